@@ -32,7 +32,8 @@ published number is given: if there is one it is kept apart, so that ours is mad
 
 
 def _list() -> str:
-    return "".join(f"{name:14}{item.title}\n" for name, item in EXPERIMENTS.items())
+    width = max(map(len, EXPERIMENTS)) + 2
+    return "".join(f"{name:{width}}{item.title}\n" for name, item in EXPERIMENTS.items())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -314,6 +314,13 @@ def test_a_lock_in_coherent_memory_is_had_sooner_than_one_by_messages() -> None:
     assert lines < calls["50 %, registers, 16 words, 1 context"]["ours"]
 
 
+def test_a_card_has_its_locks_sooner_the_more_of_the_table_it_caches() -> None:
+    locks = rows("ccix-locktable")
+    assert locks["64, device latency"]["ours"] < locks["1, device latency"]["ours"]
+    assert locks["1, host latency"]["ours"] < locks["1, device latency"]["ours"]
+    assert locks["64, host rate"]["ours"] < locks["1, host rate"]["ours"]
+
+
 def test_lines_are_the_way_for_calls_of_a_few_lines() -> None:
     ours = {name: row["ours"] for name, row in rows("rpc-payload").items()}
     # Latency and rate of five ways, throughput of one and the best of it, each of eight sizes.

@@ -53,6 +53,7 @@ def test_one_access_gives_a_result_or_says_that_more_are_needed(name: str, capsy
         "cckit-fig8": "1, with prefetcher: no `lines read` in",
         "cckit-fig10": "1 %, lines, 1 context: no `call` in",
         "locktable": "1, coherent, host latency: no `host lock` in",
+        "ccix-locktable": "1, host latency: no `host lock` in",
     }
     code = main(["reproduce", name, "--accesses", "1"])
     out, err = capsys.readouterr()
@@ -82,7 +83,7 @@ def test_a_limit_is_kept_and_told_in_its_own_unit(
         assert {play["numbers"][number] for play in plays(name, 10)} == {10}
         assert {play["numbers"][number] for play in plays(name, 10**6)} == {full}
     assert {play["numbers"]["outstanding"] for play in plays("cckit-table3", 10)} == {1, 10}
-    for name in ("cckit-fig7", "cckit-fig8", "cckit-fig10", "locktable"):
+    for name in ("cckit-fig7", "cckit-fig8", "cckit-fig10", "locktable", "ccix-locktable"):
         assert {(play["time"], play["warm_up"]) for play in plays(name, 10)} == {("2000ns", "1000ns")}
     # A transaction appends as many rows as its name says, or is left out.
     views = [play["numbers"] for play in plays("cckit-fig9", 1)]

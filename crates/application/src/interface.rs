@@ -532,6 +532,12 @@ pub trait Scenario {
         Vec::new()
     }
 
+    /// How many of its threads, the last ones, are engines of a device that caches lines of the CPU's memory, as the CPU's
+    /// cores do. If there are any, nothing is behind the home, and its application hears of nothing.
+    fn engines(&self) -> u32 {
+        0
+    }
+
     /// The application at the start.
     fn application(&self) -> Self::Application;
 

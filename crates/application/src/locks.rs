@@ -4,6 +4,7 @@
 //! Threads take it by an atomic compare-and-swap, the device by a locking clean-invalidate, read, write and unlock.
 //! With messages the table is the device's: a thread writes a register to ask for a lock or to give it back, and polls
 //! a word of its own memory, into which the device writes that it has the lock.
+//! Of a table in the CPU's memory the device caches lines, too: its engines take locks as threads do.
 //! Whoever gives a lock back looks whether it is still its own.
 
 use crate::interface::{
@@ -29,6 +30,8 @@ pub struct LockTable {
     pub transactions: Option<u64>,
     /// Whether threads reach the table by messages.
     pub messages: bool,
+    /// Whether the table is in the CPU's memory, of which the device has copies of its own.
+    pub cached: bool,
 }
 
 impl LockTable {
@@ -45,6 +48,14 @@ impl LockTable {
 /// What stands in the word of a lock: whose it is.
 fn mark(who: u32) -> u64 {
     u64::from(who) + 1
+}
+
+impl LockTable {
+    /// Whether nobody has the lock whose word is this. In the CPU's memory nobody clears the table: what stands there at
+    /// first is no one's mark.
+    fn is_free(&self, word: u64) -> bool {
+        !(1..=mark(self.threads + self.device - 1)).contains(&word)
+    }
 }
 
 /// One that takes locks at the device: a place for its own transactions, or a thread that sends messages.
@@ -246,11 +257,16 @@ impl Application for Locker {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.table.records)
+        match self.table.cached {
+            true => Placement::Beside,
+            false => Placement::Between(0..self.table.records),
+        }
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
+            // The engines do everything.
+            _ if self.table.cached => {}
             Event::Start { words } => {
                 self.words = words.into();
                 for line in 0..self.table.records {
@@ -310,10 +326,17 @@ pub struct Holder {
     number: u32,
     begun: u64,
     phase: Phase,
+    /// What it has seen last where a free lock is.
+    free: u64,
     wrong: u64,
 }
 
 impl Holder {
+    /// Whether it is an engine of the device.
+    fn is_engine(&self) -> bool {
+        self.number >= self.table.threads
+    }
+
     fn record(&self) -> Line {
         self.table.record(self.number, self.begun - 1)
     }
@@ -355,31 +378,37 @@ impl Holder {
     }
 }
 
-/// What follows when a thread has its lock.
-const HAS_IT: (Phase, Step) = (Phase::Locked, Step::End { what: "host lock" });
-
 impl Thread for Holder {
     fn step(&mut self, result: u64) -> Step {
         let (messages, mark) = (self.table.messages, mark(self.number));
+        let (lock, locks) = match self.is_engine() {
+            true => ("device lock", "device locks"),
+            false => ("host lock", "host locks"),
+        };
+        let has_it = (Phase::Locked, Step::End { what: lock });
         let (next, step) = match self.phase {
             Phase::Rest if self.table.transactions == Some(self.begun) => return Step::Stop,
             Phase::Rest => {
                 self.begun += 1;
+                self.free = 0;
                 (Phase::Ask, Step::Begin)
             }
             Phase::Ask if messages => (Phase::Spin, self.request(0, mark)),
-            Phase::Ask => (Phase::Tried, self.request(0, mark)),
+            Phase::Ask => (Phase::Tried, self.request(self.free, mark)),
             Phase::Spin => (Phase::Looked, self.look()),
             // The number of the transaction that has its lock comes, or what the lock was, or is.
-            Phase::Looked if messages && result == self.begun => HAS_IT,
-            Phase::Tried if result == 0 => HAS_IT,
-            Phase::Looked if !messages && result == 0 => return self.again(Phase::Ask),
+            Phase::Looked if messages && result == self.begun => has_it,
+            Phase::Tried if result == self.free => has_it,
+            Phase::Looked if !messages && self.table.is_free(result) => {
+                self.free = result;
+                return self.again(Phase::Ask);
+            }
             Phase::Tried | Phase::Looked => return self.again(Phase::Spin),
             Phase::Locked => (Phase::GiveBack, Step::Work(self.table.hold)),
             Phase::GiveBack => (Phase::GivenBack, self.request(mark, 0)),
             Phase::GivenBack => {
                 self.wrong += u64::from(!messages && result != mark);
-                let (what, by) = ("host locks", 1);
+                let (what, by) = (locks, 1);
                 (Phase::Rest, Step::Count { what, by })
             }
         };
@@ -402,8 +431,15 @@ impl Scenario for LockTable {
 
     fn asks(&self) -> Vec<(Operation, bool)> {
         // What threads ask for by messages, the device does in memory.
-        let asks = !self.messages && self.device > 0;
+        let asks = !self.messages && !self.cached && self.device > 0;
         Vec::from_iter(asks.then_some((Operation::CleanInvalidate, true)))
+    }
+
+    fn engines(&self) -> u32 {
+        match self.cached {
+            true => self.device,
+            false => 0,
+        }
     }
 
     fn application(&self) -> Locker {
@@ -426,11 +462,12 @@ impl Scenario for LockTable {
     }
 
     fn threads(&self) -> Vec<Holder> {
-        let threads = (0..self.threads).map(|number| Holder {
+        let threads = (0..self.threads + self.engines()).map(|number| Holder {
             table: self.clone(),
             number,
             begun: 0,
             phase: Phase::Rest,
+            free: 0,
             wrong: 0,
         });
         threads.collect()

@@ -2,6 +2,7 @@
 //!
 //! The CPU scans the table and increments every row. The device increments a chosen share of them in the same order:
 //! it takes a row by a locking clean-invalidate, reads it, writes it and unlocks.
+//! Of a table in the CPU's memory the device caches lines, too: its engines increment rows as threads do.
 
 use crate::hardware::InHardware;
 use crate::interface::{
@@ -27,6 +28,9 @@ pub struct SharedTable {
     pub threads: u32,
     /// Rows that each thread increments; without end if not given.
     pub thread: Option<u64>,
+    /// Whether the table is in the CPU's memory, of which the device has copies of its own. Then there are as many engines
+    /// with a row each as rows that it works on at a time.
+    pub cached: bool,
 }
 
 impl SharedTable {
@@ -98,6 +102,8 @@ impl Application for Device {
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
+            // The engines do everything.
+            _ if self.table.cached => {}
             Event::Start { .. } => {
                 for _ in 0..self.table.outstanding {
                     for engine in 0..self.table.engines {
@@ -128,16 +134,51 @@ impl Application for Device {
     }
 }
 
-/// A thread that scans its rows again and again, and increments each.
+/// Rows that one of several goes through: of those that are contended, or of all.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Rows {
+    /// Which of them is its first.
+    first: Line,
+    /// It takes each of so many.
+    step: Line,
+    count: Line,
+    /// Of each thousand rows, so many are among them.
+    among: u32,
+}
+
+impl Rows {
+    /// The row that is its own after so many others.
+    fn nth(&self, number: Line) -> Line {
+        // Of the first rows, so many are among them: the next one ends the first of which there is one more.
+        let before = u64::from(self.first) + u64::from(number) * u64::from(self.step);
+        ((before + 1) * 1000).div_ceil(self.among.into()) as Line - 1
+    }
+}
+
+/// A thread of the CPU, or an engine of the device, that scans its rows again and again, and increments each.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Scanner {
-    first: Line,
-    rows: Line,
-    row: Line,
+    rows: Rows,
+    next: Line,
     left: Option<u64>,
+    /// What its increments are counted as.
+    what: &'static str,
     /// Whether an increment is on its way.
     adding: bool,
     made: u64,
+}
+
+impl Scanner {
+    fn new(rows: Rows, left: Option<u64>, what: &'static str) -> Scanner {
+        Scanner {
+            rows,
+            next: 0,
+            left,
+            what,
+            adding: false,
+            made: 0,
+        }
+    }
 }
 
 impl Thread for Scanner {
@@ -145,17 +186,17 @@ impl Thread for Scanner {
         if std::mem::take(&mut self.adding) {
             self.made += 1;
             return Step::Count {
-                what: "increments",
+                what: self.what,
                 by: 1,
             };
         }
-        if self.left == Some(0) {
+        if self.left == Some(0) || self.rows.count == 0 {
             return Step::Stop;
         }
         self.left = self.left.map(|left| left - 1);
         self.adding = true;
-        let line = self.first + self.row;
-        self.row = (self.row + 1) % self.rows;
+        let line = self.rows.nth(self.next);
+        self.next = (self.next + 1) % self.rows.count;
         Step::Update {
             line,
             word: 0,
@@ -177,7 +218,7 @@ impl Scenario for SharedTable {
     }
 
     fn asks(&self) -> Vec<(Operation, bool)> {
-        let asks = self.share(self.rows) > 0 && self.device != Some(0);
+        let asks = !self.cached && self.share(self.rows) > 0 && self.device != Some(0);
         Vec::from_iter(asks.then_some((Operation::CleanInvalidate, true)))
     }
 
@@ -194,19 +235,41 @@ impl Scenario for SharedTable {
         }
     }
 
+    fn engines(&self) -> u32 {
+        match self.cached {
+            true => self.outstanding,
+            false => 0,
+        }
+    }
+
     fn threads(&self) -> Vec<Scanner> {
         let threads = u64::from(self.threads);
         let begin = |thread| (u64::from(self.rows) * thread / threads) as Line;
-        let threads = (0..threads).map(|thread| Scanner {
-            first: begin(thread),
-            // With more threads than rows some share one.
-            rows: (begin(thread + 1) - begin(thread)).max(1),
-            row: 0,
-            left: self.thread,
-            adding: false,
-            made: 0,
+        let threads = (0..threads).map(|thread| {
+            let rows = Rows {
+                first: begin(thread),
+                step: 1,
+                // With more threads than rows some share one.
+                count: (begin(thread + 1) - begin(thread)).max(1),
+                among: 1000,
+            };
+            Scanner::new(rows, self.thread, "increments")
         });
-        threads.collect()
+        let (engines, all) = (self.engines(), self.share(self.rows) as Line);
+        let engines = (0..engines).map(|engine| {
+            let rows = Rows {
+                first: engine,
+                step: engines,
+                count: all.saturating_sub(engine).div_ceil(engines),
+                among: self.contended,
+            };
+            // What cannot be shared evenly is the first ones', and those without a row have nothing to do.
+            let (every, more) = (u64::from(engines.min(all)), u64::from(engine));
+            let left = self.device.filter(|_| every > more);
+            let left = left.map(|all| (all + every - 1 - more) / every);
+            Scanner::new(rows, left, "device increments")
+        });
+        threads.chain(engines).collect()
     }
 
     fn verify(

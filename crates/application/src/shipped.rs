@@ -76,6 +76,7 @@ pub const ALL: [Shipped; 8] = [
             parameter("device", 0, ANY, "increments by the device; 0: without end"),
             parameter("threads", 1, THREADS, "threads, which divide the rows among themselves"),
             parameter("thread", 0, ANY, "increments by each thread; 0: without end"),
+            parameter("cached", 0, (0, 1), "whether the table is in the CPU's memory, of which the device has copies of its own (1)"),
         ],
     },
     Shipped {
@@ -131,6 +132,7 @@ pub const ALL: [Shipped; 8] = [
             parameter("pause", 100, (0, 1 << 30), "nanoseconds after which the device tries again"),
             parameter("transactions", 0, ANY, "of each thread and each place of the device; 0: without end"),
             parameter("messages", 0, (0, 1), "whether threads reach the table by messages over a bus (1) or in coherent memory (0)"),
+            parameter("cached", 0, (0, 1), "whether the table is in the CPU's memory, and the device takes locks in copies of its own (1)"),
         ],
     },
     Shipped {
@@ -206,6 +208,7 @@ pub fn visit<V: Visitor>(
                 device: end("device"),
                 threads: small("threads"),
                 thread: end("thread"),
+                cached: value("cached") == 1,
             };
             if table.has_nothing_to_increment() {
                 return Err(format!(
@@ -244,7 +247,14 @@ pub fn visit<V: Visitor>(
             calls: end("calls"),
             descriptors: name == "rpc-descriptors",
         }),
+        "locks" if value("cached") == 1 && value("messages") == 1 => {
+            return Err("cached must be 0 where threads reach the table by messages".into());
+        }
+        "locks" if value("cached") == 1 && value("device") == 0 => {
+            return Err("device must be 1 to 4096 where the device has copies of its own".into());
+        }
         "locks" => visitor.visit(LockTable {
+            cached: value("cached") == 1,
             records: line("records"),
             threads: small("threads"),
             device: small("device"),

@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 15] = [
+const EXPERIMENTS: [(&str, &str); 16] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -72,6 +72,10 @@ const EXPERIMENTS: [(&str, &str); 15] = [
     (
         "ccix-exp4",
         "host and card access and modify the same lines at the same time over CCIX",
+    ),
+    (
+        "ccix-locktable",
+        "record locks of a host and a card in the host's memory over CCIX, by parallelism",
     ),
 ];
 

@@ -101,6 +101,7 @@ fn holds(ending: &Ending) -> usize {
 
 fn table(rows: Line) -> SharedTable {
     SharedTable {
+        cached: false,
         rows,
         contended: 1000,
         engines: 1,
@@ -124,6 +125,7 @@ fn no_increment_of_a_shared_table_is_lost() {
 #[test]
 fn two_caches_share_a_table() {
     let table = SharedTable {
+        cached: false,
         threads: 2,
         ..table(1)
     };
@@ -179,6 +181,7 @@ fn calls_return() {
 fn locks_exclude_each_other() {
     for (records, device) in [(1, 1), (2, 1), (1, 2)] {
         let table = LockTable {
+            cached: false,
             records,
             threads: 1,
             device,
@@ -197,6 +200,7 @@ fn locks_exclude_each_other() {
 #[test]
 fn messages_over_a_bus_are_not_explored() {
     let table = LockTable {
+        cached: false,
         records: 1,
         threads: 1,
         device: 0,

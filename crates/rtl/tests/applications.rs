@@ -149,6 +149,7 @@ fn scenario(name: &str, seed: u64, built: &Built) -> (Application, Arc<dyn Playa
         }
         "shared_table" => {
             let table = SharedTable {
+                cached: false,
                 rows: 2 + (seed % 7) as u32,
                 contended: 1000,
                 engines: 2,
@@ -335,6 +336,7 @@ fn the_shared_table_takes_the_times_of_the_model() {
     for (contended, outstanding, threads) in [(1000, 1, 1), (1000, 2, 1), (330, 2, 1), (100, 1, 4)]
     {
         let table = SharedTable {
+            cached: false,
             rows: 192,
             contended,
             engines: 2,

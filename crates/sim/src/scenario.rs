@@ -56,9 +56,14 @@ pub trait Playable: Send + Sync {
         Vec::new()
     }
 
+    /// How many of its threads, the last ones, run before caches of the second kind: engines of a device.
+    fn engines(&self) -> u32 {
+        0
+    }
+
     /// Whether there are threads only: then nothing is behind a home, and there may be several.
     fn threads_only(&self) -> bool {
-        false
+        self.engines() > 0
     }
 
     /// Its application and threads at the start.
@@ -101,6 +106,10 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
 
     fn asked_for(&self) -> Vec<(Operation, bool)> {
         self.asks()
+    }
+
+    fn engines(&self) -> u32 {
+        Scenario::engines(self)
     }
 
     fn begin(&self) -> Box<dyn Played> {

@@ -69,6 +69,7 @@ fn torture(name: &str, scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl 
 #[test]
 fn shared_table() {
     let table = |seed: u64| SharedTable {
+        cached: false,
         rows: 1 + (seed % 5) as Line,
         contended: 1000,
         engines: 1,
@@ -188,6 +189,7 @@ fn long_results_are_read() {
 
 fn locks(seed: u64, messages: bool) -> LockTable {
     LockTable {
+        cached: false,
         records: 1 + (seed % 3) as Line,
         threads: 1 + (seed % 4) as u32,
         device: (seed % 5) as u32,

@@ -2,14 +2,18 @@
 
 mod common;
 
+use cohkit_application::locks::LockTable;
+use cohkit_application::shared_table::SharedTable;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
+use cohkit_sim::scenario::{Playable, Tally};
 use cohkit_sim::simulation::{run, Setup, Simulation};
-use common::{parse, protocol, seeds};
+use common::{parse, protocol, seeds, source};
+use std::sync::Arc;
 
 /// CPUs that read and write, and devices that only read and have a table of their own. The directory gives a line to a
 /// device without asking anybody if only devices have it.
@@ -248,4 +252,98 @@ fn kinds_that_do_not_fit_the_text_are_refused() {
         wrong,
         "agents.device.cache.sets must be a power of two, not 3"
     );
+}
+
+/// A scenario whose last threads are engines of a device, on a machine that makes races likely.
+fn with_engines(protocol: Protocol, scenario: Arc<dyn Playable>, seed: u64) -> Setup {
+    let counts = [1 + (seed % 2) as u16, 1 + (seed / 2 % 2) as u16];
+    let mut setup = torture(protocol.clone(), "device", counts, seed);
+    let mut platform = setup.platform;
+    platform.agents[0].cores.write_buffer.value = 0;
+    setup = Setup::with_scenario(protocol, platform, scenario).unwrap();
+    (setup.seed, setup.oracle) = (seed, Level::Bytes);
+    setup
+}
+
+fn play(setup: &Setup) -> Result<Tally, String> {
+    let mut simulation = Simulation::new(setup, None).unwrap();
+    simulation.run().map_err(|failure| failure.to_string())?;
+    Ok(simulation.tally())
+}
+
+fn locks(seed: u64) -> LockTable {
+    LockTable {
+        records: 1 + (seed % 3) as u32,
+        threads: 1 + (seed % 4) as u32,
+        device: 1 + (seed % 5) as u32,
+        hold: 1000 * (seed % 50),
+        pause: 0,
+        transactions: Some(30),
+        messages: false,
+        cached: true,
+    }
+}
+
+fn table(seed: u64) -> SharedTable {
+    SharedTable {
+        rows: 7 + (seed % 9) as u32,
+        contended: [150, 250, 500, 1000][(seed % 4) as usize],
+        engines: 1,
+        outstanding: 1 + (seed % 3) as u32,
+        device: Some(100),
+        threads: 1 + (seed % 3) as u32,
+        thread: Some(100),
+        cached: true,
+    }
+}
+
+/// Both sides take the same locks and increment the same rows, each in copies of its own.
+#[test]
+fn engines_of_a_device_and_threads_of_the_cpu_do_the_same() {
+    for seed in seeds(30) {
+        for name in ["ccix", "eci-near"] {
+            let protocol = protocol(name);
+            let of = |scenario| {
+                play(&with_engines(protocol.clone(), scenario, seed)).unwrap_or_else(|failure| {
+                    panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test kinds\n{failure}")
+                })
+            };
+            let scenario = locks(seed);
+            let tally = of(Arc::new(scenario.clone()));
+            let count = |what| tally.counts[what];
+            assert_eq!(count("host locks"), 30 * u64::from(scenario.threads));
+            assert_eq!(count("device locks"), 30 * u64::from(scenario.device));
+            let scenario = table(seed);
+            let tally = of(Arc::new(scenario.clone()));
+            let count = |what| tally.counts[what];
+            assert_eq!(count("increments"), 100 * u64::from(scenario.threads));
+            assert_eq!(count("device increments"), 100);
+        }
+    }
+}
+
+/// A text that loses what an engine has written is found out by whoever increments the row next.
+#[test]
+fn an_increment_that_is_lost_between_them_is_missed() {
+    let (row, lost) = (
+        "UD             | SnpUnique                | send SnpRespDataI                | I",
+        "UD             | SnpUnique                | send SnpRespI                    | I",
+    );
+    let text = source("ccix");
+    assert_eq!(text.matches(row).count(), 1);
+    let setup = with_engines(parse(&text.replace(row, lost)), Arc::new(table(3)), 0);
+    let failure = play(&setup).err().expect("it is missed");
+    assert!(failure.contains("data value"), "{failure}");
+}
+
+/// Only where a device has copies of its own are there engines of it.
+#[test]
+fn engines_need_caches_of_a_device() {
+    let scenario = Arc::new(table(0));
+    let setup = Setup::with_scenario(protocol("eci"), Platform::torture(1), scenario);
+    let Err(error) = setup else {
+        panic!("it was set up")
+    };
+    let words = "engines of a device cache lines as the CPU does, and of `eci` only the CPU does";
+    assert_eq!(error.to_string(), words);
 }

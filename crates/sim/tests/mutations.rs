@@ -125,6 +125,7 @@ fn a_home_whose_construction_has_a_fault_is_not_played() {
     let text = stranded.map(Mistake::text).next().expect("it is there");
     let platform = Platform::shipped("enzian-dc-ddr").expect("it ships");
     let scenario = SharedTable {
+        cached: false,
         rows: 1,
         contended: 1000,
         engines: 1,

@@ -36,5 +36,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "locktable": locktable.EXPERIMENT,
     "eci-link": eci_link.EXPERIMENT,
     **ccix.EXPERIMENTS,
+    "ccix-locktable": locktable.CARD_EXPERIMENT,
 }
 """All experiments, in the order in which `all` runs them."""

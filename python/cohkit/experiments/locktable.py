@@ -57,6 +57,45 @@ def _stages(measure: Callable[[str], Callable[[Play], float]], what: str, unit: 
     ]
 
 
+CARD = "ccix_locktable"
+HOST_THREADS = 4
+
+CARD_NOTE = f"""\
+A database on the host, and storage on the card that takes locks itself: {HOST_THREADS} threads, one on each core of a
+Neoverse N1 system, and as many requests of the card at a time as the number says. Each takes the lock of one of 1024
+records, drawn at random, holds it for 500 ns and gives it back. A lock is a word of a line of the host's memory; both
+sides change it by compare-and-swap in the copies that they cache by ccix. The latency is from asking to having. 1 ms
+after 100 us of warm-up. Records, times and the host's threads are assumed.
+"""
+CARD_LEFT_OUT = "the operating system, address translation, and what database and storage do beside"
+
+
+def _of_card(measure: Callable[[str], Callable[[Play], float]], what: str, unit: str, per_s: float = 0) -> list[Stage]:
+    return [
+        Stage(
+            f"{parallelism}, {side} {what}",
+            f"{CARD}.{what}.{side}.{parallelism}",
+            "n1sdp-u280",
+            "locks",
+            {"threads": HOST_THREADS, "device": parallelism, "cached": 1},
+            measure(side),
+            time_us=1_000,
+            warm_up_us=100,
+            unit=unit,
+            counted=f"{side} locks" if per_s else "",
+            per_s=per_s,
+            protocol="ccix",
+        )
+        for side in ("host", "device")
+        for parallelism in PARALLELISM
+    ]
+
+
+def _run_card(conditions: Conditions) -> list[Ours]:
+    stages = [*_of_card(_latency, "latency", "us"), *_of_card(_rate, "rate", "M/s", 1e6)]
+    return run(stages, "", conditions)
+
+
 def _run(conditions: Conditions) -> list[Ours]:
     stages = [*_stages(_latency, "latency", "us"), *_stages(_rate, "rate", "M/s", 1e6)]
     return run(stages, "", conditions)
@@ -70,6 +109,18 @@ EXPERIMENT = Experiment(
     headline="A CPU and a device lock records of one table, in coherent memory or by messages over a bus.",
     axis="latency of a lock (us); million locks/s",
     along="transactions at a time, on each side",
+    logarithmic="xy",
+    limited=time_each,
+)
+
+CARD_EXPERIMENT = Experiment(
+    title="record locks of a host and a card in the host's memory over CCIX, by parallelism",
+    run=_run_card,
+    note=CARD_NOTE,
+    left_out=CARD_LEFT_OUT,
+    headline="A host and a card lock records of one table in the host's memory, which both cache.",
+    axis="latency of a lock (us); million locks/s",
+    along="requests of the card at a time",
     logarithmic="xy",
     limited=time_each,
 )

@@ -45,6 +45,10 @@ class Stage(NamedTuple):
     """Of a throughput, what is counted."""
     per_s: float = 0
     """How many of it in a second this number is for each that it has."""
+    protocol: str | None = None
+    """The text, if it is not `eci`."""
+    settings: Mapping[str, int | str] = {}
+    """Quantities of the platform that are set."""
 
 
 def time_each(accesses: int) -> str:
@@ -137,6 +141,8 @@ def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
         "application": stage.application,
         "numbers": stage.numbers,
         "seed": conditions.seed + seed,
+        "protocol": stage.protocol,
+        "set": stage.settings,
     }
     if stage.time_us:
         time, warm_up = 1000 * stage.time_us, 1000 * stage.warm_up_us

@@ -84,6 +84,8 @@ pub enum NoScenario {
     Written(String),
     /// There is no home that could be run.
     Home(ConstructionError),
+    /// The protocol with this name has one kind of caching agents, so that no device has caches for its engines.
+    NoDevice(String),
 }
 
 impl std::fmt::Display for NoScenario {
@@ -94,6 +96,10 @@ impl std::fmt::Display for NoScenario {
                 "the home of `{name}` is written by hand; behind an application stands one that is constructed from a policy"
             ),
             NoScenario::Home(error) => f.write_str(&sentence(error.clone())),
+            NoScenario::NoDevice(name) => write!(
+                f,
+                "engines of a device cache lines as the CPU does, and of `{name}` only the CPU does"
+            ),
         }
     }
 }
@@ -118,6 +124,13 @@ impl Setup {
         platform: Platform,
         scenario: Arc<dyn Playable>,
     ) -> Result<Setup, NoScenario> {
+        if scenario.engines() > 0 && protocol.kinds.len() < 2 {
+            return Err(NoScenario::NoDevice(protocol.name));
+        }
+        if scenario.threads_only() {
+            let home = home(&protocol, platform.all_remotes() as u16).map_err(NoScenario::Home)?;
+            return Ok(Setup::with_threads(protocol, home, platform, scenario));
+        }
         if let Home::Controller(_) = &protocol.home {
             return Err(NoScenario::Written(protocol.name));
         }
@@ -154,14 +167,22 @@ impl Setup {
         rights: Option<KnownRights>,
     ) -> Setup {
         // Cores have what loads and stores need.
-        let threads = scenario.begin().threads() as u32;
-        let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, threads.max(1), 1);
-        workload.mix.push((Access::Store, 1));
+        let before = |cores: u32| {
+            let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, cores, 1);
+            workload.mix.push((Access::Store, 1));
+            workload
+        };
+        let engines = scenario.engines();
+        let threads = scenario.begin().threads() as u32 - engines;
+        let (workload, others) = match engines {
+            0 => (before(threads.max(1)), Vec::new()),
+            engines => (before(threads), vec![before(engines)]),
+        };
         Setup {
             home,
             platform,
             workload,
-            others: Vec::new(),
+            others,
             device: DeviceWorkload::default(),
             clocked: None,
             play: Some(Play {
