@@ -11,6 +11,7 @@ from cohkit._cohkit import Protocol, __version__
 from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
 from cohkit.links import link
+from cohkit.litmus_tests import litmus
 from cohkit.models import check_model
 from cohkit.own import Scenario
 from cohkit.player import play, play_many
@@ -45,6 +46,7 @@ __all__ = [
     "cpu",
     "device",
     "link",
+    "litmus",
     "parse",
     "platform",
     "platforms",

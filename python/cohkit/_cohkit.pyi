@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import TypedDict, final, type_check_only
 
 __all__ = [
+    "Litmus",
     "Machine",
     "Play",
     "Protocol",
@@ -14,6 +15,7 @@ __all__ = [
     "check_model",
     "construct",
     "link",
+    "litmus",
     "platforms",
     "play",
     "shipped",
@@ -75,6 +77,21 @@ def link(
     seed: int,
     dma: int | None,
 ) -> str: ...
+
+@type_check_only
+class LitmusRun(TypedDict):
+    cores: str | None
+    model: str | None
+    gives_up: int
+    max_states: int
+    chart: bool
+    simulate: tuple[int, int] | None
+
+@final
+class Litmus:
+    def __new__(cls, name: str, text: str | None) -> Litmus: ...
+
+def litmus(test: Litmus, *, protocol: Protocol | None, how: LitmusRun) -> str: ...
 def chart_text(json: str, *, width: int | None, ascii_only: bool) -> str: ...
 def chart_svg(json: str, *, title: str) -> str: ...
 def shipped() -> list[tuple[str, str]]: ...

@@ -396,3 +396,32 @@ class LinkRates(TypedDict):
     steps: list[LinkStep]
     data: list[LinkData]
     dma: LinkDma | None
+
+
+class LitmusEnd(TypedDict):
+    """An end of a litmus test; runs in the simulator tell how often it was `seen`, and the first `seed` of it."""
+
+    values: dict[str, int]
+    fulfils: bool
+    allowed: bool
+    seen: NotRequired[int]
+    seed: NotRequired[int]
+
+
+class Litmus(TypedDict):
+    """What a litmus test has shown, as :func:`cohkit.litmus` tells it."""
+
+    test: str
+    protocol: str | None
+    cores: Literal["in_order", "store_buffer", "relaxed"]
+    model: Literal["sc", "tso", "rc"]
+    condition: Literal["exists", "not_exists", "forall"]
+    outcome: Literal["yes", "no", "violated", "undecided"]
+    reason: str | None
+    ends: list[LitmusEnd]
+    allowed: int
+    states: NotRequired[int]
+    sequence: NotRequired[Sequence]
+    runs: NotRequired[int]
+    seed: NotRequired[int]
+    run: dict[str, Any]

@@ -6,6 +6,7 @@
 
 mod interruptible;
 mod links;
+mod litmus;
 mod own;
 mod shipped;
 mod simulation;
@@ -355,6 +356,8 @@ mod _cohkit {
     };
     #[pymodule_export]
     use crate::links::link;
+    #[pymodule_export]
+    use crate::litmus::{litmus, Litmus};
     #[pymodule_export]
     use crate::shipped::shipped;
     #[pymodule_export]

@@ -1,5 +1,5 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
-//! What the Python package does too stands in [`judge`], [`link`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
+//! What the Python package does too stands in [`judge`], [`link`], [`litmus`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
 //!
 //! It knows how people and programs speak to Cohkit: options, files, exit codes.
 //! It deliberately knows nothing of coherence; that is in the crates below.
@@ -30,7 +30,7 @@ mod joint;
 pub mod judge;
 pub mod link;
 mod list;
-mod litmus;
+pub mod litmus;
 mod lock;
 pub mod models;
 mod options;

@@ -5,9 +5,10 @@ mod timed;
 use crate::console::Console;
 use crate::options::{Cores as Between, Litmus as Options, Model as Compared};
 use crate::outcome::{Failure, Outcome};
-use crate::protocols::Source;
+use crate::protocols::{entry, Source};
 use crate::sim::levels;
 use crate::{deliver, files};
+use clap::ValueEnum;
 use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
@@ -19,7 +20,7 @@ use cohkit_litmus::print::print;
 use cohkit_litmus::program::{End, Observed, Program, Quantifier};
 use cohkit_litmus::run::{run as explore, run_below as explore_below, shortest, Found};
 use cohkit_litmus::{herd, run as protocols};
-use cohkit_protocol::construct;
+use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::text::suggestion;
 use cohkit_system::world::Wrong;
@@ -27,6 +28,213 @@ use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A litmus test, and its file if it has one.
+#[derive(Clone, Debug)]
+pub struct Test {
+    file: Option<String>,
+    program: Program,
+}
+
+impl Test {
+    /// A classic shape.
+    ///
+    /// # Errors
+    /// There is none of this name; the text says which is near, for people.
+    pub fn shape(name: &str) -> Result<Test, String> {
+        if let Some(program) = named(name) {
+            return Ok(Test {
+                file: None,
+                program,
+            });
+        }
+        let all = classic();
+        Err(suggestion(
+            name,
+            "shape",
+            all.iter().map(|shape| shape.name.as_str()),
+        ))
+    }
+
+    /// Reads the text of a test, which came from a file of this name.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the keys of errors of protocol texts.
+    pub fn parse(file: &str, text: &str) -> Result<Test, Value> {
+        let program = herd::read(text).map_err(|error| {
+            let notes: Vec<_> = error.help.iter().map(|help| (None, help.clone())).collect();
+            let rendered = error.render(file, text, false);
+            let (message, label) = (&error.message, &error.label);
+            let entry = entry(
+                "litmus", message, text, error.span, label, &notes, &rendered,
+            );
+            json!([entry])
+        })?;
+        Ok(Test {
+            file: Some(file.to_string()),
+            program,
+        })
+    }
+}
+
+/// What is asked of a test.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What stands between threads and caches, as the command names it; what the protocol asks for if not given.
+    pub cores: Option<String>,
+    /// What the ends are compared with, as the command names it; what the protocol or the cores promise if not given.
+    pub model: Option<String>,
+    /// How often caches give lines up, at most.
+    pub gives_up: u8,
+    /// States to visit, at most.
+    pub max_states: usize,
+    /// Whether the shortest way to what decides is told, too.
+    pub chart: bool,
+    /// The seed of the first run in the simulator, and how many there are; every order is tried if not given.
+    pub simulate: Option<(u64, u64)>,
+}
+
+/// Why a test is not judged.
+pub enum NotJudged {
+    /// No home can be constructed from the text.
+    NoHome(Box<Source>, ConstructionError),
+    /// Anything else.
+    Failure(Failure),
+}
+
+impl From<Failure> for NotJudged {
+    fn from(failure: Failure) -> NotJudged {
+        NotJudged::Failure(failure)
+    }
+}
+
+/// Judges one test on a protocol, or by the model alone: what `cohkit litmus --json` tells of it.
+///
+/// # Errors
+/// Why it is not judged.
+pub fn answer(
+    test: &Test,
+    source: Option<&Source>,
+    asked: &Asked,
+    cancel: &AtomicBool,
+) -> Result<Value, NotJudged> {
+    let cores = asked.cores.as_deref().map(chosen).transpose()?;
+    let model = asked.model.as_deref().map(chosen).transpose()?;
+    let on = On {
+        source,
+        lower: None,
+        file: source.map(|source| source.path.as_path()),
+    };
+    let how = on.how(cores, model, asked.gives_up, asked.max_states);
+    let mut goes_on = || !cancel.load(Ordering::SeqCst);
+    match (source, asked.simulate) {
+        (Some(source), Some(seeds)) => {
+            let report = timed::run((source, on), test, &how, seeds, &mut goes_on)?;
+            Ok(report.json)
+        }
+        (None, Some(_)) => {
+            let said = "error: threads of the simulator run on a protocol, and none is given";
+            Err(Failure::new(Outcome::BadInput, said).into())
+        }
+        (_, None) => {
+            let judged = judged(test, on, &how, asked.chart, &mut goes_on)?;
+            Ok(judged.json(on.name(), how.cores))
+        }
+    }
+}
+
+/// The value of an option by its name, in which programs write `_` for `-`.
+fn chosen<T: ValueEnum>(name: &str) -> Result<T, Failure> {
+    T::from_str(&name.replace('_', "-"), false).map_err(|_| {
+        let all = T::value_variants().iter().filter_map(T::to_possible_value);
+        let all: Vec<String> = all
+            .map(|value| value.get_name().replace('-', "_"))
+            .collect();
+        let said = format!("error: `{name}` is none of {}", all.join(", "));
+        Failure::new(Outcome::BadInput, said)
+    })
+}
+
+/// What threads run on: a protocol, in front of another if there are two levels, or memory that acts at once.
+#[derive(Clone, Copy)]
+struct On<'s> {
+    source: Option<&'s Source>,
+    lower: Option<&'s Source>,
+    /// The file that says so, which composes others if there are two levels.
+    file: Option<&'s Path>,
+}
+
+/// How a test is run.
+#[derive(Clone, Copy)]
+struct How {
+    cores: Cores,
+    /// What the ends are compared with.
+    model: Model,
+    gives_up: u8,
+    max_states: usize,
+}
+
+impl On<'_> {
+    fn name(&self) -> Option<&str> {
+        self.source.map(|source| source.protocol.name.as_str())
+    }
+
+    /// What was not asked for otherwise is as the protocol says.
+    fn how(
+        &self,
+        cores: Option<Between>,
+        model: Option<Compared>,
+        gives_up: u8,
+        max_states: usize,
+    ) -> How {
+        // Cores are before the caches of the lower level.
+        let protocol = self.lower.or(self.source).map(|source| &source.protocol);
+        let kept = protocol.and_then(|protocol| protocol.kept);
+        let between = match (cores, kept) {
+            (Some(Between::InOrder), _) | (None, None) => Cores::InOrder,
+            (Some(Between::StoreBuffer), _) => Cores::StoreBuffer,
+            (Some(Between::Relaxed), kept) => Cores::Relaxed(kept.unwrap_or_default()),
+            (None, Some(kept)) => Cores::Relaxed(kept),
+        };
+        let guaranteed = protocol.and_then(|protocol| protocol.guarantee);
+        let own = match (guaranteed, between) {
+            (Some(model), _) if cores.is_none() => model,
+            (_, Cores::InOrder) => Model::Sc,
+            (_, Cores::StoreBuffer) => Model::Tso,
+            (_, Cores::Relaxed(_)) => Model::Rc,
+        };
+        let model = match model {
+            Some(Compared::Sc) => Model::Sc,
+            Some(Compared::Tso) => Model::Tso,
+            Some(Compared::Rc) => Model::Rc,
+            None => own,
+        };
+        How {
+            cores: between,
+            model,
+            gives_up,
+            max_states,
+        }
+    }
+}
+
+impl How {
+    fn options(&self) -> protocols::Options {
+        protocols::Options {
+            cores: self.cores,
+            gives_up: self.gives_up,
+            most: self.max_states,
+            ..protocols::Options::default()
+        }
+    }
+
+    /// The ends that the model allows.
+    fn allowed(&self, program: &Program) -> Result<BTreeSet<End>, Failure> {
+        axioms::allowed(program, self.model)
+            .map_err(|what| Failure::new(Outcome::Undecided, format!("undecided: {what}")))
+    }
+}
 
 /// What is told of a test.
 struct Report {
@@ -36,7 +244,7 @@ struct Report {
 }
 
 /// What came of one test in which every order was tried.
-struct Result {
+struct Judged {
     /// The file; none of a shape.
     file: Option<String>,
     program: Program,
@@ -49,10 +257,7 @@ struct Result {
     way: Option<Sequence>,
 }
 
-pub(crate) fn run(
-    options: &Options,
-    console: &mut Console,
-) -> std::result::Result<Outcome, Failure> {
+pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, Failure> {
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
@@ -63,29 +268,13 @@ pub(crate) fn run(
         }
         None => (None, None),
     };
-    // Cores are before the caches of the lower level.
-    let protocol = lower.as_ref().or(source.as_ref());
-    let protocol = protocol.map(|source| &source.protocol);
-    let kept = protocol.and_then(|protocol| protocol.kept);
-    let cores = match (options.cores, kept) {
-        (Some(Between::InOrder), _) | (None, None) => Cores::InOrder,
-        (Some(Between::StoreBuffer), _) => Cores::StoreBuffer,
-        (Some(Between::Relaxed), kept) => Cores::Relaxed(kept.unwrap_or_default()),
-        (None, Some(kept)) => Cores::Relaxed(kept),
+    let on = On {
+        source: source.as_ref(),
+        lower: lower.as_ref(),
+        file: options.protocol.as_deref(),
     };
-    let guaranteed = protocol.and_then(|protocol| protocol.guarantee);
-    let own = match (guaranteed, cores) {
-        (Some(model), _) if options.cores.is_none() => model,
-        (_, Cores::InOrder) => Model::Sc,
-        (_, Cores::StoreBuffer) => Model::Tso,
-        (_, Cores::Relaxed(_)) => Model::Rc,
-    };
-    let model = match options.model {
-        Some(Compared::Sc) => Model::Sc,
-        Some(Compared::Tso) => Model::Tso,
-        Some(Compared::Rc) => Model::Rc,
-        None => own,
-    };
+    let (gives_up, max_states) = (options.gives_up, options.max_states);
+    let how = on.how(options.cores, options.model, gives_up, max_states);
     // All are read before the first is run: what is wrong with the last is not found out after hours.
     let mut outcome = Outcome::Yes;
     let mut tests = Vec::new();
@@ -96,19 +285,21 @@ pub(crate) fn run(
         }
     }
     if options.shapes {
-        tests.extend(classic().into_iter().map(|shape| (None, shape)));
+        tests.extend(classic().into_iter().map(|program| Test {
+            file: None,
+            program,
+        }));
     }
     if options.print {
-        let all = tests.iter().map(|(_, program)| print(program));
-        let all: std::result::Result<Vec<String>, String> = all.collect();
+        let all = tests.iter().map(|test| print(&test.program));
+        let all: Result<Vec<String>, String> = all.collect();
         let all = all.map_err(|what| Failure::new(Outcome::BadInput, format!("error: {what}")))?;
         deliver(&all.join("\n"), &options.output, console)?;
         return Ok(outcome);
     }
     let mut reports = Vec::new();
-    for (file, program) in tests {
-        let on = (&source, &lower);
-        match judged((file, program), on, (cores, model), options, console) {
+    for test in &tests {
+        match reported(test, on, &how, options, console) {
             Ok(report) => reports.push(report),
             Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
             Err(failure) => outcome = outcome.max(said(&failure, console)),
@@ -125,52 +316,70 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-/// What one test comes to: on a protocol, in every order of events or as threads of the simulator, or by the model alone.
-fn judged(
-    (file, program): (Option<String>, Program),
-    (source, lower): (&Option<Source>, &Option<Source>),
-    (cores, model): (Cores, Model),
+/// What is told of one test: on a protocol, in every order of events or as threads of the simulator, or by the model alone.
+fn reported(
+    test: &Test,
+    on: On,
+    how: &How,
     options: &Options,
-    console: &mut Console,
-) -> std::result::Result<Report, Failure> {
-    let allowed = axioms::allowed(&program, model)
-        .map_err(|what| Failure::new(Outcome::Undecided, format!("undecided: {what}")))?;
-    if let (Some(source), Some(runs)) = (source, options.simulate) {
-        let (test, model) = ((file, program), (model, &allowed));
-        let on = (source, lower.as_ref());
-        return timed::run(on, test, (cores, runs), model, options, console);
-    }
-    let found = match source {
-        None => Found::Ends {
-            ends: allowed.clone(),
-            states: 0,
-        },
-        Some(source) => on_protocol((source, lower.as_ref()), &program, cores, options, console)?,
+    console: &Console,
+) -> Result<Report, Failure> {
+    let charts = charts(options, console);
+    let mut goes_on = || !console.is_interrupted();
+    let report = match (on.source, options.simulate) {
+        (Some(source), Some(runs)) => {
+            let seeds = (options.seed, runs);
+            timed::run((source, on), test, how, seeds, &mut goes_on)
+        }
+        _ => judged(test, on, how, options.chart, &mut goes_on).map(|judged| Report {
+            outcome: judged.outcome(),
+            text: judged.text(on.name(), how.cores) + &judged.drawn(&charts),
+            json: judged.json(on.name(), how.cores),
+        }),
+    };
+    report.map_err(|why| match why {
+        NotJudged::NoHome(source, error) => {
+            source.no_home(&error, &charts, console.terminal.colour)
+        }
+        NotJudged::Failure(failure) => failure,
+    })
+}
+
+/// What one test comes to, in every order of events on a protocol or by the model alone.
+fn judged(
+    test: &Test,
+    on: On,
+    how: &How,
+    chart: bool,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Judged, NotJudged> {
+    let program = &test.program;
+    let allowed = how.allowed(program)?;
+    let (found, way) = match on.source {
+        None => {
+            let (ends, states) = (allowed.clone(), 0);
+            (Found::Ends { ends, states }, None)
+        }
+        Some(source) => {
+            let levels = (source, on.lower);
+            let found = on_protocol(levels, program, how, goes_on)?;
+            let way = match chart {
+                true => way(levels, program, &found, (how, &allowed), goes_on)?,
+                false => None,
+            };
+            (found, way)
+        }
     };
     if matches!(found, Found::Interrupted) {
-        return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+        return Err(Failure::new(Outcome::Interrupted, "interrupted").into());
     }
-    let way = match source {
-        Some(source) if options.chart => {
-            let on = (source, lower.as_ref());
-            way(on, &program, &found, (cores, &allowed), options, console)?
-        }
-        _ => None,
-    };
-    let result = Result {
-        file,
-        program,
+    Ok(Judged {
+        file: test.file.clone(),
+        program: program.clone(),
         found,
-        model,
+        model: how.model,
         allowed,
         way,
-    };
-    let name = source.as_ref().map(|source| source.protocol.name.as_str());
-    let charts = charts(options, console);
-    Ok(Report {
-        outcome: result.outcome(),
-        text: result.text(name, cores) + &result.drawn(&charts),
-        json: result.json(name, cores),
     })
 }
 
@@ -180,38 +389,32 @@ fn said(failure: &Failure, console: &mut Console) -> Outcome {
     failure.outcome
 }
 
-/// A test, and its file if it has one: what has no ending is meant as the name of a shape. A file goes before that.
-fn test(file: &Path, console: &Console) -> std::result::Result<(Option<String>, Program), Failure> {
+/// A test: what has no ending is meant as the name of a shape. A file goes before that.
+fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
     let name = file.display().to_string();
     if !file.exists() && file.extension() != Some("litmus".as_ref()) && !name.contains('/') {
-        if let Some(shape) = named(&name) {
-            return Ok((None, shape));
-        }
-        let all = classic();
-        let help = suggestion(&name, "shape", all.iter().map(|shape| shape.name.as_str()));
-        let said = format!(
-            "error: {name}: no such file, and no classic shape\n  help: {help}; `cohkit litmus --shapes --print` prints all"
-        );
-        return Err(Failure::new(Outcome::BadInput, said));
+        return Test::shape(&name).map_err(|help| {
+            let said = format!(
+                "error: {name}: no such file, and no classic shape\n  help: {help}; `cohkit litmus --shapes --print` prints all"
+            );
+            Failure::new(Outcome::BadInput, said)
+        });
     }
     let text = files::read(file)?;
     let program = herd::read(&text).map_err(|error| {
         let said = error.render(&name, &text, console.terminal.colour);
         Failure::new(Outcome::BadInput, said)
     })?;
-    Ok((Some(name), program))
+    Ok(Test {
+        file: Some(name),
+        program,
+    })
 }
 
 /// The home of so many caches.
-fn home(
-    source: &Source,
-    caches: u16,
-    options: &Options,
-    console: &Console,
-) -> std::result::Result<Controller, Failure> {
-    let charts = charts(options, console);
+fn home(source: &Source, caches: u16) -> Result<Controller, NotJudged> {
     construct::home(&source.protocol, caches)
-        .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))
+        .map_err(|error| NotJudged::NoHome(Box::new(source.clone()), error))
 }
 
 fn charts(options: &Options, console: &Console) -> Text {
@@ -227,13 +430,12 @@ fn way(
     (source, lower): (&Source, Option<&Source>),
     program: &Program,
     found: &Found,
-    (cores, allowed): (Cores, &BTreeSet<End>),
-    options: &Options,
-    console: &Console,
-) -> std::result::Result<Option<Sequence>, Failure> {
+    (how, allowed): (&How, &BTreeSet<End>),
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<Sequence>, NotJudged> {
     if lower.is_some() {
         let said = "error: a chart is of the caches of one level, and the text has two";
-        return Err(Failure::new(Outcome::BadInput, said));
+        return Err(Failure::new(Outcome::BadInput, said).into());
     }
     let forbidden = |end: &End| !allowed.contains(end);
     let decides = |end: &End| program.holds(end) == (program.quantifier != Quantifier::Forall);
@@ -244,53 +446,42 @@ fn way(
         _ => return Ok(None),
     };
     let threads = program.threads.len();
-    let home = home(source, threads as u16, options, console)?;
-    let how = how(cores, options);
+    let home = home(source, threads as u16)?;
+    let how = how.options();
     let locations = program.locations.len() as u8;
     let lines = Lines::new(&source.protocol, &home, threads as u8, locations, how.room);
     let mut lines = lines.map_err(|what| Failure::new(Outcome::BadInput, what))?;
-    let mut goes_on = || !console.is_interrupted();
-    Ok(shortest(&mut lines, program, &how, wanted, &mut goes_on))
-}
-
-fn how(cores: Cores, options: &Options) -> protocols::Options {
-    protocols::Options {
-        cores,
-        gives_up: options.gives_up,
-        most: options.max_states,
-        ..protocols::Options::default()
-    }
+    Ok(shortest(&mut lines, program, &how, wanted, goes_on))
 }
 
 fn on_protocol(
     (source, lower): (&Source, Option<&Source>),
     program: &Program,
-    cores: Cores,
-    options: &Options,
-    console: &Console,
-) -> std::result::Result<Found, Failure> {
-    let home = |source| home(source, program.threads.len() as u16, options, console);
+    how: &How,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Found, NotJudged> {
+    let home = |source| home(source, program.threads.len() as u16);
     let own = home(source)?;
-    let how = how(cores, options);
-    let mut goes_on = || !console.is_interrupted();
+    let how = how.options();
     let found = match lower {
-        None => explore(&source.protocol, &own, program, &how, &mut goes_on),
+        None => explore(&source.protocol, &own, program, &how, goes_on),
         Some(lower) => {
             let levels = [(&source.protocol, &own), (&lower.protocol, &home(lower)?)];
             let programs = std::slice::from_ref(program);
-            explore_below(levels, programs, &how, &mut goes_on).remove(0)
+            explore_below(levels, programs, &how, goes_on).remove(0)
         }
     };
     match found {
-        Found::Cannot(what) => {
-            let (path, test) = (source.path.display(), &program.name);
-            Err(Failure::new(
-                Outcome::BadInput,
-                format!("error: {path}: cannot run {test}: {what}"),
-            ))
-        }
+        Found::Cannot(what) => Err(cannot(source, program, &what).into()),
         found => Ok(found),
     }
+}
+
+/// The protocol is none that the test can be run on.
+fn cannot(source: &Source, program: &Program, what: &str) -> Failure {
+    let (path, test) = (source.path.display(), &program.name);
+    let said = format!("error: {path}: cannot run {test}: {what}");
+    Failure::new(Outcome::BadInput, said)
 }
 
 /// What stands between threads and caches, in words.
@@ -372,7 +563,7 @@ fn values(program: &Program, end: &End) -> Value {
     Value::Object(values.collect())
 }
 
-impl Result {
+impl Judged {
     fn outcome(&self) -> Outcome {
         match &self.found {
             Found::Ends { ends, .. } if self.program.fulfilled(ends) => Outcome::Yes,

@@ -1,47 +1,49 @@
 //! Litmus tests in the simulator: what is seen decides, and what is not seen does not.
 
-use super::{asked, between, fulfilling, home, key, relation, values, words, Report};
+use super::{
+    asked, between, cannot, fulfilling, home, key, relation, values, words, How, NotJudged, On,
+    Report, Test,
+};
 use crate::asked::quoted;
-use crate::console::Console;
-use crate::options::Litmus as Options;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use cohkit_base::words::counted;
 use cohkit_litmus::axioms::Model;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::program::{End, Program, Quantifier};
-use cohkit_litmus::timed::{clusters, observe, Level, Machine, NotRun, Options as How, Seen};
+use cohkit_litmus::timed::{clusters, observe, Level, Machine, NotRun, Options as Runs, Seen};
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::Path;
 
-/// Runs a test so many times.
+/// Runs a test so many times, with seeds from the first one on.
 pub(super) fn run(
-    (source, lower): (&Source, Option<&Source>),
-    (file, program): (Option<String>, Program),
-    (cores, runs): (Cores, u64),
-    (model, allowed): (Model, &BTreeSet<End>),
-    options: &Options,
-    console: &Console,
-) -> Result<Report, Failure> {
+    (source, on): (&Source, On),
+    test: &Test,
+    how: &How,
+    (seed, runs): (u64, u64),
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Report, NotJudged> {
+    let Test { file, program } = test;
     let level = |source, caches| {
-        let home = home(source, caches, options, console)?;
+        let home = home(source, caches)?;
         let protocol = &source.protocol;
-        Ok::<_, Failure>(Level {
+        Ok::<_, NotJudged>(Level {
             protocol,
             home,
             caches,
         })
     };
     let threads = program.threads.len() as u16;
-    let machines = match lower {
+    let machines = match on.lower {
         None => vec![Machine {
             upper: level(source, threads)?,
             lower: None,
         }],
         Some(lower) => {
             let machine = |[caches, below]: [u16; 2]| {
-                Ok::<_, Failure>(Machine {
+                Ok::<_, NotJudged>(Machine {
                     upper: level(source, caches)?,
                     lower: Some(level(lower, below)?),
                 })
@@ -50,30 +52,23 @@ pub(super) fn run(
             spread.map(machine).collect::<Result<_, _>>()?
         }
     };
-    let seed = options.seed;
-    let how = How { cores, runs, seed };
-    let mut goes_on = || !console.is_interrupted();
-    let seen = observe(&machines, &program, &how, &mut goes_on);
+    let allowed = how.allowed(program)?;
+    let cores = how.cores;
+    let runs = Runs { cores, runs, seed };
+    let seen = observe(&machines, program, &runs, goes_on);
     let seen = seen.map_err(|why| match why {
         NotRun::Interrupted => Failure::new(Outcome::Interrupted, "interrupted"),
-        NotRun::Cannot(what) => {
-            let (path, test) = (source.path.display(), &program.name);
-            let said = format!("error: {path}: cannot run {test}: {what}");
-            Failure::new(Outcome::BadInput, said)
-        }
+        NotRun::Cannot(what) => cannot(source, program, &what),
     })?;
     let timed = Timed {
         protocol: &source.protocol.name,
-        path: options
-            .protocol
-            .as_ref()
-            .map_or(String::new(), |path| path.display().to_string()),
-        file,
+        path: on.file,
+        file: file.as_deref(),
         program,
         cores,
         seed,
         seen,
-        model,
+        model: how.model,
         allowed,
     };
     Ok(Report {
@@ -85,14 +80,15 @@ pub(super) fn run(
 
 struct Timed<'t> {
     protocol: &'t str,
-    path: String,
-    file: Option<String>,
-    program: Program,
+    /// Where the protocol's text is.
+    path: Option<&'t Path>,
+    file: Option<&'t str>,
+    program: &'t Program,
     cores: Cores,
     seed: u64,
     seen: Seen,
     model: Model,
-    allowed: &'t BTreeSet<End>,
+    allowed: BTreeSet<End>,
 }
 
 impl Timed<'_> {
@@ -119,16 +115,17 @@ impl Timed<'_> {
     fn again(&self) -> Option<String> {
         let failure = self.seen.failure.as_ref();
         let seed = failure.map(|(_, seed)| *seed).or(self.decides())?;
-        let test = self.file.as_ref().unwrap_or(&self.program.name);
+        let test = self.file.unwrap_or(&self.program.name);
         let cores = key(self.cores).replace('_', "-");
-        let (test, path) = (quoted(test), quoted(&self.path));
+        let path = &self.path?.display().to_string();
+        let (test, path) = (quoted(test), quoted(path));
         Some(format!(
             "cohkit litmus {test} --protocol {path} --cores {cores} --simulate 1 --seed {seed}"
         ))
     }
 
     fn text(&self) -> String {
-        let program = &self.program;
+        let program = self.program;
         let verdict = match (&self.seen.failure, self.outcome()) {
             (Some(_), _) => "violated",
             (None, Outcome::Yes) => "yes",
@@ -158,7 +155,7 @@ impl Timed<'_> {
         let _ = writeln!(
             text,
             "  {}",
-            relation(ends.keys(), self.model, self.allowed)
+            relation(ends.keys(), self.model, &self.allowed)
         );
         if let Some(again) = self.again() {
             let _ = writeln!(text, "  again: {again}");
@@ -167,7 +164,7 @@ impl Timed<'_> {
     }
 
     fn json(&self) -> Value {
-        let program = &self.program;
+        let program = self.program;
         let (outcome, reason) = match (&self.seen.failure, self.outcome()) {
             (Some((failure, _)), _) => ("violated", Some(failure.trim_end())),
             (None, Outcome::Yes) => ("yes", None),

@@ -1,0 +1,72 @@
+//! What programs of a few threads may show.
+
+use crate::interruptible::interruptible;
+use crate::{bad_input, bad_text, no_home, Protocol};
+use cohkit::litmus::{answer, Asked, NotJudged, Test};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// A litmus test that was read.
+#[pyclass(frozen, module = "cohkit._cohkit")]
+pub(crate) struct Litmus {
+    test: Test,
+}
+
+#[pymethods]
+impl Litmus {
+    /// Reads the text of a test that came from a file of this name; without a text it is the name of a classic shape.
+    #[new]
+    fn new(name: &str, text: Option<&str>) -> PyResult<Litmus> {
+        let test = match text {
+            Some(text) => Test::parse(name, text).map_err(|diagnostics| bad_text(&diagnostics))?,
+            None => Test::shape(name)
+                .map_err(|help| bad_input(&format!("`{name}` is no classic shape; {help}")))?,
+        };
+        Ok(Litmus { test })
+    }
+}
+
+/// How a test is run.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct How {
+    cores: Option<String>,
+    model: Option<String>,
+    gives_up: u8,
+    max_states: usize,
+    chart: bool,
+    /// Seed of the first run, and runs.
+    simulate: Option<(u64, u64)>,
+}
+
+/// What `cohkit litmus --json` tells of a test.
+#[pyfunction]
+#[pyo3(signature = (test, *, protocol, how))]
+pub(crate) fn litmus(
+    py: Python<'_>,
+    test: &Litmus,
+    protocol: Option<&Protocol>,
+    how: How,
+) -> PyResult<String> {
+    let test = test.test.clone();
+    let source = protocol.map(|protocol| Arc::clone(&protocol.source));
+    let asked = Asked {
+        cores: how.cores,
+        model: how.model,
+        gives_up: how.gives_up,
+        max_states: how.max_states,
+        chart: how.chart,
+        simulate: how.simulate,
+    };
+    let answered = interruptible(py, move |cancel| {
+        answer(&test, source.as_deref(), &asked, cancel)
+    })?;
+    match answered {
+        Ok(value) => Ok(value.to_string()),
+        Err(NotJudged::NoHome(source, error)) => Err(no_home(&source, error)),
+        Err(NotJudged::Failure(failure)) => {
+            let said = failure.message;
+            Err(bad_input(said.strip_prefix("error: ").unwrap_or(&said)))
+        }
+    }
+}

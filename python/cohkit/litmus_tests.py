@@ -1,0 +1,137 @@
+"""Litmus tests: what programs of a few threads may show."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
+
+from cohkit import _cohkit
+from cohkit.errors import InputError, call
+from cohkit.protocols import given, not_text
+from cohkit.results import answer
+
+if TYPE_CHECKING:
+    from cohkit import types
+    from cohkit._cohkit import LitmusRun, Protocol
+
+
+class Options(TypedDict, total=False):
+    """Options of :func:`cohkit.litmus`.
+
+    Attributes:
+        text: the test itself, if it is not to be read from where it is said to be.
+        protocol: the protocol whose caches the threads run on, the path of its text, or the name of one that ships;
+            memory that acts at once if not given.
+        cores: what stands between threads and caches; what the protocol's `accesses` ask for, and else `in_order`.
+        model: what the ends are compared with, and without a protocol whose they are; the text's `guarantee` or what
+            the cores are known for, if not given.
+        gives_up: how often, in all, caches give up lines that they were not asked for; once if not given.
+        max_states: states to visit, at most; ten million if not given.
+        chart: give with `sequence` the shortest way to what decides, which :func:`cohkit.chart_text` draws.
+        simulate_runs: run the test so many times in the simulator, with random times, instead of in every order.
+        seed: of the first of these runs; each further one has the next. 0 if not given.
+
+    """
+
+    text: str | None
+    protocol: Protocol | str | os.PathLike[str] | None
+    cores: Literal["in_order", "store_buffer", "relaxed"] | None
+    model: Literal["sc", "tso", "rc"] | None
+    gives_up: int | None
+    max_states: int | None
+    chart: bool
+    simulate_runs: int | None
+    seed: int | None
+
+
+def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Litmus:
+    """Run a litmus test in every order of events, on the caches of a protocol or on memory that acts at once.
+
+    Args:
+        test: a file in the format of the herd tools, in AArch64 assembly or in C; or the name of a classic shape.
+        **options: what it runs on, and how: :class:`cohkit.litmus_tests.Options`.
+
+    Raises:
+        TextError: the test is wrong, or the protocol's text.
+        FaultError: no home can be constructed from the protocol's policy.
+        InputError: there is no such shape, an option has no meaning, or the test cannot run on the protocol.
+        OSError: the file cannot be read.
+
+    >>> import cohkit
+    >>> weak = cohkit.litmus("SB", protocol="mesi", cores="store_buffer")
+    >>> weak["outcome"], len(weak["ends"]), weak["model"]
+    ('yes', 4, 'tso')
+
+    """
+    _judge(options)
+    name, text, on = os.fspath(test), options.get("text"), options.get("protocol")
+    if text is None and _is_file(test):
+        text = _text(name)
+    program = call(name, _cohkit.Litmus, name, text)
+    protocol = None if on is None else given(on)
+    told = call(
+        name if protocol is None else protocol.file, _cohkit.litmus, program, protocol=protocol, how=_how(options)
+    )
+    return cast("types.Litmus", answer(told))
+
+
+def _how(options: Options) -> LitmusRun:
+    gives_up, most, runs = options.get("gives_up"), options.get("max_states"), options.get("simulate_runs")
+    return {
+        "cores": options.get("cores"),
+        "model": options.get("model"),
+        "gives_up": 1 if gives_up is None else gives_up,
+        "max_states": 10_000_000 if most is None else most,
+        "chart": options.get("chart", False),
+        "simulate": None if runs is None else (options.get("seed") or 0, runs),
+    }
+
+
+def _is_file(test: str | os.PathLike[str]) -> bool:
+    """Tell whether a test is meant as a file; what has no ending is the name of a shape, if there is no such file."""
+    path = Path(test)
+    return not isinstance(test, str) or path.suffix == ".litmus" or "/" in test or path.exists()
+
+
+def _text(file: str) -> str:
+    data = Path(file).read_bytes()
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise not_text(file, data, error.start) from None
+
+
+def _judge(options: Options) -> None:
+    for name in options:
+        if name not in Options.__annotations__:
+            known = ", ".join(f"`{option}`" for option in Options.__annotations__)
+            raise InputError(f"there is no option `{name}`; the options are {known}")
+    _judge_numbers(options)
+    _judge_runs(options)
+
+
+def _judge_numbers(options: Options) -> None:
+    numbers = {
+        "gives_up": (options.get("gives_up"), 0, 2**8),
+        "max_states": (options.get("max_states"), 1, 2**63),
+        "simulate_runs": (options.get("simulate_runs"), 1, 2**63),
+        "seed": (options.get("seed"), 0, 2**64),
+    }
+    for name, (value, low, beyond) in numbers.items():
+        if value is not None and not low <= value < beyond:
+            raise InputError(f"`{name}` is a number from {low} to {beyond - 1}, not {value}")
+
+
+def _judge_runs(options: Options) -> None:
+    if options.get("protocol") is None:
+        for name in ("chart", "simulate_runs"):
+            if options.get(name):
+                raise InputError(f"`{name}` is of the caches of a protocol: give `protocol` with it")
+    if options.get("simulate_runs") is None:
+        if options.get("seed") is not None:
+            raise InputError("`seed` is of runs in the simulator: give `simulate_runs` with it")
+        return
+    for name in ("gives_up", "max_states", "chart"):
+        if options.get(name):
+            raise InputError(f"`{name}` is of every order of events; runs in the simulator have none")

@@ -1,0 +1,93 @@
+"""Litmus tests from Python: the same answers as the command's, and what is wrong told in Python's ways."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import cohkit
+
+
+def without_run(entry: object) -> object:
+    assert isinstance(entry, dict)
+    return {key: value for key, value in entry.items() if key != "run"}
+
+
+@pytest.mark.parametrize(
+    ("options", "flags"),
+    [
+        ({}, []),
+        ({"model": "tso"}, ["--model", "tso"]),
+        ({"protocol": "protocols/msi.coh"}, ["--protocol", "protocols/msi.coh"]),
+        (
+            {"protocol": "msi", "cores": "store_buffer", "chart": True},
+            ["--protocol", "protocols/msi.coh", "--cores", "store-buffer", "--chart"],
+        ),
+        (
+            {"protocol": "msi", "cores": "store_buffer", "simulate_runs": 50, "seed": 3},
+            ["--protocol", "protocols/msi.coh", "--cores", "store-buffer", "--simulate", "50", "--seed", "3"],
+        ),
+        ({"protocol": "msi", "max_states": 50}, ["--protocol", "protocols/msi.coh", "--max-states", "50"]),
+        ({"protocol": "msi", "gives_up": 0}, ["--protocol", "protocols/msi.coh", "--gives-up", "0"]),
+    ],
+)
+@pytest.mark.parametrize("test", ["litmus/SB.litmus", "MP"])
+def test_answers_are_those_of_the_command(test: str, options: cohkit.litmus_tests.Options, flags: list[str]) -> None:
+    command = subprocess.run(["cohkit", "litmus", test, *flags, "--json"], capture_output=True, check=False)
+    [entry] = json.loads(command.stdout)
+    assert without_run(cohkit.litmus(test, **options)) == without_run(entry)
+
+
+def test_a_text_is_the_test_of_its_name() -> None:
+    file = Path("litmus/SB.litmus")
+    told = cohkit.litmus("mine", text=file.read_text(encoding="utf-8"))
+    assert told["ends"] == cohkit.litmus(file)["ends"]
+    assert told["run"]["file"] == "mine"
+
+
+def test_a_wrong_test_is_told_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(cohkit.TextError) as wrong:
+        cohkit.litmus("mine.litmus", text="AArch64 mine\n{ }\n P0 ;\n JUMP X0 ;\n")
+    assert (wrong.value.file, wrong.value.line, wrong.value.column) == ("mine.litmus", 4, 2)
+    assert wrong.value.diagnostics[0]["code"] == "litmus"
+    bytes_ = tmp_path / "bytes.litmus"
+    bytes_.write_bytes(b"AArch64 mine\n\xff")
+    with pytest.raises(cohkit.TextError, match="byte 13 is not UTF-8"):
+        cohkit.litmus(bytes_)
+    with pytest.raises(FileNotFoundError):
+        cohkit.litmus("nowhere.litmus")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"cores": "fast"}, "`fast` is none of in_order, store_buffer, relaxed"),
+        ({"model": "psc"}, "`psc` is none of sc, tso, rc"),
+        ({"gives_up": 256}, "`gives_up` is a number from 0 to 255, not 256"),
+        ({"max_states": 0}, "`max_states` is a number from 1 to"),
+        ({"chart": True}, "give `protocol` with it"),
+        ({"simulate_runs": 3}, "give `protocol` with it"),
+        ({"protocol": "msi", "seed": 3}, "give `simulate_runs` with it"),
+        ({"protocol": "msi", "simulate_runs": 3, "max_states": 5}, "runs in the simulator have none"),
+        ({"room": 3}, "there is no option `room`; the options are `text`, `protocol`,"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(options: cohkit.litmus_tests.Options, says: str) -> None:
+    with pytest.raises(cohkit.InputError) as wrong:
+        cohkit.litmus("SB", **options)
+    assert says in str(wrong.value)
+
+
+def test_a_name_that_is_none_has_neighbours_told() -> None:
+    with pytest.raises(cohkit.InputError, match="did you mean `SB`"):
+        cohkit.litmus("SBB")
+
+
+def test_a_protocol_that_cannot_run_a_test_says_why() -> None:
+    with pytest.raises(cohkit.InputError, match=r"^protocols/write-through\.coh: cannot run LB\+swps: "):
+        cohkit.litmus("LB+swps", protocol="write-through")
+    with pytest.raises(FileNotFoundError, match="nor a protocol that ships"):
+        cohkit.litmus("SB", protocol="nowhere")
+    with pytest.raises(cohkit.FaultError):
+        cohkit.litmus("SB", protocol="tests/construction/ambiguous-answer-proven.coh")
