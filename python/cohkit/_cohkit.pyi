@@ -118,7 +118,6 @@ class Simulation:
         settings: list[str],
         seed: int,
         oracle: bool,
-        explain: bool,
     ) -> Simulation: ...
 
 def platforms() -> list[str]: ...

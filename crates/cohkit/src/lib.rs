@@ -21,7 +21,6 @@ mod console;
 mod coverage;
 mod csv;
 mod exhaustive;
-mod explained;
 mod explanation;
 mod files;
 mod graph;

@@ -1,9 +1,8 @@
-//! All files of `litmus/shapes` on four orderings: what release consistency forbids is shown by `mp` alone, and there by the
-//! files that are listed. The last line is what was found, as JSON.
+//! All files of `litmus/shapes` on all orderings: what their texts forbid, by the model that they guarantee, is shown by `mp`
+//! alone, and there by the files that are listed. The last line is what was found, as JSON.
 //!
 //! `--every-placement` puts locations at homes in every way, which takes longer; else they lie at one home after the other.
 
-use cohkit_litmus::axioms::Model;
 use cohkit_litmus::breadth::{files, ORDERINGS, SHOWN_ON_MP};
 use cohkit_litmus::compared::{compared, Compared};
 use cohkit_litmus::cores::Cores;
@@ -85,6 +84,9 @@ fn on(protocol: &Protocol, programs: &[Program], placed: Placed) -> Result<Compa
     let Home::Controller(home) = &protocol.home else {
         return Err(format!("{} has no home of rows", protocol.name));
     };
+    let Some(model) = protocol.guarantee else {
+        return Err(format!("{} guarantees no memory model", protocol.name));
+    };
     let options = Options {
         cores: Cores::Relaxed(protocol.kept.unwrap_or_default()),
         gives_up: 0,
@@ -92,7 +94,7 @@ fn on(protocol: &Protocol, programs: &[Program], placed: Placed) -> Result<Compa
         placed,
         ..Options::default()
     };
-    compared(protocol, home, programs, Model::Rc, &options)
+    compared(protocol, home, programs, model, &options)
 }
 
 /// Says what was found, and whether it is what was expected.

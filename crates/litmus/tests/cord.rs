@@ -18,6 +18,7 @@ use cohkit_system::world::Wrong;
 use By::{Shape, System, Written};
 
 const CORD: &str = include_str!("../../../ordering/cord.coh");
+const CORD_TSO: &str = include_str!("../../../ordering/tso/cord.coh");
 
 /// Programs that are no cycles: with a copy of what is written, and with more epochs than there are numbers in flight.
 const PROGRAMS: [&str; 6] = [
@@ -332,6 +333,20 @@ fn every_fault_is_refuted_by_what_it_names() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Classic programs of two threads have too few stores for numbers of epochs to be used again, so a system shows this one.
+#[test]
+fn a_fault_of_total_store_order_that_takes_many_epochs_is_refuted_by_a_system() {
+    assert_eq!(by_system(&read(CORD_TSO), "two"), None);
+    let kept = ["told[sender][epoch] := 0, ", "told[writer][its] := 0, "];
+    let mut text = CORD_TSO.to_string();
+    for words in kept {
+        assert!(text.contains(words));
+        text = text.replace(words, "");
+    }
+    let found = by_system(&read(&text), "two").expect("notifications are not reset");
+    assert_eq!(found, "no rule leads to a different state, in 18 steps");
 }
 
 /// What refutes faults refutes nothing else: the shapes and systems are run by other tests.

@@ -15,6 +15,10 @@ const SO: &str = include_str!("../../../ordering/so.coh");
 const MP: &str = include_str!("../../../ordering/mp.coh");
 const SEQ: &str = include_str!("../../../ordering/seq.coh");
 const CORD: &str = include_str!("../../../ordering/cord.coh");
+const WB: &str = include_str!("../../../ordering/wb.coh");
+const SO_TSO: &str = include_str!("../../../ordering/tso/so.coh");
+const CORD_TSO: &str = include_str!("../../../ordering/tso/cord.coh");
+const WB_TSO: &str = include_str!("../../../ordering/tso/wb.coh");
 const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
 
 fn read(text: &str) -> Protocol {
@@ -24,7 +28,7 @@ fn read(text: &str) -> Protocol {
     })
 }
 
-/// The first classic program of so many threads at most that shows what release consistency does not allow, or goes wrong.
+/// The first classic program of so many threads at most that shows what the text guarantees not to show, or goes wrong.
 fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home written as rows")
@@ -34,6 +38,7 @@ fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
         gives_up: 0,
         ..Options::default()
     };
+    let model = protocol.guarantee.expect("a guarantee");
     let mut programs = 0;
     let all = classic().into_iter().filter(|p| p.threads.len() <= most);
     for group in Lines::groups(protocol, all.collect()) {
@@ -43,7 +48,7 @@ fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
         for program in &group {
             let wrong = match run_on(&mut lines, program, &options, &mut || true) {
                 Found::Ends { ends, .. } => {
-                    let allowed = allowed(program, Model::Rc).unwrap();
+                    let allowed = allowed(program, model).unwrap();
                     let wrong = ends.iter().find(|end| !allowed.contains(end));
                     wrong.map(|end| format!("ends with {}", program.words(end)))
                 }
@@ -163,6 +168,96 @@ fn stores_ordered_at_their_source_or_by_numbers_are_release_consistent() {
     for text in [SO, SEQ] {
         assert_eq!(refuted(&read(text), 3), None);
     }
+}
+
+/// The block of a text that says which orders threads keep, and what that guarantees.
+fn kept(text: &str) -> &str {
+    let (_, from) = text.split_once("accesses {").expect("orders");
+    let (block, _) = from.split_once("channels {").expect("channels");
+    block
+}
+
+/// The rows and all that is not a comment, a name, or an order that threads keep.
+fn rest(text: &str) -> String {
+    let (_, from) = text.split_once("channels {").expect("channels");
+    from.to_string()
+}
+
+/// Ordering at the source is not in the rows, so these are the same for both models; and with the orders of release
+/// consistency in their place, total store order is not kept.
+#[test]
+fn of_two_models_ordered_at_the_source_the_rows_are_the_same() {
+    for (rc, tso) in [(SO, SO_TSO), (WB, WB_TSO)] {
+        assert_eq!(rest(rc), rest(tso));
+        let weaker = kept(rc).replace("guarantee rc", "guarantee tso");
+        let weaker = tso.replace(kept(tso), &weaker);
+        let refuted = refuted(&read(&weaker), 2).expect("a program");
+        assert!(refuted.contains("ends with"), "{refuted}");
+    }
+}
+
+/// Faults of stores in total store order at homes, and how a classic program of two threads shows each.
+#[test]
+fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
+    let faults = [
+        (
+            "no home is waited for",
+            "needs = count(waiting - { home })",
+            "needs = 0",
+            "",
+        ),
+        (
+            "a store does not wait for its turn",
+            "Release if served[sender] == turn and told",
+            "Release if told",
+            "ends with",
+        ),
+        (
+            "a store does not wait for notifications",
+            "served[sender] == turn and told[sender][epoch] == needs",
+            "served[sender] == turn",
+            "ends with",
+        ),
+        (
+            "a home notifies before its turn",
+            "Ask if served[sender] == turn |",
+            "Ask if told[sender][epoch] == 0 |",
+            "Stuck",
+        ),
+        (
+            "a fence waits for nothing",
+            "fence if count(waiting) == 0",
+            "fence",
+            "ends with",
+        ),
+        (
+            "an acquire waits for no release",
+            "acquire if count(waiting) == 0",
+            "acquire",
+            "ends with",
+        ),
+        (
+            "loads are in no order",
+            "load    after load acquire, before store release",
+            "load    before store release",
+            "ends with",
+        ),
+        (
+            "copies stay when a store commits",
+            "turn and told[sender][epoch] == needs and count(readers - { sender }) == 0",
+            "turn and told[sender][epoch] == needs",
+            "a copy that may be read is old",
+        ),
+    ];
+    let mut missed = Vec::new();
+    for (what, right, wrong, shows) in faults {
+        assert!(CORD_TSO.contains(right), "{what}");
+        let refuted = refuted(&read(&CORD_TSO.replace(right, wrong)), 2);
+        if !refuted.as_ref().is_some_and(|found| found.contains(shows)) {
+            missed.push((what, refuted));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 #[test]

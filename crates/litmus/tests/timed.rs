@@ -317,7 +317,7 @@ fn stores_ordered_at_homes_show_only_what_release_consistency_allows() {
 
 #[test]
 fn stores_written_through_show_only_what_release_consistency_allows_whoever_orders_them() {
-    for name in ["so", "seq", "cord"] {
+    for name in ["so", "seq", "cord", "wb"] {
         let root = env!("CARGO_MANIFEST_DIR");
         let text = std::fs::read_to_string(format!("{root}/../../ordering/{name}.coh")).unwrap();
         let (seen, allowed) =

@@ -46,7 +46,6 @@
 struct Guide;
 
 pub mod agents;
-pub mod attribution;
 pub mod components;
 pub mod course;
 pub mod data;

@@ -8,7 +8,6 @@ use cohkit_system::plan::Done;
 use std::ops::{Index, IndexMut};
 
 use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
-use crate::attribution::Step;
 use crate::components::tags::{Kept, Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
@@ -205,9 +204,6 @@ impl Simulation {
     /// An access reaches its cache.
     #[inline(always)]
     pub(crate) fn access(&mut self, index: u32) {
-        if self.watched {
-            self.note_reached(index);
-        }
         let access = self.accesses[index];
         let caches = &mut self.caches;
         let (mut place, mut entry) = caches.find(access.cache, access.line);
@@ -225,9 +221,6 @@ impl Simulation {
             (Place::Absent, Access::Load | Access::Store) => {
                 let Some(slot) = self.make_room(access.cache, access.line) else {
                     self.counters.stall(Stall::NoWay);
-                    if self.watched {
-                        self.note_parked(index);
-                    }
                     self.caches[access.cache].parked.push(index);
                     return;
                 };
@@ -436,9 +429,6 @@ impl Simulation {
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
-                if self.watched {
-                    self.note_begun(index, entry.configuration);
-                }
                 let begun = &mut self.accesses[index];
                 (begun.sent, begun.performed) = (false, false);
                 self.react(cache, line, entry, &transition, None, Some(index));
@@ -629,9 +619,6 @@ impl Simulation {
             self.counters.stall(Stall::Left);
             // It waits in the cache, and gives its place in the circuit to the next.
             self.leaves_circuit(index);
-            if self.watched {
-                self.note_aside(index, Step::LineAtCache);
-            }
             self.caches[cache].left.push(index);
             return;
         }
@@ -709,8 +696,8 @@ impl Simulation {
         self.earlier
             .taken(&self.kinds[message.kind.index()], message);
         self.messages.remove(index);
-        if self.watched {
-            self.note_taken_by_cache(message);
+        if self.traced(line) {
+            self.note_receive(message);
         }
         self.react(cache, line, &mut entry, &transition, Some(message), None);
         while entry.first != NONE {

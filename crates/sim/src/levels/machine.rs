@@ -383,6 +383,7 @@ impl Levels {
             end: self.shared.counters.end,
             prefetched: upper.counters.prefetched,
             stalls: upper.counters.stalls,
+            occupied: upper.counters.occupied,
             locals: upper.counters.locals,
             ..Counters::default()
         };
