@@ -118,6 +118,7 @@ class Simulation:
         settings: list[str],
         seed: int,
         oracle: bool,
+        explain: bool,
     ) -> Simulation: ...
 
 def platforms() -> list[str]: ...

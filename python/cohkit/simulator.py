@@ -55,6 +55,7 @@ class Request(TypedDict, total=False):
     set: Mapping[str, str | int] | None
     seed: int
     oracle: bool
+    explain: bool
 
 
 def platforms() -> list[str]:
@@ -102,6 +103,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
     seed: int = 0,
     oracle: bool = True,
+    explain: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> types.Simulation:
     """Run a workload on a platform whose caches and home execute a protocol's controllers.
@@ -126,6 +128,8 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
             caching agents of a further kind of the text.
         seed: what everything random follows from.
         oracle: whether loads are compared with the last write, and rights that exclude each other watched for.
+        explain: whether the result has an `explanation`: what the time of accesses was spent on, what was in use for
+            how long, and what of it limits the rest.
         progress: called now and then with the accesses performed so far, and those of all.
 
     Raises:
@@ -154,6 +158,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
         "set": set,
         "seed": seed,
         "oracle": oracle,
+        "explain": explain,
     }
     return simulate_many([request], threads=1, progress=progress)[0]
 
@@ -227,6 +232,7 @@ def _ready(request: Request) -> _cohkit.Simulation:
         "set": None,
         "seed": 0,
         "oracle": True,
+        "explain": False,
     }
     for name, value in request.items():
         if name not in options:

@@ -269,10 +269,82 @@ class Quarter(Stretch):
     lines_cached: int
 
 
+class Spent(TypedDict):
+    """Time of accesses: of all in picoseconds, of one in the mean, and of the slowest, in nanoseconds."""
+
+    total_ps: int
+    mean_ns: float
+    slowest_ns: float | None
+
+
+class SpentPart(Spent):
+    """What accesses spent on one part of the machine."""
+
+    name: str
+
+
+class SpentStep(SpentPart):
+    """What accesses spent on one step, and of which part it is."""
+
+    part: str
+
+
+class Moment(TypedDict):
+    """Some time of an access: the step, and the message that travelled or waited, if one did."""
+
+    step: str
+    message: str | None
+    begin_ns: float
+    ns: float
+
+
+class Slowest(TypedDict):
+    """The access that took longest, with what it was spent on, one after the other."""
+
+    access: str
+    core: int
+    line: int
+    issued_ns: float
+    latency_ns: float
+    way: list[Moment]
+
+
+class Resource(TypedDict):
+    """What can do or hold so much at a time; of several of a kind the one that was most in use."""
+
+    name: str
+    which: str | None
+    count: int
+    utilisation: float
+    mean: float
+    works: bool
+
+
+class Limit(TypedDict):
+    """What limits how many accesses are performed in a time, and why it is that."""
+
+    name: str
+    utilisation: float
+    reason: str
+
+
+class Explanation(TypedDict):
+    """Where the time of accesses has gone: the sum of all `parts`, and that of all `steps`, is `latency`."""
+
+    accesses: int
+    latency: Spent
+    parts: list[SpentPart]
+    steps: list[SpentStep]
+    slowest: Slowest | None
+    resources: list[Resource]
+    limit: Limit
+
+
 class Simulation(TypedDict):
     """The result of a simulation: `statistics` and `messages` are `None` if there is a `failure`.
 
-    Of several kinds of caching agents, `agents` says what each did; `workload` is that of the first.
+    Of several kinds of caching agents, `agents` says what each did; `workload` is that of the first. There is an
+    `explanation` if it was asked for and nothing failed.
     """
 
     protocol: str
@@ -286,6 +358,7 @@ class Simulation(TypedDict):
     statistics: dict[str, float] | None
     quarters: list[Quarter] | None
     messages: dict[str, int] | None
+    explanation: NotRequired[Explanation]
     failure: Failure | None
     run: dict[str, Any]
 

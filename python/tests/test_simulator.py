@@ -275,3 +275,18 @@ def test_a_simulation_takes_paths_and_names_of_protocols() -> None:
     ]
     assert {result["protocol"] for result in run} == {"msi"}
     assert run[0]["statistics"] == run[1]["statistics"] == run[2]["statistics"]
+
+
+def test_where_the_time_goes_is_told_if_asked() -> None:
+    """Parts and steps are each the whole latency, and statistics do not change."""
+    asked = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB", explain=True)
+    plain = cohkit.simulate("enzian-dc-ddr", "random-mixed", region="1MiB")
+    assert "explanation" not in plain
+    assert asked["statistics"] == plain["statistics"]
+    explanation = asked["explanation"]
+    for told in (explanation["parts"], explanation["steps"]):
+        assert sum(one["total_ps"] for one in told) == explanation["latency"]["total_ps"]
+    slowest = explanation["slowest"]
+    assert slowest is not None
+    assert sum(moment["ns"] for moment in slowest["way"]) == pytest.approx(slowest["latency_ns"])
+    assert 0 < explanation["limit"]["utilisation"] <= 1

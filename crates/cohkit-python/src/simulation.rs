@@ -90,7 +90,7 @@ pub(crate) struct Simulation {
 impl Simulation {
     /// Puts a simulation together.
     #[new]
-    #[pyo3(signature = (machine, workload, *, protocol, region, accesses, cores, outstanding, prefetch, by, settings, seed, oracle))]
+    #[pyo3(signature = (machine, workload, *, protocol, region, accesses, cores, outstanding, prefetch, by, settings, seed, oracle, explain))]
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a keyword of the public function"
@@ -109,6 +109,7 @@ impl Simulation {
         settings: Vec<String>,
         seed: u64,
         oracle: bool,
+        explain: bool,
     ) -> PyResult<Simulation> {
         let request = Request {
             kind: Kind::named(workload).map_err(refused)?,
@@ -121,6 +122,7 @@ impl Simulation {
             settings,
             seed,
             oracle,
+            explain,
         };
         let mut platform = machine.platform.clone();
         cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;

@@ -21,6 +21,7 @@ mod console;
 mod coverage;
 mod csv;
 mod exhaustive;
+mod explained;
 mod explanation;
 mod files;
 mod graph;

@@ -502,6 +502,10 @@ pub(crate) enum DeadlockOption {
 /// watched for; what goes wrong ends the run and is drawn as a message sequence chart.
 /// The same options and seed give the same result.
 ///
+/// What makes it slow is told with `--explain`:
+///
+///   cohkit sim hosts-8x8 random-read --region 64MiB --accesses 20000 --explain
+///
 /// With `--sweep NAME=VALUES` it runs at every value of an option or quantity; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
@@ -561,6 +565,11 @@ pub(crate) struct Sim {
     /// Do not compare loads with the last write, nor watch for rights that exclude each other.
     #[arg(long)]
     pub no_oracle: bool,
+
+    /// Tell too what the time of accesses was spent on, of all and of the slowest, what was in use for how long, and what of
+    /// it limits the rest.
+    #[arg(long)]
+    pub explain: bool,
 
     /// Write into this file, for `cohkit trace`, all that happens on one line, in a run of its own.
     #[arg(long, value_name = "FILE")]

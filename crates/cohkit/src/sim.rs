@@ -1,5 +1,7 @@
 //! `cohkit sim`: a workload on a machine, with statistics, or with a chart of what went wrong.
 
+mod explained;
+
 use crate::composed::Composed;
 use crate::console::Console;
 use crate::options::Sim;
@@ -52,6 +54,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         settings: options.set.clone(),
         seed: options.seed,
         oracle: !options.no_oracle,
+        explain: options.explain,
     };
     // How many remotes there are decides the home, too.
     set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;
@@ -76,6 +79,10 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     };
     if let (Some(_), Some(_)) = (&lower, &options.trace) {
         let wrong = NotRun::plain("`--trace` tells of one level, and there are two".into());
+        return Err(failure(wrong, colour));
+    }
+    if let (Some(_), true) = (&lower, options.explain) {
+        let wrong = NotRun::plain("`--explain` tells of one level, and there are two".into());
         return Err(failure(wrong, colour));
     }
     let mut simulation = Simulation::of(source, home, lower, platform, request)
@@ -220,6 +227,9 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     if let Some(above) = &statistics.above {
         text.push_str("\nthe upper level:\n");
         rows(&mut text, above, charts);
+    }
+    if let Some(explanation) = &statistics.explanation {
+        text.push_str(&explained::text(explanation, charts.width));
     }
     text
 }

@@ -1,5 +1,6 @@
 //! Simulations of workloads on platforms, as `cohkit sim` and the Python package both run them.
 
+use crate::explained;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::size;
@@ -14,7 +15,7 @@ use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::text::PlatformError;
 use cohkit_sim::platform::{text, units, Cores, Platform, Quantity, Unit};
-use cohkit_sim::simulation::{self, run_while, Lower, RunError, Setup};
+use cohkit_sim::simulation::{self, explain_while, run_while, Lower, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -247,6 +248,8 @@ pub struct Request {
     pub seed: u64,
     /// Whether loads are compared with the last write and rights are watched.
     pub oracle: bool,
+    /// Whether it is told where the time of accesses goes.
+    pub explain: bool,
 }
 
 /// How a run ended.
@@ -362,7 +365,11 @@ impl Simulation {
     /// # Errors
     /// It was stopped.
     pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Ended, NotRun> {
-        match run_while(&self.setup, go_on) {
+        let ended = match self.request.explain {
+            true => explain_while(&self.setup, false, go_on),
+            false => run_while(&self.setup, go_on),
+        };
+        match ended {
             Ok(statistics) => Ok(Ok(statistics)),
             Err(RunError::Failure(failure)) => Ok(Err(failure)),
             Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
@@ -436,6 +443,9 @@ impl Simulation {
                 )
             });
             value["agents"] = of_each.collect::<Map<String, Value>>().into();
+        }
+        if let Some(of) = ended.and_then(|statistics| statistics.explanation.as_deref()) {
+            value["explanation"] = explained::json(of, &self.setup.protocol);
         }
         if let Some(above) = ended.and_then(|statistics| statistics.above.as_deref()) {
             value["above"] = json!({

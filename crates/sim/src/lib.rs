@@ -46,6 +46,7 @@
 struct Guide;
 
 pub mod agents;
+pub mod attribution;
 pub mod components;
 pub mod course;
 pub mod data;

@@ -1,8 +1,10 @@
 //! One run: all components of a machine around one event queue.
 
+mod attributed;
 pub(crate) mod earlier;
 pub(crate) mod groups;
 mod kinds;
+mod limits;
 mod setup;
 mod soon;
 
@@ -21,6 +23,7 @@ use crate::agents::program::{Input, Program};
 use crate::agents::registers::Registers;
 use crate::agents::remote::Caches;
 use crate::agents::translation::Translations;
+use crate::attribution::Attribution;
 use crate::components::layer::Port;
 use crate::components::link::Direction;
 use crate::components::memory;
@@ -89,6 +92,25 @@ pub fn run_while(
     run_to_end(setup, go_on).map(|simulation| simulation.statistics())
 }
 
+/// Like [`run_while`], with [where the time of accesses has gone](Statistics::explanation), and with each of them if `all`.
+///
+/// # Errors
+/// [`RunError`].
+pub fn explain_while(
+    setup: &Setup,
+    all: bool,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Statistics, RunError> {
+    if setup.below.is_some() {
+        let what = "where the time goes is told of one level of caches, and there are two";
+        return Err(RunError::Setup(what.into()));
+    }
+    let mut simulation = run_watched(setup, go_on, &|simulation| simulation.attribute(all))?;
+    let mut statistics = simulation.statistics();
+    statistics.explanation = Some(Box::new(simulation.explanation()));
+    Ok(statistics)
+}
+
 /// Like [`run_while`], with what a scenario has counted, timed and left.
 ///
 /// # Errors
@@ -130,7 +152,16 @@ pub fn trace(setup: &Setup, line: Line) -> Result<(Statistics, Sequence), RunErr
 }
 
 fn run_to_end(setup: &Setup, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Simulation, RunError> {
+    run_watched(setup, go_on, &|_| ())
+}
+
+fn run_watched(
+    setup: &Setup,
+    go_on: &mut dyn FnMut(u64) -> bool,
+    watch: &dyn Fn(&mut Simulation),
+) -> Result<Simulation, RunError> {
     let mut simulation = Simulation::new(setup, None).map_err(RunError::Setup)?;
+    watch(&mut simulation);
     let failure = match simulation.run_while(go_on) {
         Ok(true) => return Ok(simulation),
         Ok(false) => return Err(RunError::Stopped),
@@ -325,6 +356,10 @@ pub struct Simulation {
     pub(crate) platform: Platform,
     pub(crate) line_bytes: u32,
     pub(crate) failure: Option<Box<Failure>>,
+    /// Whether anything is noted of what happens, so that one question answers for all.
+    pub(crate) watched: bool,
+    /// Where the time of accesses goes, if that is asked for.
+    pub(crate) attribution: Option<Box<Attribution>>,
     pub(crate) trace: Option<Trace>,
     /// The line that is traced; no line's number if none is.
     traced: Line,
@@ -421,6 +456,8 @@ impl Simulation {
             platform: platform.clone(),
             line_bytes: protocol.line_bytes,
             failure: None,
+            watched: trace.is_some(),
+            attribution: None,
             traced: trace.unwrap_or(Line::MAX),
             trace: trace.map(|_| Trace::default()),
             progress: 0,
@@ -549,6 +586,9 @@ impl Simulation {
     /// A message reaches its receiver.
     #[inline(always)]
     fn arrive(&mut self, index: u32) {
+        if self.watched {
+            self.note_arrived(index, true);
+        }
         let message = self.messages[index];
         match message.to {
             HOME => self.arrive_home(index, &message),
@@ -581,6 +621,7 @@ impl Simulation {
                 Some(_) => 0,
                 None => self.units.len(),
             },
+            occupied: self.units.iter().map(|unit| unit.occupied).sum(),
             cached: self.lines_cached(),
             buffers: self.cores.places(),
             links: up.iter().map(|direction| direction.links() as u64).sum(),
@@ -742,6 +783,9 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn finish(&mut self, index: u32, hit: bool, performed: bool) {
         let access = self.accesses.remove(index);
+        if self.watched {
+            self.note_finished(index, &access, hit, performed);
+        }
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(access.cache)) {
             self.leave_translation(index, access.cache, access.line);
         }
@@ -797,8 +841,8 @@ impl Simulation {
         let circuit = kind.circuit;
         let order = kind.order(&message);
         self.earlier.sent(kind, &message);
-        if self.traced(message.line) {
-            self.note_send(&message);
+        if self.watched {
+            self.note_send(&message, ready);
         }
         let switched = self.network.is_switched();
         if message.from == HOME && message.to == HOME && !switched {
@@ -846,6 +890,9 @@ impl Simulation {
 
     /// Sends a message that waited for room behind its first links, or behind its last, and has it now.
     fn send_queued(&mut self, index: u32, ready: Time, last: bool) {
+        if self.watched {
+            self.note_room(index, ready);
+        }
         let message = self.messages[index];
         let kind = &self.kinds[message.kind.index()];
         let order = kind.order(&message);
@@ -863,6 +910,9 @@ impl Simulation {
 
     /// A message reaches the switch, and goes on when there is room for it behind its last links.
     fn at_switch(&mut self, index: u32) {
+        if self.watched {
+            self.note_arrived(index, false);
+        }
         let message = self.messages[index];
         let ready = self.now + self.times.switch;
         let circuit = self.kinds[message.kind.index()].circuit;
@@ -1048,7 +1098,11 @@ impl Simulation {
     }
 
     #[cold]
-    fn note_send(&mut self, message: &Message) {
+    fn note_send(&mut self, message: &Message, ready: Time) {
+        self.note_sent(message, ready);
+        if !self.traced(message.line) {
+            return;
+        }
         let (agent, to) = (self.agent(message.from), self.agent(message.to));
         let action = Action::Send {
             message: self.message_words(message),

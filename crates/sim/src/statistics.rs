@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::agents::translation::Translated;
+use crate::attribution::Explanation;
 use crate::course::{Course, Quarter};
 use crate::kernel::{Time, SECOND};
 
@@ -44,6 +45,11 @@ impl Histogram {
     /// Number of durations.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Their sum.
+    pub fn total(&self) -> u128 {
+        self.total
     }
 
     /// Their mean, in picoseconds; 0 if there are none.
@@ -146,8 +152,6 @@ pub struct Counters {
     pub prefetched: u64,
     /// Occasions of waiting, by [`Stall`].
     pub stalls: [u64; 6],
-    /// Time that units were occupied, summed.
-    pub occupied: Time,
     /// Local operations acknowledged and refused.
     pub locals: [u64; 2],
     /// Time of the last access performed, as its core saw it.
@@ -196,6 +200,9 @@ pub struct Statistics {
     pub quarters: Option<[Quarter; 4]>,
     /// Of two levels, what is of the upper one; the rest is of the lower one, where the cores are.
     pub above: Option<Box<Statistics>>,
+    /// Where the time of accesses has gone, if that was asked for.
+    #[serde(skip)]
+    pub explanation: Option<Box<Explanation>>,
 }
 
 impl Statistics {
@@ -224,6 +231,8 @@ pub(crate) struct Totals {
     pub line_bytes: u32,
     /// 0 if the home is no simulated one.
     pub units: usize,
+    /// Time that units were occupied, summed.
+    pub occupied: Time,
     /// Lines in caches now.
     pub cached: u64,
     /// Lines that the write buffers of all cores hold.
@@ -244,6 +253,7 @@ impl Totals {
         Totals {
             line_bytes: self.line_bytes,
             units: self.units + other.units,
+            occupied: self.occupied + other.occupied,
             cached: self.cached + other.cached,
             buffers: self.buffers,
             links: self.links + other.links,
@@ -428,7 +438,7 @@ impl Counters {
         }
         // What a home in hardware does with its units is not seen here.
         if totals.units > 0 {
-            put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(self.occupied as f64, totals.units as f64 * self.end as f64));
+            put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(totals.occupied as f64, totals.units as f64 * self.end as f64));
         }
         put(
             "memory_row_hits",
@@ -482,6 +492,7 @@ impl Counters {
             messages,
             quarters,
             above: None,
+            explanation: None,
         }
     }
 }

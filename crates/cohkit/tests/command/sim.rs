@@ -643,3 +643,41 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
         assert!(error.contains(what), "{error}");
     }
 }
+
+/// What accesses are spent on is told in parts and in steps, which are the latency each, and as columns of a table.
+#[test]
+fn where_the_time_goes_is_told_to_the_picosecond() {
+    let asked = [&["sim"], &SHORT[..], &["--explain"]].concat();
+    let json = |arguments: &[&str]| without_run(&cohkit(arguments).output().expect("starts"));
+    let explained = json(&[&asked[..], &["--json"]].concat());
+    let explanation = &explained["explanation"];
+    let total = |value: &serde_json::Value| value["total_ps"].as_u64().expect("a time");
+    for of in ["parts", "steps"] {
+        let all = explanation[of].as_array().expect("there are some");
+        let sum: u64 = all.iter().map(total).sum();
+        assert_eq!(sum, total(&explanation["latency"]), "{of}");
+    }
+    let way = explanation["slowest"]["way"].as_array().expect("a way");
+    let ns: f64 = way.iter().filter_map(|moment| moment["ns"].as_f64()).sum();
+    let slowest = &explained["statistics"]["latency_max_ns"];
+    assert!((ns - slowest.as_f64().expect("a time")).abs() < 1e-6);
+    let mut plain = json(&[&["sim"], &SHORT[..], &["--json"]].concat());
+    assert_eq!(plain["explanation"].take(), serde_json::Value::Null);
+    assert_eq!(plain["statistics"], explained["statistics"]);
+    let table = cohkit([&asked[..], &["--csv"]].concat()).output();
+    let table = text(&table.expect("starts").stdout);
+    let columns: Vec<&str> = table.lines().next().unwrap_or("").split(',').collect();
+    for column in ["parts.queue.total_ps", "steps.unit.mean_ns", "limit.name"] {
+        let column = format!("explanation.{column}");
+        assert!(columns.contains(&column.as_str()), "{column}: {columns:?}");
+    }
+    let (code, _, wrong) = sim(&[
+        "clusters-4x4",
+        "random-read",
+        "--protocol",
+        TWO,
+        "--explain",
+    ]);
+    assert_eq!(code, 2, "{wrong}");
+    assert!(wrong.contains("tells of one level"), "{wrong}");
+}

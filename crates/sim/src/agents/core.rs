@@ -186,6 +186,9 @@ impl Simulation {
                 self.store_into_buffer(index, &access);
             }
             _ if behind || core.buffers(access.line) => {
+                if self.watched {
+                    self.note_waits_at_core(index);
+                }
                 let core = &mut self.cores.cores[usize::from(access.core)];
                 core.waiting.push(index);
             }
@@ -237,12 +240,15 @@ impl Simulation {
         let done = self.now + self.groups.of_core(access.core).l1_hit;
         self.in_flight -= 1;
         self.performed(1, done);
-        self.goes_on(&access, done);
+        self.goes_on(index, &access, done);
     }
 
     /// An access is done for its core at a time not before now.
-    fn goes_on(&mut self, access: &Pending, done: Time) {
+    fn goes_on(&mut self, index: u32, access: &Pending, done: Time) {
         self.expect(self.now);
+        if self.watched {
+            self.note_done_at_core(index, access, done);
+        }
         self.counters.latency.record(done - access.issued);
         self.issue(access.core, done + self.groups.of_core(access.core).work);
     }
@@ -261,6 +267,9 @@ impl Simulation {
                 let Some(place) = core.places.iter().position(free) else {
                     self.counters.stall(Stall::WriteBuffer);
                     core.waiting.push(index);
+                    if self.watched {
+                        self.note_waits_at_core(index);
+                    }
                     return;
                 };
                 let stage = match core.find(line, Stage::Sent) {
@@ -286,7 +295,7 @@ impl Simulation {
         self.oracle.buffer(access.core, line, word, access.value);
         self.counters.buffer_waited += self.now - access.issued;
         let access = self.accesses.remove(index);
-        self.goes_on(&access, self.now);
+        self.goes_on(index, &access, self.now);
     }
 
     /// Sends the stores to a line to the shared cache.

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use super::device::Operation;
 use super::program::{number_of, Act, Answer, ConfigurationId, Input, Transition};
+use crate::attribution::Step;
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
@@ -49,6 +50,17 @@ enum Slot {
     Read,
 }
 
+impl Slot {
+    /// To wait for it.
+    fn step(self) -> Step {
+        match self {
+            Slot::Write => Step::WriteSlot,
+            Slot::Forward => Step::ForwardSlot,
+            Slot::Read => Step::ReadSlot,
+        }
+    }
+}
+
 const SLOTS: [Slot; 3] = [Slot::Write, Slot::Forward, Slot::Read];
 
 /// The bytes of a non-caching write, from its request's being taken until memory takes them.
@@ -77,6 +89,8 @@ impl Store {
 #[derive(Default)]
 pub struct Unit {
     free_at: Time,
+    /// For how long it has handled inputs.
+    pub(crate) occupied: Time,
     /// Whether an event that looks at the queues is on its way.
     awake: bool,
     responses: VecDeque<Work>,
@@ -320,8 +334,9 @@ impl Simulation {
             Work::Read(_) | Work::Written(_) => self.times.resume_occupancy,
             _ => self.times.occupancy,
         };
-        self.units[number].free_at = self.now + occupancy;
-        self.counters.occupied += occupancy;
+        let unit = &mut self.units[number];
+        unit.free_at = self.now + occupancy;
+        unit.occupied += occupancy;
         // What the device asks for waits where the home has no row for it, too.
         let asked = matches!(work, Work::Local(..) | Work::Unlock(_));
         match transition.answer {
@@ -376,6 +391,7 @@ impl Simulation {
             return self.stop(number, work);
         }
         self.leaves_queue(work);
+        self.aside(work, Step::LineAtHome);
         self.units[number].left.push((work, line));
     }
 
@@ -392,6 +408,7 @@ impl Simulation {
             return self.stop(number, work);
         }
         self.leaves_queue(work);
+        self.aside(work, slot.step());
         self.units[number].waiting[slot as usize].push_back((work, line));
     }
 
@@ -407,6 +424,13 @@ impl Simulation {
     fn leaves_queue(&mut self, work: Work) {
         if let Work::Message(index) = work {
             self.leaves_circuit(index);
+        }
+    }
+
+    /// Work waits for something else from now on.
+    fn aside(&mut self, work: Work, step: Step) {
+        if let (true, Work::Message(index)) = (self.watched, work) {
+            self.note_aside(index, step);
         }
     }
 
@@ -456,8 +480,8 @@ impl Simulation {
                 .taken(&self.kinds[message.kind.index()], message);
             self.messages.remove(index);
         }
-        if self.traced(line) {
-            self.note_work(work, message);
+        if self.watched {
+            self.note_work(work, line, message);
         }
         if let (Work::Local(line, local), None, None) = (work, &self.behind, &self.above) {
             if !self.makes_room(line) {
@@ -551,6 +575,7 @@ impl Simulation {
         }
         released.extend(unit.left.extract_if(.., |entry| entry.1 == line));
         for &(work, _) in released.iter().rev() {
+            self.aside(work, Step::Unit);
             match self.is_request(work) {
                 true => self.units[number].requests.push_front(work),
                 false => self.units[number].responses.push_front(work),
@@ -684,6 +709,9 @@ impl Simulation {
     /// Lets memory work on a line for a unit; the result is when the unit knows.
     #[inline(always)]
     fn operate(&mut self, ready: Time, line: Line) -> Time {
+        if self.watched {
+            return self.operate_watched(ready, line);
+        }
         let (there, back) = self.times.path;
         self.memory(ready + there, line) + back
     }
@@ -694,6 +722,9 @@ impl Simulation {
             return self.read_application(ready, line, transition);
         }
         let end = self.operate(ready, line);
+        if self.watched {
+            self.note_operation(line, false);
+        }
         self.queue.push(end, KernelEvent::Read(line));
     }
 
@@ -717,6 +748,9 @@ impl Simulation {
             return self.write_application(ready, line, next);
         }
         let end = self.operate(ready, line);
+        if self.watched {
+            self.note_operation(line, true);
+        }
         self.queue.push(end, KernelEvent::Written(line));
     }
 
@@ -850,7 +884,11 @@ impl Simulation {
     }
 
     #[cold]
-    fn note_work(&mut self, work: Work, message: Option<&Message>) {
+    fn note_work(&mut self, work: Work, line: Line, message: Option<&Message>) {
+        self.note_taken_at_home(work, line, message);
+        if !self.traced(line) {
+            return;
+        }
         let agent = self.agent(HOME);
         let what = match (work, message) {
             (_, Some(message)) => return self.note_receive(message),

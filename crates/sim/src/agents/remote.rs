@@ -8,6 +8,7 @@ use cohkit_system::plan::Done;
 use std::ops::{Index, IndexMut};
 
 use super::program::{number_of, Act, Answer, ConfigurationId, Transition};
+use crate::attribution::Step;
 use crate::components::tags::{Kept, Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
@@ -204,6 +205,9 @@ impl Simulation {
     /// An access reaches its cache.
     #[inline(always)]
     pub(crate) fn access(&mut self, index: u32) {
+        if self.watched {
+            self.note_reached(index);
+        }
         let access = self.accesses[index];
         let caches = &mut self.caches;
         let (mut place, mut entry) = caches.find(access.cache, access.line);
@@ -221,6 +225,9 @@ impl Simulation {
             (Place::Absent, Access::Load | Access::Store) => {
                 let Some(slot) = self.make_room(access.cache, access.line) else {
                     self.counters.stall(Stall::NoWay);
+                    if self.watched {
+                        self.note_parked(index);
+                    }
                     self.caches[access.cache].parked.push(index);
                     return;
                 };
@@ -429,6 +436,9 @@ impl Simulation {
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
+                if self.watched {
+                    self.note_begun(index, entry.configuration);
+                }
                 let begun = &mut self.accesses[index];
                 (begun.sent, begun.performed) = (false, false);
                 self.react(cache, line, entry, &transition, None, Some(index));
@@ -619,6 +629,9 @@ impl Simulation {
             self.counters.stall(Stall::Left);
             // It waits in the cache, and gives its place in the circuit to the next.
             self.leaves_circuit(index);
+            if self.watched {
+                self.note_aside(index, Step::LineAtCache);
+            }
             self.caches[cache].left.push(index);
             return;
         }
@@ -696,8 +709,8 @@ impl Simulation {
         self.earlier
             .taken(&self.kinds[message.kind.index()], message);
         self.messages.remove(index);
-        if self.traced(line) {
-            self.note_receive(message);
+        if self.watched {
+            self.note_taken_by_cache(message);
         }
         self.react(cache, line, &mut entry, &transition, Some(message), None);
         while entry.first != NONE {

@@ -93,6 +93,17 @@ impl Direction {
         }
     }
 
+    /// What a message of a kind takes if nothing else is on the links: for its bytes, and for its way. The rest of its time
+    /// it waits, or is late by chance.
+    pub fn alone(&self, kind: MessageId) -> (Time, Time) {
+        (self.sizes[kind.index()].time, self.latency)
+    }
+
+    /// Whether messages are late by chance.
+    pub fn is_random(&self) -> bool {
+        self.jitter > 0
+    }
+
     /// How many links there are.
     pub fn links(&self) -> usize {
         self.free.len()

@@ -55,6 +55,52 @@ impl Timing {
     }
 }
 
+/// Where a line is in a DRAM.
+struct Place {
+    channel: usize,
+    bank: usize,
+    row: u32,
+}
+
+impl Timing {
+    #[inline(always)]
+    fn place(&self, line: Line, channels: &[Channel]) -> Place {
+        let channel = line as usize & (channels.len() - 1);
+        // Neighbouring rows of the address space lie in different banks; all upper bits
+        // are mixed in, so that no power of two as a stride stays in one bank.
+        let chunk = line >> self.channel_bits >> self.row_bits;
+        let row = chunk >> self.bank_bits;
+        let folded = row ^ (row >> 4) ^ (row >> 8) ^ (row >> 12) ^ (row >> 16);
+        Place {
+            channel,
+            bank: (chunk ^ folded) as usize & (channels[channel].banks.len() - 1),
+            row,
+        }
+    }
+
+    /// An operation of a bank, and of a data bus that is free from some time on: whether the row was open, and the end.
+    #[inline(always)]
+    fn operate(&self, now: Time, row: u32, bank: &mut Bank, free: &mut Time) -> (bool, Time) {
+        let mut ready = bank.ready.max(now + self.way.0);
+        let closes = bank.ready + self.open_for;
+        let hit = bank.row == row && ready <= closes;
+        if !hit {
+            if bank.row != CLOSED && ready <= closes {
+                ready += self.precharge;
+            } else if bank.row != CLOSED {
+                ready = ready.max(closes + self.precharge);
+            }
+            ready += self.activate;
+            bank.row = row;
+        }
+        let start = (ready + self.column).max(*free);
+        *free = start + self.burst;
+        // The next column command may go out while this line is still on its way.
+        bank.ready = start + self.burst - self.column;
+        (hit, *free + self.way.1)
+    }
+}
+
 struct Channel {
     /// When the data bus is free.
     free: Time,
@@ -117,35 +163,75 @@ impl Memory {
                 start + (*per_line).max(*latency)
             }
             Kind::Dram(timing, channels) => {
-                let count = channels.len();
-                let channel = &mut channels[line as usize & (count - 1)];
-                // Neighbouring rows of the address space lie in different banks; all upper bits
-                // are mixed in, so that no power of two as a stride stays in one bank.
-                let chunk = line >> timing.channel_bits >> timing.row_bits;
-                let row = chunk >> timing.bank_bits;
-                let folded = row ^ (row >> 4) ^ (row >> 8) ^ (row >> 12) ^ (row >> 16);
-                let banks = channel.banks.len();
-                let bank = &mut channel.banks[(chunk ^ folded) as usize & (banks - 1)];
-                let mut ready = bank.ready.max(now + timing.way.0);
-                let closes = bank.ready + timing.open_for;
-                if bank.row == row && ready <= closes {
-                    self.row_hits += 1;
-                } else {
-                    self.row_misses += 1;
-                    if bank.row != CLOSED && ready <= closes {
-                        ready += timing.precharge;
-                    } else if bank.row != CLOSED {
-                        ready = ready.max(closes + timing.precharge);
-                    }
-                    ready += timing.activate;
-                    bank.row = row;
-                }
-                let start = (ready + timing.column).max(channel.free);
-                channel.free = start + timing.burst;
-                // The next column command may go out while this line is still on its way.
-                bank.ready = start + timing.burst - timing.column;
-                channel.free + timing.way.1
+                let place = timing.place(line, channels);
+                let channel = &mut channels[place.channel];
+                let bank = &mut channel.banks[place.bank];
+                let (hit, end) = timing.operate(now, place.row, bank, &mut channel.free);
+                self.row_hits += u64::from(hit);
+                self.row_misses += u64::from(!hit);
+                end
             }
+        }
+    }
+
+    /// How many buses, banks or ports there are.
+    pub fn count(&self, what: &str) -> usize {
+        match (&self.kind, what) {
+            (Kind::Bram { ports, .. }, "port") => ports.len(),
+            (Kind::Dram(_, channels), "bus") => channels.len(),
+            (Kind::Dram(_, channels), "bank") => {
+                channels.iter().map(|channel| channel.banks.len()).sum()
+            }
+            _ => 0,
+        }
+    }
+
+    /// What the same operation would be if the memory did nothing else, as what rows are open is left.
+    pub fn alone(&self, now: Time, line: Line) -> Alone {
+        match &self.kind {
+            Kind::Bram {
+                latency,
+                per_line,
+                ports,
+            } => Alone {
+                end: now + (*per_line).max(*latency),
+                uses: [("port", line as usize % ports.len(), *per_line); 2],
+                several: false,
+            },
+            Kind::Dram(timing, channels) => {
+                let place = timing.place(line, channels);
+                let mut bank = channels[place.channel].banks[place.bank];
+                let begins = now + timing.way.0;
+                bank.ready = bank.ready.min(begins);
+                let (_, end) = timing.operate(now, place.row, &mut bank, &mut 0);
+                let number = place.channel * channels[place.channel].banks.len() + place.bank;
+                Alone {
+                    end,
+                    uses: [
+                        ("bus", place.channel, timing.burst),
+                        ("bank", number, bank.ready - begins),
+                    ],
+                    several: true,
+                }
+            }
+        }
+    }
+}
+
+/// An operation of a memory that does nothing else.
+pub struct Alone {
+    /// When it ends.
+    pub end: Time,
+    uses: [(&'static str, usize, Time); 2],
+    several: bool,
+}
+
+impl Alone {
+    /// What it uses of the memory: of what kind, which of them, and for how long.
+    pub fn uses(&self) -> &[(&'static str, usize, Time)] {
+        match self.several {
+            true => &self.uses,
+            false => &self.uses[..1],
         }
     }
 }

@@ -125,6 +125,11 @@ impl Network {
         !self.homes.is_empty()
     }
 
+    /// The links of each home at a switch: 0 for those to the switch, 1 for those from it.
+    pub(crate) fn of_homes(&self, side: usize) -> Vec<&Direction> {
+        self.homes.iter().map(|sides| &sides[side]).collect()
+    }
+
     fn port(&mut self, line: Line) -> &mut [Direction; 2] {
         let homes = self.homes.len();
         &mut self.homes[line as usize & (homes - 1)]

@@ -383,7 +383,6 @@ impl Levels {
             end: self.shared.counters.end,
             prefetched: upper.counters.prefetched,
             stalls: upper.counters.stalls,
-            occupied: upper.counters.occupied,
             locals: upper.counters.locals,
             ..Counters::default()
         };

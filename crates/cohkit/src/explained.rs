@@ -1,0 +1,72 @@
+//! Where the time of a simulation's accesses goes, for programs; people are told by `cohkit sim`.
+
+use cohkit_protocol::protocol::Protocol;
+use cohkit_sim::attribution::{Explanation, Part, Step, Transaction};
+use serde_json::{json, Value};
+
+/// The value that `docs/output.md` describes.
+pub(crate) fn json(of: &Explanation, protocol: &Protocol) -> Value {
+    let slowest = of.slowest.as_ref();
+    let spent = |total: u128, its: &dyn Fn(Step) -> bool| {
+        json!({
+            "total_ps": u64::try_from(total).unwrap_or(u64::MAX),
+            "mean_ns": mean(of, total),
+            "slowest_ns": slowest.map(|slowest| nanoseconds(slowest.spent(its))),
+        })
+    };
+    let parts = Part::ALL.iter().map(|&part| {
+        let mut value = spent(of.of_part(part), &|step| step.part() == part);
+        value["name"] = part.name().into();
+        value
+    });
+    let steps = Step::ALL.iter().map(|&step| {
+        let mut value = spent(of.total(step), &|its| its == step);
+        value["name"] = step.name().into();
+        value["part"] = step.part().name().into();
+        value
+    });
+    json!({
+        "accesses": of.accesses,
+        "latency": spent(of.latency, &|_| true),
+        "parts": parts.collect::<Vec<Value>>(),
+        "steps": steps.collect::<Vec<Value>>(),
+        "slowest": slowest.map(|slowest| way(slowest, protocol)),
+        "resources": of.resources,
+        "limit": of.limit,
+    })
+}
+
+/// What an access was spent on, one after the other.
+fn way(slowest: &Transaction, protocol: &Protocol) -> Value {
+    let segments = slowest.segments.iter().map(|segment| {
+        let message = segment.message.map(usize::from);
+        let message = message.and_then(|number| protocol.messages.get(number));
+        json!({
+            "step": segment.step.name(),
+            "message": message.map(|message| message.name.as_str()),
+            "begin_ns": nanoseconds(segment.begin),
+            "ns": nanoseconds(segment.end - segment.begin),
+        })
+    });
+    json!({
+        "access": slowest.access.name(),
+        "core": slowest.core,
+        "line": slowest.line,
+        "issued_ns": nanoseconds(slowest.issued),
+        "latency_ns": nanoseconds(slowest.latency()),
+        "way": segments.collect::<Vec<Value>>(),
+    })
+}
+
+/// Nanoseconds of one access, of what all together took in picoseconds.
+pub(crate) fn mean(of: &Explanation, total: u128) -> f64 {
+    match of.accesses {
+        0 => 0.0,
+        accesses => total as f64 / accesses as f64 / 1000.0,
+    }
+}
+
+/// Of picoseconds.
+pub(crate) fn nanoseconds(time: u64) -> f64 {
+    time as f64 / 1000.0
+}

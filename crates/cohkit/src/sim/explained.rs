@@ -1,0 +1,88 @@
+//! Where the time of a simulation's accesses goes, for people.
+
+use crate::explained::{mean, nanoseconds};
+use crate::table::wrap;
+use cohkit_sim::attribution::{Explanation, Part, Step};
+use std::fmt::Write;
+
+/// What accesses were spent on, what was in use, and what of it limits the rest.
+pub(crate) fn text(of: &Explanation, width: Option<usize>) -> String {
+    let mut text = String::from("\n");
+    let Some(slowest) = &of.slowest else {
+        text.push_str("no access was performed whose time could be told\n");
+        return text;
+    };
+    let row = |text: &mut String, name: &str, total: u128, slowest: u64, what: &str| {
+        let share = 100.0 * total as f64 / of.latency.max(1) as f64;
+        let (mean, slowest) = (mean(of, total), nanoseconds(slowest));
+        let numbers = format!("{name:19} {mean:>12.3} ns {share:>5.1} % {slowest:>12.3} ns");
+        put(text, &numbers, what, width);
+    };
+    let _ = writeln!(
+        text,
+        "where the time goes         mean access           the slowest"
+    );
+    for part in Part::ALL {
+        let its = |step: Step| step.part() == part;
+        if of.of_part(part) == 0 {
+            continue;
+        }
+        row(
+            &mut text,
+            part.name(),
+            of.of_part(part),
+            slowest.spent(its),
+            "",
+        );
+        for &step in Step::ALL.iter().filter(|step| its(**step)) {
+            let name = format!("  {}", step.name());
+            let own = slowest.spent(|other| other == step);
+            if of.total(step) > 0 {
+                row(&mut text, &name, of.total(step), own, step.text());
+            }
+        }
+    }
+    row(&mut text, "all", of.latency, slowest.latency(), "");
+    let _ = writeln!(
+        text,
+        "\nthe slowest: {} of line {} by core {}, issued at {} ns",
+        slowest.access.name(),
+        slowest.line,
+        slowest.core,
+        nanoseconds(slowest.issued),
+    );
+    let limit = &of.limit;
+    let says = format!(
+        "limited by {}, {:.1} % of the time: {}",
+        limit.name,
+        100.0 * limit.utilisation,
+        limit.reason
+    );
+    for line in wrap(&says, width.unwrap_or(usize::MAX)) {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "\nin use                               most    mean");
+    for used in of.resources.iter().filter(|used| used.utilisation > 0.0) {
+        let (most, mean) = (100.0 * used.utilisation, 100.0 * used.mean);
+        let which = match &used.which {
+            Some(which) if used.count > 1 => format!("{which} of {}", used.count),
+            Some(which) => which.clone(),
+            None => format!("of {}", used.count),
+        };
+        let numbers = format!("{:32} {most:>6.1} % {mean:>5.1} %", used.name);
+        put(&mut text, &numbers, &which, width);
+    }
+    text
+}
+
+/// A row with what it is about, which goes on below itself.
+fn put(text: &mut String, numbers: &str, what: &str, width: Option<usize>) {
+    let indent = numbers.len() + 2;
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(20));
+    let lines = wrap(what, room);
+    let first = lines.first().map_or("", |line| line.as_str());
+    let _ = writeln!(text, "{}", format!("{numbers}  {first}").trim_end());
+    for line in lines.iter().skip(1) {
+        let _ = writeln!(text, "{:indent$}{line}", "");
+    }
+}

@@ -1,0 +1,277 @@
+//! What of a machine was in use for how long, and what of it limited the rest.
+
+use super::*;
+use crate::attribution::{Contended, Limit, Part, Resource};
+
+/// From this share of the time on something is said to limit the rest.
+const BUSY: f64 = 0.8;
+/// From this share of their time on a part is said to be what accesses in flight are slow by.
+const MOST: f64 = 0.5;
+
+/// What the places for accesses of cores are called.
+const IN_FLIGHT: &str = "accesses in flight";
+
+/// Things of one kind, with the time for which each was in use.
+struct Used<'n> {
+    name: &'n str,
+    /// What one of them is called.
+    one: &'n str,
+    works: bool,
+}
+
+impl Used<'_> {
+    /// What works.
+    fn working<'n>(name: &'n str, one: &'n str) -> Used<'n> {
+        let works = true;
+        Used { name, one, works }
+    }
+
+    /// What is held, also while what has it waits.
+    fn held<'n>(name: &'n str, one: &'n str) -> Used<'n> {
+        let works = false;
+        Used { name, one, works }
+    }
+
+    /// The one of them that was most in use, of which each could be for so long.
+    fn most(&self, times: &[Time], long: f64) -> Option<Resource> {
+        let (number, &most) = (times.iter().enumerate())
+            .max_by_key(|&(number, time)| (time, std::cmp::Reverse(number)))?;
+        let share = |time: f64| {
+            if long > 0.0 {
+                (time / long).min(1.0)
+            } else {
+                0.0
+            }
+        };
+        let sum: u64 = times.iter().sum();
+        Some(Resource {
+            name: self.name.into(),
+            which: (times.len() > 1).then(|| format!("{} {number}", self.one)),
+            count: times.len(),
+            utilisation: share(most as f64),
+            mean: share(sum as f64 / times.len() as f64),
+            works: self.works,
+        })
+    }
+}
+
+impl Simulation {
+    /// What was in use for how long: of each kind of thing the one that was most, those most in use first.
+    pub(super) fn resources(&self) -> Vec<Resource> {
+        let mut all = self.links_used();
+        all.extend(self.home_used());
+        all.extend(self.contended());
+        all.extend(self.cores_used());
+        all.sort_by(|one, other| other.utilisation.total_cmp(&one.utilisation));
+        all
+    }
+
+    fn links_used(&self) -> Vec<Resource> {
+        let end = self.counters.end as f64;
+        let network = &self.network;
+        // Each direction has as many links.
+        let times = |directions: &[&Direction], ports: usize, side: usize| -> Vec<Time> {
+            let number = |(number, direction): (usize, &&Direction)| {
+                let port = network.ports.get(ports + number).and_then(Option::as_ref);
+                let busy = direction.busy + port.map_or(0, |port| port.busy(side));
+                busy / direction.links().max(1) as u64
+            };
+            directions.iter().enumerate().map(number).collect()
+        };
+        let (up, down): (Vec<_>, Vec<_>) =
+            (network.up.iter().collect(), network.down.iter().collect());
+        let mut all = vec![
+            Used::working("links from caches", "that of cache").most(&times(&up, 0, 0), end),
+            Used::working("links to caches", "that of cache").most(&times(&down, 0, 1), end),
+        ];
+        let sides = [("links from homes", 0), ("links to homes", 1)];
+        for (name, side) in sides {
+            let of_homes = network.of_homes(side);
+            let times = times(&of_homes, up.len(), side);
+            all.push(Used::working(name, "that of home").most(&times, end));
+        }
+        all.into_iter().flatten().collect()
+    }
+
+    fn home_used(&self) -> Vec<Resource> {
+        let end = self.counters.end as f64;
+        let mut all: Vec<Option<Resource>> = Vec::new();
+        let Some(of) = &self.attribution else {
+            return Vec::new();
+        };
+        if self.clocked.is_none() {
+            let units: Vec<Time> = self.units.iter().map(|unit| unit.occupied).collect();
+            all.push(Used::working("units of the home", "unit").most(&units, end));
+            let home = &self.platform.home;
+            let most =
+                |quantity: &Option<platform::Quantity>| quantity.as_ref().map_or(1, |q| q.value);
+            let slots = [
+                ("memory reads of units", most(&home.reads)),
+                ("memory writes of units", most(&home.writes)),
+                ("coherence transactions of units", 1),
+            ];
+            for ((name, slots), which) in slots.into_iter().zip(0..) {
+                let times: Vec<Time> = of.slots.iter().map(|times| times[which]).collect();
+                let used = Used::held(name, "what is of unit");
+                all.push(used.most(&times, end * slots as f64));
+            }
+        }
+        for (name, what) in [
+            ("buses of memory", "bus"),
+            ("banks of memory", "bank"),
+            ("ports of memory", "port"),
+        ] {
+            let its = of.memory.iter().filter(|((_, kind, _), _)| *kind == what);
+            let mut its: Vec<_> = its
+                .map(|(&(home, _, place), &time)| ((home, place), time))
+                .collect();
+            its.sort_unstable();
+            let each = self.memories.first().map_or(0, |memory| memory.count(what));
+            let mut times = vec![0; each * self.memories.len()];
+            for ((home, place), time) in its {
+                times[home * each + place] += time;
+            }
+            all.push(Used::working(name, what).most(&times, end));
+        }
+        all.into_iter().flatten().collect()
+    }
+
+    /// The line, and the cache, that something waited for longest because others had it.
+    fn contended(&self) -> Vec<Resource> {
+        let Some(of) = &self.attribution else {
+            return Vec::new();
+        };
+        let end = self.counters.end;
+        let contended = of.contended(end);
+        let all = [
+            ("lines that others wait for", "line"),
+            ("ways of caches", "that of cache"),
+        ];
+        let of_kind = |(is_line, (name, one)): (bool, (&str, &str))| {
+            let its = contended.iter().filter_map(|&(what, time)| match what {
+                Contended::Line(line) => is_line.then_some((u64::from(line), time)),
+                Contended::Ways(cache) => (!is_line).then_some((cache.into(), time)),
+            });
+            let its: Vec<(u64, Time)> = its.collect();
+            let (number, _) = *its.first()?;
+            let times: Vec<Time> = its.iter().map(|&(_, time)| time).collect();
+            let most = Used::held(name, one).most(&times, end as f64)?;
+            Some(Resource {
+                which: Some(format!("{one} {number}")),
+                ..most
+            })
+        };
+        [true, false]
+            .into_iter()
+            .zip(all)
+            .filter_map(of_kind)
+            .collect()
+    }
+
+    /// What the cores have places for.
+    fn cores_used(&self) -> Vec<Resource> {
+        let end = self.counters.end as f64;
+        let mut all = Vec::new();
+        let buffers = self.cores.places() as usize;
+        if buffers > 0 {
+            let mean = Used::held("lines of write buffers", "line");
+            let mean = mean.most(&[self.counters.buffered], buffers as f64 * end);
+            all.extend(mean.map(|mean| Resource {
+                count: buffers,
+                ..mean
+            }));
+        }
+        let Some(of) = &self.attribution else {
+            return all;
+        };
+        // Cores have different amounts to do: each counts until it has done its own.
+        let (mut places, mut taken, mut share) = (0, 0, 0.0);
+        for (core, &(latency, last)) in of.cores.iter().enumerate() {
+            let most = self.groups.of_core(core as u16).outstanding;
+            places += most as usize;
+            if last > 0 {
+                taken += 1;
+                share += latency as f64 / (f64::from(most) * last as f64);
+            }
+        }
+        let mean = share / f64::from(taken.max(1));
+        all.push(Resource {
+            name: IN_FLIGHT.into(),
+            which: None,
+            count: places,
+            utilisation: mean,
+            mean,
+            works: false,
+        });
+        all
+    }
+
+    /// What limits how many accesses there are in a time. What works comes before what is held, which may be because of the former.
+    pub(super) fn limit(&self, resources: &[Resource]) -> Limit {
+        let busy = |works: bool| {
+            let mut its = resources
+                .iter()
+                .filter(move |of| of.works == works && of.name != IN_FLIGHT);
+            its.find(|of| of.utilisation >= BUSY)
+        };
+        if let Some(of) = busy(true).or_else(|| busy(false)) {
+            let which = of.which.as_ref();
+            let who = match which {
+                Some(which) if of.count > 1 => format!("of {}, {which}", of.count),
+                Some(which) => which.clone(),
+                None => "it".into(),
+            };
+            return Limit {
+                name: of.name.clone(),
+                utilisation: of.utilisation,
+                reason: match of.works {
+                    true => format!("{who} works nearly all the time"),
+                    false => {
+                        format!("{who} is taken nearly all the time, and nothing works that long")
+                    }
+                },
+            };
+        }
+        let places = resources.iter().find(|of| of.name == IN_FLIGHT);
+        let utilisation = places.map_or(0.0, |of| of.utilisation);
+        if utilisation < BUSY {
+            return Limit {
+                name: "work of cores".into(),
+                utilisation: 1.0 - utilisation,
+                reason: "cores have places for more accesses, and nothing is in use all the time"
+                    .into(),
+            };
+        }
+        let parts = Part::ALL.into_iter().filter(|&part| part != Part::Queue);
+        let share = |part: &Part| self.attribution.as_ref().map_or(0.0, |of| of.share(*part));
+        let slow = parts
+            .map(|part| (part, share(&part)))
+            .find(|&(_, share)| share >= MOST);
+        Limit {
+            name: match slow {
+                Some((part, _)) => slow_by(part).into(),
+                None => IN_FLIGHT.into(),
+            },
+            utilisation,
+            reason: match slow {
+                Some((_, share)) => format!("cores have no place for more accesses, {:.1} % of whose time is this", 100.0 * share),
+                None => "cores have no place for more accesses, and no part is most of the time of these".into(),
+            },
+        }
+    }
+}
+
+/// What accesses are slow by if a part is most of their time.
+fn slow_by(part: Part) -> &'static str {
+    match part {
+        Part::Core => "latency of cores and caches",
+        Part::Translation => "latency of translations",
+        Part::Link => "latency of links",
+        Part::Queue => "queues",
+        Part::Home => "latency of the home",
+        Part::Memory => "latency of memory",
+        Part::Forward => "latency of forwards",
+        Part::Retry => "conflicts about lines",
+        Part::Other => "what is no part of the machine",
+    }
+}

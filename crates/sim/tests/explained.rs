@@ -1,0 +1,273 @@
+//! Where the time of accesses goes: the parts are the latency, to the picosecond, and what limits a machine is named.
+
+mod common;
+
+use cohkit_protocol::controller::Access;
+use cohkit_sim::attribution::{Explanation, Part, Step, Transaction};
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::platform::{Memory, Platform, Quantity, Switch};
+use cohkit_sim::simulation::{explain_while, run, Setup};
+use cohkit_sim::statistics::{Histogram, Statistics};
+use std::collections::BTreeMap;
+
+fn explained(setup: &Setup) -> (Statistics, Explanation) {
+    let mut statistics = explain_while(setup, true, &mut |_| true).expect("it runs");
+    let explanation = statistics.explanation.take().expect("it was asked for");
+    (statistics, *explanation)
+}
+
+/// The steps of an access lie end to end from its issue to its end.
+fn check_whole(transaction: &Transaction, what: &str) {
+    let mut at = transaction.issued;
+    for segment in &transaction.segments {
+        assert_eq!(segment.begin, at, "{what}: {transaction:?}");
+        assert!(segment.end > at, "{what}: {transaction:?}");
+        at = segment.end;
+    }
+    assert_eq!(at, transaction.done, "{what}: {transaction:?}");
+    assert_eq!(transaction.spent(|_| true), transaction.latency(), "{what}");
+}
+
+/// Each access is told as long as it was measured, and the statistics are those of a run of which nothing is asked.
+fn check(setup: &Setup, what: &str) -> Explanation {
+    let (statistics, explanation) = explained(setup);
+    let plain = run(setup).expect("it runs");
+    assert_eq!(
+        format!("{statistics:?}"),
+        format!("{plain:?}"),
+        "{what}: asking changes what is measured"
+    );
+    let mut latencies = Histogram::default();
+    for transaction in &explanation.transactions {
+        check_whole(transaction, what);
+        latencies.record(transaction.spent(|_| true));
+    }
+    assert_eq!(explanation.accesses, latencies.count(), "{what}");
+    let measured = [
+        ("latency_mean_ns", latencies.mean() / 1000.0),
+        ("latency_p50_ns", latencies.percentile(0.5) as f64 / 1000.0),
+        ("latency_p99_ns", latencies.percentile(0.99) as f64 / 1000.0),
+        ("latency_max_ns", latencies.max() as f64 / 1000.0),
+    ];
+    for (name, ours) in measured {
+        assert_eq!(plain.get(name), Some(ours), "{what}: {name}");
+    }
+    let parts: u128 = Part::ALL
+        .iter()
+        .map(|&part| explanation.of_part(part))
+        .sum();
+    assert_eq!(parts, explanation.latency, "{what}");
+    assert_eq!(parts, latencies.total(), "{what}");
+    let slowest = explanation.slowest.as_ref().expect("there are accesses");
+    assert_eq!(slowest.latency(), latencies.max(), "{what}");
+    explanation
+}
+
+/// Machines in which everything races, with write buffers, L1s, a device that locks lines, and chance on all links.
+#[test]
+fn parts_are_the_latency_of_every_access() {
+    for name in common::protocols() {
+        for seed in [1, 4, 11] {
+            let protocol = common::protocol(&name);
+            let Ok(setup) = common::torture(protocol, 3, seed) else {
+                continue;
+            };
+            check(&setup, &format!("{name}, seed {seed}"));
+        }
+    }
+}
+
+/// Several homes, beside each other or behind a switch, of a text with registers and fences; and links with little room.
+#[test]
+fn parts_are_the_latency_where_homes_are_several() {
+    let text = include_str!("../../../tests/homes/ordered-at-homes.coh");
+    for (seed, latency) in [(2, None), (5, Some(20_000))] {
+        let protocol = common::parse(text);
+        let mut platform = Platform::torture(3);
+        platform.home.count = Some(Quantity::given(protocol.homes.into(), "a test"));
+        platform.switch = latency.map(|latency| Switch {
+            latency: Quantity::given(latency, "a test"),
+        });
+        let mut workload = Workload::pass(Pattern::Random, Access::Load, 5, 3, 1);
+        workload.mix = vec![
+            (Access::Load, 4),
+            (Access::Store, 8),
+            (Access::Acquire, 2),
+            (Access::Release, 3),
+            (Access::Fence, 1),
+        ];
+        workload.accesses = 600;
+        let mut setup = Setup::new(protocol, platform, workload).unwrap();
+        setup.seed = seed;
+        check(&setup, &format!("several homes, seed {seed}"));
+    }
+    let mut platform = Platform::shipped("hosts-8x8").unwrap();
+    platform.cache.sets.value = 4;
+    platform.cache.ways.value = 4;
+    platform.link.credits.value = 2;
+    let mut workload = Workload::pass(Pattern::Random, Access::Load, 256, 64, 2);
+    workload.mix.push((Access::Store, 1));
+    workload.accesses = 5_000;
+    let setup = Setup::new(common::protocol("mesi"), platform, workload).unwrap();
+    let explanation = check(&setup, "little room");
+    for step in [Step::Room, Step::Ways, Step::LineAtCache, Step::ForwardWire] {
+        assert!(explanation.total(step) > 0, "{step:?}");
+    }
+}
+
+/// The shipped machines, as they are used: framed links, a switch, translations and kinds of agents among them.
+#[test]
+fn nothing_of_shipped_machines_is_elsewhere() {
+    for name in Platform::shipped_names() {
+        let platform = Platform::shipped(name).unwrap();
+        if platform.below.is_some() {
+            continue;
+        }
+        let text = match name {
+            "enzian-cpu-home" => "eci-near",
+            "n1sdp-u280" | "n1sdp-vck5000" => "ccix",
+            "hosts-8x8" | "hosts-512x8" => "back-invalidate",
+            _ => "eci",
+        };
+        let mut workload = Workload::pass(Pattern::Random, Access::Load, 1 << 12, 8, 4);
+        workload.mix.push((Access::Store, 1));
+        workload.accesses = 4_000;
+        let mut setup = Setup::new(common::protocol(text), platform, workload.clone()).unwrap();
+        setup.others = setup
+            .platform
+            .agents
+            .iter()
+            .map(|_| workload.clone())
+            .collect();
+        let explanation = check(&setup, name);
+        println!("{name}: {:?}", explanation.limit);
+        for of in &explanation.resources {
+            assert!((0.0..=1.0).contains(&of.utilisation), "{name}: {of:?}");
+            assert!(of.mean <= of.utilisation, "{name}: {of:?}");
+        }
+        assert_eq!(explanation.of_part(Part::Other), 0, "{name}");
+    }
+}
+
+/// Eight hosts close to their homes, where nothing is most of the time, until something is planted.
+fn planted(plant: impl FnOnce(&mut Platform, &mut Workload)) -> Explanation {
+    let mut platform = Platform::shipped("hosts-8x8").unwrap();
+    platform.link.latency.value = 10_000;
+    platform.switch.as_mut().unwrap().latency.value = 10_000;
+    platform.cores.write_buffer.value = 0;
+    let mut workload = Workload::pass(Pattern::Random, Access::Load, 1 << 20, 64, 8);
+    workload.accesses = 20_000;
+    plant(&mut platform, &mut workload);
+    let setup = Setup::new(common::protocol("mesi"), platform, workload).unwrap();
+    explained(&setup).1
+}
+
+/// Of a machine in which one thing is short, that is what is named; of one in which nothing is, that cores wait.
+#[test]
+fn what_is_planted_is_named() {
+    let slow_memory = |platform: &mut Platform, _: &mut Workload| {
+        if let Memory::Dram(dram) = &mut platform.memory {
+            dram.bandwidth.value /= 40;
+        }
+    };
+    type Plant<'p> = &'p dyn Fn(&mut Platform, &mut Workload);
+    let machines: [(&str, Plant, &str, Part, f64); 7] = [
+        (
+            "nothing",
+            &|_, _| (),
+            "accesses in flight",
+            Part::Memory,
+            0.3,
+        ),
+        (
+            "link.latency",
+            &|platform, _| platform.link.latency.value *= 50,
+            "latency of links",
+            Part::Link,
+            0.9,
+        ),
+        (
+            "link.bandwidth",
+            &|platform, _| platform.link.bandwidth.value /= 40,
+            "links from homes",
+            Part::Queue,
+            0.7,
+        ),
+        (
+            "home.occupancy",
+            &|platform, _| platform.home.occupancy.value *= 200,
+            "units of the home",
+            Part::Queue,
+            0.7,
+        ),
+        (
+            "dram.bandwidth",
+            &slow_memory,
+            "buses of memory",
+            Part::Queue,
+            0.7,
+        ),
+        (
+            "outstanding",
+            &|_, workload| workload.outstanding = 1,
+            "accesses in flight",
+            Part::Memory,
+            0.3,
+        ),
+        (
+            "one line",
+            &|_, workload| (workload.lines, workload.mix) = (1, vec![(Access::Store, 1)]),
+            "lines that others wait for",
+            Part::Retry,
+            0.5,
+        ),
+    ];
+    for (what, plant, limit, part, share) in machines {
+        let explanation = planted(plant);
+        let spent = explanation.of_part(part) as f64 / explanation.latency as f64;
+        println!(
+            "{what}: {:?}; {} {spent:.2}",
+            explanation.limit,
+            part.name()
+        );
+        assert_eq!(explanation.limit.name, limit, "{what}");
+        assert!(explanation.limit.utilisation > 0.9, "{what}");
+        assert!(spent > share, "{what}: {spent}");
+    }
+}
+
+/// Of an access to which nothing else happens each quantity of the platform is found again, to the picosecond.
+#[test]
+fn steps_are_the_quantities_of_the_platform() {
+    for name in common::of_one_level() {
+        let platform = Platform::shipped(name).unwrap();
+        let mut workload = Workload::pass(Pattern::Random, Access::Load, 1 << 23, 1, 1);
+        workload.accesses = 500;
+        let setup = Setup::new(common::protocol("eci"), platform.clone(), workload).unwrap();
+        let mut expected = BTreeMap::new();
+        for (quantity, time) in common::read_latency(&platform, 128) {
+            let step = match quantity {
+                "cache.request" => Step::ToCache,
+                "cache.fill" => Step::FromCache,
+                "link.bandwidth" => Step::Serialise,
+                "link.latency" => Step::Wire,
+                "switch.latency" => Step::Switch,
+                "home.latency" | "home.resume" => Step::Handling,
+                "home.memory_path" => Step::Path,
+                memory => {
+                    assert!(memory.contains("ram."), "{memory}");
+                    Step::Memory
+                }
+            };
+            *expected.entry(step.name()).or_insert(0) += time;
+        }
+        expected.retain(|_, time| *time > 0);
+        for transaction in explained(&setup).1.transactions {
+            let mut ours = BTreeMap::new();
+            for segment in &transaction.segments {
+                *ours.entry(segment.step.name()).or_insert(0) += segment.end - segment.begin;
+            }
+            assert_eq!(ours, expected, "{name}");
+        }
+    }
+}
