@@ -48,6 +48,7 @@ const TOOLS: &[(&str, &[&[&str]], &str)] = &[
         &[],
         "the package `dask-jobqueue` of PyPI",
     ),
+    ("perfetto", &[], "the package `perfetto` of PyPI"),
     ("pyslang", &[], "the package `pyslang` of PyPI"),
     (
         "vscode-textmate",

@@ -50,6 +50,7 @@ TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
         lambda: importlib.util.find_spec("dask_jobqueue") is not None,
         "the package `dask-jobqueue` of PyPI",
     ),
+    "perfetto": (lambda: importlib.util.find_spec("perfetto") is not None, "the package `perfetto` of PyPI"),
     "pyslang": (lambda: importlib.util.find_spec("pyslang") is not None, "the package `pyslang` of PyPI"),
     "vscode-textmate": (
         lambda: shutil.which("node") is not None and (NODE / "node_modules/vscode-textmate").is_dir(),

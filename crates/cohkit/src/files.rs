@@ -95,13 +95,23 @@ pub(crate) fn write(path: &Path, contents: &str) -> Result<(), Failure> {
     write_together(&[(path, contents)])
 }
 
+/// The same of what is no text.
+pub(crate) fn write_bytes(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    write_all(&[(path, contents)])
+}
+
 /// The same of several files: if the contents of one cannot be written, all stay as they were.
 pub(crate) fn write_together(files: &[(&Path, &str)]) -> Result<(), Failure> {
+    let files = files.iter();
+    let files: Vec<_> = files.map(|&(path, text)| (path, text.as_bytes())).collect();
+    write_all(&files)
+}
+
+fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
     between_writes(|| {
         let mut written = Vec::new();
         for &(path, contents) in files {
-            let file = contents_of(path, contents.as_bytes())
-                .map_err(|error| cannot_write(path, &error))?;
+            let file = contents_of(path, contents).map_err(|error| cannot_write(path, &error))?;
             written.extend(file.map(|file| (path, file)));
         }
         for (path, (place, file)) in written {

@@ -20,6 +20,7 @@ use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::simulation::{home, trace, Setup};
 use cohkit_sim::statistics::Statistics;
+use cohkit_sim::timeline::{Filter, Recorded};
 use cohkit_trace::Trace;
 use std::fmt::Write;
 use std::path::Path;
@@ -27,7 +28,8 @@ use std::time::Instant;
 
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failure> {
     // A bad place for the result is not found out after a long run.
-    for file in options.output.out.iter().chain(&options.trace) {
+    let files = options.output.out.iter().chain(&options.trace);
+    for file in files.chain(&options.timeline) {
         files::try_file(file)?;
     }
     let colour = console.terminal.colour;
@@ -81,19 +83,32 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         let wrong = NotRun::plain("`--trace` tells of one level, and there are two".into());
         return Err(failure(wrong, colour));
     }
-    if let (Some(_), true) = (&lower, options.explain) {
-        let wrong = NotRun::plain("`--explain` tells of one level, and there are two".into());
+    let asked = [
+        ("--explain", options.explain),
+        ("--timeline", options.timeline.is_some()),
+    ];
+    let asked = asked.into_iter().find(|(_, asked)| *asked);
+    if let (Some(_), Some((option, _))) = (&lower, asked) {
+        let wrong = NotRun::plain(format!("`{option}` tells of one level, and there are two"));
         return Err(failure(wrong, colour));
     }
     let mut simulation = Simulation::of(source, home, lower, platform, request)
         .map_err(|wrong| failure(wrong, colour))?;
     simulation.setup.clocked = clocked;
+    simulation.timeline = drawn(options).map_err(|wrong| failure(wrong, colour))?;
     side_by_side(&[&simulation], Some(1)).map_err(|wrong| failure(wrong, colour))?;
     let begun = Instant::now();
     let ended = simulate(&simulation, console).map_err(|wrong| failure(wrong, colour))?;
     let seconds = begun.elapsed().as_secs_f64();
     if let (Some(file), Ok(_)) = (&options.trace, &ended) {
         traced(&simulation.setup, options.trace_line, file)?;
+    }
+    let timeline = ended
+        .as_ref()
+        .ok()
+        .and_then(|ended| ended.timeline.as_ref());
+    if let (Some(file), Some(timeline)) = (&options.timeline, timeline) {
+        files::write_bytes(file, &timeline.bytes)?;
     }
     let text = if options.output.form.json {
         options.output.form.told(&simulation.json(&ended, seconds))
@@ -116,6 +131,35 @@ pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<S
     }
     let [upper, lower] = Composed::read(path, &text, console)?.two_levels()?;
     Ok((upper, Some(lower)))
+}
+
+/// Of what a timeline is drawn, if one is.
+fn drawn(options: &Sim) -> Result<Option<Filter>, NotRun> {
+    if options.timeline.is_none() {
+        return Ok(None);
+    }
+    let wrong = |option: &str, what: String| {
+        NotRun::input(format!("--{option}: {what}"), "give a number with its unit")
+    };
+    let size = units::parse(&options.timeline_size, Unit::Bytes);
+    let mut filter = Filter {
+        line: options.timeline_line,
+        agent: options.timeline_agent.clone(),
+        bytes: size.map_err(|what| wrong("timeline-size", what))? as usize,
+        ..Filter::default()
+    };
+    if let Some(window) = &options.timeline_window {
+        let wrong = |what| wrong("timeline-window", what);
+        let Some((from, to)) = window.split_once("..") else {
+            return Err(wrong(format!("`{window}` is no `FROM..TO`")));
+        };
+        let time = |text: &str| units::parse(text.trim(), Unit::Picoseconds).map_err(wrong);
+        filter.window = time(from)?..time(to)?;
+        if filter.window.is_empty() {
+            return Err(wrong(format!("`{window}` has its end before its begin")));
+        }
+    }
+    Ok(Some(filter))
 }
 
 /// Writes what happens on a line.
@@ -228,10 +272,28 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         text.push_str("\nthe upper level:\n");
         rows(&mut text, above, charts);
     }
+    if let Some(timeline) = &statistics.timeline {
+        text.push_str(&told_of(timeline));
+    }
     if let Some(explanation) = &statistics.explanation {
         text.push_str(&explained::text(explanation, charts.width));
     }
     text
+}
+
+/// How much of a run is in its timeline.
+fn told_of(timeline: &Recorded) -> String {
+    let shown = accesses(timeline.accesses);
+    let bytes = timeline.bytes.len();
+    match timeline.full {
+        None => format!("\nthe timeline shows {shown} in {bytes} bytes\n"),
+        Some(time) => {
+            let time = units::show(time, Unit::Picoseconds);
+            format!(
+                "\nthe timeline shows {shown} in {bytes} bytes, and was full at {time}; `--timeline-window`, `--timeline-line` and `--timeline-agent` choose, `--timeline-size` makes room\n"
+            )
+        }
+    }
 }
 
 /// What was measured, with what it means.

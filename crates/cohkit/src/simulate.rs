@@ -15,8 +15,9 @@ use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::text::PlatformError;
 use cohkit_sim::platform::{text, units, Cores, Platform, Quantity, Unit};
-use cohkit_sim::simulation::{self, explain_while, run_while, Lower, RunError, Setup};
+use cohkit_sim::simulation::{self, draw_while, explain_while, run_while, Lower, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
+use cohkit_sim::timeline::Filter;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -263,6 +264,8 @@ pub struct Simulation {
     pub request: Request,
     /// What it means.
     pub setup: Setup,
+    /// Of what a timeline is drawn, if one is.
+    pub timeline: Option<Filter>,
 }
 
 impl Simulation {
@@ -357,6 +360,7 @@ impl Simulation {
             source,
             request,
             setup,
+            timeline: None,
         })
     }
 
@@ -365,9 +369,13 @@ impl Simulation {
     /// # Errors
     /// It was stopped.
     pub fn run(&self, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Ended, NotRun> {
-        let ended = match self.request.explain {
-            true => explain_while(&self.setup, false, go_on),
-            false => run_while(&self.setup, go_on),
+        let ended = match (&self.timeline, self.request.explain) {
+            (Some(filter), explain) => draw_while(&self.setup, filter, go_on).map(|mut ended| {
+                ended.explanation = ended.explanation.filter(|_| explain);
+                ended
+            }),
+            (None, true) => explain_while(&self.setup, false, go_on),
+            (None, false) => run_while(&self.setup, go_on),
         };
         match ended {
             Ok(statistics) => Ok(Ok(statistics)),
@@ -446,6 +454,13 @@ impl Simulation {
         }
         if let Some(of) = ended.and_then(|statistics| statistics.explanation.as_deref()) {
             value["explanation"] = explained::json(of, &self.setup.protocol);
+        }
+        if let Some(drawn) = ended.and_then(|statistics| statistics.timeline.as_deref()) {
+            value["timeline"] = json!({
+                "accesses": drawn.accesses,
+                "bytes": drawn.bytes.len(),
+                "full_ns": drawn.full.map(|time| time as f64 / 1000.0),
+            });
         }
         if let Some(above) = ended.and_then(|statistics| statistics.above.as_deref()) {
             value["above"] = json!({

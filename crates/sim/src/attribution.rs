@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
+use crate::timeline::Timeline;
 use cohkit_protocol::controller::Access;
 
 /// What kind of thing takes time.
@@ -230,6 +231,81 @@ impl Transaction {
     }
 }
 
+/// Messages under way by the number of their sending. Those under way at a time have numbers close to each other.
+pub(crate) struct Flights {
+    places: Vec<Option<(u32, Under)>>,
+}
+
+impl Flights {
+    fn place(&self, flight: u32) -> usize {
+        flight as usize & (self.places.len() - 1)
+    }
+
+    pub fn get(&self, flight: u32) -> Option<Under> {
+        let of = self.places[self.place(flight)];
+        of.filter(|&(its, _)| its == flight).map(|(_, under)| under)
+    }
+
+    pub fn remove(&mut self, flight: u32) -> Option<Under> {
+        let place = self.place(flight);
+        let of = self.places[place].take_if(|(its, _)| *its == flight);
+        of.map(|(_, under)| under)
+    }
+
+    pub fn insert(&mut self, flight: u32, under: Under) {
+        loop {
+            let place = self.place(flight);
+            match self.places[place] {
+                Some((its, _)) if its != flight => self.grow(),
+                _ => {
+                    self.places[place] = Some((flight, under));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Twice as many places: numbers that differ have places that differ once there are enough.
+    fn grow(&mut self) {
+        let more = vec![None; 2 * self.places.len()];
+        for (flight, under) in std::mem::replace(&mut self.places, more)
+            .into_iter()
+            .flatten()
+        {
+            let place = self.place(flight);
+            self.places[place] = Some((flight, under));
+        }
+    }
+}
+
+/// Accesses that have been seen, by their place in the pool.
+#[derive(Default)]
+pub(crate) struct Accesses {
+    places: Vec<Option<Begun>>,
+}
+
+impl Accesses {
+    pub fn get(&self, index: u32) -> Option<Begun> {
+        self.places.get(index as usize).copied().flatten()
+    }
+
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Begun> {
+        self.places.get_mut(index as usize)?.as_mut()
+    }
+
+    pub fn remove(&mut self, index: u32) -> Option<Begun> {
+        self.places.get_mut(index as usize)?.take()
+    }
+
+    pub fn insert(&mut self, index: u32, begun: Begun) {
+        let place = index as usize;
+        if place >= self.places.len() {
+            self.places.resize(place + 1, None);
+        }
+        self.places[place] = Some(begun);
+    }
+}
+
 /// What is noted while a simulation runs.
 pub(crate) struct Attribution {
     nodes: VecDeque<Node>,
@@ -239,9 +315,8 @@ pub(crate) struct Attribution {
     full: usize,
     /// What is being carried out, and in which event that was said.
     current: Option<(u64, Chain, bool)>,
-    /// Messages under way, by the number of their sending.
-    pub messages: FxHashMap<u32, Under>,
-    pub accesses: FxHashMap<u32, Begun>,
+    pub messages: Flights,
+    pub accesses: Accesses,
     /// Memory operations that units wait for, reads and writes, by line.
     operations: [FxHashMap<Line, VecDeque<Chain>>; 2],
     /// The last memory operation of an event.
@@ -253,6 +328,8 @@ pub(crate) struct Attribution {
     slowest: Option<Transaction>,
     /// All of them, where that is asked for.
     all: Option<Vec<Transaction>>,
+    /// What is drawn of the run, where that is asked for.
+    pub timeline: Option<Box<Timeline>>,
     contention: FxHashMap<Contended, Contention>,
     /// Of each core, the sum of its latencies, and when the last of its accesses was done.
     pub cores: Vec<(Time, Time)>,
@@ -270,8 +347,10 @@ impl Attribution {
             base: 0,
             full: KEPT,
             current: None,
-            messages: FxHashMap::default(),
-            accesses: FxHashMap::default(),
+            messages: Flights {
+                places: vec![None; 1 << 10],
+            },
+            accesses: Accesses::default(),
             operations: Default::default(),
             operated: None,
             totals: vec![0; Step::ALL.len()],
@@ -279,6 +358,7 @@ impl Attribution {
             latency: 0,
             slowest: None,
             all: all.then(Vec::new),
+            timeline: None,
             contention: FxHashMap::default(),
             cores: vec![(0, 0); cores],
             memory: FxHashMap::default(),
@@ -321,7 +401,8 @@ impl Attribution {
 
     /// What ended before the oldest access was issued is in the time of no access.
     fn forget(&mut self) {
-        let oldest = self.accesses.values().map(|access| access.issued).min();
+        let open = self.accesses.places.iter().flatten();
+        let oldest = open.map(|access| access.issued).min();
         while let Some(first) = self.nodes.front() {
             if oldest.is_none_or(|oldest| first.of.end > oldest) {
                 break;
@@ -409,7 +490,13 @@ impl Attribution {
     }
 
     /// An access has been performed: what led to its end, back to when it reached its cache, and before that its own way there.
-    pub fn performed(&mut self, end: Chain, own: Chain, mut transaction: Transaction) {
+    pub fn performed(
+        &mut self,
+        agent: Agent,
+        end: Chain,
+        own: Chain,
+        mut transaction: Transaction,
+    ) {
         let mut segments = Vec::new();
         self.collect(end, own.end, &mut segments);
         self.collect(own, transaction.issued, &mut segments);
@@ -426,6 +513,9 @@ impl Attribution {
         let slowest = self.slowest.as_ref().map(Transaction::latency);
         if slowest.is_none_or(|slowest| transaction.latency() > slowest) {
             self.slowest = Some(transaction.clone());
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.performed(agent, &transaction);
         }
         if let Some(all) = &mut self.all {
             all.push(transaction);
@@ -562,10 +652,10 @@ mod tests {
         let own = of.begin(20);
         let own = of.go_on(own, 30, Step::ToCache, None);
         let end = of.go_on(others, 80, Step::Unit, None);
-        of.performed(end, own, transaction(20, 80));
+        of.performed(0, end, own, transaction(20, 80));
         let untold = of.begin(95);
         let untold = of.go_on(untold, 100, Step::FromCache, None);
-        of.performed(untold, own, transaction(20, 100));
+        of.performed(0, untold, own, transaction(20, 100));
         let limit = Limit {
             name: String::new(),
             utilisation: 0.0,
@@ -610,7 +700,7 @@ mod tests {
         }
         assert!(of.base > 0, "nothing is forgotten");
         let done = chain.end;
-        of.performed(chain, issued.chain, transaction(1_000, done));
+        of.performed(0, chain, issued.chain, transaction(1_000, done));
         let all = of.all.unwrap_or_default();
         assert_eq!(all[0].spent(|step| step == Step::Wire), done - 1_000);
     }

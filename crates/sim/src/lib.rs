@@ -59,3 +59,4 @@ pub mod platform;
 pub mod scenario;
 pub mod simulation;
 pub mod statistics;
+pub mod timeline;

@@ -38,6 +38,7 @@ use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
+use crate::timeline::Filter;
 
 pub use cohkit_protocol::construct::home;
 use earlier::Earlier;
@@ -105,8 +106,32 @@ pub fn explain_while(
         let what = "where the time goes is told of one level of caches, and there are two";
         return Err(RunError::Setup(what.into()));
     }
-    let mut simulation = run_watched(setup, go_on, &|simulation| simulation.attribute(all))?;
+    let watch = |simulation: &mut Simulation| {
+        simulation.attribute(all);
+        Ok(())
+    };
+    let mut simulation = run_watched(setup, go_on, &watch)?;
     let mut statistics = simulation.statistics();
+    statistics.explanation = Some(Box::new(simulation.explanation()));
+    Ok(statistics)
+}
+
+/// Like [`run_while`], [drawn as a timeline](Statistics::timeline), with where the time of accesses has gone.
+///
+/// # Errors
+/// [`RunError`].
+pub fn draw_while(
+    setup: &Setup,
+    filter: &Filter,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Statistics, RunError> {
+    if setup.below.is_some() {
+        let what = "a timeline is drawn of one level of caches, and there are two";
+        return Err(RunError::Setup(what.into()));
+    }
+    let mut simulation = run_watched(setup, go_on, &|simulation| simulation.draw(filter))?;
+    let mut statistics = simulation.statistics();
+    statistics.timeline = simulation.drawn().map(Box::new);
     statistics.explanation = Some(Box::new(simulation.explanation()));
     Ok(statistics)
 }
@@ -152,16 +177,16 @@ pub fn trace(setup: &Setup, line: Line) -> Result<(Statistics, Sequence), RunErr
 }
 
 fn run_to_end(setup: &Setup, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Simulation, RunError> {
-    run_watched(setup, go_on, &|_| ())
+    run_watched(setup, go_on, &|_| Ok(()))
 }
 
 fn run_watched(
     setup: &Setup,
     go_on: &mut dyn FnMut(u64) -> bool,
-    watch: &dyn Fn(&mut Simulation),
+    watch: &dyn Fn(&mut Simulation) -> Result<(), String>,
 ) -> Result<Simulation, RunError> {
     let mut simulation = Simulation::new(setup, None).map_err(RunError::Setup)?;
-    watch(&mut simulation);
+    watch(&mut simulation).map_err(RunError::Setup)?;
     let failure = match simulation.run_while(go_on) {
         Ok(true) => return Ok(simulation),
         Ok(false) => return Err(RunError::Stopped),
@@ -641,6 +666,9 @@ impl Simulation {
     /// Gives configurations up that no line has.
     #[cold]
     pub(crate) fn sweep(&mut self) {
+        if self.home.is_full() || self.remote.is_full() {
+            self.note_sweep();
+        }
         if self.home.is_full() {
             self.home.sweep(self.directory.iter());
         }

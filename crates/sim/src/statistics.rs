@@ -6,6 +6,7 @@ use crate::agents::translation::Translated;
 use crate::attribution::Explanation;
 use crate::course::{Course, Quarter};
 use crate::kernel::{Time, SECOND};
+use crate::timeline::Recorded;
 
 /// What a statistic means.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -203,6 +204,9 @@ pub struct Statistics {
     /// Where the time of accesses has gone, if that was asked for.
     #[serde(skip)]
     pub explanation: Option<Box<Explanation>>,
+    /// The run as a timeline, if that was asked for.
+    #[serde(skip)]
+    pub timeline: Option<Box<Recorded>>,
 }
 
 impl Statistics {
@@ -493,6 +497,7 @@ impl Counters {
             quarters,
             above: None,
             explanation: None,
+            timeline: None,
         }
     }
 }

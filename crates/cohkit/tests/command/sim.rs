@@ -681,3 +681,48 @@ fn where_the_time_goes_is_told_to_the_picosecond() {
     assert_eq!(code, 2, "{wrong}");
     assert!(wrong.contains("tells of one level"), "{wrong}");
 }
+
+/// A timeline is a file of its own, is told of beside the result, and changes nothing of it.
+#[test]
+fn a_timeline_is_written_and_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.pftrace");
+    let file = file.to_str().unwrap();
+    let drawn = |more: &[&str]| {
+        let arguments = [&["sim"], &SHORT[..], &["--json", "--timeline", file], more].concat();
+        let told = without_run(&cohkit(arguments).output().expect("starts"));
+        (told, fs::read(file).unwrap())
+    };
+    let (mut all, bytes) = drawn(&[]);
+    let timeline = all.as_object_mut().unwrap().remove("timeline").unwrap();
+    assert_eq!(timeline["bytes"], bytes.len());
+    assert_eq!(timeline["accesses"], 30_000);
+    let plain = [&["sim"], &SHORT[..], &["--json"]].concat();
+    let plain = without_run(&cohkit(plain).output().expect("starts"));
+    assert_eq!(all, plain);
+    let (part, fewer) = drawn(&["--timeline-window", "1us..2us"]);
+    assert!(fewer.len() < bytes.len() / 2 && part["timeline"]["accesses"] != 0);
+    let (part, fewer) = drawn(&["--timeline-size", "64KiB"]);
+    assert!(
+        fewer.len() < 200_000 && part["timeline"]["full_ns"].is_number(),
+        "{}",
+        part["timeline"]
+    );
+    for (more, what) in [
+        (["--timeline-window", "1us"], "`1us` is no `FROM..TO`"),
+        (
+            ["--timeline-window", "2us..1us"],
+            "has its end before its begin",
+        ),
+        (["--timeline-window", "1..2"], "--timeline-window: "),
+        (["--timeline-size", "much"], "--timeline-size: "),
+        (
+            ["--timeline-agent", "nobody"],
+            "there is no agent `nobody`; there are ",
+        ),
+    ] {
+        let (code, output, error) = sim(&[&SHORT[..], &["--timeline", file], &more].concat());
+        assert_eq!((code, output.as_str()), (2, ""), "{error}");
+        assert!(error.contains(what), "{error}");
+    }
+}

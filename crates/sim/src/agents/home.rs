@@ -535,10 +535,8 @@ impl Simulation {
                 self.fail(FailureKind::DataValue, line, text);
             }
         }
-        if self.traced(line) {
-            let agent = self.agent(HOME);
-            let state = self.home.words(transition.next);
-            self.note(agent, true, Action::Becomes { state });
+        if self.watched {
+            self.note_state(HOME, line, transition.next);
         }
         self.present_again(number, line);
     }

@@ -880,9 +880,8 @@ impl Simulation {
         if self.private() && (after.right == Right::None || carries) {
             self.leave_l1s(cache, line, None);
         }
-        if self.traced(line) {
-            let state = self.remote.words(entry.configuration);
-            self.note(self.agent(cache), false, Action::Becomes { state });
+        if self.watched {
+            self.note_state(cache, line, entry.configuration);
         }
     }
 

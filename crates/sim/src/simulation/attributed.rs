@@ -4,6 +4,7 @@ use super::*;
 use crate::agents::home::{unit_of, Work};
 use crate::agents::program::ConfigurationId;
 use crate::attribution::{Contended, Explanation, Step, Transaction, Under};
+use crate::timeline::{Count, Filter, Recorded, Timeline};
 
 impl Simulation {
     /// From the beginning on it is noted where the time of accesses goes.
@@ -14,6 +15,55 @@ impl Simulation {
             self.groups.cores().into(),
             all,
         )));
+    }
+
+    /// From the beginning on it is noted where the time of accesses goes, and what happens is drawn.
+    ///
+    /// # Errors
+    /// There is no agent of the name that is asked for.
+    pub(super) fn draw(&mut self, filter: &Filter) -> Result<(), String> {
+        let cores = self.groups.cores().into();
+        let timeline = Timeline::new(filter, &self.own_lifelines(), &self.names, cores)?;
+        self.attribute(false);
+        if let Some(of) = &mut self.attribution {
+            of.timeline = Some(Box::new(timeline));
+        }
+        Ok(())
+    }
+
+    /// What has been drawn.
+    pub(super) fn drawn(&mut self) -> Option<Recorded> {
+        let links = self.network.up.iter().map(|links| links.links() as u64);
+        let links = links.sum();
+        let timeline = self.attribution.as_mut()?.timeline.take()?;
+        Some(timeline.recorded(self.counters.end, links))
+    }
+
+    /// An agent takes a message, or work, and then has a line in a state.
+    #[cold]
+    pub(crate) fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
+        let (now, number) = (self.now, self.number(agent));
+        let program = match agent {
+            HOME => &self.home,
+            _ => &self.remote,
+        };
+        let attribution = self.attribution.as_mut();
+        if let Some(timeline) = attribution.and_then(|of| of.timeline.as_mut()) {
+            let words = || program.words(configuration);
+            timeline.becomes(number, line, (agent == HOME, configuration), words, now);
+        }
+        if self.traced(line) {
+            let state = program.words(configuration);
+            self.note(self.agent(agent), agent == HOME, Action::Becomes { state });
+        }
+    }
+
+    /// Configurations are given up, so that their numbers are free.
+    pub(super) fn note_sweep(&mut self) {
+        let attribution = self.attribution.as_mut();
+        if let Some(timeline) = attribution.and_then(|of| of.timeline.as_mut()) {
+            timeline.forget_states();
+        }
     }
 
     /// An access reaches its cache, for the first time or again.
@@ -27,7 +77,7 @@ impl Simulation {
         let translated = self.translations.as_ref();
         let translated = translated.is_some_and(|translations| translations.has(access.cache));
         let request = self.groups.of_cache(access.cache).request;
-        let known = of.accesses.get(&index).copied();
+        let known = of.accesses.get(index);
         let mut begun = known.unwrap_or_else(|| of.issued(access.issued));
         of.contends_no_more(begun.contends.take(), now);
         if begun.reached {
@@ -58,7 +108,7 @@ impl Simulation {
         let Some(of) = &mut self.attribution else {
             return;
         };
-        if !of.accesses.contains_key(&index) {
+        if of.accesses.get(index).is_none() {
             let mut begun = of.issued(self.accesses[index].issued);
             begun.chain = of.go_on(begun.chain, now, Step::IssueSlot, None);
             of.accesses.insert(index, begun);
@@ -74,7 +124,7 @@ impl Simulation {
         };
         let ways = Contended::Ways(cache);
         of.contends(ways, now);
-        if let Some(begun) = of.accesses.get_mut(&index) {
+        if let Some(begun) = of.accesses.get_mut(index) {
             (begun.because, begun.contends) = (Step::Ways, Some(ways));
         }
     }
@@ -86,7 +136,7 @@ impl Simulation {
         let Some(of) = &mut self.attribution else {
             return;
         };
-        let Some(mut begun) = of.accesses.get(&index).copied() else {
+        let Some(mut begun) = of.accesses.get(index) else {
             return;
         };
         if begun.begun == Some(from) {
@@ -103,6 +153,7 @@ impl Simulation {
         let (now, event) = (self.now, self.counters.events);
         let forwards = self.kinds[message.kind.index()].class == Some(Class::Forward);
         let unit = unit_of(&self.units, message.line);
+        let sender = self.number(message.from);
         let Some(of) = &mut self.attribution else {
             return;
         };
@@ -123,6 +174,9 @@ impl Simulation {
             contends: None,
         };
         of.messages.insert(message.flight, under);
+        if let Some(timeline) = &mut of.timeline {
+            timeline.sent(sender, message, now);
+        }
         if forwards && message.from == HOME {
             let (open, since) = &mut of.forwards[unit];
             if *open == 0 {
@@ -139,7 +193,7 @@ impl Simulation {
         let Some(of) = &mut self.attribution else {
             return;
         };
-        if let Some(mut under) = of.messages.get(&message.flight).copied() {
+        if let Some(mut under) = of.messages.get(message.flight) {
             let kind = Some(message.kind.0);
             under.chain = of.go_on(under.chain, ready.max(now), Step::Room, kind);
             of.messages.insert(message.flight, under);
@@ -150,8 +204,8 @@ impl Simulation {
     #[cold]
     pub(super) fn note_arrived(&mut self, index: u32, last: bool) {
         let (now, message) = (self.now, self.messages[index]);
-        let switch = self.times.switch;
-        let here = message.from == HOME && message.to == HOME && !self.network.is_switched();
+        let (switch, switched) = (self.times.switch, self.network.is_switched());
+        let here = message.from == HOME && message.to == HOME && !switched;
         // Without a switch all homes are at one place.
         if self.attribution.is_none() || here {
             return;
@@ -165,7 +219,7 @@ impl Simulation {
         let Some(of) = &mut self.attribution else {
             return;
         };
-        let Some(mut under) = of.messages.get(&message.flight).copied() else {
+        let Some(mut under) = of.messages.get(message.flight) else {
             return;
         };
         let kind = Some(message.kind.0);
@@ -181,6 +235,16 @@ impl Simulation {
             false => way.min(all),
         };
         let begins = under.chain.end + waits;
+        // Those of caches are counted; with a switch there are others.
+        let counts = match (message.from, message.to) {
+            (HOME, HOME) => None,
+            (HOME, _) => last.then_some(Count::ToCaches),
+            _ if switched && last && message.to != HOME => Some(Count::ToCaches),
+            _ => (!switched || !last).then_some(Count::FromCaches),
+        };
+        if let (Some(timeline), Some(what)) = (&mut of.timeline, counts) {
+            timeline.counts(what, begins, now - way);
+        }
         under.chain = of.go_on(under.chain, begins, Step::LinkFree, kind);
         under.chain = of.go_on(under.chain, now - way, serialise, kind);
         under.chain = of.go_on(under.chain, now, wire, kind);
@@ -201,7 +265,7 @@ impl Simulation {
         let Some(of) = &mut self.attribution else {
             return;
         };
-        if let Some(mut under) = of.messages.get(&message.flight).copied() {
+        if let Some(mut under) = of.messages.get(message.flight) {
             let before = under.because.unwrap_or(Step::Unit);
             under.chain = of.go_on(under.chain, now, before, Some(message.kind.0));
             under.because = Some(step);
@@ -220,6 +284,7 @@ impl Simulation {
     pub(crate) fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
         let (now, event) = (self.now, self.counters.events);
         let unit = unit_of(&self.units, line);
+        let home = self.number(HOME);
         let waits = match self.clocked {
             Some(_) => Step::Clocked,
             None => Step::Unit,
@@ -229,7 +294,10 @@ impl Simulation {
         };
         let (chain, kind, step) = match (work, message) {
             (_, Some(message)) => {
-                let under = of.messages.remove(&message.flight);
+                let under = of.messages.remove(message.flight);
+                if let Some(timeline) = &mut of.timeline {
+                    timeline.taken(home, message, now);
+                }
                 of.contends_no_more(under.and_then(|under| under.contends), now);
                 if self.kinds[message.kind.index()].class == Some(Class::Answer) {
                     let (open, since) = &mut of.forwards[unit];
@@ -254,8 +322,12 @@ impl Simulation {
     #[cold]
     pub(crate) fn note_taken_by_cache(&mut self, message: &Message) {
         let (now, event) = (self.now, self.counters.events);
+        let receiver = self.number(message.to);
         if let Some(of) = &mut self.attribution {
-            if let Some(under) = of.messages.remove(&message.flight) {
+            if let Some(timeline) = &mut of.timeline {
+                timeline.taken(receiver, message, now);
+            }
+            if let Some(under) = of.messages.remove(message.flight) {
                 of.contends_no_more(under.contends, now);
                 let kind = Some(message.kind.0);
                 let chain = of.go_on(under.chain, now, Step::LineAtCache, kind);
@@ -313,7 +385,7 @@ impl Simulation {
         let Some(of) = &mut self.attribution else {
             return;
         };
-        let chain = match of.accesses.remove(&index) {
+        let chain = match of.accesses.remove(index) {
             Some(begun) => of.go_on(begun.chain, now, begun.because, None),
             None => {
                 let chain = of.begin(access.issued);
@@ -321,7 +393,7 @@ impl Simulation {
             }
         };
         let chain = of.go_on(chain, done, Step::AtCore, None);
-        of.performed(chain, chain, transaction(access, done));
+        of.performed(access.cache, chain, chain, transaction(access, done));
     }
 
     /// An access has been performed at its cache, or is none for this protocol.
@@ -339,7 +411,7 @@ impl Simulation {
         let Some(of) = &mut self.attribution else {
             return;
         };
-        let Some(begun) = of.accesses.remove(&index) else {
+        let Some(begun) = of.accesses.remove(index) else {
             return;
         };
         of.contends_no_more(begun.contends, now);
@@ -347,7 +419,7 @@ impl Simulation {
         if counts {
             let (chain, _) = of.current(event, now);
             let end = of.go_on(chain, done, Step::FromCache, None);
-            of.performed(end, begun.chain, transaction(access, done));
+            of.performed(access.cache, end, begun.chain, transaction(access, done));
         }
     }
 
