@@ -2,10 +2,24 @@
 
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::attribution::{Explanation, Part, Step, Transaction};
+use cohkit_sim::statistics::Statistics;
 use serde_json::{json, Value};
 
-/// The value that `docs/output.md` describes.
-pub(crate) fn json(of: &Explanation, protocol: &Protocol) -> Value {
+/// Adds to a result what was asked for beside it, as `docs/output.md` describes.
+pub(crate) fn add(value: &mut Value, statistics: &Statistics, protocol: &Protocol) {
+    if let Some(of) = &statistics.explanation {
+        value["explanation"] = json(of, protocol);
+    }
+    if let Some(drawn) = &statistics.timeline {
+        value["timeline"] = json!({
+            "accesses": drawn.accesses,
+            "bytes": drawn.bytes.len(),
+            "full_ns": drawn.full.map(nanoseconds),
+        });
+    }
+}
+
+fn json(of: &Explanation, protocol: &Protocol) -> Value {
     let slowest = of.slowest.as_ref();
     let spent = |total: u128, its: &dyn Fn(Step) -> bool| {
         json!({

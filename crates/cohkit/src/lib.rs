@@ -52,6 +52,7 @@ mod table;
 pub mod tabulate;
 mod trace;
 mod verdict;
+mod watched;
 
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;

@@ -566,35 +566,8 @@ pub(crate) struct Sim {
     #[arg(long)]
     pub no_oracle: bool,
 
-    /// Tell too what the time of accesses was spent on, of all and of the slowest, what was in use for how long, and what of
-    /// it limits the rest.
-    #[arg(long)]
-    pub explain: bool,
-
-    /// Write into this file, for ui.perfetto.dev, the run as a timeline: accesses, messages, states and counters.
-    #[arg(long, value_name = "FILE")]
-    pub timeline: Option<PathBuf>,
-
-    /// Only of this line, whose states at each agent are then drawn.
-    #[arg(long, value_name = "N", requires = "timeline")]
-    pub timeline_line: Option<u32>,
-
-    /// Only of the agent of this name, and of the cores before it.
-    #[arg(long, value_name = "NAME", requires = "timeline")]
-    pub timeline_agent: Option<String>,
-
-    /// Only of what happens between two times, such as `10us..12us`.
-    #[arg(long, value_name = "FROM..TO", requires = "timeline")]
-    pub timeline_window: Option<String>,
-
-    /// No more once the timeline has this size.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "32MiB",
-        requires = "timeline"
-    )]
-    pub timeline_size: String,
+    #[command(flatten)]
+    pub watched: Watched,
 
     /// Write into this file, for `cohkit trace`, all that happens on one line, in a run of its own.
     #[arg(long, value_name = "FILE")]
@@ -632,6 +605,40 @@ pub(crate) enum HomeKind {
     Model,
     /// The RTL.
     Rtl,
+}
+
+/// What is told of a run in time beside its result.
+#[derive(Args, Debug)]
+pub(crate) struct Watched {
+    /// Tell too what the time of accesses was spent on, of all and of the slowest, what was in use for how long, and what of
+    /// it limits the rest.
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Write into this file, for ui.perfetto.dev, the run as a timeline: accesses, messages, states and counters.
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
+
+    /// Only of this line, whose states at each agent are then drawn.
+    #[arg(long, value_name = "N", requires = "timeline")]
+    pub timeline_line: Option<u32>,
+
+    /// Only of the agent of this name, and of the cores before it.
+    #[arg(long, value_name = "NAME", requires = "timeline")]
+    pub timeline_agent: Option<String>,
+
+    /// Only of what happens between two times, such as `10us..12us`.
+    #[arg(long, value_name = "FROM..TO", requires = "timeline")]
+    pub timeline_window: Option<String>,
+
+    /// No more once the timeline has this size.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "32MiB",
+        requires = "timeline"
+    )]
+    pub timeline_size: String,
 }
 
 /// Plays a device application behind the home of a machine, with threads on its cores.
@@ -698,6 +705,9 @@ pub(crate) struct Play {
     /// judge the data at the end.
     #[arg(long)]
     pub no_oracle: bool,
+
+    #[command(flatten)]
+    pub watched: Watched,
 
     #[command(flatten)]
     pub executed: Executed,

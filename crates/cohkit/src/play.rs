@@ -7,7 +7,7 @@ use crate::playing::{Play, Played, Request};
 use crate::protocols::Source;
 use crate::sim::{failed, failure, platform, shown};
 use crate::simulate::{set, NotRun, Simulation};
-use crate::{deliver, exhaustive, files, rtl};
+use crate::{deliver, exhaustive, files, rtl, watched};
 use cohkit_application::shipped::{Shipped, ALL};
 use cohkit_chart::Text;
 use cohkit_sim::explain::FailureKind;
@@ -33,8 +33,15 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         width: console.terminal.width,
         ascii: options.output.ascii,
     };
+    if let (true, Some(option)) = (options.exhaustive, options.watched.asked()) {
+        let what = format!("`{option}` tells of one run in time, and `--exhaustive` has none");
+        return Err(wrong(NotRun::plain(what)));
+    }
     if options.exhaustive {
         exhaustive::small(options).map_err(wrong)?;
+    }
+    if let Some(file) = &options.watched.timeline {
+        files::try_file(file)?;
     }
     let mut platform = platform(&options.platform, colour)?;
     let source = match &options.protocol {
@@ -62,13 +69,22 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         return exhaustive::run(&play, options, console);
     }
     play.setup.clocked = clocked;
+    play.explain = options.watched.explain;
+    play.timeline = options.watched.filter().map_err(wrong)?;
     let begun = Instant::now();
     let played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
     let seconds = begun.elapsed().as_secs_f64();
+    if let Ok(played) = &played {
+        options.watched.write(&played.statistics)?;
+    }
     let text = if options.output.form.json {
         options.output.form.told(&play.json(&played, seconds))
     } else {
-        report(&play, &played, &charts)
+        let mut text = report(&play, &played, &charts);
+        if let Ok(played) = &played {
+            text.push_str(&watched::text(&played.statistics, charts.width));
+        }
+        text
     };
     deliver(&text, &options.output, console)?;
     Ok(match played {

@@ -1,5 +1,6 @@
 //! Applications behind a home, as `cohkit play` and the Python package both run them.
 
+use crate::explained;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::simulate::{failure_json, NotRun};
@@ -10,8 +11,9 @@ use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::scenario::{Performance, Playable, Tally};
-use cohkit_sim::simulation::{play_while, NoScenario, RunError, Setup, Simulation};
+use cohkit_sim::simulation::{play_watched, play_while, NoScenario, RunError, Setup, Simulation};
 use cohkit_sim::statistics::Histogram;
+use cohkit_sim::timeline::Filter;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -54,6 +56,10 @@ pub struct Play {
     pub numbers: Vec<(&'static str, u64)>,
     /// What it means.
     pub setup: Setup,
+    /// Whether it is told where the time of accesses goes.
+    pub explain: bool,
+    /// Of what a timeline is drawn, if one is.
+    pub timeline: Option<Filter>,
 }
 
 struct Boxed;
@@ -187,6 +193,8 @@ impl Play {
             request,
             numbers: Vec::new(),
             setup,
+            explain: false,
+            timeline: None,
         })
     }
 
@@ -195,7 +203,19 @@ impl Play {
     /// # Errors
     /// It was stopped.
     pub fn run(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Played, NotRun> {
-        match play_while(&self.setup, &mut |_| go_on()) {
+        let mut each = |_| go_on();
+        let played = match (&self.timeline, self.explain) {
+            (None, false) => play_while(&self.setup, &mut each),
+            (filter, explain) => {
+                let played = play_watched(&self.setup, filter.as_ref(), &mut each);
+                played.map(|mut played| {
+                    let told = played.statistics.explanation.take();
+                    played.statistics.explanation = told.filter(|_| explain);
+                    played
+                })
+            }
+        };
+        match played {
             Ok(both) => Ok(Ok(both)),
             Err(RunError::Failure(failure)) => Ok(Err(failure)),
             Err(RunError::Stopped) => Err(NotRun::Failure(Failure::new(
@@ -214,7 +234,7 @@ impl Play {
             .map(|&(name, value)| (name.into(), json!(value)))
             .collect();
         let tally = |f: fn(&Tally) -> Value| played_well.map(|played| f(&played.tally));
-        json!({
+        let mut value = json!({
             "protocol": self.setup.protocol.name,
             "home": if self.setup.clocked.is_some() { "rtl" } else { "model" },
             "platform": self.setup.platform.name,
@@ -257,7 +277,11 @@ impl Play {
                 "seconds": seconds,
                 "version": env!("CARGO_PKG_VERSION"),
             },
-        })
+        });
+        if let Some(played) = played_well {
+            explained::add(&mut value, &played.statistics, &self.setup.protocol);
+        }
+        value
     }
 }
 

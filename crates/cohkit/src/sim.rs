@@ -1,7 +1,5 @@
 //! `cohkit sim`: a workload on a machine, with statistics, or with a chart of what went wrong.
 
-mod explained;
-
 use crate::composed::Composed;
 use crate::console::Console;
 use crate::options::Sim;
@@ -12,7 +10,7 @@ use crate::simulate::{
     read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Simulation,
 };
 use crate::table::wrap;
-use crate::{deliver, files, rtl};
+use crate::{deliver, files, rtl, watched};
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_protocol::text::composes;
@@ -20,7 +18,6 @@ use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::simulation::{home, trace, Setup};
 use cohkit_sim::statistics::Statistics;
-use cohkit_sim::timeline::{Filter, Recorded};
 use cohkit_trace::Trace;
 use std::fmt::Write;
 use std::path::Path;
@@ -29,7 +26,7 @@ use std::time::Instant;
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failure> {
     // A bad place for the result is not found out after a long run.
     let files = options.output.out.iter().chain(&options.trace);
-    for file in files.chain(&options.timeline) {
+    for file in files.chain(&options.watched.timeline) {
         files::try_file(file)?;
     }
     let colour = console.terminal.colour;
@@ -45,19 +42,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         width: console.terminal.width,
         ascii: options.output.ascii,
     };
-    let request = Request {
-        kind: options.workload,
-        region: options.region.clone(),
-        accesses: options.accesses,
-        cores: options.cores,
-        outstanding: options.outstanding,
-        prefetch: options.prefetch,
-        by: options.by.clone(),
-        settings: options.set.clone(),
-        seed: options.seed,
-        oracle: !options.no_oracle,
-        explain: options.explain,
-    };
+    let request = request(options);
     // How many remotes there are decides the home, too.
     set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;
     let home = home(&source.protocol, platform.all_remotes() as u16)
@@ -83,19 +68,17 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         let wrong = NotRun::plain("`--trace` tells of one level, and there are two".into());
         return Err(failure(wrong, colour));
     }
-    let asked = [
-        ("--explain", options.explain),
-        ("--timeline", options.timeline.is_some()),
-    ];
-    let asked = asked.into_iter().find(|(_, asked)| *asked);
-    if let (Some(_), Some((option, _))) = (&lower, asked) {
+    if let (Some(_), Some(option)) = (&lower, options.watched.asked()) {
         let wrong = NotRun::plain(format!("`{option}` tells of one level, and there are two"));
         return Err(failure(wrong, colour));
     }
     let mut simulation = Simulation::of(source, home, lower, platform, request)
         .map_err(|wrong| failure(wrong, colour))?;
     simulation.setup.clocked = clocked;
-    simulation.timeline = drawn(options).map_err(|wrong| failure(wrong, colour))?;
+    simulation.timeline = options
+        .watched
+        .filter()
+        .map_err(|wrong| failure(wrong, colour))?;
     side_by_side(&[&simulation], Some(1)).map_err(|wrong| failure(wrong, colour))?;
     let begun = Instant::now();
     let ended = simulate(&simulation, console).map_err(|wrong| failure(wrong, colour))?;
@@ -103,12 +86,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     if let (Some(file), Ok(_)) = (&options.trace, &ended) {
         traced(&simulation.setup, options.trace_line, file)?;
     }
-    let timeline = ended
-        .as_ref()
-        .ok()
-        .and_then(|ended| ended.timeline.as_ref());
-    if let (Some(file), Some(timeline)) = (&options.timeline, timeline) {
-        files::write_bytes(file, &timeline.bytes)?;
+    if let Ok(statistics) = &ended {
+        options.watched.write(statistics)?;
     }
     let text = if options.output.form.json {
         options.output.form.told(&simulation.json(&ended, seconds))
@@ -123,6 +102,23 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     })
 }
 
+/// What is asked for.
+fn request(options: &Sim) -> Request {
+    Request {
+        kind: options.workload,
+        region: options.region.clone(),
+        accesses: options.accesses,
+        cores: options.cores,
+        outstanding: options.outstanding,
+        prefetch: options.prefetch,
+        by: options.by.clone(),
+        settings: options.set.clone(),
+        seed: options.seed,
+        oracle: !options.no_oracle,
+        explain: options.watched.explain,
+    }
+}
+
 /// The text of a machine's protocol, or those of its two levels.
 pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<Source>), Failure> {
     let text = files::read(path)?;
@@ -131,35 +127,6 @@ pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<S
     }
     let [upper, lower] = Composed::read(path, &text, console)?.two_levels()?;
     Ok((upper, Some(lower)))
-}
-
-/// Of what a timeline is drawn, if one is.
-fn drawn(options: &Sim) -> Result<Option<Filter>, NotRun> {
-    if options.timeline.is_none() {
-        return Ok(None);
-    }
-    let wrong = |option: &str, what: String| {
-        NotRun::input(format!("--{option}: {what}"), "give a number with its unit")
-    };
-    let size = units::parse(&options.timeline_size, Unit::Bytes);
-    let mut filter = Filter {
-        line: options.timeline_line,
-        agent: options.timeline_agent.clone(),
-        bytes: size.map_err(|what| wrong("timeline-size", what))? as usize,
-        ..Filter::default()
-    };
-    if let Some(window) = &options.timeline_window {
-        let wrong = |what| wrong("timeline-window", what);
-        let Some((from, to)) = window.split_once("..") else {
-            return Err(wrong(format!("`{window}` is no `FROM..TO`")));
-        };
-        let time = |text: &str| units::parse(text.trim(), Unit::Picoseconds).map_err(wrong);
-        filter.window = time(from)?..time(to)?;
-        if filter.window.is_empty() {
-            return Err(wrong(format!("`{window}` has its end before its begin")));
-        }
-    }
-    Ok(Some(filter))
 }
 
 /// Writes what happens on a line.
@@ -272,28 +239,8 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         text.push_str("\nthe upper level:\n");
         rows(&mut text, above, charts);
     }
-    if let Some(timeline) = &statistics.timeline {
-        text.push_str(&told_of(timeline));
-    }
-    if let Some(explanation) = &statistics.explanation {
-        text.push_str(&explained::text(explanation, charts.width));
-    }
+    text.push_str(&watched::text(statistics, charts.width));
     text
-}
-
-/// How much of a run is in its timeline.
-fn told_of(timeline: &Recorded) -> String {
-    let shown = accesses(timeline.accesses);
-    let bytes = timeline.bytes.len();
-    match timeline.full {
-        None => format!("\nthe timeline shows {shown} in {bytes} bytes\n"),
-        Some(time) => {
-            let time = units::show(time, Unit::Picoseconds);
-            format!(
-                "\nthe timeline shows {shown} in {bytes} bytes, and was full at {time}; `--timeline-window`, `--timeline-line` and `--timeline-agent` choose, `--timeline-size` makes room\n"
-            )
-        }
-    }
 }
 
 /// What was measured, with what it means.

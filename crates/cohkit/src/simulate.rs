@@ -452,15 +452,8 @@ impl Simulation {
             });
             value["agents"] = of_each.collect::<Map<String, Value>>().into();
         }
-        if let Some(of) = ended.and_then(|statistics| statistics.explanation.as_deref()) {
-            value["explanation"] = explained::json(of, &self.setup.protocol);
-        }
-        if let Some(drawn) = ended.and_then(|statistics| statistics.timeline.as_deref()) {
-            value["timeline"] = json!({
-                "accesses": drawn.accesses,
-                "bytes": drawn.bytes.len(),
-                "full_ns": drawn.full.map(|time| time as f64 / 1000.0),
-            });
+        if let Some(statistics) = ended {
+            explained::add(&mut value, statistics, &self.setup.protocol);
         }
         if let Some(above) = ended.and_then(|statistics| statistics.above.as_deref()) {
             value["above"] = json!({

@@ -102,17 +102,14 @@ pub fn explain_while(
     all: bool,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
-    if setup.below.is_some() {
-        let what = "where the time goes is told of one level of caches, and there are two";
-        return Err(RunError::Setup(what.into()));
-    }
+    one_level(setup)?;
     let watch = |simulation: &mut Simulation| {
         simulation.attribute(all);
         Ok(())
     };
     let mut simulation = run_watched(setup, go_on, &watch)?;
     let mut statistics = simulation.statistics();
-    statistics.explanation = Some(Box::new(simulation.explanation()));
+    simulation.add_noted(&mut statistics);
     Ok(statistics)
 }
 
@@ -125,14 +122,10 @@ pub fn draw_while(
     filter: &Filter,
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
-    if setup.below.is_some() {
-        let what = "a timeline is drawn of one level of caches, and there are two";
-        return Err(RunError::Setup(what.into()));
-    }
+    one_level(setup)?;
     let mut simulation = run_watched(setup, go_on, &|simulation| simulation.draw(filter))?;
     let mut statistics = simulation.statistics();
-    statistics.timeline = simulation.drawn().map(Box::new);
-    statistics.explanation = Some(Box::new(simulation.explanation()));
+    simulation.add_noted(&mut statistics);
     Ok(statistics)
 }
 
@@ -147,16 +140,42 @@ pub fn play_while(
     if setup.below.is_some() {
         return Levels::to_end(setup, go_on).map(|levels| levels.performance(setup));
     }
-    let simulation = run_to_end(setup, go_on)?;
-    Ok(Performance {
-        statistics: simulation.statistics(),
-        tally: simulation.tally(),
-        tables: match &setup.play {
-            Some(play) if play.tables => simulation.tables(),
-            _ => Vec::new(),
-        },
-        end: simulation.now,
-    })
+    run_to_end(setup, go_on).map(|simulation| simulation.performance(setup))
+}
+
+/// Like [`play_while`], with [where the time of accesses has gone](Statistics::explanation), and
+/// [drawn as a timeline](Statistics::timeline) if that is asked for.
+///
+/// # Errors
+/// [`RunError`].
+pub fn play_watched(
+    setup: &Setup,
+    filter: Option<&Filter>,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Performance, RunError> {
+    one_level(setup)?;
+    let watch = |simulation: &mut Simulation| match filter {
+        Some(filter) => simulation.draw(filter),
+        None => {
+            simulation.attribute(false);
+            Ok(())
+        }
+    };
+    let mut simulation = run_watched(setup, go_on, &watch)?;
+    let mut performance = simulation.performance(setup);
+    simulation.add_noted(&mut performance.statistics);
+    Ok(performance)
+}
+
+/// Of two levels it is not told where the time goes.
+fn one_level(setup: &Setup) -> Result<(), RunError> {
+    match setup.below {
+        None => Ok(()),
+        Some(_) => {
+            let what = "where the time goes is told of one level of caches, and there are two";
+            Err(RunError::Setup(what.into()))
+        }
+    }
 }
 
 /// Like [`run`], with everything that has happened on a line, until all has come to rest, and the values of words that were
@@ -626,6 +645,19 @@ impl Simulation {
         let sent = self.kinds.iter().map(|kind| kind.sent);
         let messages = self.names.iter().cloned().zip(sent).collect();
         self.counters.statistics(messages, &self.totals())
+    }
+
+    /// What has been measured, with what a scenario has counted, timed and left.
+    fn performance(&self, setup: &Setup) -> Performance {
+        Performance {
+            statistics: self.statistics(),
+            tally: self.tally(),
+            tables: match &setup.play {
+                Some(play) if play.tables => self.tables(),
+                _ => Vec::new(),
+            },
+            end: self.now,
+        }
     }
 
     /// What links, memory and units report.

@@ -543,3 +543,57 @@ fn behind_a_home_that_is_written_by_hand_nothing_is_explored() {
         error: this cannot be played: the home of `msi` is written by hand; behind an application stands one that is constructed from a policy
     "#]].assert_eq(&text(&output.stderr));
 }
+
+/// Where the time of threads' accesses goes adds up too, and a timeline has them all; nothing else changes.
+#[test]
+fn what_threads_wait_for_is_told_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.pftrace");
+    let file = file.to_str().unwrap();
+    for application in ["shared-table", "rpc", "locks"] {
+        let base = [
+            "play",
+            "enzian-dc-bram",
+            application,
+            "--time",
+            "200us",
+            "--json",
+        ];
+        let json = |more: &[&str]| {
+            let arguments = [&base[..], more].concat();
+            without_run(&cohkit(arguments).output().expect("starts"))
+        };
+        let mut told = json(&["--explain", "--timeline", file]);
+        let members = told.as_object_mut().unwrap();
+        let explanation = members.remove("explanation").unwrap();
+        let timeline = members.remove("timeline").unwrap();
+        assert_eq!(told, json(&[]), "{application}");
+        let total = |value: &serde_json::Value| value["total_ps"].as_u64().expect("a time");
+        let parts = explanation["parts"].as_array().unwrap();
+        let sum: u64 = parts.iter().map(total).sum();
+        assert_eq!(sum, total(&explanation["latency"]), "{application}");
+        assert_eq!(
+            timeline["accesses"], explanation["accesses"],
+            "{application}"
+        );
+        assert_eq!(
+            explanation["accesses"], told["statistics"]["accesses"],
+            "{application}"
+        );
+        let mean = &explanation["latency"]["mean_ns"];
+        let measured = &told["statistics"]["latency_mean_ns"];
+        let difference = mean.as_f64().unwrap() - measured.as_f64().unwrap();
+        assert!(difference.abs() < 1e-6, "{application}: {mean} {measured}");
+        let bytes = std::fs::read(file).unwrap().len();
+        assert_eq!(timeline["bytes"], bytes, "{application}");
+    }
+    for option in [&["--explain"][..], &["--timeline", file]] {
+        let base = ["play", "enzian-dc-bram", "rpc", "--exhaustive"];
+        let output = cohkit([&base[..], option].concat())
+            .output()
+            .expect("starts");
+        assert_eq!(output.status.code(), Some(2));
+        let error = text(&output.stderr);
+        assert!(error.contains("tells of one run in time"), "{error}");
+    }
+}

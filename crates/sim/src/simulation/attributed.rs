@@ -31,8 +31,13 @@ impl Simulation {
         Ok(())
     }
 
-    /// What has been drawn.
-    pub(super) fn drawn(&mut self) -> Option<Recorded> {
+    /// Adds what has been noted to what has been measured.
+    pub(super) fn add_noted(&mut self, statistics: &mut Statistics) {
+        statistics.timeline = self.drawn().map(Box::new);
+        statistics.explanation = Some(Box::new(self.explanation()));
+    }
+
+    fn drawn(&mut self) -> Option<Recorded> {
         let links = self.network.up.iter().map(|links| links.links() as u64);
         let links = links.sum();
         let timeline = self.attribution.as_mut()?.timeline.take()?;
@@ -424,7 +429,7 @@ impl Simulation {
     }
 
     /// What has been noted, and what follows from it.
-    pub(super) fn explanation(&mut self) -> Explanation {
+    fn explanation(&mut self) -> Explanation {
         let resources = self.resources();
         let limit = self.limit(&resources);
         let of = self.attribution.take();

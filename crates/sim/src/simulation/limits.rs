@@ -191,7 +191,8 @@ impl Simulation {
             places += most as usize;
             if last > 0 {
                 taken += 1;
-                share += latency as f64 / (f64::from(most) * last as f64);
+                // Threads may have more in flight than cores that are traffic.
+                share += (latency as f64 / (f64::from(most) * last as f64)).min(1.0);
             }
         }
         let mean = share / f64::from(taken.max(1));

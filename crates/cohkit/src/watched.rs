@@ -1,0 +1,172 @@
+//! What is told of a run in time beside its result, for people: where the time of accesses goes, and timelines.
+
+use crate::explained::{mean, nanoseconds};
+use crate::files;
+use crate::options::Watched;
+use crate::outcome::Failure;
+use crate::simulate::NotRun;
+use crate::table::wrap;
+use cohkit_sim::attribution::{Explanation, Part, Step};
+use cohkit_sim::platform::{units, Unit};
+use cohkit_sim::statistics::Statistics;
+use cohkit_sim::timeline::{Filter, Recorded};
+use std::fmt::Write;
+
+impl Watched {
+    /// The first option of these that is asked for.
+    pub fn asked(&self) -> Option<&'static str> {
+        let asked = [
+            ("--explain", self.explain),
+            ("--timeline", self.timeline.is_some()),
+        ];
+        let asked = asked.into_iter().find(|(_, asked)| *asked);
+        asked.map(|(option, _)| option)
+    }
+
+    /// Of what a timeline is drawn, if one is.
+    pub fn filter(&self) -> Result<Option<Filter>, NotRun> {
+        if self.timeline.is_none() {
+            return Ok(None);
+        }
+        let wrong = |option: &str, what: String| {
+            NotRun::input(format!("--{option}: {what}"), "give a number with its unit")
+        };
+        let size = units::parse(&self.timeline_size, Unit::Bytes);
+        let mut filter = Filter {
+            line: self.timeline_line,
+            agent: self.timeline_agent.clone(),
+            bytes: size.map_err(|what| wrong("timeline-size", what))? as usize,
+            ..Filter::default()
+        };
+        if let Some(window) = &self.timeline_window {
+            let wrong = |what| wrong("timeline-window", what);
+            let Some((from, to)) = window.split_once("..") else {
+                return Err(wrong(format!("`{window}` is no `FROM..TO`")));
+            };
+            let time = |text: &str| units::parse(text.trim(), Unit::Picoseconds).map_err(wrong);
+            filter.window = time(from)?..time(to)?;
+            if filter.window.is_empty() {
+                return Err(wrong(format!("`{window}` has its end before its begin")));
+            }
+        }
+        Ok(Some(filter))
+    }
+
+    /// Writes the timeline, if one was drawn.
+    pub fn write(&self, statistics: &Statistics) -> Result<(), Failure> {
+        match (&self.timeline, &statistics.timeline) {
+            (Some(file), Some(timeline)) => files::write_bytes(file, &timeline.bytes),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is told after the result.
+pub(crate) fn text(statistics: &Statistics, width: Option<usize>) -> String {
+    let timeline = statistics.timeline.as_ref();
+    let mut text = timeline.map_or(String::new(), |timeline| told_of(timeline));
+    if let Some(explanation) = &statistics.explanation {
+        text.push_str(&explained(explanation, width));
+    }
+    text
+}
+
+/// How much of a run is in its timeline.
+fn told_of(timeline: &Recorded) -> String {
+    let shown = match timeline.accesses {
+        1 => "1 access".to_string(),
+        count => format!("{count} accesses"),
+    };
+    let bytes = timeline.bytes.len();
+    match timeline.full {
+        None => format!("\nthe timeline shows {shown} in {bytes} bytes\n"),
+        Some(time) => {
+            let time = units::show(time, Unit::Picoseconds);
+            format!(
+                "\nthe timeline shows {shown} in {bytes} bytes, and was full at {time}; `--timeline-window`, `--timeline-line` and `--timeline-agent` choose, `--timeline-size` makes room\n"
+            )
+        }
+    }
+}
+
+/// What accesses were spent on, what was in use, and what of it limits the rest.
+fn explained(of: &Explanation, width: Option<usize>) -> String {
+    let mut text = String::from("\n");
+    let Some(slowest) = &of.slowest else {
+        text.push_str("no access was performed whose time could be told\n");
+        return text;
+    };
+    let row = |text: &mut String, name: &str, total: u128, slowest: u64, what: &str| {
+        let share = 100.0 * total as f64 / of.latency.max(1) as f64;
+        let (mean, slowest) = (mean(of, total), nanoseconds(slowest));
+        let numbers = format!("{name:19} {mean:>12.3} ns {share:>5.1} % {slowest:>12.3} ns");
+        put(text, &numbers, what, width);
+    };
+    let _ = writeln!(
+        text,
+        "where the time goes         mean access           the slowest"
+    );
+    for part in Part::ALL {
+        let its = |step: Step| step.part() == part;
+        if of.of_part(part) == 0 {
+            continue;
+        }
+        row(
+            &mut text,
+            part.name(),
+            of.of_part(part),
+            slowest.spent(its),
+            "",
+        );
+        for &step in Step::ALL.iter().filter(|step| its(**step)) {
+            let name = format!("  {}", step.name());
+            let own = slowest.spent(|other| other == step);
+            if of.total(step) > 0 {
+                row(&mut text, &name, of.total(step), own, step.text());
+            }
+        }
+    }
+    row(&mut text, "all", of.latency, slowest.latency(), "");
+    let _ = writeln!(
+        text,
+        "\nthe slowest: {} of line {} by core {}, issued at {} ns",
+        slowest.access.name(),
+        slowest.line,
+        slowest.core,
+        nanoseconds(slowest.issued),
+    );
+    let limit = &of.limit;
+    let says = format!(
+        "limited by {}, {:.1} % of the time: {}",
+        limit.name,
+        100.0 * limit.utilisation,
+        limit.reason
+    );
+    for line in wrap(&says, width.unwrap_or(usize::MAX)) {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "\nin use                               most    mean");
+    for used in of.resources.iter().filter(|used| used.utilisation > 0.0) {
+        let (most, mean) = (100.0 * used.utilisation, 100.0 * used.mean);
+        let which = match &used.which {
+            Some(which) if used.count > 1 => format!("{which} of {}", used.count),
+            Some(which) => which.clone(),
+            None => format!("of {}", used.count),
+        };
+        let numbers = format!("{:32} {most:>6.1} % {mean:>5.1} %", used.name);
+        put(&mut text, &numbers, &which, width);
+    }
+    text
+}
+
+/// A row with what it is about, which goes on below itself.
+fn put(text: &mut String, numbers: &str, what: &str, width: Option<usize>) {
+    let indent = numbers.len() + 2;
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(20));
+    let lines = wrap(what, room);
+    let first = lines.first().map_or("", |line| line.as_str());
+    let _ = writeln!(text, "{}", format!("{numbers}  {first}").trim_end());
+    for line in lines.iter().skip(1) {
+        let _ = writeln!(text, "{:indent$}{line}", "");
+    }
+}
