@@ -253,6 +253,19 @@ def test_points_that_fail_stay_with_their_reason(tmp_path: Path, capsys: pytest.
     assert entries(tmp_path) == 2
 
 
+def test_a_sweep_tells_what_limits_the_machine_at_each_point(tmp_path: Path) -> None:
+    machine = ["hosts-8x8", "random-read", "--accesses", "2000", "--explain"]
+    assert (
+        sweep("sim", *machine, "--sweep", "link.latency=1ns,5us", "--set", "switch.latency=1ns", "--out", tmp_path) == 0
+    )
+    table = pl.read_parquet(tmp_path / "results.parquet")
+    assert table["explanation.limit.name"][1] == "latency of links"
+    assert table["explanation.limit.name"][0] != "latency of links"
+    parts = table.select(pl.col("^explanation\\.parts\\..*\\.mean_ns$"))
+    means = table["statistics.latency_mean_ns"].to_list()
+    assert parts.sum_horizontal().to_list() == pytest.approx(means)
+
+
 def test_checks_have_a_row_for_each_system_and_the_worst_exit_code(tmp_path: Path, root: Path) -> None:
     text = (root / "protocols/msi.coh").read_text()
     broken = re.sub(r"(?m)^(.* S  .*\| Inv  .*)\| I$", r"\1| S", text)

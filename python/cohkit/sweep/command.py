@@ -57,7 +57,7 @@ def _parser(kind: str | None) -> argparse.ArgumentParser:
             flag = name.replace("_", "-")
             if expected is not bool:
                 parser.add_argument(f"--{flag}", metavar="VALUE")
-            elif name == "hash_compaction":
+            elif name in ("hash_compaction", "explain"):
                 parser.add_argument(f"--{flag}", action="store_const", const="true")
             else:
                 parser.add_argument(f"--no-{flag}", dest=name, action="store_const", const="false")

@@ -63,7 +63,11 @@ def _simulation(options: dict[str, Any], seed: int) -> simulator.Request:
 
 def _sim(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
     result = simulator.simulate_many([_simulation(options, seed)], threads=1)[0]
-    return [flat(result)], _code(result["failure"])
+    row = flat(result)
+    if "explanation" in result:
+        for part in result["explanation"]["parts"]:
+            row[f"explanation.parts.{part['name']}.mean_ns"] = part["mean_ns"]
+    return [row], _code(result["failure"])
 
 
 def _played(options: dict[str, Any], seed: int) -> player.Request:
@@ -156,7 +160,7 @@ _MACHINE = {"protocol": str, "oracle": bool}
 KINDS: dict[str, Kind] = {
     "sim": Kind(
         ("platform", "workload"),
-        _MACHINE | {"region": str, "accesses": int, "cores": int, "outstanding": int, "prefetch": int},
+        _MACHINE | {"region": str, "accesses": int, "cores": int, "outstanding": int, "prefetch": int, "explain": bool},
         _sim,
         lambda options, seed: simulator._ready(_simulation(options, seed)),  # noqa: SLF001 -- it only looks
     ),
