@@ -45,7 +45,7 @@ impl Simulation {
     }
 
     /// An agent takes a message, or work, and then has a line in a state.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
         let (now, number) = (self.now, self.number(agent));
         let program = match agent {
@@ -72,7 +72,7 @@ impl Simulation {
     }
 
     /// An access reaches its cache, for the first time or again.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_reached(&mut self, index: u32) {
         let (now, event) = (self.now, self.counters.events);
         let Some(of) = &mut self.attribution else {
@@ -107,7 +107,7 @@ impl Simulation {
     }
 
     /// An access waits at its core, behind its write buffer.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_waits_at_core(&mut self, index: u32) {
         let now = self.now;
         let Some(of) = &mut self.attribution else {
@@ -121,7 +121,7 @@ impl Simulation {
     }
 
     /// An access has found its set full.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_parked(&mut self, index: u32) {
         let (now, cache) = (self.now, self.accesses[index].cache);
         let Some(of) = &mut self.attribution else {
@@ -135,7 +135,7 @@ impl Simulation {
     }
 
     /// An access begins a transaction. If it had begun one before and is where it was then, all that has been in vain.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_begun(&mut self, index: u32, from: ConfigurationId) {
         let (now, event) = (self.now, self.counters.events);
         let Some(of) = &mut self.attribution else {
@@ -153,7 +153,7 @@ impl Simulation {
     }
 
     /// A message is sent that is ready at a time not before now.
-    #[cold]
+    #[inline(never)]
     pub(super) fn note_sent(&mut self, message: &Message, ready: Time) {
         let (now, event) = (self.now, self.counters.events);
         let forwards = self.kinds[message.kind.index()].class == Some(Class::Forward);
@@ -192,7 +192,7 @@ impl Simulation {
     }
 
     /// A message that waited for room has it, and is ready then.
-    #[cold]
+    #[inline(never)]
     pub(super) fn note_room(&mut self, index: u32, ready: Time) {
         let (now, message) = (self.now, self.messages[index]);
         let Some(of) = &mut self.attribution else {
@@ -206,7 +206,7 @@ impl Simulation {
     }
 
     /// A message has come to its receiver, or to the switch.
-    #[cold]
+    #[inline(never)]
     pub(super) fn note_arrived(&mut self, index: u32, last: bool) {
         let (now, message) = (self.now, self.messages[index]);
         let (switch, switched) = (self.times.switch, self.network.is_switched());
@@ -264,7 +264,7 @@ impl Simulation {
     }
 
     /// A message at its receiver is set aside, or goes back to where it came from.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_aside(&mut self, index: u32, step: Step) {
         let (now, message) = (self.now, self.messages[index]);
         let Some(of) = &mut self.attribution else {
@@ -285,7 +285,7 @@ impl Simulation {
     }
 
     /// The home takes work.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
         let (now, event) = (self.now, self.counters.events);
         let unit = unit_of(&self.units, line);
@@ -324,7 +324,7 @@ impl Simulation {
     }
 
     /// A cache takes a message.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_taken_by_cache(&mut self, message: &Message) {
         let (now, event) = (self.now, self.counters.events);
         let receiver = self.number(message.to);
@@ -345,7 +345,7 @@ impl Simulation {
     }
 
     /// Lets memory work on a line for a unit, and notes what that takes.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn operate_watched(&mut self, ready: Time, line: Line) -> Time {
         let (there, back) = self.times.path;
         let homes = self.memories.len();
@@ -370,7 +370,7 @@ impl Simulation {
     }
 
     /// A unit is told the end of the memory operation that has just begun.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_operation(&mut self, line: Line, write: bool) {
         let (now, event) = (self.now, self.counters.events);
         let unit = unit_of(&self.units, line);
@@ -384,7 +384,7 @@ impl Simulation {
     }
 
     /// An access is performed before its cache.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_done_at_core(&mut self, index: u32, access: &Pending, done: Time) {
         let now = self.now;
         let Some(of) = &mut self.attribution else {
@@ -402,7 +402,7 @@ impl Simulation {
     }
 
     /// An access has been performed at its cache, or is none for this protocol.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn note_finished(
         &mut self,
         index: u32,
