@@ -11,6 +11,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("cohkit-base", 0),
     ("cohkit-riscv", 0),
     ("cohkit-link", 0),
+    ("cohkit-nearmemory", 1),
     ("cohkit-protocol", 1),
     ("cohkit-chart", 1),
     ("cohkit-engine", 1),

@@ -1,0 +1,200 @@
+//! What a core beside far memory has around it: private memory, the scratchpad, and registers for its locks and notices.
+
+use crate::scratchpad::{Answer, Kind, NoLine, Notice, Scratchpad, LINE};
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
+use std::collections::VecDeque;
+
+/// Where private memory begins, as the compiler's linker has it.
+pub const PRIVATE: u64 = 0x1_0000;
+/// Where the scratchpad begins, line behind line.
+pub const SCRATCHPAD: u64 = 0x10_0000;
+/// Where the registers begin, which are words of 64 bits.
+pub const REGISTERS: u64 = 0x20_0000;
+/// Where the stamps begin: for each line a word for the last read and one for the last write.
+pub const STAMPS: u64 = 0x30_0000;
+/// What the register of notices is if there is none.
+pub const NONE: u64 = u64::MAX;
+
+/// The registers, by their distance from the first one.
+mod register {
+    pub const NOTICE: u64 = 0;
+    pub const LOCK: u64 = 8;
+    pub const RELEASE: u64 = 16;
+    pub const UNLOCK: u64 = 24;
+    pub const NOW: u64 = 32;
+}
+
+/// A line and a kind as a register has them: twice the line, and one more for write-backs.
+fn code(notice: Notice) -> u64 {
+    2 * notice.line as u64 + u64::from(notice.kind == Kind::WriteBack)
+}
+
+/// The memory of a core beside far memory, and the host's way to it.
+///
+/// Nothing that the core asks is held, since locks are for the host. An access to no memory and no register, or of a register
+/// in part, is an exception of the core.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    private: Flat,
+    scratchpad: Scratchpad,
+    answers: VecDeque<Answer>,
+    now: u64,
+}
+
+impl Controller {
+    /// So many bytes of private memory, and so many lines.
+    pub fn new(private: usize, lines: usize) -> Controller {
+        Controller {
+            private: Flat::new(PRIVATE, private),
+            scratchpad: Scratchpad::new(lines),
+            answers: VecDeque::new(),
+            now: 0,
+        }
+    }
+
+    /// Puts a program into private memory. An error says what does not fit.
+    pub fn load(&mut self, image: &Image) -> Result<(), String> {
+        for segment in &image.segments {
+            let (length, end) = (segment.bytes.len(), self.private.end());
+            let Some(place) = self.private.bytes_mut(segment.at, length) else {
+                let last = segment.at.wrapping_add(length as u64).wrapping_sub(1);
+                return Err(format!(
+                    "{:#x} to {last:#x} of the program are not in private memory, which is {PRIVATE:#x} to {:#x}",
+                    segment.at,
+                    end - 1
+                ));
+            };
+            place.copy_from_slice(segment.bytes);
+        }
+        Ok(())
+    }
+
+    /// It is so late now. Time does not go back.
+    pub fn at(&mut self, now: u64) {
+        self.now = self.now.max(now);
+    }
+
+    /// The host reads a line.
+    pub fn read(&mut self, line: usize, request: u64) -> Result<(), NoLine> {
+        let answer = self.scratchpad.read(line, request, self.now)?;
+        self.answers.extend(answer);
+        Ok(())
+    }
+
+    /// The host writes a line back.
+    pub fn write_back(
+        &mut self,
+        line: usize,
+        request: u64,
+        data: &[u8; LINE],
+    ) -> Result<(), NoLine> {
+        let scratchpad = &mut self.scratchpad;
+        let answer = scratchpad.write_back(line, request, data, self.now)?;
+        self.answers.extend(answer);
+        Ok(())
+    }
+
+    /// The next answer to the host.
+    pub fn answer(&mut self) -> Option<Answer> {
+        self.answers.pop_front()
+    }
+
+    /// The scratchpad, to be looked at.
+    pub fn scratchpad(&self) -> &Scratchpad {
+        &self.scratchpad
+    }
+
+    /// The line and the offset in it of an access to the scratchpad; nothing if it is elsewhere or not within one line.
+    fn place(&self, at: u64, size: Size) -> Option<(usize, usize)> {
+        let offset = usize::try_from(at.checked_sub(SCRATCHPAD)?).ok()?;
+        let (line, offset) = (offset / LINE, offset % LINE);
+        (line < self.scratchpad.lines() && offset + size as usize <= LINE).then_some((line, offset))
+    }
+
+    fn stamp(&self, at: u64) -> Option<u64> {
+        let offset = at.checked_sub(STAMPS)?;
+        let stamps = self.scratchpad.stamps(usize::try_from(offset / 16).ok()?)?;
+        match offset % 16 {
+            0 => Some(stamps.read),
+            8 => Some(stamps.write),
+            _ => None,
+        }
+    }
+
+    fn write_register(&mut self, register: u64, value: u64) -> Result<(), NoLine> {
+        let line = usize::try_from(value / 2).unwrap_or(usize::MAX);
+        let kind = [Kind::Read, Kind::WriteBack][(value % 2) as usize];
+        match register {
+            register::LOCK => self.scratchpad.lock(line, kind)?,
+            register::RELEASE => {
+                let answer = self.scratchpad.release(line, kind, self.now)?;
+                self.answers.extend(answer);
+            }
+            _ => {
+                let answers = self.scratchpad.unlock(line, kind, self.now)?;
+                self.answers.extend(answers);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Memory for Controller {
+    fn fetch(&mut self, at: u64) -> Reply<u16> {
+        self.private.fetch(at)
+    }
+
+    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
+        if let Some((line, offset)) = self.place(at, size) {
+            let bytes = self.scratchpad.line(line).expect("it has a place");
+            let mut word = [0; 8];
+            word[..size as usize].copy_from_slice(&bytes[offset..offset + size as usize]);
+            return Reply::Done(u64::from_le_bytes(word));
+        }
+        if at < SCRATCHPAD || size != Size::Double {
+            return self.private.load(at, size, to);
+        }
+        match at.wrapping_sub(REGISTERS) {
+            register::NOTICE => Reply::Done(self.scratchpad.notice().map_or(NONE, code)),
+            register::NOW => Reply::Done(self.now),
+            _ => self.stamp(at).into(),
+        }
+    }
+
+    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
+        if let Some((line, offset)) = self.place(at, size) {
+            let bytes = self.scratchpad.line_mut(line).expect("it has a place");
+            let length = size as usize;
+            bytes[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
+            return Reply::Done(());
+        }
+        match at.wrapping_sub(REGISTERS) {
+            register @ (register::LOCK | register::RELEASE | register::UNLOCK)
+                if size == Size::Double =>
+            {
+                self.write_register(register, value).ok().into()
+            }
+            _ => self.private.store(at, size, value),
+        }
+    }
+
+    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
+        // Lines and registers know no atomic accesses; private memory has one core only.
+        self.private.amo(at, amo, to)
+    }
+
+    fn fence(&mut self, _fence: Fence) -> Reply<()> {
+        Reply::Done(())
+    }
+
+    fn fence_i(&mut self) -> Reply<()> {
+        Reply::Done(())
+    }
+
+    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
+        self.private.cbo(at, what)
+    }
+
+    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+}

@@ -1,0 +1,130 @@
+//! A compiled program on a core beside the scratchpad adds up what a host writes back to a locked line, and answers the
+//! host's held reads of another one, whatever the turns of core and host are.
+
+#[path = "../../../tests/require.rs"]
+mod require;
+
+use cohkit_nearmemory::{Answer, Controller, LINE};
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
+use std::path::Path;
+use std::process::Command;
+
+/// The program, compiled.
+fn compile() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let options = "-O2 -Wall -Werror -nostdlib -ffreestanding -march=rv64imfc -mabi=lp64f -mcmodel=medany -static";
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .args(options.split(' '))
+        .arg("-I")
+        .arg(&root)
+        .arg("-o")
+        .arg(&program)
+        .arg(root.join("crates/nearmemory/tests/programs/accumulate.c"))
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    std::fs::read(program).expect("it is there")
+}
+
+/// The core runs so many instructions. Whether the program has ended.
+fn turn(hart: &mut Hart, fast: &mut Fast, memory: &mut Controller, most: u64) -> bool {
+    match fast.run(hart, memory, most).1 {
+        Ok(()) => false,
+        Err(Stop::Exception(Exception::MachineCall)) => true,
+        Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
+    }
+}
+
+fn word(data: &[u8; LINE], i: usize) -> u64 {
+    u64::from_le_bytes(data[8 * i..8 * i + 8].try_into().expect("a word"))
+}
+
+fn line(words: &[u64]) -> [u8; LINE] {
+    let mut line = [0; LINE];
+    let count = words.len() as u64;
+    let all = std::iter::once(&count).chain(words);
+    for (place, word) in line.chunks_mut(8).zip(all) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    line
+}
+
+/// Runs until there is an answer.
+fn wait(hart: &mut Hart, fast: &mut Fast, memory: &mut Controller, most: u64) -> Answer {
+    for _ in 0..10_000 {
+        turn(hart, fast, memory, most);
+        if let Some(answer) = memory.answer() {
+            return answer;
+        }
+    }
+    panic!("no answer, and the core is at {:#x}", hart.pc);
+}
+
+#[test]
+fn a_compiled_program_adds_up_what_the_host_writes_back() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let file = compile();
+    let image = Image::read(&file).expect("it is a program");
+    for most in [1, 3, 17, 1000] {
+        let mut memory = Controller::new(128 << 10, 512);
+        memory.load(&image).expect("it fits");
+        let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
+        hart.pc = image.entry;
+        let mut fast = Fast::default();
+        // It has locked its lines by then.
+        turn(&mut hart, &mut fast, &mut memory, 200);
+        let (mut sum, mut count) = (0_u64, 0);
+        for i in 0..200_u64 {
+            let words: Vec<u64> = (0..i % 15 + 1)
+                .map(|j| (i + j).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                .collect();
+            sum = words.iter().fold(sum, |sum, word| sum.wrapping_add(*word));
+            count += words.len() as u64;
+            memory.at(1000 + i);
+            memory.write_back(0, i, &line(&words)).expect("it is there");
+            assert_eq!(memory.answer(), None, "the acknowledgement is held");
+            let answer = wait(&mut hart, &mut fast, &mut memory, most);
+            assert_eq!(answer, Answer::Written { request: i });
+            memory.read(1, i).expect("it is there");
+            assert_eq!(memory.answer(), None, "the read is held");
+            let Answer::Read { request, data } = wait(&mut hart, &mut fast, &mut memory, most)
+            else {
+                panic!("this is no read");
+            };
+            let read = (request, word(&data, 0), word(&data, 1), word(&data, 2));
+            assert_eq!(read, (i, sum, count, 1000 + i));
+        }
+        memory.write_back(0, 1000, &line(&[])).expect("it is there");
+        assert!((0..100_000).any(|_| turn(&mut hart, &mut fast, &mut memory, most)));
+        assert_eq!(memory.answer(), Some(Answer::Written { request: 1000 }));
+        // What it has unlocked is held no more.
+        memory.read(1, 1001).expect("it is there");
+        assert!(memory.answer().is_some());
+    }
+}
+
+#[test]
+fn what_does_not_fit_or_is_not_there_is_told() {
+    let mut memory = Controller::new(4096, 4);
+    let error = memory.read(4, 0).expect_err("there are four");
+    assert_eq!(
+        error.to_string(),
+        "no line 4: the scratchpad has 4, from 0 on"
+    );
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let file = compile();
+    let image = Image::read(&file).expect("it is a program");
+    let error = Controller::new(64, 4).load(&image).expect_err("64 bytes");
+    assert!(
+        error.ends_with("not in private memory, which is 0x10000 to 0x1003f"),
+        "{error}"
+    );
+}

@@ -1,0 +1,194 @@
+//! The scratchpad against a second telling of its rules: a plain array of lines, and lists of what is held.
+
+use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad, LINE};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const LINES: usize = 3;
+const KINDS: [Kind; 2] = [Kind::Read, Kind::WriteBack];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Read(usize),
+    WriteBack(usize, u8),
+    Core(usize, u8),
+    Lock(usize, Kind),
+    Release(usize, Kind),
+    Unlock(usize, Kind),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let (line, kind) = (0..LINES, prop::sample::select(&KINDS[..]));
+    let held = (line.clone(), kind);
+    let step = prop_oneof![
+        line.clone().prop_map(Step::Read),
+        (line.clone(), any::<u8>()).prop_map(|(line, byte)| Step::WriteBack(line, byte)),
+        (line, any::<u8>()).prop_map(|(line, byte)| Step::Core(line, byte)),
+        held.clone().prop_map(|(line, kind)| Step::Lock(line, kind)),
+        held.clone()
+            .prop_map(|(line, kind)| Step::Release(line, kind)),
+        held.prop_map(|(line, kind)| Step::Unlock(line, kind)),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+/// What is to come of it: one byte stands for a line.
+#[derive(Default)]
+struct Oracle {
+    memory: [u8; LINES],
+    stamps: [(u64, u64); LINES],
+    locked: [[bool; 2]; LINES],
+    /// What is held, in the order in which it came, with the byte of a write-back.
+    held: Vec<(usize, Kind, u64, u8)>,
+    /// Requests by number and, for a read, the byte.
+    answers: Vec<(u64, Option<u8>)>,
+    /// Notices that were not taken, the oldest first.
+    notices: VecDeque<Notice>,
+}
+
+impl Oracle {
+    fn first(&self, line: usize, kind: Kind) -> Option<usize> {
+        let mut held = self.held.iter();
+        held.position(|held| (held.0, held.1) == (line, kind))
+    }
+
+    fn ask(&mut self, line: usize, kind: Kind, request: u64, byte: u8, now: u64) {
+        let waits = self.locked[line][kind as usize];
+        if kind == Kind::WriteBack && self.first(line, kind).is_none() {
+            self.memory[line] = byte;
+            self.stamps[line].1 = now;
+        }
+        if waits {
+            // A write-back is told of once it is stored.
+            if kind == Kind::Read || self.first(line, kind).is_none() {
+                self.notices.push_back(Notice { line, kind });
+            }
+            self.held.push((line, kind, request, byte));
+        } else {
+            self.end(line, kind, request, now);
+        }
+    }
+
+    fn end(&mut self, line: usize, kind: Kind, request: u64, now: u64) {
+        let byte = (kind == Kind::Read).then_some(self.memory[line]);
+        if byte.is_some() {
+            self.stamps[line].0 = now;
+        }
+        self.answers.push((request, byte));
+    }
+
+    fn release(&mut self, line: usize, kind: Kind, now: u64) -> bool {
+        let Some(place) = self.first(line, kind) else {
+            return false;
+        };
+        let (_, _, request, _) = self.held.remove(place);
+        self.end(line, kind, request, now);
+        if let (Kind::WriteBack, Some(next)) = (kind, self.first(line, kind)) {
+            self.memory[line] = self.held[next].3;
+            self.stamps[line].1 = now;
+            self.notices.push_back(Notice { line, kind });
+        }
+        true
+    }
+}
+
+fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let (mut oracle, mut scratchpad) = (Oracle::default(), Scratchpad::new(LINES));
+    let mut answers = Vec::new();
+    for (i, step) in steps.into_iter().enumerate() {
+        let (request, now) = (i as u64, 10 * i as u64);
+        let done: Vec<Answer> = match step {
+            Step::Read(line) => {
+                oracle.ask(line, Kind::Read, request, 0, now);
+                scratchpad
+                    .read(line, request, now)
+                    .unwrap()
+                    .into_iter()
+                    .collect()
+            }
+            Step::WriteBack(line, byte) => {
+                oracle.ask(line, Kind::WriteBack, request, byte, now);
+                let answer = scratchpad.write_back(line, request, &[byte; LINE], now);
+                answer.unwrap().into_iter().collect()
+            }
+            Step::Core(line, byte) => {
+                oracle.memory[line] = byte;
+                scratchpad.line_mut(line).unwrap().fill(byte);
+                vec![]
+            }
+            Step::Lock(line, kind) => {
+                oracle.locked[line][kind as usize] = true;
+                scratchpad.lock(line, kind).unwrap();
+                vec![]
+            }
+            Step::Release(line, kind) => {
+                oracle.release(line, kind, now);
+                scratchpad
+                    .release(line, kind, now)
+                    .unwrap()
+                    .into_iter()
+                    .collect()
+            }
+            Step::Unlock(line, kind) => {
+                oracle.locked[line][kind as usize] = false;
+                while oracle.release(line, kind, now) {}
+                let withdrawn = Notice { line, kind };
+                oracle.notices.retain(|notice| *notice != withdrawn);
+                scratchpad.unlock(line, kind, now).unwrap()
+            }
+        };
+        answers.extend(done.into_iter().map(|answer| match answer {
+            Answer::Read { request, data } => {
+                assert!(data.iter().all(|byte| *byte == data[0]));
+                (request, Some(data[0]))
+            }
+            Answer::Written { request } => (request, None),
+        }));
+        prop_assert_eq!(&answers, &oracle.answers);
+        for line in 0..LINES {
+            prop_assert_eq!(scratchpad.line(line).unwrap(), &[oracle.memory[line]; LINE]);
+            let stamps = scratchpad.stamps(line).unwrap();
+            prop_assert_eq!((stamps.read, stamps.write), oracle.stamps[line]);
+        }
+        // Now and then the core takes a notice.
+        if i % 3 == 0 {
+            prop_assert_eq!(scratchpad.notice(), oracle.notices.pop_front());
+        }
+    }
+    while let Some(notice) = oracle.notices.pop_front() {
+        prop_assert_eq!(scratchpad.notice(), Some(notice));
+    }
+    prop_assert_eq!(scratchpad.notice(), None);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn requests_are_held_and_answered_as_the_rules_say(steps in steps()) {
+        run(steps)?;
+    }
+}
+
+#[test]
+fn a_write_back_behind_another_one_changes_the_line_when_that_is_released() {
+    let mut scratchpad = Scratchpad::new(1);
+    let kind = Kind::WriteBack;
+    scratchpad.lock(0, kind).unwrap();
+    assert_eq!(scratchpad.write_back(0, 1, &[1; LINE], 5), Ok(None));
+    assert_eq!(scratchpad.write_back(0, 2, &[2; LINE], 6), Ok(None));
+    assert_eq!(
+        scratchpad.line(0),
+        Some(&[1; LINE]),
+        "it is stored before it is released"
+    );
+    // One notice for what is stored; the other one is told when its turn comes.
+    assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));
+    assert_eq!(scratchpad.notice(), None);
+    let answer = scratchpad.release(0, kind, 7);
+    assert_eq!(answer, Ok(Some(Answer::Written { request: 1 })));
+    assert_eq!(scratchpad.line(0), Some(&[2; LINE]));
+    assert_eq!(scratchpad.stamps(0).unwrap().write, 7);
+    assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));
+    let answers = scratchpad.unlock(0, kind, 8);
+    assert_eq!(answers, Ok(vec![Answer::Written { request: 2 }]));
+}

@@ -1,0 +1,43 @@
+// The scratchpad of a core beside far memory: lines that the host reads and writes back, with a lock for each of both.
+//
+// A read of a line that is locked for reads is held until it is released, and gets the line as it is then. A write-back to
+// a line that is locked for write-backs is stored, and its acknowledgement is held until it is released; until then no other
+// one changes the line. Each request that is held makes one notice.
+
+#ifndef NEARMEMORY_SCRATCHPAD_H
+#define NEARMEMORY_SCRATCHPAD_H
+
+#include <stdint.h>
+
+enum nm_kind { NM_READ, NM_WRITE_BACK };
+
+// What nm_notice gives if there is none.
+#define NM_NO_NOTICE UINT64_MAX
+
+static volatile uint64_t *const nm_scratchpad_registers = (volatile uint64_t *)0x200000;
+
+// The words of a line.
+static inline volatile uint64_t *nm_words(uint64_t line) {
+  return (volatile uint64_t *)(0x100000 + line * 128);
+}
+
+// The oldest notice that was not taken: its line and kind are nm_notice_line and nm_notice_kind of it.
+static inline uint64_t nm_notice(void) { return nm_scratchpad_registers[0]; }
+static inline uint64_t nm_notice_line(uint64_t notice) { return notice / 2; }
+static inline enum nm_kind nm_notice_kind(uint64_t notice) { return (enum nm_kind)(notice % 2); }
+
+// Holds requests of this kind at this line from now on.
+static inline void nm_lock(uint64_t line, enum nm_kind kind) { nm_scratchpad_registers[1] = line * 2 + kind; }
+
+// Lets the oldest request go that is held; those that come later are held still.
+static inline void nm_release(uint64_t line, enum nm_kind kind) { nm_scratchpad_registers[2] = line * 2 + kind; }
+
+// Lets all requests go that are held, and holds no others.
+static inline void nm_unlock(uint64_t line, enum nm_kind kind) { nm_scratchpad_registers[3] = line * 2 + kind; }
+
+// The time, and when others last read and wrote the line.
+static inline uint64_t nm_now(void) { return nm_scratchpad_registers[4]; }
+static inline uint64_t nm_read_stamp(uint64_t line) { return ((volatile uint64_t *)0x300000)[line * 2]; }
+static inline uint64_t nm_write_stamp(uint64_t line) { return ((volatile uint64_t *)0x300000)[line * 2 + 1]; }
+
+#endif
