@@ -35,8 +35,23 @@ static inline void nm_release(uint64_t line, enum nm_kind kind) { nm_scratchpad_
 // Lets all requests go that are held, and holds no others.
 static inline void nm_unlock(uint64_t line, enum nm_kind kind) { nm_scratchpad_registers[3] = line * 2 + kind; }
 
-// The time, and when others last read and wrote the line.
+// The time, and (nm_read_stamp, nm_write_stamp) when others last read and wrote the line.
 static inline uint64_t nm_now(void) { return nm_scratchpad_registers[4]; }
+// Begin to copy lines that lie one behind the other from and to far memory, and go on; while as many copies are under way
+// as there may be, the core waits. Of copies no order is promised, neither among them nor among their lines: a line that is
+// fetched is there when its stamp of writes has changed, and one that is stored may be changed, and is in far memory,
+// when its stamp of reads has.
+static inline void nm_fetch(uint64_t line, uint64_t far, uint64_t lines) {
+  nm_scratchpad_registers[5] = far;
+  nm_scratchpad_registers[6] = lines;
+  nm_scratchpad_registers[7] = line;
+}
+static inline void nm_store(uint64_t line, uint64_t far, uint64_t lines) {
+  nm_scratchpad_registers[5] = far;
+  nm_scratchpad_registers[6] = lines;
+  nm_scratchpad_registers[8] = line;
+}
+
 static inline uint64_t nm_read_stamp(uint64_t line) { return ((volatile uint64_t *)0x300000)[line * 2]; }
 static inline uint64_t nm_write_stamp(uint64_t line) { return ((volatile uint64_t *)0x300000)[line * 2 + 1]; }
 

@@ -1,9 +1,11 @@
 //! What a core beside far memory has around it: private memory, the scratchpad, and registers for its locks and notices.
 
-use crate::scratchpad::{Answer, Kind, NoLine, Notice, Scratchpad, LINE};
+use crate::copy::{Access, Copier, Refusal, Transfer, Way};
+use crate::scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, LINE};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Where private memory begins, as the compiler's linker has it.
 pub const PRIVATE: u64 = 0x1_0000;
@@ -23,6 +25,10 @@ mod register {
     pub const RELEASE: u64 = 16;
     pub const UNLOCK: u64 = 24;
     pub const NOW: u64 = 32;
+    pub const COPY_FAR: u64 = 40;
+    pub const COPY_LINES: u64 = 48;
+    pub const FETCH: u64 = 56;
+    pub const STORE: u64 = 64;
 }
 
 /// A line and a kind as a register has them: twice the line, and one more for write-backs.
@@ -32,24 +38,68 @@ fn code(notice: Notice) -> u64 {
 
 /// The memory of a core beside far memory, and the host's way to it.
 ///
-/// Nothing that the core asks is held, since locks are for the host. An access to no memory and no register, or of a register
+/// No access of the core to a line is held, since locks are for the host; it waits only to begin a transfer while as many
+/// as there may be are under way. An access to no memory and no register, or of a register
 /// in part, is an exception of the core.
 #[derive(Clone, Debug)]
 pub struct Controller {
     private: Flat,
     scratchpad: Scratchpad,
     answers: VecDeque<Answer>,
+    copier: Copier,
+    /// The address in far memory and the number of lines of the next transfer.
+    next: (u64, u64),
     now: u64,
 }
 
 impl Controller {
-    /// So many bytes of private memory, and so many lines.
+    /// So many bytes of private memory, and so many lines. There is no far memory.
     pub fn new(private: usize, lines: usize) -> Controller {
         Controller {
             private: Flat::new(PRIVATE, private),
             scratchpad: Scratchpad::new(lines),
             answers: VecDeque::new(),
+            copier: Copier::new(0..0, 0),
+            next: (0, 0),
             now: 0,
+        }
+    }
+
+    /// With far memory at these addresses, and a copy engine that has so many transfers under way at once.
+    pub fn copying(mut self, far: Range<u64>, most: usize) -> Controller {
+        self.copier = Copier::new(far, most);
+        self
+    }
+
+    /// How many transfers are under way.
+    pub fn copies(&self) -> usize {
+        self.copier.under_way()
+    }
+
+    /// What far memory is to be asked next.
+    pub fn ask(&mut self) -> Option<Access> {
+        self.copier.ask(&self.scratchpad)
+    }
+
+    /// Far memory has done what it was asked by this number, and `data` is what it has read. Whether it had been asked.
+    pub fn done(&mut self, number: u64, data: &Data) -> bool {
+        let scratchpad = &mut self.scratchpad;
+        self.copier.done(scratchpad, number, data, self.now)
+    }
+
+    /// Begins a transfer. The core waits where too many are under way.
+    fn copy(&mut self, way: Way, line: u64) -> Reply<()> {
+        let (far, lines) = self.next;
+        let transfer = Transfer {
+            way,
+            line: usize::try_from(line).unwrap_or(usize::MAX),
+            lines: usize::try_from(lines).unwrap_or(usize::MAX),
+            far,
+        };
+        match self.copier.begin(transfer, self.scratchpad.lines()) {
+            Ok(()) => Reply::Done(()),
+            Err(Refusal::Busy) => Reply::Wait,
+            Err(Refusal::Wrong) => Reply::Fault,
         }
     }
 
@@ -175,6 +225,16 @@ impl Memory for Controller {
             {
                 self.write_register(register, value).ok().into()
             }
+            register::COPY_FAR if size == Size::Double => {
+                self.next.0 = value;
+                Reply::Done(())
+            }
+            register::COPY_LINES if size == Size::Double => {
+                self.next.1 = value;
+                Reply::Done(())
+            }
+            register::FETCH if size == Size::Double => self.copy(Way::Fetch, value),
+            register::STORE if size == Size::Double => self.copy(Way::Store, value),
             _ => self.private.store(at, size, value),
         }
     }

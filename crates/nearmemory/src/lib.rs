@@ -1,7 +1,8 @@
 //! Cores beside far memory: the scratchpad with locks through which a host and such a core meet, and the core at it.
 //!
-//! [`Scratchpad`] holds lines, the host's requests at lines that are locked, and the notices of them. [`Controller`] is the
-//! memory of a core of `cohkit-riscv` with private memory, a scratchpad, and the registers that
+//! [`Scratchpad`] holds lines, the host's requests at lines that are locked, and the notices of them. [`Copier`] copies lines
+//! between far memory and the scratchpad while the core goes on. [`Controller`] is the
+//! memory of a core of `cohkit-riscv` with private memory, both of these, and the registers that
 //! `nearmemory/scratchpad.h` has for programs in C.
 //!
 //! Time is a number to this crate, and it knows no host, no link and no coherence: the scratchpad is not coherent, and a
@@ -23,7 +24,9 @@
 //! ```
 
 pub mod controller;
+mod copy;
 mod scratchpad;
 
 pub use controller::Controller;
+pub use copy::{Access, Copier, Refusal, Transfer, Way};
 pub use scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, Stamps, LINE};

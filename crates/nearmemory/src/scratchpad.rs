@@ -248,6 +248,23 @@ impl Scratchpad {
     }
 }
 
+/// What the copy engine does to lines.
+impl Scratchpad {
+    /// A line from far memory is there.
+    pub(crate) fn fill(&mut self, line: usize, data: &Data, now: u64) {
+        if let Some(slot) = self.slots.get_mut(line) {
+            slot.put(data, now);
+        }
+    }
+
+    /// What was in a line is in far memory.
+    pub(crate) fn drained(&mut self, line: usize, now: u64) {
+        if let Some(slot) = self.slots.get_mut(line) {
+            slot.stamps.read = now;
+        }
+    }
+}
+
 impl Slot {
     fn give(&mut self, request: u64, now: u64) -> Answer {
         self.stamps.read = now;

@@ -1,0 +1,205 @@
+//! The copy engine against plain arrays, with far memory that answers in any order; and a compiled program that copies with
+//! it and knows by stamps alone what is done.
+
+#[path = "../../../tests/require.rs"]
+mod require;
+
+use cohkit_nearmemory::{Access, Controller, Copier, Refusal, Scratchpad, Transfer, Way, LINE};
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
+use proptest::prelude::*;
+use std::path::Path;
+use std::process::Command;
+
+const FAR: u64 = 0x8000_0000;
+
+/// Far memory as it is at once.
+struct Plain(Vec<[u8; LINE]>);
+
+impl Plain {
+    fn new(lines: usize) -> Plain {
+        let line = |i: usize| std::array::from_fn(|j| (i * 31 + j * 7) as u8);
+        Plain((0..lines).map(line).collect())
+    }
+
+    fn end(&self) -> u64 {
+        FAR + (self.0.len() * LINE) as u64
+    }
+
+    /// Does it, and gives what was read.
+    fn serve(&mut self, access: &Access) -> [u8; LINE] {
+        let place = &mut self.0[(access.far - FAR) as usize / LINE];
+        if let Some(data) = &access.data {
+            *place = **data;
+        }
+        *place
+    }
+}
+
+proptest! {
+    /// Transfers side by side, each with lines of its own on both sides, as `(way, lines)`; `order` says who is answered.
+    #[test]
+    fn lines_arrive_where_they_belong_in_whatever_order(
+        transfers in prop::collection::vec((any::<bool>(), 1..5_usize), 1..20),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 100),
+        most in 1..5_usize,
+    ) {
+        let (mut far, mut expected) = (Plain::new(100), Plain::new(100));
+        let mut scratchpad = Scratchpad::new(100);
+        let mut lines = vec![[0; LINE]; 100];
+        for (i, line) in lines.iter_mut().enumerate() {
+            line.fill(255 - i as u8);
+            *scratchpad.line_mut(i).unwrap() = *line;
+        }
+        let mut copier = Copier::new(FAR..far.end(), most);
+        let (mut place, mut asked) = (0, Vec::<Access>::new());
+        let mut order = order.iter();
+        let mut transfers = transfers.into_iter().peekable();
+        let mut now = 0;
+        while transfers.peek().is_some() || copier.under_way() > 0 {
+            now += 1;
+            if let Some(&(fetch, count)) = transfers.peek() {
+                let way = if fetch { Way::Fetch } else { Way::Store };
+                // Far memory is used from its end on, so that a line's numbers on the two sides differ.
+                let there = 100 - place - count;
+                let transfer = Transfer { way, line: place, lines: count, far: FAR + (there * LINE) as u64 };
+                let busy = copier.under_way() == most;
+                prop_assert_eq!(copier.begin(transfer, 100), if busy { Err(Refusal::Busy) } else { Ok(()) });
+                if !busy {
+                    let (near, away) = (&mut lines[place..place + count], &mut expected.0[there..there + count]);
+                    if fetch { near.copy_from_slice(away) } else { away.copy_from_slice(near) }
+                    place += count;
+                    transfers.next();
+                }
+                prop_assert!(copier.under_way() <= most);
+            }
+            asked.extend(copier.ask(&scratchpad));
+            if now % 2 == 0 && !asked.is_empty() {
+                let which = order.next().map_or(0, |index| index.index(asked.len()));
+                let access = asked.remove(which);
+                let data = far.serve(&access);
+                prop_assert!(copier.done(&mut scratchpad, access.number, &data, now));
+                prop_assert!(!copier.done(&mut scratchpad, access.number, &data, now), "it is done once");
+            }
+        }
+        prop_assert!(asked.is_empty() && far.0 == expected.0);
+        for (i, line) in lines.iter().enumerate() {
+            prop_assert_eq!(scratchpad.line(i).unwrap(), line);
+        }
+    }
+}
+
+#[test]
+fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
+    let mut copier = Copier::new(FAR..FAR + 1024, 2);
+    let good = Transfer {
+        way: Way::Fetch,
+        line: 0,
+        lines: 8,
+        far: FAR,
+    };
+    for wrong in [
+        Transfer { lines: 0, ..good },
+        Transfer { lines: 9, ..good },
+        Transfer { line: 9, ..good },
+        Transfer {
+            line: usize::MAX,
+            ..good
+        },
+        Transfer {
+            lines: usize::MAX,
+            ..good
+        },
+        Transfer {
+            far: FAR - 128,
+            ..good
+        },
+        Transfer {
+            far: FAR + 64,
+            ..good
+        },
+        Transfer {
+            far: FAR + 128,
+            ..good
+        },
+        Transfer {
+            far: u64::MAX - 127,
+            ..good
+        },
+    ] {
+        assert_eq!(copier.begin(wrong, 16), Err(Refusal::Wrong), "{wrong:?}");
+    }
+    assert_eq!(copier.begin(good, 16), Ok(()));
+}
+
+/// The program, compiled.
+fn compile() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let options = "-O2 -Wall -Werror -nostdlib -ffreestanding -march=rv64imfc -mabi=lp64f -mcmodel=medany -static";
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .args(options.split(' '))
+        .arg("-I")
+        .arg(&root)
+        .arg("-o")
+        .arg(&program)
+        .arg(root.join("crates/nearmemory/tests/programs/copy.c"))
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    std::fs::read(program).expect("it is there")
+}
+
+/// Runs the program, with the newest or the oldest question answered first. The most that were under way at once.
+fn run(image: &Image, lines: usize, most: usize, newest: bool) -> usize {
+    let mut far = Plain::new(100);
+    let mut memory = Controller::new(128 << 10, 512).copying(FAR..far.end(), most);
+    memory.load(image).expect("it fits");
+    let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
+    hart.pc = image.entry;
+    let to = FAR + 50 * LINE as u64;
+    for (register, value) in [(10, FAR), (11, to), (12, lines as u64)] {
+        hart.set_x(register, value);
+    }
+    let (mut fast, mut asked, mut busiest) = (Fast::default(), Vec::<Access>::new(), 0);
+    for now in 1..100_000 {
+        memory.at(now);
+        match fast.run(&mut hart, &mut memory, 7).1 {
+            Ok(()) | Err(Stop::Wait) => {}
+            Err(Stop::Exception(Exception::MachineCall)) => {
+                let expected = Plain::new(100);
+                assert!(asked.is_empty(), "it ended before its copies did");
+                assert_eq!(far.0[50..50 + lines], expected.0[..lines]);
+                assert_eq!(far.0[50 + lines..], expected.0[50 + lines..]);
+                return busiest;
+            }
+            Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
+        }
+        busiest = busiest.max(memory.copies());
+        asked.extend(memory.ask());
+        if now % 5 == 0 && !asked.is_empty() {
+            let access = asked.remove(if newest { asked.len() - 1 } else { 0 });
+            let data = far.serve(&access);
+            assert!(memory.done(access.number, &data));
+        }
+    }
+    panic!("it does not end, and is at {:#x}", hart.pc);
+}
+
+#[test]
+fn a_compiled_program_copies_far_memory_by_stamps_alone() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let file = compile();
+    let image = Image::read(&file).expect("it is a program");
+    for lines in [0, 1, 4, 5, 8, 50] {
+        for newest in [false, true] {
+            // Where one at a time is all there is, the core waits with the second one.
+            assert!(run(&image, lines, 1, newest) <= 1);
+            assert_eq!(run(&image, lines, 8, newest) > 1, lines > 4);
+        }
+    }
+}
