@@ -108,7 +108,7 @@ def shipped_names() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.shipped_names()[:4]
-    ['back-invalidate', 'ccix', 'cxl-mem', 'eci']
+    ['back-invalidate', 'ccix', 'cxl-cache', 'cxl-mem']
 
     """
     files = (file for file, _ in _cohkit.shipped())

@@ -269,6 +269,7 @@ fn of_shipped_texts_drain_says_it_all() {
         "eci",
         "back-invalidate",
         "ccix",
+        "cxl-cache",
         "cxl-mem",
         "write-through",
         "write-through-two-step",

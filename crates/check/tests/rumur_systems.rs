@@ -71,6 +71,7 @@ fn on_hand_written_directories() {
         "mesi",
         "moesi",
         "ccix",
+        "cxl-cache",
         "cxl-mem",
         "write-through",
         "write-through-two-step",
@@ -79,6 +80,7 @@ fn on_hand_written_directories() {
     }
     agree(&shipped("write-through"), 3, 1, true);
     agree(&shipped("ccix"), 1, 2, true);
+    agree(&shipped("cxl-cache"), 1, 2, true);
     let text = shipped("msi");
     agree(&text, 3, 1, true);
     // The dirty line does not reach memory.

@@ -13,6 +13,7 @@ const FILES: &[(&str, &str)] = files![
     "experiments/published.toml",
     "protocols/back-invalidate.coh",
     "protocols/ccix.coh",
+    "protocols/cxl-cache.coh",
     "protocols/cxl-mem.coh",
     "protocols/eci-near.coh",
     "protocols/eci.coh",

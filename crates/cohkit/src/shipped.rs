@@ -1,7 +1,7 @@
 //! The protocol texts that the command carries.
 
 /// The protocol texts that ship, with the files' names.
-pub(crate) const PROTOCOLS: [(&str, &str); 15] = [
+pub(crate) const PROTOCOLS: [(&str, &str); 16] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
@@ -9,6 +9,10 @@ pub(crate) const PROTOCOLS: [(&str, &str); 15] = [
     (
         "protocols/ccix.coh",
         include_str!("../../../protocols/ccix.coh"),
+    ),
+    (
+        "protocols/cxl-cache.coh",
+        include_str!("../../../protocols/cxl-cache.coh"),
     ),
     (
         "protocols/cxl-mem.coh",

@@ -301,7 +301,7 @@ fn table(seed: u64) -> SharedTable {
 #[test]
 fn engines_of_a_device_and_threads_of_the_cpu_do_the_same() {
     for seed in seeds(30) {
-        for name in ["ccix", "eci-near"] {
+        for name in ["ccix", "cxl-cache", "eci-near"] {
             let protocol = protocol(name);
             let of = |scenario| {
                 play(&with_engines(protocol.clone(), scenario, seed)).unwrap_or_else(|failure| {

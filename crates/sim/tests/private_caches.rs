@@ -48,7 +48,14 @@ fn each_cache_brings_each_line_once() {
     for name in protocols() {
         let statistics = run(&machine(&name, &[(Access::Load, 1)], LINES.into())).unwrap();
         let all = u64::from(LINES) * u64::from(CACHES);
-        let requests = ["GetS", "ReadShared", "MemRdShared", "MemRdS", "Read"];
+        let requests = [
+            "GetS",
+            "ReadShared",
+            "MemRdShared",
+            "MemRdS",
+            "RdAny",
+            "Read",
+        ];
         assert_eq!(sent(&statistics, &requests), all, "{name}");
         assert_eq!(statistics.get("lines_cached"), Some(all as f64), "{name}");
         assert_eq!(statistics.get("accesses"), Some(20_000.0), "{name}");
@@ -75,6 +82,7 @@ fn caches_share_what_they_write() {
                 "ForwardInvalid",
                 "BISnpInv",
                 "SnpUnique",
+                "SnpInv",
             ];
             let shared = [
                 "FwdGetS",
@@ -83,6 +91,7 @@ fn caches_share_what_they_write() {
                 "ForwardShared",
                 "BISnpData",
                 "SnpShared",
+                "SnpData",
             ];
             let given_up = [
                 "PutM",
@@ -91,6 +100,7 @@ fn caches_share_what_they_write() {
                 "MemDirtyEvct",
                 "MemWrI",
                 "WriteBack",
+                "DirtyEvict",
             ];
             let kinds = match writes_back(&name) {
                 true => &[&taken[..], &shared, &given_up][..],
@@ -125,6 +135,8 @@ fn a_line_is_lost_to_other_caches_only() {
                     "MemRdOwn",
                     "MemRdA",
                     "MemInv",
+                    "RdAny",
+                    "RdOwn",
                 ],
             )
         };
