@@ -16,6 +16,11 @@ enum nm_kind { NM_READ, NM_WRITE_BACK };
 
 static volatile uint64_t *const nm_scratchpad_registers = (volatile uint64_t *)0x200000;
 
+// One of the 32 registers that host and core share, and those behind it. Accesses to them cannot be held: two of them are a
+// register pipe (struct nm_registers of pipe.h).
+#define NM_SHARED 32
+static inline void *nm_shared(uint64_t number) { return (void *)(0x210000 + number * 8); }
+
 // The words of a line.
 static inline volatile uint64_t *nm_words(uint64_t line) {
   return (volatile uint64_t *)(0x100000 + line * 128);

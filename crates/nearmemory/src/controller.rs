@@ -13,6 +13,10 @@ pub const PRIVATE: u64 = 0x1_0000;
 pub const SCRATCHPAD: u64 = 0x10_0000;
 /// Where the registers begin, which are words of 64 bits.
 pub const REGISTERS: u64 = 0x20_0000;
+/// Where the registers begin that host and core share.
+pub const SHARED: u64 = 0x21_0000;
+/// How many of these there are, of 64 bits each.
+pub const SHARES: usize = 32;
 /// Where the stamps begin: for each line a word for the last read and one for the last write.
 pub const STAMPS: u64 = 0x30_0000;
 /// What the register of notices is if there is none.
@@ -47,6 +51,7 @@ pub struct Controller {
     scratchpad: Scratchpad,
     answers: VecDeque<Answer>,
     copier: Copier,
+    shared: [u64; SHARES],
     /// The address in far memory and the number of lines of the next transfer.
     next: (u64, u64),
     now: u64,
@@ -60,6 +65,7 @@ impl Controller {
             scratchpad: Scratchpad::new(lines),
             answers: VecDeque::new(),
             copier: Copier::new(0..0, 0),
+            shared: [0; SHARES],
             next: (0, 0),
             now: 0,
         }
@@ -69,6 +75,18 @@ impl Controller {
     pub fn copying(mut self, far: Range<u64>, most: usize) -> Controller {
         self.copier = Copier::new(far, most);
         self
+    }
+
+    /// A register that host and core share, if there is one of this number: for the host, to read and write it. Nothing
+    /// holds that.
+    pub fn shared(&mut self, number: usize) -> Option<&mut u64> {
+        self.shared.get_mut(number)
+    }
+
+    /// The register that host and core share at an address.
+    fn shared_at(&mut self, at: u64) -> Option<&mut u64> {
+        let offset = at.checked_sub(SHARED).filter(|offset| offset % 8 == 0)?;
+        self.shared(usize::try_from(offset / 8).ok()?)
     }
 
     /// How many transfers are under way.
@@ -205,6 +223,9 @@ impl Memory for Controller {
         if at < SCRATCHPAD || size != Size::Double {
             return self.private.load(at, size, to);
         }
+        if let Some(register) = self.shared_at(at) {
+            return Reply::Done(*register);
+        }
         match at.wrapping_sub(REGISTERS) {
             register::NOTICE => Reply::Done(self.scratchpad.notice().map_or(NONE, code)),
             register::NOW => Reply::Done(self.now),
@@ -217,6 +238,10 @@ impl Memory for Controller {
             let bytes = self.scratchpad.line_mut(line).expect("it has a place");
             let length = size as usize;
             bytes[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
+            return Reply::Done(());
+        }
+        if let (Some(register), Size::Double) = (self.shared_at(at), size) {
+            *register = value;
             return Reply::Done(());
         }
         match at.wrapping_sub(REGISTERS) {

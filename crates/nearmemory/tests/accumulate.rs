@@ -1,5 +1,5 @@
 //! A compiled program on a core beside the scratchpad adds up what a host writes back to a locked line, and answers the
-//! host's held reads of another one, whatever the turns of core and host are.
+//! host's held reads of another one, whatever the turns of core and host are; another one does so by register pipes.
 
 #[path = "../../../tests/require.rs"]
 mod require;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The program, compiled.
-fn compile() -> Vec<u8> {
+fn compile(name: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -22,7 +22,7 @@ fn compile() -> Vec<u8> {
         .arg(&root)
         .arg("-o")
         .arg(&program)
-        .arg(root.join("crates/nearmemory/tests/programs/accumulate.c"))
+        .arg(root.join("crates/nearmemory/tests/programs").join(name))
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -69,7 +69,7 @@ fn a_compiled_program_adds_up_what_the_host_writes_back() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let file = compile();
+    let file = compile("accumulate.c");
     let image = Image::read(&file).expect("it is a program");
     for most in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
@@ -120,11 +120,50 @@ fn what_does_not_fit_or_is_not_there_is_told() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let file = compile();
+    let file = compile("accumulate.c");
     let image = Image::read(&file).expect("it is a program");
     let error = Controller::new(64, 4).load(&image).expect_err("64 bytes");
     assert!(
         error.ends_with("not in private memory, which is 0x10000 to 0x1003f"),
         "{error}"
     );
+}
+
+#[test]
+fn a_compiled_program_adds_up_words_of_a_register_pipe() {
+    const TAKEN: u64 = 0;
+    const FULL: u64 = 1;
+    const ENDED: u64 = 2;
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let file = compile("registers.c");
+    let image = Image::read(&file).expect("it is a program");
+    for most in [1, 3, 17, 1000] {
+        let mut memory = Controller::new(128 << 10, 512);
+        memory.load(&image).expect("it fits");
+        assert_eq!(memory.shared(32), None);
+        let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
+        hart.pc = image.entry;
+        let mut fast = Fast::default();
+        let (mut sent, mut received, mut sum) = (0_u64, 0_u64, 0_u64);
+        let word = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let register = |memory: &mut Controller, number| *memory.shared(number).expect("32");
+        let ended = (0..1_000_000).any(|_| {
+            if register(&mut memory, 1) == TAKEN {
+                *memory.shared(0).expect("32") = word(sent);
+                *memory.shared(1).expect("32") = if sent < 500 { FULL } else { ENDED };
+                sent += 1;
+            }
+            if register(&mut memory, 3) == FULL {
+                sum = sum.wrapping_add(word(received));
+                assert_eq!(register(&mut memory, 2), sum);
+                *memory.shared(3).expect("32") = TAKEN;
+                received += 1;
+            }
+            turn(&mut hart, &mut fast, &mut memory, most)
+        });
+        assert!(ended, "it is at {:#x}", hart.pc);
+        assert_eq!((received, register(&mut memory, 3)), (500, ENDED));
+    }
 }

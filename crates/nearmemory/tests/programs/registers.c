@@ -1,0 +1,24 @@
+// Receives words by the first two registers that host and core share, as a register pipe, and sends their running sum by the
+// next two.
+
+#include "nearmemory/pipe.h"
+#include "nearmemory/scratchpad.h"
+
+__attribute__((naked)) void _start(void) {
+  __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
+          "la sp, stack + 1024\n j work");
+}
+
+__attribute__((aligned(16), used)) char stack[1024];
+
+__attribute__((used, noreturn)) void work(void) {
+  struct nm_registers *in = nm_shared(0), *out = nm_shared(2);
+  uint64_t word, sum = 0;
+  while (nm_receive_word(in, &word)) {
+    sum += word;
+    nm_send_word(out, sum);
+  }
+  nm_end_words(out);
+  __asm__ volatile("ecall");
+  __builtin_unreachable();
+}
