@@ -1,12 +1,17 @@
 """Litmus tests from Python: the same answers as the command's, and what is wrong told in Python's ways."""
 
+from __future__ import annotations
+
 import json
-import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import cohkit
+
+if TYPE_CHECKING:
+    from conftest import Command
 
 
 def without_run(entry: object) -> object:
@@ -33,9 +38,10 @@ def without_run(entry: object) -> object:
     ],
 )
 @pytest.mark.parametrize("test", ["litmus/SB.litmus", "MP"])
-def test_answers_are_those_of_the_command(test: str, options: cohkit.litmus_tests.Options, flags: list[str]) -> None:
-    command = subprocess.run(["cohkit", "litmus", test, *flags, "--json"], capture_output=True, check=False)
-    [entry] = json.loads(command.stdout)
+def test_answers_are_those_of_the_command(
+    test: str, options: cohkit.litmus_tests.Options, flags: list[str], cohkit_command: Command
+) -> None:
+    [entry] = json.loads(cohkit_command("litmus", test, *flags, "--json").stdout)
     assert without_run(cohkit.litmus(test, **options)) == without_run(entry)
 
 
