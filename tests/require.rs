@@ -49,6 +49,11 @@ const TOOLS: &[(&str, &[&[&str]], &str)] = &[
         "the package `dask-jobqueue` of PyPI",
     ),
     ("perfetto", &[], "the package `perfetto` of PyPI"),
+    (
+        "chromium",
+        &[],
+        "Chromium, the Debian package `chromium`, and the package `playwright` of PyPI",
+    ),
     ("pyslang", &[], "the package `pyslang` of PyPI"),
     (
         "vscode-textmate",

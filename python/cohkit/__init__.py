@@ -14,6 +14,7 @@ from cohkit.links import link
 from cohkit.litmus_tests import litmus
 from cohkit.models import check_model
 from cohkit.own import Scenario
+from cohkit.pages import report
 from cohkit.player import play, play_many
 from cohkit.protocols import (
     chart_svg,
@@ -53,6 +54,7 @@ __all__ = [
     "play",
     "play_many",
     "read",
+    "report",
     "shipped",
     "shipped_names",
     "simulate",

@@ -6,13 +6,15 @@ import argparse
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cohkit import __version__
 from cohkit.errors import Error, InputError, UnavailableError
 from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.pages import report
 from cohkit.plots import FORMATS
-from cohkit.reproduce import Wanted, reproduce
+from cohkit.reproduce import Wanted, reproduce, write
 from cohkit.sweep.command import run as sweep
 
 if TYPE_CHECKING:
@@ -31,6 +33,13 @@ published number is given: if there is one it is kept apart, so that ours is mad
 """
 
 
+_REPORTS = """\
+Makes one page of HTML of a folder with results, to look through in a browser. It needs no network and no other file.
+The folder holds what check, table, reproduce, sim, play and litmus print with --json, each in a file that ends in
+.json; protocol texts (.coh), whose tables are shown; and folders of sweeps. Other files are left alone.
+"""
+
+
 def _list() -> str:
     width = max(map(len, EXPERIMENTS)) + 2
     return "".join(f"{name:{width}}{item.title}\n" for name, item in EXPERIMENTS.items())
@@ -44,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cohkit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("sweep", help="run a command at every point of a sweep", add_help=False)
+    _add_report(commands.add_parser("report", help="make one page of a folder with results", description=_REPORTS))
     reproduce = commands.add_parser(
         "reproduce",
         help="run published tables and figures",
@@ -101,6 +111,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_report(report: argparse.ArgumentParser) -> None:
+    report.add_argument("folder", metavar="DIR", help="the folder with results")
+    report.add_argument(
+        "--out", action=_Once, metavar="FILE", help="the file to write; report.html in the folder if not given"
+    )
+
+
 class _Once(argparse.Action):
     """Keep a value and refuse a second one, as the native command does; argparse lets the last win."""
 
@@ -148,6 +165,12 @@ def _reproduce(options: argparse.Namespace) -> None:
         sys.stdout.write(_list())
 
 
+def _report(options: argparse.Namespace) -> None:
+    out = options.out or str(Path(options.folder) / "report.html")
+    write(Path(out), report(options.folder).encode())
+    sys.stdout.write(f"report: {out}\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
@@ -156,7 +179,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if swept:
             return sweep(words[1:])
-        _reproduce(options)
+        if options.command == "report":
+            _report(options)
+        else:
+            _reproduce(options)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone, which is no error; the interpreter must not try again when it ends.
@@ -169,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return COULD_NOT_RUN if isinstance(error, UnavailableError) else BAD_INPUT
     except OSError as error:
         missing = isinstance(error, FileNotFoundError | IsADirectoryError) and (
-            swept or error.filename == options.published
+            swept or options.command == "report" or error.filename == options.published
         )
         sys.stderr.write(f"error: {error.filename or 'standard output'}: {error.strerror or error}\n")
         return BAD_INPUT if missing else COULD_NOT_RUN

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cohkit.errors import UnavailableError
+from cohkit.errors import InputError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     import polars as pl
 
@@ -29,21 +30,44 @@ def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.Dat
     >>> frame.select("system", "outcome", "states").rows()
     [('one_remote', 'verified', 34), ('three_remotes', 'verified', 2328)]
     >>> cohkit.to_frame(cohkit.table(cohkit.shipped("msi"))).columns
-    ['state', 'event', 'guard', 'actions', 'next']
+    ['state', 'event', 'guard', 'actions', 'next', 'line']
 
     """
-    try:
-        import polars as pl  # noqa: PLC0415 -- only who wants frames needs it
-    except ImportError as error:
-        raise UnavailableError(
-            "frames need polars, which is not installed: `pip install 'cohkit[frames]'` brings it"
-        ) from error
+    _polars()
+    import polars as pl  # noqa: PLC0415 -- only who wants frames needs it
+
     rows = results.get("rows", results.get("quantities", [results])) if hasattr(results, "get") else results
     flat = [_flat(row) for row in rows]
     columns = {key: [row.get(key) for row in flat] for row in flat for key in row}
     frame = {key: values for key, values in columns.items() if all(map(_fits, values))}
     wide = [key for key, values in frame.items() if any(isinstance(v, int) and abs(v) >= _MOST for v in values)]
     return pl.DataFrame(frame, schema_overrides=dict.fromkeys(wide, pl.Int128))
+
+
+def from_parquet(file: Path) -> pl.DataFrame:
+    """Read the table of a sweep.
+
+    Raises:
+        UnavailableError: polars is not installed.
+        InputError: the file is no table.
+
+    """
+    _polars()
+    import polars as pl  # noqa: PLC0415
+
+    try:
+        return pl.read_parquet(file)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"{file}: this is no table: {error}") from None
+
+
+def _polars() -> None:
+    try:
+        import polars  # noqa: F401, ICN001, PLC0415
+    except ImportError as error:
+        raise UnavailableError(
+            "frames need polars, which is not installed: `pip install 'cohkit[frames]'` brings it"
+        ) from error
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

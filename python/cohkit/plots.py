@@ -219,16 +219,16 @@ def lines(  # noqa: PLR0913 -- the last ones are keywords
     """
     with _styled():
         canvas = _Canvas(title, foot, form)
-        points = [row for row in rows if _is_point(row)]
+        points = [row for row in rows if is_point(row)]
         units = list(dict.fromkeys(row["unit"] for row in points))
         panels = canvas.panels(len(units), 1, 1.7, sharex=True)
-        series = _told_apart(_all_series(points), logarithmic)
+        series = _told_apart(all_series(points), logarithmic)
         for axes, unit, label in zip(panels, units, axis.split("; "), strict=True):
             axes.set_ylabel(label)
             for one, (style, colour) in zip(series, _styles(), strict=False):
                 _curve(axes, one.panels.get(unit, []), one.name, style, colour)
             for row in rows:
-                if not _is_point(row) and row["unit"] == unit and row["published"] is not None:
+                if not is_point(row) and row["unit"] == unit and row["published"] is not None:
                     axes.axhline(row["published"], color="#555555", linestyle=":", label=_AT_BEST)
                     text = f"{_short(row['published'])}: {row['name']}"
                     axes.annotate(
@@ -271,14 +271,14 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
     with _styled():
         canvas = _Canvas(title, foot, form)
         [axes] = canvas.panels(1, 1, 2.1)
-        for one, (style, colour) in zip(_told_apart(_all_series(rows), logarithmic), _styles(), strict=False):
+        for one, (style, colour) in zip(_told_apart(all_series(rows), logarithmic), _styles(), strict=False):
             [here] = one.panels.values()
             # All steps of what always takes the same time are one.
-            places, values = [0.0, *map(_place, here)], [here[0]["ours"], *(row["ours"] for row in here)]
+            places, values = [0.0, *map(place_of, here)], [here[0]["ours"], *(row["ours"] for row in here)]
             axes.plot(values, places, style, color=colour, drawstyle="steps-post", label=one.name)
             for row in here:
                 if row["published"] is not None:
-                    axes.plot(row["published"], _place(row), "x", color="black", markersize=5, label="published")
+                    axes.plot(row["published"], place_of(row), "x", color="black", markersize=5, label="published")
         axes.set_xlabel(axis)
         axes.set_ylabel(along)
         axes.set_ylim(0, 103)
@@ -288,11 +288,13 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
         return canvas.drawn(("published",))
 
 
-def _is_point(row: Result) -> bool:
+def is_point(row: Result) -> bool:
+    """Tell whether a number is a point of a line: its name begins with its place."""
     return row["name"][0].isdigit()
 
 
-def _place(row: Result) -> float:
+def place_of(row: Result) -> float:
+    """Give the place of a point along its line."""
     return float(row["name"].split()[0].rstrip(","))
 
 
@@ -301,7 +303,7 @@ def _styles() -> Iterator[tuple[str, str]]:
     return itertools.product(("-", "--", ":"), _LINES)
 
 
-def _all_series(rows: Sequence[Result]) -> list[_Series]:
+def all_series(rows: Sequence[Result]) -> list[_Series]:
     """Sort numbers by series and panel."""
     series: dict[str, dict[str, list[Result]]] = {}
     units = list(dict.fromkeys(row["unit"] for row in rows))
@@ -346,7 +348,7 @@ def _on_top(one: _Series, other: _Series, least: float) -> bool:
     return all(
         len(mine) == len(theirs)
         and all(
-            _place(a) == _place(b)
+            place_of(a) == place_of(b)
             and abs(a["ours"] - b["ours"]) <= _ALIKE * max(a["ours"], least)
             and a["published"] in (None, b["published"])
             for a, b in zip(mine, theirs, strict=True)
@@ -362,7 +364,7 @@ def _plain(value: float, _: object) -> str:
 def _curve(axes: Axes, here: Sequence[Result], name: str, style: str, colour: str) -> None:
     if not here:
         return
-    places = [_place(row) for row in here]
+    places = [place_of(row) for row in here]
     axes.plot(places, [row["ours"] for row in here], style, color=colour, marker="o", label=name)
     for place, row in zip(places, here, strict=True):
         if row["published"] is not None:

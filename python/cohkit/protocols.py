@@ -228,7 +228,7 @@ def table(protocol: Protocol, *, agent: Literal["home", "remote"] = "home", merg
     >>> import cohkit
     >>> remote = cohkit.table(cohkit.shipped("msi"), agent="remote")
     >>> remote["rows"][0]
-    {'state': 'I', 'event': 'load', 'guard': None, 'actions': ['send GetS'], 'next': 'IS_D'}
+    {'state': 'I', 'event': 'load', 'guard': None, 'actions': ['send GetS'], 'next': 'IS_D', 'line': 49}
 
     """
     if agent not in ("home", "remote"):
@@ -240,7 +240,7 @@ def table(protocol: Protocol, *, agent: Literal["home", "remote"] = "home", merg
 def _ordered(table: dict[str, object]) -> dict[str, object]:
     """Put the cells of each row into the order in which people read them."""
     rows = cast("list[dict[str, object]]", table["rows"])
-    cells = ("state", "event", "guard", "actions", "next")
+    cells = ("state", "event", "guard", "actions", "next", "line")
     return Answer(table | {"rows": [Answer({key: row[key] for key in cells}) for row in rows]})
 
 

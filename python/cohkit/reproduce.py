@@ -289,10 +289,10 @@ def _write_all(folder: Path, done: Done, values: object, wanted: Wanted) -> list
     """Write the rows and the plot of an experiment, and tell where they are."""
     folder.mkdir(parents=True, exist_ok=True)
     written = [("rows", folder / f"{done.name}.json")]
-    _write(written[0][1], _dump(values).encode())
+    write(written[0][1], _dump(values).encode())
     if done.experiment.axis:
         written.append(("plot", folder / f"{done.name}.{wanted.form}"))
-        _write(written[1][1], _plot(done, wanted))
+        write(written[1][1], _plot(done, wanted))
     return written
 
 
@@ -316,7 +316,7 @@ def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public na
         raise
 
 
-def _write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes) -> None:
     """Put this into the file: all of it, or the file stays as it was."""
     with _new_file(path.parent) as new:
         try:

@@ -92,11 +92,21 @@ class RuleCoverage(TypedDict):
     new: int
 
 
+class RowCoverage(TypedDict):
+    """How often a row of the table of an agent was taken."""
+
+    agent: str
+    state: str
+    event: str
+    guard: str | None
+    taken: int
+
+
 class Coverage(TypedDict):
     """What a search has exercised."""
 
     rules: list[RuleCoverage]
-    rows: list[dict[str, Any]]
+    rows: list[RowCoverage]
 
 
 class Walks(TypedDict):
@@ -156,22 +166,24 @@ class ModelVerdict(TypedDict):
 
 
 class Row(TypedDict):
-    """One row of a controller's table."""
+    """One row of a controller's table, and the line of the text where it stands, from 1."""
 
     state: str
     event: str
     guard: str | None
     actions: list[str]
     next: str | None
+    line: int
 
 
 class Table(TypedDict):
-    """The controller of an agent."""
+    """The controller of an agent; `initial` are the states in which agents begin, by the names of agents in charts."""
 
     protocol: str
     agent: Literal["home", "remote"]
     constructed: bool
     merged: bool
+    initial: dict[str, str]
     states: int
     transitions: int
     events: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,24 @@ def cohkit_command(root: Path) -> Command:
     return run
 
 
+@pytest.fixture
+def run_shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """Run the commands that a document shows, in the folder that is the current one, and tell how many there were."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+    def run(text: str) -> int:
+        blocks = "".join(re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+        shown = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", blocks, re.MULTILINE)
+        for line, expected in shown:
+            done = subprocess.run(["bash", "-c", f"exec 2>&1; {line}"], capture_output=True, text=True, check=False)
+            pattern = ".*".join(re.escape(part) for part in re.split(r"(?m)^\.\.\.\n", expected))
+            assert re.fullmatch(pattern, done.stdout, re.DOTALL), f"{line}:\n{done.stdout}"
+            assert done.returncode == 0
+        return len(shown)
+
+    return run
+
+
 @pytest.fixture(autouse=True)
 def at_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let relative paths mean the same wherever the tests are started."""
@@ -51,6 +70,10 @@ TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
         "the package `dask-jobqueue` of PyPI",
     ),
     "perfetto": (lambda: importlib.util.find_spec("perfetto") is not None, "the package `perfetto` of PyPI"),
+    "chromium": (
+        lambda: shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None,
+        "Chromium, the Debian package `chromium`, and the package `playwright` of PyPI",
+    ),
     "pyslang": (lambda: importlib.util.find_spec("pyslang") is not None, "the package `pyslang` of PyPI"),
     "vscode-textmate": (
         lambda: shutil.which("node") is not None and (NODE / "node_modules/vscode-textmate").is_dir(),

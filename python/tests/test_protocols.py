@@ -228,7 +228,9 @@ def test_a_check_takes_paths_and_names_and_one_system_by_its_name(tmp_path: Path
         assert (verdict["outcome"], verdict["states"]) == ("verified", 4348)
     with pytest.raises(OSError, match=r"nowhere\.coh"):
         cohkit.check("nowhere.coh")
-    with pytest.raises(FileNotFoundError, match="there are back-invalidate, ccix, cxl-cache, cxl-mem, eci, eci-near, mesi"):
+    with pytest.raises(
+        FileNotFoundError, match="there are back-invalidate, ccix, cxl-cache, cxl-mem, eci, eci-near, mesi"
+    ):
         cohkit.check("mse")
     with pytest.raises(cohkit.InputError, match=r"`cohkit\.parse` reads it"):
         cohkit.check(cohkit.shipped("msi").text)

@@ -97,6 +97,7 @@ where
                 .print(&completions(options.shell))
                 .map(|()| Outcome::Yes),
             Command::Sweep(options) => python::hand_over("sweep", &options.arguments),
+            Command::Report(options) => python::hand_over("report", &options.arguments),
         },
         Err(answer) if answer.use_stderr() => {
             let message = answer.render();

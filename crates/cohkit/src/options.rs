@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Run(Run),
     Reproduce(Reproduce),
     Sweep(Sweep),
+    Report(Report),
     List(List),
     Platform(ShowPlatform),
     Completions(Completions),
@@ -926,6 +927,23 @@ pub(crate) struct Reproduce {
 #[command(disable_help_flag = true)]
 pub(crate) struct Sweep {
     /// A file that says what is run, or a command and its arguments; and options.
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub arguments: Vec<OsString>,
+}
+
+/// Makes one page of a folder with results, to look through in a browser.
+///
+/// The page needs no network and nothing else: tables of states, diagrams, counterexamples to step through, coverage, and
+/// published numbers beside ours. This is done by the Python package; `cohkit report --help` tells its options where that
+/// is installed.
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Report {
+    /// The folder, and options.
     #[arg(
         value_name = "ARGUMENT",
         trailing_var_arg = true,

@@ -2,11 +2,15 @@
 
 use crate::protocols::Source;
 use clap::ValueEnum;
+use cohkit_base::sequence::lifeline;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
-use cohkit_protocol::protocol::Home;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol, StateId};
 use cohkit_protocol::rows::{rows, Rows};
+use cohkit_protocol::text::line_column;
 use serde_json::{json, Value};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 /// The agents of a protocol.
@@ -36,6 +40,8 @@ pub struct Table {
     pub constructed: bool,
     /// Whether states of a constructed home that no future can tell apart are one.
     pub merged: bool,
+    /// In which state agents begin, by the name that charts give them: of remotes one for each kind.
+    pub initial: Vec<(String, String)>,
     /// The table.
     pub rows: Rows,
     /// What is wrong with the protocol although there is a table.
@@ -55,15 +61,22 @@ impl Table {
 
     /// The value that `docs/output.md` describes.
     pub fn json(&self, source: &Source) -> Value {
+        let rows = self.rows.rows.iter().map(|row| {
+            let mut value = json!(row);
+            value["line"] = json!(line_column(&source.text, row.span.start).0);
+            value
+        });
+        let rows: Vec<Value> = rows.collect();
         json!({
             "protocol": source.protocol.name,
             "agent": self.agent.name(),
             "constructed": self.constructed,
             "merged": self.merged,
+            "initial": self.initial.iter().cloned().collect::<BTreeMap<_, _>>(),
             "states": self.rows.states,
             "transitions": self.rows.transitions,
             "events": self.rows.events,
-            "rows": self.rows.rows,
+            "rows": rows,
             "run": run(source),
         })
     }
@@ -85,11 +98,12 @@ pub fn tabulate(
     cancel: &AtomicBool,
 ) -> Result<Option<Table>, ConstructionError> {
     let protocol = &source.protocol;
-    let written = |controller| {
+    let written = |controller: &Controller| {
         Some(Table {
             agent,
             constructed: false,
             merged: false,
+            initial: initial(protocol, agent, controller),
             rows: rows(protocol, controller),
             fault: None,
         })
@@ -99,14 +113,29 @@ pub fn tabulate(
         (Agent::Home, Home::Controller(home)) => Ok(written(home)),
         (Agent::Home, Home::Policy(_)) => {
             let construction = construct_until(protocol, Extent::default(), cancel)?;
-            Ok(construction.map(|construction| Table {
-                agent,
-                constructed: true,
-                merged,
-                rows: rows(protocol, &construction.flat(merged)),
-                fault: construction.fault().cloned(),
+            Ok(construction.map(|construction| {
+                let home = construction.flat(merged);
+                Table {
+                    agent,
+                    constructed: true,
+                    merged,
+                    initial: initial(protocol, agent, &home),
+                    rows: rows(protocol, &home),
+                    fault: construction.fault().cloned(),
+                }
             }))
         }
+    }
+}
+
+/// In which state agents begin, with their names in charts.
+fn initial(protocol: &Protocol, agent: Agent, of: &Controller) -> Vec<(String, String)> {
+    let state = |state: StateId| of.states[state.index()].name.clone();
+    match agent {
+        Agent::Home => vec![(lifeline(&of.name, "home"), of.states[0].name.clone())],
+        Agent::Remote => (protocol.kinds.iter())
+            .map(|kind| (lifeline(&kind.name, "remote"), state(kind.initial)))
+            .collect(),
     }
 }
 

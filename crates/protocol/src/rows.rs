@@ -7,6 +7,7 @@ use crate::controller::{
     Controller, Effect, Event, Expression, Operator, Rule, Set, Statement, Target, Value,
 };
 use crate::protocol::{End, MessageId, Protocol, Type, VariableId};
+use crate::terms::Span;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -36,6 +37,9 @@ pub struct Row {
     pub actions: Vec<String>,
     /// The next state, which may be the same; `None` if the event is not taken.
     pub next: Option<String>,
+    /// Where the row stands in the text; of a constructed row, the part of the policy that it comes from.
+    #[serde(skip)]
+    pub span: Span,
 }
 
 /// The rows of one of the protocol's controllers. Rows that say `never` are left out.
@@ -86,6 +90,7 @@ impl Words<'_> {
             guard: self.rule.guard.as_ref().map(|guard| self.expression(guard)),
             actions,
             next,
+            span: self.rule.span,
         }
     }
 

@@ -48,6 +48,7 @@ fn shown_commands_print_what_is_shown() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let mut wrong = String::new();
     let mut commands = 0;
+    let python = ["docs/sweeps.md", "docs/reports.md"];
     for path in documents() {
         if path.ends_with("docs/riscv.md") && !require::require("riscv-gcc") {
             continue;
@@ -73,7 +74,9 @@ fn shown_commands_print_what_is_shown() {
                 }
                 commands += 1;
                 // These are Python, whose tests run them.
-                if command.starts_with("cohkit reproduce") || path.ends_with("docs/sweeps.md") {
+                if command.starts_with("cohkit reproduce")
+                    || python.iter().any(|name| path.ends_with(name))
+                {
                     let _ = writeln!(rewritten, "{line}");
                     for line in shown {
                         let _ = writeln!(rewritten, "{line}");

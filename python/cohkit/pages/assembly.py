@@ -1,0 +1,123 @@
+"""The parts of a page: what was read from a folder, with what is known besides and what the page draws."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from cohkit._cohkit import __version__
+from cohkit.errors import FaultError
+from cohkit.experiments import EXPERIMENTS
+from cohkit.pages.figures import figures
+from cohkit.protocols import construct, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cohkit._cohkit import Protocol
+    from cohkit.pages.reading import Part
+    from cohkit.types import Table
+
+# Columns of a sweep's table between which its axes stand.
+_BEFORE_AXES, _BEHIND_AXES = "seed", "code"
+
+
+def assembled(parts: Sequence[Part]) -> dict[str, Any]:
+    """Give what the page shows, each part with an identifier and a title."""
+    checks = [entry for part in parts if part.kind == "check" for entry in part.value]
+    texts = {part.value.name: part for part in parts if part.kind == "text"}
+    shown: list[dict[str, Any]] = []
+    initial: dict[str, dict[str, str]] = {}
+    for name, part in texts.items():
+        shown.append(_protocol(part.value, part.file))
+        initial[name] = {agent: state for one in shown[-1]["tables"] for agent, state in one["initial"].items()}
+    for part in parts:
+        if part.kind == "table":
+            shown.append({"kind": "protocol", "title": part.value["protocol"], "text": None, "fault": None})
+            shown[-1] |= {"file": part.file, "tables": [part.value]}
+            initial.setdefault(part.value["protocol"], {}).update(part.value["initial"])
+        elif part.kind in ("check", "litmus"):
+            shown.append({"kind": part.kind, "title": _stem(part), "file": part.file, "entries": part.value})
+        elif part.kind in ("sim", "play"):
+            shown.append({"kind": "run", "title": _stem(part), "file": part.file, "value": part.value})
+        elif part.kind == "sweep":
+            shown.append({"kind": "sweep", "title": _stem(part), "file": part.file, **part.value, "axes": _axes(part)})
+    shown += _experiments([part for part in parts if part.kind == "reproduce"])
+    for number, one in enumerate(shown):
+        one.setdefault("id", f"{one['kind']}-{number}")
+        for each in one.get("tables", []):
+            _cover(each, checks)
+    return {"version": __version__, "parts": shown, "initial": initial}
+
+
+def _stem(part: Part) -> str:
+    return PurePath(part.file).with_suffix("").as_posix() if part.kind != "sweep" else part.file
+
+
+def _protocol(protocol: Protocol, file: str) -> dict[str, Any]:
+    """Tabulate both agents of a text."""
+    tables: list[Table] = []
+    fault = None
+    try:
+        tables.append(table(protocol, agent="home"))
+    except FaultError as error:
+        fault = error.fault
+    tables.insert(0, table(protocol, agent="remote"))
+    if protocol.has_policy and fault is None and construct(protocol)["merged"] != construct(protocol)["home"]:
+        tables.append(table(protocol, agent="home", merged=True))
+    return {
+        "kind": "protocol",
+        "title": protocol.name,
+        "file": file,
+        "text": protocol.text,
+        "tables": tables,
+        "fault": fault,
+    }
+
+
+def _cover(table: dict[str, Any], checks: Sequence[dict[str, Any]]) -> None:
+    """Say of each row how often the checks of its protocol took it, where one has counted."""
+    rows = {(row["state"], row["event"], row["guard"]): row for row in table["rows"]}
+    for entry in checks:
+        if entry.get("protocol") != table["protocol"] or "coverage" not in entry:
+            continue
+        by_agent: dict[str, list[dict[str, Any]]] = {}
+        for taken in entry["coverage"]["rows"]:
+            by_agent.setdefault(taken["agent"], []).append(taken)
+        for taken in by_agent.values():
+            # Tables of other sizes, or of merged states, have other rows.
+            if all((one["state"], one["event"], one["guard"]) in rows for one in taken):
+                for one in taken:
+                    row = rows[one["state"], one["event"], one["guard"]]
+                    row["taken"] = row.get("taken", 0) + int(one["taken"])
+
+
+def _axes(part: Part) -> list[str]:
+    columns: list[str] = part.value["columns"]
+    if _BEFORE_AXES not in columns or _BEHIND_AXES not in columns:
+        return []
+    return columns[columns.index(_BEFORE_AXES) + 1 : columns.index(_BEHIND_AXES)]
+
+
+def _experiments(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Give a page for each experiment, and before them the list of all."""
+    rows: dict[str, list[Any]] = {}
+    files: dict[str, str] = {}
+    for part in parts:
+        for row in part.value:
+            rows.setdefault(row["experiment"], []).append(row)
+            files.setdefault(row["experiment"], part.file)
+    pages = [_experiment(name, files[name], of_it) for name, of_it in rows.items()]
+    if not pages:
+        return []
+    listed = [{key: page[key] for key in ("id", "name", "headline", "rows")} for page in pages]
+    return [{"kind": "experiments", "title": "All experiments", "file": "", "experiments": listed}, *pages]
+
+
+def _experiment(name: str, file: str, rows: list[Any]) -> dict[str, Any]:
+    known = EXPERIMENTS.get(name)
+    page = {"kind": "experiment", "id": f"experiment-{name}", "title": name, "name": name, "file": file, "rows": rows}
+    if known is None:
+        return page | {"headline": "", "notes": [], "plots": []}
+    notes = [note for note in (known.note, known.left_out) if note]
+    return page | {"headline": known.title, "notes": notes, "plots": figures(known, rows)}

@@ -1,0 +1,94 @@
+// Verdicts: what was checked, the way to what is wrong, and which rows were taken.
+
+function entryName(entry) {
+  return entry.model || `${entry.protocol} ${entry.system}`;
+}
+
+// In which state agents begin: as the protocol's text says where the report has it, and else what a step changes first.
+function initialOf(entry) {
+  const known = { ...data.initial[entry.protocol] };
+  const trace = entry.counterexample && entry.counterexample.trace;
+  for (const step of trace ? trace.steps : []) {
+    for (const { variable, from } of step.changes) {
+      const [, name, number] = variable.match(/^(.*)_state\[\d+\](?:\[(\d+)\])?$/) || [];
+      if (name !== undefined) known[number === undefined ? name : `${name} ${number}`] ??= from;
+    }
+  }
+  // Agents of which there are several are numbered.
+  return (agent) => known[agent] || known[agent.replace(/ \d+$/, "")] || null;
+}
+
+function checkPage(part, [number = ""]) {
+  const entry = part.entries[Number(number)];
+  return number !== "" && entry ? entryPage(part, entry) : [
+    element("h2", {}, part.title),
+    plainTable(["system", "outcome", "states", "transitions", "depth", "seconds"],
+      part.entries.map((one, at) => [element("a", { href: `#/${part.id}/${at}` }, entryName(one)), tag(one.outcome), one.states, one.transitions, one.depth, one.run.seconds ?? null])),
+  ];
+}
+
+function entryPage(part, entry) {
+  const example = entry.counterexample;
+  const reason = entry.reason ? ` (${entry.reason.replaceAll("_", " ")})` : "";
+  return [
+    element("h2", {}, entryName(entry), " ", tag(entry.outcome)),
+    element("p", {}, element("a", { href: `#/${part.id}` }, part.title), reason),
+    element("p", {}, [["states", entry.states], ["transitions", entry.transitions], ["depth", entry.depth]]
+      .filter(([, count]) => count !== null).map(([name, count]) => `${shown(count)} ${name}`).join(", ")),
+    ...(example ? counterexample(entry, example) : []),
+    element("h3", {}, "Properties"),
+    plainTable(["property", "kind", "status"], entry.properties.map((one) => [one.name, one.kind.replaceAll("_", " "), tag(one.status)])),
+    ...sentences("Assumptions", entry.assumptions), ...sentences("Notes", entry.notes),
+    ...(entry.coverage ? coverage(entry.coverage) : []),
+  ];
+}
+
+function sentences(title, list) {
+  return list && list.length ? [element("h3", {}, title), element("ul", {}, list.map((one) => element("li", {}, one)))] : [];
+}
+
+function counterexample(entry, example) {
+  const trace = example.trace;
+  const made = [element("h3", {}, `How it is ${entry.outcome === "violated" ? "violated" : "run over"}`), element("p", {}, example.message)];
+  for (const sequence of example.sequences || []) made.push(player(sequence, initialOf(entry)));
+  made.push(...sentences("Steps", example.steps));
+  if (example.explanation) made.push(...sentences("Who waits for whom", example.explanation.waits));
+  if (trace) {
+    made.push(element("details", {}, element("summary", {}, `The same in the model: ${trace.steps.length} rules`),
+      element("ol", { class: "mono" }, trace.steps.map((step) =>
+        element("li", {}, step.rule, element("ul", {}, step.changes.map((one) =>
+          element("li", { class: "faint" }, `${one.variable}: ${one.from} \u2192 ${one.to}`))))))));
+  }
+  return made;
+}
+
+function coverage(covered) {
+  const never = covered.rows.filter((row) => row.taken === 0).length;
+  const most = Math.max(1, ...covered.rows.map((row) => Number(row.taken)));
+  const words = element("input", { type: "search", placeholder: "words in any cell", input: () => draw() });
+  const body = element("tbody", {});
+  const draw = () => {
+    const sought = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const rows = covered.rows.filter((row) => sought.every((word) => [row.agent, row.state, row.event, row.guard || ""].join(" ").toLowerCase().includes(word)));
+    rows.sort((a, b) => (Number(a.taken) > 0) - (Number(b.taken) > 0));
+    body.replaceChildren(...rows.map((row) => {
+      const taken = Number(row.taken), share = taken ? 4 + (96 * Math.log1p(taken)) / Math.log1p(most) : 0;
+      return element("tr", { class: taken ? null : "never" },
+        ...[row.agent, row.state, row.guard === null ? row.event : `${row.event} if ${row.guard}`].map((cell) => element("td", { class: "mono" }, cell)),
+        element("td", { class: "number" }, taken ? shown(row.taken) : "never"),
+        element("td", {}, element("span", { class: "meter", style: `width: ${(share * 0.08).toFixed(2)}rem`, "aria-hidden": "true" })));
+    }));
+  };
+  draw();
+  const rules = covered.rules.toSorted((a, b) => (a.fired > 0) - (b.fired > 0));
+  return [
+    element("h3", {}, "Coverage"),
+    ...(covered.rows.length ? [
+      element("p", {}, never ? `${never} of ${covered.rows.length} rows were never taken.` : "Every row was taken."),
+      element("div", { class: "bar" }, labelled("Filter", words)),
+      element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "rows taken" },
+        element("table", { class: "coverage" }, element("thead", {}, element("tr", {}, ["agent", "state", "event", "taken", ""].map((name) => element("th", { scope: "col" }, name)))), body))] : []),
+    element("details", {}, element("summary", {}, "Rules of the model"),
+      plainTable(["rule", "instances", "fired", "to new states"], rules.map((rule) => [rule.rule, rule.instances, rule.fired, rule.new]))),
+  ];
+}

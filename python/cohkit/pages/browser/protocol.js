@@ -1,0 +1,82 @@
+// A protocol: the tables of its agents to filter and click through, their diagrams, and the text.
+
+function agentPage(part, table) {
+  const first = Object.values(table.initial);
+  const page = element("section", {});
+  const wanted = { words: "", state: "", event: "" };
+  const unique = (key) => [...new Set(table.rows.map((row) => row[key]))];
+  const options = (all, values) => [["", all], ...values.map((value) => [value, value])];
+
+  const words = element("input", { type: "search", placeholder: "words in any cell", input: () => { wanted.words = words.value; draw(); } });
+  const state = choice(options("all states", unique("state")), "", (value) => { choose(value); });
+  const event = choice(options("all events", unique("event")), "", (value) => { wanted.event = value; draw(); });
+  const count = element("p", { class: "faint", "aria-live": "polite" });
+  const body = element("tbody", {});
+  const { picture, mark } = diagram(table, first, (name) => choose(name === wanted.state ? "" : name));
+
+  const choose = (name) => {
+    wanted.state = state.value = name;
+    mark(name);
+    draw();
+  };
+  const covered = table.rows.some((row) => row.taken !== undefined);
+  const stateLink = (name) => (name === null ? "" : element("button", { type: "button", class: "plain mono", click: () => choose(name), title: `rows of ${name}` }, name));
+  const place = (row) => (part.text === null ? `${row.line}` : element("a", { href: `#/${part.id}/text/${row.line}`, title: `line ${row.line} of ${part.file}` }, `${row.line}`));
+  const draw = () => {
+    const sought = wanted.words.toLowerCase().split(/\s+/).filter(Boolean);
+    const rows = table.rows.filter((row) => {
+      const all = [row.state, row.event, row.guard || "", ...row.actions, row.next || ""].join(" ").toLowerCase();
+      return (!wanted.state || row.state === wanted.state) && (!wanted.event || row.event === wanted.event) && sought.every((word) => all.includes(word));
+    });
+    count.textContent = `${rows.length} of ${table.rows.length} rows`;
+    body.replaceChildren(...rows.map((row) =>
+      element("tr", { class: row.taken === 0 ? "never" : null },
+        element("td", { class: "mono" }, stateLink(row.state)),
+        element("td", { class: "mono wrap" }, row.guard === null ? row.event : `${row.event} if ${row.guard}`),
+        element("td", { class: "mono wrap" }, row.actions.join(", ")),
+        element("td", { class: "mono" }, stateLink(row.next)),
+        element("td", { class: "number" }, place(row)),
+        covered ? element("td", { class: "number" }, row.taken === undefined ? "" : row.taken === 0 ? "never" : shown(row.taken)) : null)));
+  };
+  const heads = ["state", "event", "actions", "next state", "line"].concat(covered ? ["taken"] : []);
+  page.append(
+    element("p", {}, `${table.states} states, ${table.transitions} transitions, ${table.events} events`,
+      table.constructed ? ". The home follows from a policy; the table is that for one caching agent." : "."),
+    element("details", { open: table.states <= 24 }, element("summary", {}, "State diagram"),
+      element("p", { class: "faint" }, "A thick edge marks where agents begin. A state that is chosen shows what leads to it and on from it, and its rows below."),
+      element("div", { class: "drawn", tabindex: 0, role: "region", "aria-label": "state diagram" }, picture)),
+    element("div", { class: "bar" }, labelled("State", state), labelled("Event", event), labelled("Filter", words),
+      element("button", { type: "button", click: () => { words.value = wanted.words = event.value = wanted.event = ""; choose(""); } }, "All rows")),
+    count,
+    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "state table" },
+      element("table", { class: "rows" }, element("thead", {}, element("tr", {}, heads.map((name) => element("th", { scope: "col" }, name)))), body)));
+  draw();
+  return page;
+}
+
+function sourcePage(part, line) {
+  const lines = part.text.split("\n").map((text, at) =>
+    element("div", { id: `line-${at + 1}`, class: at + 1 === line ? "here" : null }, text));
+  const made = element("section", { class: "source mono", tabindex: 0, role: "region", "aria-label": `the text ${part.file}` }, lines);
+  // It can be scrolled to once it stands in the page.
+  if (line && lines[line - 1]) requestAnimationFrame(() => lines[line - 1].scrollIntoView({ block: "center" }));
+  return made;
+}
+
+function tableTitle(table) {
+  return table.constructed ? `${table.agent}, constructed${table.merged ? " and merged" : ""}` : table.agent;
+}
+
+function protocolPage(part, [view = "", place = ""]) {
+  const tables = part.tables.map((table, at) => [`table-${at}`, tableTitle(table), () => agentPage(part, table)]);
+  const views = part.text === null ? tables : [...tables, ["text", "text", () => sourcePage(part, Number(place))]];
+  const now = views.find(([name]) => name === view) || views[0];
+  const title = now[0] === "text" ? part.file : `${part.title}: ${now[1]}`;
+  return [
+    element("h2", {}, title),
+    element("p", {}, views.map(([name, text]) => [element("a", { href: `#/${part.id}/${name}`, "aria-current": name === now[0] ? "page" : null }, text), " \u00a0 "]), element("span", { class: "faint" }, part.file)),
+    ...(part.fault ? [element("p", { class: "violated" }, `The home cannot be constructed: ${part.fault.message}`),
+      ...part.fault.sequences.map((sequence) => player(sequence, () => null))] : []),
+    now[2](),
+  ];
+}

@@ -1,0 +1,172 @@
+"""What a report is made of: a folder with what commands wrote, read and held against what they write."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cohkit import types
+from cohkit.errors import InputError
+from cohkit.pages.shapes import misfit
+from cohkit.protocols import chart_text, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cohkit._cohkit import Protocol
+
+_EXPECTED = (
+    "expected was what `cohkit check`, `table`, `reproduce`, `sim`, `play` or `litmus` prints with `--json`, "
+    "a protocol text (`.coh`), or the folder of a sweep"
+)
+# A file of a sweep that is no report's own; its tables are.
+_JOURNAL, _TABLE, _PARQUET = "journal.jsonl", "results.csv", "results.parquet"
+
+
+class Part(NamedTuple):
+    """A file of the folder, and what it holds."""
+
+    kind: str
+    """`check`, `table`, `reproduce`, `sim`, `play`, `litmus`, `sweep` or `text`."""
+    file: str
+    """Its name within the folder."""
+    value: Any
+    """As the command gives it; of a text the protocol; of a sweep `columns` and `rows`."""
+
+
+def parts(folder: Path) -> list[Part]:
+    """Read all of a folder that a report shows, in the order of the names.
+
+    Raises:
+        InputError: a file is none of what commands write, or the folder holds nothing.
+        TextError: a protocol text is wrong.
+        OSError: something cannot be read.
+
+    """
+    found: list[Part] = []
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_dir() and (path / _JOURNAL).is_file():
+            found.append(Part("sweep", name, _sweep(path)))
+        elif path.suffix == ".coh":
+            found.append(Part("text", name, _text(path)))
+        elif path.suffix == ".json":
+            found += _json(path, name)
+    if not found:
+        raise InputError(f"{folder}: nothing in this folder goes into a report; {_EXPECTED}")
+    return found
+
+
+def _text(path: Path) -> Protocol:
+    return read(path)
+
+
+def _json(path: Path, name: str) -> list[Part]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: this is not a text: byte {error.start} is not UTF-8; {_EXPECTED}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: this is not JSON: {error}; {_EXPECTED}") from None
+    except RecursionError:
+        raise InputError(f"{path}: this is nested too deeply; {_EXPECTED}") from None
+    kind = _kind(value)
+    if kind is None:
+        raise InputError(f"{path}: this is none of what a report is made of; {_EXPECTED}")
+    value = _whole(value)
+    if wrong := misfit(value, _HINTS[kind]):
+        raise InputError(f"{path}: this should be what `cohkit {kind}` prints with `--json`, but {wrong}")
+    for sequence in _sequences(value):
+        _judge(path, sequence)
+    return [Part(kind, name, value)]
+
+
+_HINTS: dict[str, Any] = {
+    "check": list[types.Verdict | types.ModelVerdict],
+    "table": types.Table,
+    "reproduce": list[types.Result],
+    "sim": types.Simulation,
+    "play": types.Play,
+    "litmus": list[types.Litmus],
+}
+# By what results are told apart: keys that each of them has, and no other.
+_MARKS = {
+    "check": {"outcome", "properties"},
+    "reproduce": {"experiment", "published", "ours"},
+    "litmus": {"test", "ends"},
+    "table": {"agent", "rows"},
+    "play": {"application", "platform"},
+    "sim": {"workload", "platform"},
+}
+
+
+def _kind(value: object) -> str | None:
+    first = value[0] if isinstance(value, list) and value else value
+    if not isinstance(first, dict):
+        return None
+    listed = isinstance(value, list)
+    lists = {"check", "reproduce", "litmus"}
+    return next((kind for kind, keys in _MARKS.items() if keys <= first.keys() and listed == (kind in lists)), None)
+
+
+# Counts beyond 64 bits are texts in JSON.
+_COUNTS = {"states", "transitions", "taken", "fired"}
+
+
+def _whole(value: object) -> Any:  # noqa: ANN401 -- as JSON has it
+    """Turn counts that are texts into numbers, wherever they stand."""
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    long = {key for key, item in value.items() if key in _COUNTS and isinstance(item, str) and item.isdecimal()}
+    return {key: int(item) if key in long else _whole(item) for key, item in value.items()}
+
+
+def _sequences(value: object) -> list[dict[str, Any]]:
+    """Find every message sequence, wherever it stands."""
+    if isinstance(value, list):
+        return [found for item in value for found in _sequences(item)]
+    if not isinstance(value, dict):
+        return []
+    if {"agents", "steps"} <= value.keys() and isinstance(value["agents"], list):
+        return [value]
+    return [found for item in value.values() for found in _sequences(item)]
+
+
+def _judge(path: Path, sequence: dict[str, Any]) -> None:
+    """Refuse a sequence that no chart can be drawn of."""
+    count = len(sequence["agents"])
+    for number, step in enumerate(sequence["steps"]):
+        action = step["action"]
+        ends = [step["agent"], *(action[key] for key in ("to", "from") if key in action)]
+        if not all(isinstance(end, int) and 0 <= end < count for end in ends):
+            raise InputError(f"{path}: step {number} of a message sequence names an agent that is none of its {count}")
+    try:
+        chart_text(sequence)  # type: ignore[arg-type]  # whether it is one is asked here
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _sweep(folder: Path) -> dict[str, Any]:
+    """Give the table of a sweep, of its CSV if it has one."""
+    if (folder / _TABLE).is_file():
+        with (folder / _TABLE).open(encoding="utf-8", newline="") as file:
+            columns, *rows = list(csv.reader(file)) or [[]]
+        return {"columns": columns, "rows": [[_cell(cell) for cell in row] for row in rows]}
+    if not (folder / _PARQUET).is_file():
+        raise InputError(
+            f"{folder}: this sweep has no `{_PARQUET}` yet; `cohkit sweep` with `--out {folder}` goes on to its end"
+        )
+    from cohkit.frames import from_parquet  # noqa: PLC0415 -- polars is an extra
+
+    frame = from_parquet(folder / _PARQUET)
+    return {"columns": frame.columns, "rows": [list(row) for row in frame.rows()]}
+
+
+def _cell(text: str) -> str | float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text

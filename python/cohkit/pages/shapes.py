@@ -1,0 +1,92 @@
+"""Values of JSON held against the types that say what commands give."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Literal, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "null"}
+
+
+def misfit(value: object, hint: Any, place: str = "") -> str | None:  # noqa: ANN401, PLR0911 -- types are values, and of many kinds
+    """Say where a value is not of a type, and what was expected there; `None` if all of it is.
+
+    >>> misfit({"states": 4, "agent": "hall"}, dict[str, int])
+    'at `agent` a whole number was expected, not "hall"'
+
+    """
+    if hint is Any:
+        return None
+    if is_typeddict(hint):
+        return _of_keys(value, hint, place)
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind in (NotRequired, Required):
+        return misfit(value, inner[0], place)
+    if kind in (Union, types.UnionType):
+        return _of_several(value, inner, place)
+    if kind is list and isinstance(value, list):
+        return _of_each(enumerate(value), inner[0], place)
+    if kind is dict and isinstance(value, dict):
+        return _of_each(value.items(), inner[1], place)
+    return None if _is_plain(value, hint) else _told(value, hint, place)
+
+
+def _is_plain(value: object, hint: Any) -> bool:  # noqa: ANN401
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind is not None:
+        # Tuples are lists in JSON; other lists and objects have been looked into.
+        fits = isinstance(value, list) and len(value) == len(inner)
+        return value in inner if kind is Literal else kind is tuple and fits
+    # To Python truth values are numbers; to JSON they are not.
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, (int, float) if hint is float else hint)
+
+
+def _of_keys(value: object, hint: Any, place: str) -> str | None:  # noqa: ANN401
+    if not isinstance(value, dict):
+        return _told(value, dict, place)
+    hints = get_type_hints(hint, include_extras=True)
+    for key, inner in hints.items():
+        if key not in value and key in hint.__required_keys__:
+            return f"at `{place or 'the top'}` the key `{key}` was expected"
+        if key in value and (wrong := misfit(value[key], inner, f"{place}.{key}".lstrip("."))):
+            return wrong
+    return None
+
+
+def _of_several(value: object, hints: tuple[Any, ...], place: str) -> str | None:
+    wrongs = [misfit(value, hint, place) for hint in hints]
+    # Of what may be null the other type tells what was meant.
+    return None if None in wrongs else wrongs[0]
+
+
+def _of_each(items: Any, hint: Any, place: str) -> str | None:  # noqa: ANN401
+    wrongs = (misfit(item, hint, f"{place}.{key}".lstrip(".")) for key, item in items)
+    return next((wrong for wrong in wrongs if wrong), None)
+
+
+def _told(value: object, hint: Any, place: str) -> str:  # noqa: ANN401
+    return f"at `{place or 'the top'}` {_name(hint)} was expected, not {_short(value)}"
+
+
+def _name(hint: Any) -> str:  # noqa: ANN401
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(f'"{word}"' for word in get_args(hint))
+    kind = get_origin(hint) or hint
+    return {list: "a list", tuple: "a list", dict: "an object"}.get(kind) or _NAMES.get(kind, "an object")
+
+
+def _short(value: object) -> str:
+    match value:
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f'"{value[:30]}"'
+    return str(value)
