@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,22 +28,39 @@ YES, BAD_INPUT, COULD_NOT_RUN, INTERRUPTED = 0, 2, 4, 130
 _MOST = 2**64
 
 _ABOUT = """\
-Runs published tables and figures, and prints the published numbers beside ours. Each of ours was fitted to the
-published one, predicted blind, that is before it was seen, or made when it was known. Where the table says `kept` no
-published number is given: if there is one it is kept apart, so that ours is made without it, and --published joins it.
+Runs published tables and figures, and prints the published numbers beside ours.
+Each of ours was fitted to the published one, predicted blind, that is before it
+was seen, or made when it was known. Where the table says `kept` no published
+number is given: if there is one it is kept apart, so that ours is made without
+it, and --published joins it.
+"""
+
+_EXAMPLE = """\
+Example:
+  $ cohkit reproduce cckit-table2 --accesses 1000
 """
 
 
 _REPORTS = """\
-Makes one page of HTML of a folder with results, to look through in a browser. It needs no network and no other file.
-The folder holds what check, table, reproduce, sim, play and litmus print with --json, each in a file that ends in
-.json; protocol texts (.coh), whose tables are shown; and folders of sweeps. Other files are left alone.
+Makes one page of HTML of a folder with results, to look through in a browser.
+It needs no network and no other file. The folder holds what check, table,
+reproduce, sim, play and litmus print with --json, each in a file that ends in
+.json; protocol texts (.coh), whose tables are shown; and folders of sweeps.
+Other files are left alone.
+"""
+
+_REPORTS_EXAMPLE = """\
+Example:
+  $ cohkit report protocols --out report.html
 """
 
 
-def _list() -> str:
-    width = max(map(len, EXPERIMENTS)) + 2
-    return "".join(f"{name:{width}}{item.title}\n" for name, item in EXPERIMENTS.items())
+def _list(width: int | None = None) -> str:
+    names = max(map(len, EXPERIMENTS)) + 2
+    lines = (f"{name:{names}}{item.title}" for name, item in EXPERIMENTS.items())
+    if width is not None:
+        lines = (textwrap.fill(line, width, subsequent_indent=" " * names) for line in lines)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,12 +71,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cohkit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("sweep", help="run a command at every point of a sweep", add_help=False)
-    _add_report(commands.add_parser("report", help="make one page of a folder with results", description=_REPORTS))
+    _add_report(
+        commands.add_parser(
+            "report",
+            help="make one page of a folder with results",
+            description=_REPORTS,
+            epilog=_REPORTS_EXAMPLE,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )
     reproduce = commands.add_parser(
         "reproduce",
         help="run published tables and figures",
         description=_ABOUT,
-        epilog=f"Experiments:\n{_list()}",
+        epilog=f"Experiments:\n{_list(80)}\n{_EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     reproduce.add_argument(

@@ -80,6 +80,18 @@ def test_shown_commands_that_are_python_print_what_is_shown(root: Path, cohkit_c
     assert shown
 
 
+@pytest.mark.parametrize("name", ["reproduce", "sweep", "report"])
+def test_help_fits_a_terminal_and_shows_an_example_that_runs(
+    name: str, cohkit_command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = cohkit_command(name, "--help").stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    example = lines[lines.index("Example:") + 1].removeprefix("  $ cohkit ")
+    done = cohkit_command(*re.sub(r"\b(out/|report\.html)", rf"{tmp_path}/\1", example).split())
+    assert (done.returncode, done.stdout != "") == (0, True), done.stderr
+
+
 def test_the_guide_names_everything_public(root: Path) -> None:
     guide = (root / "docs" / "python.md").read_text()
     assert [name for name in cohkit.__all__ if name not in guide] == []

@@ -19,9 +19,14 @@ Exit codes:
   130  interrupted
 The worst of a batch wins.";
 
+/// What stands below a command's help. Tests run the example at the root of the repository.
+fn example(command: &str) -> String {
+    format!("Example:\n  $ {command}\n\n{EXIT_CODES}")
+}
+
 /// Checks cache-coherence protocols written as one text.
 #[derive(Parser, Debug)]
-#[command(name = "cohkit", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "cohkit", version, after_help = example("cohkit check protocols/msi.coh --system three_caches"), max_term_width = 80)]
 pub(crate) struct Options {
     #[command(subcommand)]
     pub command: Command,
@@ -50,7 +55,7 @@ pub(crate) enum Command {
 ///
 /// Those of `reproduce` and `sweep` are not among them: the Python package knows these.
 #[derive(Args, Debug)]
-#[command(after_help = COMPLETIONS)]
+#[command(after_help = format!("Example:\n  $ cohkit completions bash\n\n{COMPLETIONS}"))]
 pub(crate) struct Completions {
     /// The shell.
     #[arg(value_name = "SHELL")]
@@ -66,13 +71,13 @@ pub(crate) enum Shell {
 
 const COMPLETIONS: &str = "\
 Where shells look for them:
-  bash  cohkit completions bash > ~/.local/share/bash-completion/completions/cohkit
-  zsh   cohkit completions zsh > _cohkit       (in a folder of `fpath`, before `compinit`)
-  fish  cohkit completions fish > ~/.config/fish/completions/cohkit.fish";
+  bash  ~/.local/share/bash-completion/completions/cohkit
+  zsh   _cohkit, in a folder of `fpath`, before `compinit`
+  fish  ~/.config/fish/completions/cohkit.fish";
 
 /// Lists what ships: protocols, platforms, workloads, applications and experiments, each with a line of explanation.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit list"))]
 pub(crate) struct List {
     #[command(flatten)]
     pub output: Output,
@@ -82,7 +87,7 @@ pub(crate) struct List {
 ///
 /// A quantity without a range is as a source gives it.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit platform enzian-dc-ddr"))]
 pub(crate) struct ShowPlatform {
     /// The platform's name, as `cohkit list` gives it, or a file, which ends in `.toml`.
     #[arg(value_name = "PLATFORM")]
@@ -97,7 +102,7 @@ pub(crate) struct ShowPlatform {
 /// The ends are state machines with the framing, credits and replay of the link, as fast as its lanes go. Their data is
 /// below the formula where credits do not last for the way there and back, or where bit errors make them send again.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit link pcie4 --payload 256"))]
 pub(crate) struct Link {
     /// The link: one of ECI's two, PCIe of generation 3 to 5, CCIX over PCIe of generation 4, or CXL.mem over PCIe of
     /// generation 5 with flits of 68 or 256 bytes.
@@ -140,7 +145,7 @@ pub(crate) struct Link {
 /// that it needs. Its output is the command's. The same program does the same each time: its clock counts instructions, or
 /// cycles, as nanoseconds. If it ends with another code than 0, or by an exception, the command ends with 1.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit run --files docs/riscv out/sum.elf numbers.txt"))]
 pub(crate) struct Run {
     /// The program: an ELF file for RV64.
     #[arg(value_name = "PROGRAM")]
@@ -177,7 +182,7 @@ pub(crate) struct Run {
 /// A home that the text gives as a policy is constructed first; its table is that for one caching agent.
 /// Rows without a next state leave their event waiting, or refuse it.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit table protocols/msi.coh --agent remote"))]
 pub(crate) struct Table {
     /// The protocol text.
     pub file: PathBuf,
@@ -207,7 +212,7 @@ pub(crate) struct Table {
 ///
 /// The classic shapes need no file: `cohkit litmus SB MP+dmb.sys` runs them by their names.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit litmus SB --protocol protocols/mesi.coh --cores store-buffer"))]
 pub(crate) struct Litmus {
     /// The tests: files, or names of classic shapes.
     #[arg(required_unless_present = "shapes", value_name = "FILE")]
@@ -268,7 +273,7 @@ pub(crate) struct Litmus {
 /// promises; each agent has to do what its row says, and nothing else; a right to write has to be alone; reads have to see the
 /// last write; and a trace that ends at rest leaves nothing under way.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit trace out/trace.json --protocol protocols/eci.coh"))]
 pub(crate) struct Trace {
     /// A JSON file with traces in it, wherever they stand.
     pub file: PathBuf,
@@ -358,7 +363,7 @@ impl Form {
 ///
 /// With `--sweep NAME=VALUES` it runs at every value of an option or quantity; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit check protocols/msi.coh --system three_caches"))]
 pub(crate) struct Check {
     /// Protocol texts, and Murphi models, which end in `.m`.
     #[arg(required = true, value_name = "FILE")]
@@ -509,7 +514,7 @@ pub(crate) enum DeadlockOption {
 ///
 /// With `--sweep NAME=VALUES` it runs at every value of an option or quantity; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit sim enzian-dc-ddr random-read --accesses 10000"))]
 pub(crate) struct Sim {
     /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci),
     /// or a file that ends in `.toml`.
@@ -651,7 +656,7 @@ pub(crate) struct Watched {
 ///
 /// With `--sweep NAME=VALUES` it runs at every value of an option or quantity; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit play enzian-dc-bram rpc --with calls=100"))]
 pub(crate) struct Play {
     /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci),
     /// or a file that ends in `.toml`.
@@ -721,7 +726,7 @@ pub(crate) struct Play {
 ///
 /// Such hardware executes what a ROM says; the ROM is printed from the controller that is checked and simulated.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit rtl emit protocols/eci.coh --out out/rtl"))]
 pub(crate) struct Rtl {
     #[command(subcommand)]
     pub command: RtlCommand,
@@ -740,7 +745,7 @@ pub(crate) enum RtlCommand {
 /// A home that the text gives as a policy is constructed for one caching agent; its states that no future can
 /// tell apart are merged. A home that the hardware has no unit for is refused with the reason.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit rtl emit protocols/eci.coh --out out/rtl"))]
 pub(crate) struct Emit {
     /// The protocol text.
     pub file: PathBuf,
@@ -763,7 +768,7 @@ pub(crate) struct Emit {
 /// which the home has to refuse, count and keep, and nothing else may be disturbed. Nothing is random but by the seed; a
 /// mismatch is drawn as a message sequence chart.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit rtl test protocols/eci.coh --shape small --seeds 2"))]
 pub(crate) struct RtlTest {
     /// The protocol text.
     pub file: PathBuf,
@@ -819,7 +824,7 @@ pub(crate) struct RtlTest {
 /// A path goes from register to register; each LUT on it is a level, and so is each carry cell of four bits.
 /// LUTs are counted one by one, before a placer joins small ones, so the figure is an upper bound.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit rtl synth protocols/eci.coh --units 1"))]
 pub(crate) struct Synth {
     /// The protocol text.
     pub file: PathBuf,
@@ -862,7 +867,7 @@ fn units(text: &str) -> Result<usize, String> {
 /// operation that takes a line from the remote, which answers after 290 ns.
 /// `in hand` is the average of requests that a unit has begun or waits with; a port is full beyond 95%.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = example("cohkit rtl measure protocols/eci.coh --units 4 --lines 256"))]
 pub(crate) struct Measure {
     /// The protocol text.
     pub file: PathBuf,

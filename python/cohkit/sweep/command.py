@@ -40,11 +40,17 @@ Killed or interrupted, the same command goes on from where it was.
 docs/sweeps.md tells the form of FILE.toml.
 """
 
+_EXAMPLE = """\
+Example:
+  $ cohkit check protocols/msi.coh --sweep remotes=1..2 --out out/msi
+"""
+
 
 def _parser(kind: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"cohkit {kind or 'sweep'}",
         description=_ABOUT,
+        epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod completions;
 mod files;
+mod help;
 mod limits;
 mod link;
 mod list;

@@ -145,7 +145,7 @@ fn an_unwritable_folder_is_said_to_be_so() {
 }
 
 /// Where the tests of the RTL keep what they build.
-fn built() -> std::path::PathBuf {
+pub(crate) fn built() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep")
 }
 

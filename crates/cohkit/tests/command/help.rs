@@ -1,0 +1,107 @@
+//! The help of every command: it fits a terminal of 80 columns, and its example runs.
+
+use crate::rtl::built;
+use crate::{cohkit, require, text};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The commands of the one with these words, by its help, those of Python and `help` itself left out.
+fn commands(words: &[String]) -> Vec<Vec<String>> {
+    let help = help(words, "--help");
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let python = ["reproduce", "sweep", "report"];
+    let names = names.filter(|name| !["", "help"].contains(name) && !python.contains(name));
+    names.map(|name| [words, &[name.into()]].concat()).collect()
+}
+
+fn help(words: &[String], flag: &str) -> String {
+    let mut command = cohkit(words.iter().map(String::as_str).chain([flag]));
+    let output = command.env("COLUMNS", "80").output().expect("starts");
+    assert!(output.status.success(), "{words:?}");
+    text(&output.stdout)
+}
+
+/// A folder in which the examples find what they find at the root of the repository, with an `out` of its own.
+fn workplace() -> tempfile::TempDir {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().expect("it is there");
+    let place = tempfile::tempdir().expect("a temporary folder");
+    for name in ["docs", "litmus", "protocols", "platforms"] {
+        symlink(root.join(name), place.path().join(name)).expect("the link is made");
+    }
+    std::fs::create_dir(place.path().join("out")).expect("the folder is made");
+    place
+}
+
+/// Runs a line in a folder, the command and what `make setup` installs in the path.
+fn shell(line: &str, place: &Path) -> Output {
+    let command = PathBuf::from(env!("CARGO_BIN_EXE_cohkit"));
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [command.parent().expect("a folder").into(), tools];
+    let folders = folders.into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).expect("no folder has a colon");
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-c", line])
+        .current_dir(place)
+        .env("PATH", path);
+    shell.output().expect("bash runs")
+}
+
+/// What has to be there before the example of a command, and whether the tools are.
+fn prepared(words: &str, place: &Path) -> bool {
+    let before = match words {
+        "run" => "riscv64-unknown-elf-gcc @docs/riscv/flags docs/riscv/sum.c -o out/sum.elf",
+        "trace" => "cohkit sim enzian-dc-ddr random-mixed --region 64KiB --accesses 2000 --trace out/trace.json",
+        _ => "true",
+    };
+    let tool = match words {
+        "run" => "riscv-gcc",
+        "rtl test" | "rtl measure" => "verilator",
+        "rtl synth" => "yosys",
+        _ => "",
+    };
+    if !tool.is_empty() && !require::require(tool) {
+        return false;
+    }
+    let done = shell(before, place);
+    assert!(done.status.success(), "{before}: {}", text(&done.stderr));
+    true
+}
+
+#[test]
+fn every_help_fits_a_terminal_and_shows_an_example_that_runs() {
+    let place = workplace();
+    let mut all = commands(&[]);
+    let below: Vec<Vec<String>> = all.iter().flat_map(|words| commands(words)).collect();
+    assert!(!below.is_empty(), "`rtl` has commands");
+    all.extend(below);
+    for words in std::iter::once(Vec::new()).chain(all) {
+        for flag in ["-h", "--help"] {
+            let help = help(&words, flag);
+            let long: Vec<&str> = help.lines().filter(|l| l.chars().count() > 80).collect();
+            assert!(long.is_empty(), "{words:?} {flag}: {long:#?}");
+        }
+        let help = help(&words, "--help");
+        let mut lines = help.lines().skip_while(|line| *line != "Example:").skip(1);
+        let example = lines.next().and_then(|line| line.strip_prefix("  $ "));
+        let example = example.unwrap_or_else(|| panic!("{words:?} has no example"));
+        let words = words.join(" ");
+        assert!(example.starts_with(&format!("cohkit {words}")), "{example}");
+        if !prepared(&words, place.path()) {
+            continue;
+        }
+        // What is built of the hardware is kept for all tests.
+        let kept = match words.as_str() {
+            "rtl test" | "rtl measure" => format!(" --build '{}'", built().display()),
+            _ => String::new(),
+        };
+        let done = shell(&format!("{example}{kept}"), place.path());
+        assert!(done.status.success(), "{example}: {}", text(&done.stderr));
+        assert!(!done.stdout.is_empty(), "{example} prints nothing");
+    }
+}
