@@ -139,6 +139,7 @@ class Play:
         time: str | None,
         warm_up: str,
         settings: list[str],
+        sizes: list[str],
         seed: int,
         oracle: bool,
         tables: bool,

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from cohkit._cohkit import Protocol
 
 Application = Literal[
-    "shared-table", "prefetcher", "invalidation", "rpc", "rpc-registers", "rpc-descriptors", "locks", "view"
+    "shared-table",
+    "prefetcher",
+    "invalidation",
+    "rpc",
+    "rpc-registers",
+    "rpc-descriptors",
+    "locks",
+    "view",
+    "remote-writes",
+    "broadcast",
 ]
 
 
@@ -34,6 +43,7 @@ class Request(TypedDict, total=False):
     warm_up: str
     protocol: Protocol | str | os.PathLike[str] | None
     set: Mapping[str, str | int] | None
+    sizes: Mapping[str, int] | None
     seed: int
     oracle: bool
     tables: bool
@@ -48,6 +58,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
     warm_up: str = "0ns",
     protocol: Protocol | str | os.PathLike[str] | None = None,
     set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
+    sizes: Mapping[str, int] | None = None,
     seed: int = 0,
     oracle: bool = True,
     tables: bool = False,
@@ -58,8 +69,8 @@ def play(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         platform: a platform that comes with the package, or a file whose name ends in `.toml`.
-        application: `shared-table`, `prefetcher`, `invalidation`, `rpc`, `rpc-registers`, `rpc-descriptors`, `locks` or
-            `view`; or a `Scenario` of one's own.
+        application: `shared-table`, `prefetcher`, `invalidation`, `rpc`, `rpc-registers`, `rpc-descriptors`, `locks`,
+            `view`, `remote-writes` or `broadcast`; or a `Scenario` of one's own.
         numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
             lists them.
         time: simulated time after which nothing more is begun, such as `"2ms"`; the application's own end if not given.
@@ -67,6 +78,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
         protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
             Enzian's interconnect, ECI, if not given.
         set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
+        sizes: sizes with which the text is read, such as `{"homes": 8}`; `line` is the bytes of a line.
         seed: what everything random follows from.
         oracle: whether loads are compared with the last write, rights watched, and the data judged at the end.
         tables: whether `tables` gives what threads have been given and have made of it, for other programs to judge.
@@ -90,6 +102,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
         "warm_up": warm_up,
         "protocol": protocol,
         "set": set,
+        "sizes": sizes,
         "seed": seed,
         "oracle": oracle,
         "tables": tables,
@@ -138,6 +151,7 @@ def _ready(request: Request) -> _cohkit.Play:
         "warm_up": "0ns",
         "protocol": None,
         "set": None,
+        "sizes": None,
         "seed": 0,
         "oracle": True,
         "tables": False,
@@ -156,6 +170,7 @@ def _ready(request: Request) -> _cohkit.Play:
     protocol = eci() if protocol is None else given(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
+    sizes = [f"{name}={value}" for name, value in (options.pop("sizes") or {}).items()]
     on = machine(options.pop("platform"))
     application = options.pop("application")
     own = None
@@ -173,5 +188,6 @@ def _ready(request: Request) -> _cohkit.Play:
         protocol=protocol,
         numbers=numbers,
         settings=settings,
+        sizes=sizes,
         **options,
     )

@@ -375,6 +375,14 @@ class Simulation(TypedDict):
     run: dict[str, Any]
 
 
+class Taken(TypedDict):
+    """What messages of a kind have taken: on the links between hosts, and on meshes inside them."""
+
+    between: int
+    between_bytes: int
+    mesh_bytes: int
+
+
 class Times(TypedDict):
     """Durations, in nanoseconds; `distribution` has some that rise, each with how many do not exceed it."""
 
@@ -392,6 +400,7 @@ class Play(TypedDict):
     protocol: str
     platform: str
     settings: list[str]
+    sizes: list[str]
     home: str
     application: str
     numbers: dict[str, int]
@@ -405,6 +414,8 @@ class Play(TypedDict):
     tables: dict[str, list[list[int]]] | None
     end_ns: float | None
     statistics: dict[str, float] | None
+    messages: dict[str, int] | None
+    traffic: dict[str, Taken] | None
     quarters: list[Quarter] | None
     failure: Failure | None
     run: dict[str, Any]

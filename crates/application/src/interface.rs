@@ -380,6 +380,17 @@ pub enum Step {
         /// Its new value.
         value: u64,
     },
+    /// Stores the same value in several words of a line, in one access.
+    StoreWords {
+        /// The line.
+        line: Line,
+        /// The first word in it.
+        word: u16,
+        /// How many.
+        words: u16,
+        /// The new value of each.
+        value: u64,
+    },
     /// Loads a word, which comes back, and all that the thread does later waits for it.
     Acquire {
         /// The line.
@@ -536,6 +547,11 @@ pub trait Scenario {
     /// cores do. If there are any, nothing is behind the home, and its application hears of nothing.
     fn engines(&self) -> u32 {
         0
+    }
+
+    /// Whether there are threads only: then nothing is behind the home, of which there may be several.
+    fn alone(&self) -> bool {
+        self.engines() > 0
     }
 
     /// The application at the start.

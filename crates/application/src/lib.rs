@@ -41,6 +41,7 @@
 //! assert_eq!(actions.take().count(), 1);
 //! ```
 
+pub mod broadcast;
 pub mod contract;
 pub mod hardware;
 pub mod interface;
@@ -48,6 +49,7 @@ pub mod invalidation;
 pub mod locks;
 pub mod memory;
 pub mod prefetcher;
+pub mod remote_writes;
 pub mod rpc;
 pub mod rpc_bus;
 pub mod shared_table;

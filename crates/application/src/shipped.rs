@@ -1,9 +1,11 @@
 //! The scenarios that ship, by name, each made from numbers by name.
 
+use crate::broadcast::Broadcast;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
 use crate::locks::LockTable;
 use crate::prefetcher::Prefetch;
+use crate::remote_writes::RemoteWrites;
 use crate::rpc::Calls;
 use crate::rpc_bus::BusCalls;
 use crate::shared_table::SharedTable;
@@ -65,7 +67,7 @@ const BUS: [Parameter; 3] = [
 ];
 
 /// All of them.
-pub const ALL: [Shipped; 8] = [
+pub const ALL: [Shipped; 10] = [
     Shipped {
         name: "shared-table",
         text: "threads increment all rows of a table, one line each; the device increments some of them under its lock",
@@ -147,7 +149,36 @@ pub const ALL: [Shipped; 8] = [
             parameter("outstanding", 64, THREADS, "local operations that are not complete, at most"),
         ],
     },
+    Shipped {
+        name: "remote-writes",
+        text: "a thread writes to the memory of other hosts and releases a flag now and then; who acquires it checks the bytes",
+        parameters: &[
+            HOMES,
+            parameter("fanout", 1, (1, 4095), "homes that are written to, less than there are: 0 and those that follow; their threads check"),
+            parameter("words", 8, (1, 512), "words of 8 bytes of a store, each of a line of its own"),
+            parameter("stores", 64, (1, 1 << 20), "stores between two releases, to one home after the other"),
+            parameter("releases", 16, (1, 1 << 16), "releases, all to a flag of home 0"),
+            parameter("every", 1, (0, 1 << 16), "releases between two checks; 0: all is checked after the last one"),
+        ],
+    },
+    Shipped {
+        name: "broadcast",
+        text: "every thread stores a word in the memory of each other host and releases a flag there, in rounds; all check all words",
+        parameters: &[
+            HOMES,
+            parameter("threads", 8, (2, 4096), "threads, one host after the other; no fewer than homes"),
+            parameter("rounds", 16, (1, 1 << 20), "rounds"),
+        ],
+    },
 ];
+
+/// Of threads alone.
+const HOMES: Parameter = parameter(
+    "homes",
+    8,
+    (1, 4096),
+    "homes of the machine: line L is home L mod this one's",
+);
 
 /// Something that is done with a scenario of whatever kind.
 pub trait Visitor {
@@ -263,6 +294,46 @@ pub fn visit<V: Visitor>(
             transactions: end("transactions"),
             messages: value("messages") == 1,
         }),
+        "remote-writes" => {
+            let writes = RemoteWrites {
+                homes: line("homes"),
+                fanout: small("fanout"),
+                words: value("words") as u16,
+                stores: small("stores"),
+                releases: small("releases"),
+                every: small("every"),
+            };
+            // One home is that of another host than the writer's, too.
+            if writes.fanout > writes.homes.saturating_sub(1).max(1) {
+                let most = writes.homes.saturating_sub(1).max(1);
+                return Err(format!(
+                    "fanout must be 1 to {most} with {} homes, not {}",
+                    writes.homes, writes.fanout
+                ));
+            }
+            let slots = value("stores").div_ceil(value("fanout"));
+            let lines = value("homes") * (1 + value("releases") * slots);
+            if lines > LINES {
+                return Err(format!(
+                    "so many stores are of {lines} lines, and there can be {LINES}"
+                ));
+            }
+            visitor.visit(writes)
+        }
+        "broadcast" => {
+            if value("threads") < value("homes") || value("homes") < 2 {
+                return Err(format!(
+                    "broadcast needs two homes, and no fewer threads than homes: not {} and {}",
+                    value("homes"),
+                    value("threads")
+                ));
+            }
+            visitor.visit(Broadcast {
+                homes: line("homes"),
+                threads: small("threads"),
+                rounds: small("rounds"),
+            })
+        }
         "view" => {
             let rows = value("scale") * ROWS;
             let appended = value("updates").saturating_mul(value("transactions"));

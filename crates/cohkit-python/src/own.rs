@@ -364,6 +364,15 @@ fn step(given: &Bound<'_, PyAny>) -> PyResult<Step> {
             let (line, word, value) = of.extract()?;
             Step::Store { line, word, value }
         }
+        "StoreWords" => {
+            let (line, word, words, value) = of.extract()?;
+            Step::StoreWords {
+                line,
+                word,
+                words,
+                value,
+            }
+        }
         "Acquire" => {
             let (line, word) = of.extract()?;
             Step::Acquire { line, word }

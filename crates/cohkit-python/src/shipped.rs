@@ -11,6 +11,11 @@ macro_rules! files {
 /// Paths in the repository, in alphabetical order, and their texts.
 const FILES: &[(&str, &str)] = files![
     "experiments/published.toml",
+    "ordering/cord.coh",
+    "ordering/mp.coh",
+    "ordering/seq.coh",
+    "ordering/so.coh",
+    "ordering/wb.coh",
     "protocols/back-invalidate.coh",
     "protocols/ccix.coh",
     "protocols/cxl-cache.coh",

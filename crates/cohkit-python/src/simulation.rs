@@ -178,7 +178,7 @@ impl Play {
     /// Puts an application together with a machine: the shipped one of this name, or one of one's own, which is a
     /// function that begins it anew, the lines that it uses and whether it ends by itself.
     #[new]
-    #[pyo3(signature = (machine, application, *, own, protocol, numbers, time, warm_up, settings, seed, oracle, tables))]
+    #[pyo3(signature = (machine, application, *, own, protocol, numbers, time, warm_up, settings, sizes, seed, oracle, tables))]
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a keyword of the public function"
@@ -192,6 +192,7 @@ impl Play {
         time: Option<String>,
         warm_up: String,
         settings: Vec<String>,
+        sizes: Vec<String>,
         seed: u64,
         oracle: bool,
         tables: bool,
@@ -202,6 +203,7 @@ impl Play {
             time,
             warm_up,
             settings,
+            sizes,
             seed,
             oracle,
             tables,

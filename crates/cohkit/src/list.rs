@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 16] = [
+const EXPERIMENTS: [(&str, &str); 19] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -76,6 +76,18 @@ const EXPERIMENTS: [(&str, &str); 16] = [
     (
         "ccix-locktable",
         "record locks of a host and a card in the host's memory over CCIX, by parallelism",
+    ),
+    (
+        "cord-fig8",
+        "stores to other hosts' memory, ordered in three ways, over those ordered at directories",
+    ),
+    (
+        "cord-fig9",
+        "time of stores ordered at their source, over those ordered at directories, by latency between hosts",
+    ),
+    (
+        "cord-fig10",
+        "stores ordered by epochs and counters of so many bits, over those with numbers of 40 and 8 bits",
     ),
 ];
 

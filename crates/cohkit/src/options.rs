@@ -516,7 +516,7 @@ pub(crate) enum DeadlockOption {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit sim enzian-dc-ddr random-read --accesses 10000"))]
 pub(crate) struct Sim {
-    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci),
+    /// The machine: the name of a shipped platform (clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
@@ -658,11 +658,12 @@ pub(crate) struct Watched {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit play enzian-dc-bram rpc --with calls=100"))]
 pub(crate) struct Play {
-    /// The machine: the name of a shipped platform (clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci),
+    /// The machine: the name of a shipped platform (clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
     /// or a file that ends in `.toml`.
     pub platform: PathBuf,
 
-    /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks or view.
+    /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, view,
+    /// remote-writes or broadcast.
     pub application: String,
 
     /// A number of the application, such as `threads=8`; may be repeated for others. `--with help` lists them.
@@ -684,6 +685,11 @@ pub(crate) struct Play {
     /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated for others.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+
+    /// Read the text with another size than it says, such as `homes=8`; `line` is the bytes of a line. May be repeated for
+    /// others.
+    #[arg(long = "size", value_name = "NAME=VALUE")]
+    pub size: Vec<String>,
 
     /// What everything random follows from.
     #[arg(long, value_name = "N", default_value_t = 0)]

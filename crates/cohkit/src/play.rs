@@ -10,6 +10,7 @@ use crate::simulate::{set, NotRun, Simulation};
 use crate::{deliver, exhaustive, files, rtl, watched};
 use cohkit_application::shipped::{Shipped, ALL};
 use cohkit_chart::Text;
+use cohkit_sim::components::hosts::Taken;
 use cohkit_sim::explain::FailureKind;
 use std::fmt::Write;
 use std::time::Instant;
@@ -55,6 +56,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         time: options.time.clone(),
         warm_up: options.warm_up.clone(),
         settings: options.set.clone(),
+        sizes: options.size.clone(),
         seed: options.seed,
         oracle: !options.no_oracle,
         tables: options.tables,
@@ -123,6 +125,10 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
         numbers.join(" "),
         setup.seed
     );
+    let traffic = match played {
+        Ok(played) => between(&played.statistics.traffic),
+        Err(_) => String::new(),
+    };
     let tally = match played {
         Ok(played) => &played.tally,
         Err(failure) => {
@@ -169,6 +175,26 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
         ]
         .map(|time| format!("  {:>10}", shown(time / 1000.0)));
         let _ = writeln!(text, "  {what:width$}  {count:>12}{}", cells.concat());
+    }
+    text + &traffic
+}
+
+/// What messages have taken between hosts and inside them; nothing where there are no hosts.
+fn between(traffic: &[(String, Taken)]) -> String {
+    let mut text = String::new();
+    for (name, taken) in traffic {
+        if text.is_empty() {
+            text = "between hosts  messages         bytes  bytes on meshes\n".into();
+        }
+        let Taken {
+            between,
+            between_bytes,
+            mesh_bytes,
+        } = taken;
+        let _ = writeln!(
+            text,
+            "  {name:13}{between:>8}  {between_bytes:>12}  {mesh_bytes:>15}"
+        );
     }
     text
 }

@@ -35,6 +35,8 @@ pub struct Request {
     pub warm_up: String,
     /// Quantities of the platform that have been set, as `name=value`.
     pub settings: Vec<String>,
+    /// Sizes with which the text is read, as `name=value`.
+    pub sizes: Vec<String>,
     /// What everything random follows from.
     pub seed: u64,
     /// Whether loads are compared with the last write and rights are watched.
@@ -162,6 +164,7 @@ impl Play {
         request: Request,
         scenario: Arc<dyn Playable>,
     ) -> Result<Play, NotRun> {
+        let source = source.sized(&request.sizes).map_err(wrong)?;
         let protocol = source.protocol.clone();
         let cannot = |what: String| wrong(format!("this cannot be played: {what}"));
         let setup = Setup::with_scenario(protocol, platform, scenario);
@@ -239,6 +242,7 @@ impl Play {
             "home": if self.setup.clocked.is_some() { "rtl" } else { "model" },
             "platform": self.setup.platform.name,
             "settings": self.request.settings,
+            "sizes": self.request.sizes,
             "application": self.request.application,
             "numbers": numbers,
             "seed": self.setup.seed,
@@ -269,6 +273,16 @@ impl Play {
                 let values = played.statistics.values.iter();
                 let values = values.map(|(about, value)| (about.name.to_string(), json!(value)));
                 values.collect::<Map<String, Value>>()
+            }),
+            "messages": played_well.map(|played| {
+                let messages = played.statistics.messages.iter();
+                let messages = messages.map(|(name, count)| (name.clone(), json!(count)));
+                messages.collect::<Map<String, Value>>()
+            }),
+            "traffic": played_well.filter(|played| !played.statistics.traffic.is_empty()).map(|played| {
+                let traffic = played.statistics.traffic.iter();
+                let traffic = traffic.map(|(name, taken)| (name.clone(), json!(taken)));
+                traffic.collect::<Map<String, Value>>()
             }),
             "quarters": played_well.map(|played| json!(played.statistics.quarters)),
             "failure": played.as_ref().err().map(|failure| failure_json(failure)),

@@ -73,6 +73,46 @@ impl Source {
         })
     }
 
+    /// The same text read with other sizes, as `name=value` each; `line` is the bytes of a line.
+    ///
+    /// # Errors
+    /// What is wrong with them, or with what the text says then.
+    pub fn sized(self, sizes: &[String]) -> Result<Source, String> {
+        if sizes.is_empty() {
+            return Ok(self);
+        }
+        let mut given: Vec<(String, u16)> = Vec::new();
+        for size in sizes {
+            let Some((name, value)) = size.split_once('=') else {
+                return Err(format!("`{size}` has no `=`: write it like `homes=8`"));
+            };
+            let (name, value) = (name.trim(), value.trim());
+            let most = u16::MAX;
+            let value = value
+                .parse()
+                .map_err(|_| format!("`{size}`: `{value}` is no number from 0 to {most}"))?;
+            if given.iter().any(|(known, _)| known == name) {
+                return Err(format!("`{size}`: `{name}` is given already"));
+            }
+            given.push((name.to_string(), value));
+        }
+        let path = self.path.display().to_string();
+        match text::parse_sized(&self.text, &given) {
+            Ok(protocol) => Ok(Source { protocol, ..self }),
+            Err(text::Unsized::Size(what)) => Err(what),
+            Err(text::Unsized::Text(errors)) => {
+                let errors = errors
+                    .iter()
+                    .map(|error| error.render(&path, &self.text, false));
+                let errors: Vec<String> = errors.collect();
+                Err(format!(
+                    "with these sizes the text is wrong\n{}",
+                    errors.join("\n\n")
+                ))
+            }
+        }
+    }
+
     /// Reads and parses a file.
     pub(crate) fn read(path: &Path, console: &Console) -> Result<Source, Failure> {
         Source::of(path, files::read(path)?, console)

@@ -553,6 +553,7 @@ fn access_of(step: Step) -> Option<(Line, Access)> {
         Step::Load { line, .. } | Step::Acquire { line, .. } => Some((line, Access::Load)),
         Step::LoadExclusive { line, .. }
         | Step::Store { line, .. }
+        | Step::StoreWords { line, .. }
         | Step::Release { line, .. }
         | Step::Update { line, .. } => Some((line, Access::Store)),
         _ => None,

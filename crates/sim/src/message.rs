@@ -30,6 +30,8 @@ pub struct Message {
     pub to: Agent,
     /// For partial stores, the word that is written, counted in 8 bytes.
     pub word: u16,
+    /// For partial stores, how many words are written.
+    pub words: u16,
     /// Values of its fields, as controllers encode them; unused ones are 0.
     pub fields: [u16; FIELDS],
     /// Whether it still occupies its place in the receiver's buffer for its circuit.

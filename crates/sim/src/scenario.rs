@@ -112,6 +112,10 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
         Scenario::engines(self)
     }
 
+    fn threads_only(&self) -> bool {
+        self.alone()
+    }
+
     fn begin(&self) -> Box<dyn Played> {
         Box::new(InPlay {
             application: self.application(),

@@ -24,6 +24,7 @@ use crate::agents::registers::Registers;
 use crate::agents::remote::Caches;
 use crate::agents::translation::Translations;
 use crate::attribution::Attribution;
+use crate::components::hosts::{more, Hosts};
 use crate::components::layer::Port;
 use crate::components::link::Direction;
 use crate::components::memory;
@@ -167,15 +168,16 @@ pub fn play_watched(
     Ok(performance)
 }
 
-/// Of two levels it is not told where the time goes.
+/// Of two levels it is not told where the time goes, nor where there are hosts.
 fn one_level(setup: &Setup) -> Result<(), RunError> {
-    match setup.below {
-        None => Ok(()),
-        Some(_) => {
-            let what = "where the time goes is told of one level of caches, and there are two";
-            Err(RunError::Setup(what.into()))
+    let what = match (&setup.below, &setup.platform.hosts) {
+        (None, None) => return Ok(()),
+        (Some(_), _) => "where the time goes is told of one level of caches, and there are two",
+        (None, Some(_)) => {
+            "where the time goes is not told of machines of hosts (`hosts.count`) yet"
         }
-    }
+    };
+    Err(RunError::Setup(what.into()))
 }
 
 /// Like [`run`], with everything that has happened on a line, until all has come to rest, and the values of words that were
@@ -286,6 +288,8 @@ pub(crate) struct Pending {
     /// The last write of the line before a read began that is under way.
     pub since: u32,
     pub word: u16,
+    /// How many words a write writes, from that one on.
+    pub words: u16,
     pub core: u16,
     pub cache: Agent,
     pub kind: Access,
@@ -301,6 +305,8 @@ pub(crate) struct Pending {
 pub(crate) enum Purpose {
     /// A core.
     Core,
+    /// A core's thread, which goes on meanwhile.
+    Posted,
     /// A core's thread, whose step says what becomes of the word: it is performed with the right to write.
     Atomic,
     /// Nobody: it is only a hint, and ends when the right is there.
@@ -388,6 +394,8 @@ pub struct Simulation {
     /// The home's configuration of each line.
     pub(crate) directory: Paged<u32>,
     pub(crate) network: Network,
+    /// What takes its place where there are hosts.
+    pub(crate) hosts: Option<Box<Hosts>>,
     /// The memory behind each home.
     pub(crate) memories: Vec<memory::Memory>,
     pub(crate) data: Data,
@@ -433,7 +441,7 @@ impl Simulation {
         check(setup)?;
         let protocol = &setup.protocol;
         let remotes = platform.kinds(protocol)?;
-        let kinds = kinds(protocol);
+        let kinds = kinds(protocol, platform.hosts.as_ref());
         let homes = platform.homes();
         let workloads: Vec<&Workload> = setup.workloads().take(remotes.kinds()).collect();
         let in_flight = workloads.iter().map(|workload| {
@@ -482,6 +490,7 @@ impl Simulation {
             units: (0..units).map(|_| Unit::new(&platform.home)).collect(),
             clocked: clocked.map(|home| Box::new(Clocked::new(home))),
             directory: Paged::new(0),
+            hosts: Hosts::new(platform, &kinds).map(Box::new),
             network: Network::new(platform, &groups, &described, protocol, &kinds, setup.seed)?,
             memories: (0..homes)
                 .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
@@ -644,7 +653,12 @@ impl Simulation {
     pub fn statistics(&self) -> Statistics {
         let sent = self.kinds.iter().map(|kind| kind.sent);
         let messages = self.names.iter().cloned().zip(sent).collect();
-        self.counters.statistics(messages, &self.totals())
+        let mut statistics = self.counters.statistics(messages, &self.totals());
+        statistics.traffic = (self.hosts.as_ref()).map_or_else(Vec::new, |hosts| {
+            let taken = hosts.taken.iter().copied();
+            self.names.iter().cloned().zip(taken).collect()
+        });
+        statistics
     }
 
     /// What has been measured, with what a scenario has counted, timed and left.
@@ -672,6 +686,36 @@ impl Simulation {
             let its = ports.clone().take(up.len()).flatten();
             its.map(|port| port.busy(side)).sum::<u64>()
         };
+        if let Some(hosts) = &self.hosts {
+            let sum = |directions: &[Direction], f: fn(&Direction) -> u64| {
+                directions.iter().map(f).sum::<u64>()
+            };
+            let (to, from) = (&hosts.to_switch, &hosts.from_switch);
+            return Totals {
+                links: to.iter().map(|direction| direction.links() as u64).sum(),
+                bytes_up: hosts.by_caches,
+                bytes_down: hosts.by_homes,
+                busy_up: sum(to, |d| d.busy),
+                busy_down: sum(from, |d| d.busy),
+                waited: sum(to, |d| d.waited) + sum(from, |d| d.waited),
+                ..self.totals_but_for_links()
+            };
+        }
+        Totals {
+            links: up.iter().map(|direction| direction.links() as u64).sum(),
+            bytes_up: sum(up, |d| d.bytes),
+            bytes_down: sum(down, |d| d.bytes),
+            busy_up: sum(up, |d| d.busy) + busy(0),
+            busy_down: sum(down, |d| d.busy) + busy(1),
+            replayed: (self.network.ports.iter().any(Option::is_some))
+                .then(|| framed(&|port| port.replayed())),
+            waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
+            ..self.totals_but_for_links()
+        }
+    }
+
+    /// What memory and units report.
+    fn totals_but_for_links(&self) -> Totals {
         Totals {
             line_bytes: self.line_bytes,
             units: match self.clocked {
@@ -681,15 +725,14 @@ impl Simulation {
             occupied: self.units.iter().map(|unit| unit.occupied).sum(),
             cached: self.lines_cached(),
             buffers: self.cores.places(),
-            links: up.iter().map(|direction| direction.links() as u64).sum(),
-            bytes_up: sum(up, |d| d.bytes),
-            bytes_down: sum(down, |d| d.bytes),
-            busy_up: sum(up, |d| d.busy) + busy(0),
-            busy_down: sum(down, |d| d.busy) + busy(1),
+            links: 0,
+            bytes_up: 0,
+            bytes_down: 0,
+            busy_up: 0,
+            busy_down: 0,
+            waited: 0,
             translated: self.translations.as_ref().map(|of| of.told),
-            replayed: (self.network.ports.iter().any(Option::is_some))
-                .then(|| framed(&|port| port.replayed())),
-            waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
+            replayed: None,
             row_hits: self.memories.iter().map(|memory| memory.row_hits).sum(),
             row_misses: self.memories.iter().map(|memory| memory.row_misses).sum(),
         }
@@ -786,6 +829,7 @@ impl Simulation {
             issued: at,
             since: 0,
             word: word % self.data.words(),
+            words: self.words_of_thread(core),
             core,
             cache: self.cache_of(core),
             kind,
@@ -798,7 +842,7 @@ impl Simulation {
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
             return self.translate(access, at);
         }
-        if matches!(purpose, Purpose::Core | Purpose::Atomic) && self.private() {
+        if matches!(purpose, Purpose::Core | Purpose::Posted | Purpose::Atomic) && self.private() {
             return self.queue.push(at, Event::Core(access));
         }
         let reaches = at + self.groups.of_core(core).request;
@@ -814,10 +858,11 @@ impl Simulation {
         purpose: Purpose,
         at: Time,
     ) {
-        if line >= self.platform.lines || word >= self.data.words() {
+        let last = word.saturating_add(self.words_of_thread(core)) - 1;
+        if line >= self.platform.lines || last >= self.data.words() {
             let (lines, words) = (self.platform.lines, self.data.words());
             let text = format!(
-                "thread {core} accesses word {word} of line {line}; there are {lines} lines of {words} words"
+                "thread {core} accesses word {last} of line {line}; there are {lines} lines of {words} words"
             );
             return self.fail(FailureKind::Contract, line, text);
         }
@@ -871,7 +916,10 @@ impl Simulation {
         } else {
             self.counters.skipped += 1;
         }
-        self.issue(access.core, next);
+        match access.purpose {
+            Purpose::Posted => self.posted_is_done(access.core, access.line),
+            _ => self.issue(access.core, next),
+        }
     }
 
     /// So many accesses have been performed, which their core sees at a time not before now.
@@ -904,6 +952,9 @@ impl Simulation {
         if self.watched {
             self.note_send(&message, ready);
         }
+        if self.hosts.is_some() {
+            return self.send_by_hosts(message, ready, order);
+        }
         let switched = self.network.is_switched();
         if message.from == HOME && message.to == HOME && !switched {
             // Without a switch all homes are at one place.
@@ -920,7 +971,12 @@ impl Simulation {
         }
         let direction = self.network.leaving(&message);
         if direction.has_room(circuit) {
-            let arrival = direction.send(ready, message.kind, &mut self.random, order);
+            let arrival = direction.send(
+                ready,
+                (message.kind, more(&message)),
+                &mut self.random,
+                order,
+            );
             let event = match switched {
                 true => Event::Switch(index),
                 false => Event::Deliver(index),
@@ -930,6 +986,30 @@ impl Simulation {
             direction.queue(circuit, ready, index);
             self.counters.stall(Stall::NoCredit);
         }
+    }
+
+    /// Sends a message where there are hosts.
+    fn send_by_hosts(
+        &mut self,
+        mut message: Message,
+        ready: Time,
+        order: Option<(Agent, Agent, u8, Line)>,
+    ) {
+        let Some(hosts) = &mut self.hosts else { return };
+        // There is room for all.
+        message.credit = false;
+        let (at, on_its_way) = hosts.send(ready, &message, &mut self.random, order);
+        let index = self.messages.insert(message);
+        if self.bounds.in_flight.is_some() {
+            self.check_in_flight(&message);
+        }
+        self.queue.push(
+            at,
+            match on_its_way {
+                true => Event::Switch(index),
+                false => Event::Deliver(index),
+            },
+        );
     }
 
     /// With a message that has just been sent, no more are in flight than the text assumes.
@@ -960,7 +1040,12 @@ impl Simulation {
             true => self.network.reaching(&message),
             false => self.network.leaving(&message),
         };
-        let arrival = direction.send(ready, message.kind, &mut self.random, order);
+        let arrival = direction.send(
+            ready,
+            (message.kind, more(&message)),
+            &mut self.random,
+            order,
+        );
         let event = match last {
             true => Event::Deliver(index),
             false => Event::Switch(index),
@@ -975,6 +1060,11 @@ impl Simulation {
         }
         let message = self.messages[index];
         let ready = self.now + self.times.switch;
+        if let Some(hosts) = &mut self.hosts {
+            let order = self.kinds[message.kind.index()].order(&message);
+            let at = hosts.leaves_switch(ready, &message, &mut self.random, order);
+            return self.queue.push(at, Event::Deliver(index));
+        }
         let circuit = self.kinds[message.kind.index()].circuit;
         if self.network.framed(&message, true).is_some() {
             return self.offer_at(index, ready, true);
@@ -1043,8 +1133,14 @@ impl Simulation {
     fn offer(&mut self, index: u32, last: bool) {
         let (message, now) = (self.messages[index], self.now);
         match last {
-            true => self.network.reaching(&message).count(message.kind),
-            false => self.network.leaving(&message).count(message.kind),
+            true => self
+                .network
+                .reaching(&message)
+                .count((message.kind, more(&message))),
+            false => self
+                .network
+                .leaving(&message)
+                .count((message.kind, more(&message))),
         }
         let Some((number, side, port)) = self.network.framed(&message, last) else {
             return;

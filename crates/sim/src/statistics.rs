@@ -1,5 +1,6 @@
 //! Statistics. Each has a definition in words, here and nowhere else.
 
+use crate::components::hosts::Taken;
 use serde::Serialize;
 
 use crate::agents::translation::Translated;
@@ -147,6 +148,8 @@ pub struct Counters {
     pub buffer_waited: Time,
     /// Time that lines were in write buffers, summed.
     pub buffered: Time,
+    /// Time that threads waited for stores of theirs under way, summed.
+    pub posted_waited: Time,
     /// Accesses that the protocol has no row for.
     pub skipped: u64,
     /// Lines brought by prefetch hints.
@@ -197,6 +200,8 @@ pub struct Statistics {
     pub values: Vec<(Definition, Value)>,
     /// Messages sent, by name in the order of the protocol text.
     pub messages: Vec<(String, u64)>,
+    /// What messages have taken between hosts and inside them, by name in the same order; nothing where there are none.
+    pub traffic: Vec<(String, Taken)>,
     /// How long each quarter of the accesses took, and what caches held at its end; `None` if there were fewer than four.
     pub quarters: Option<[Quarter; 4]>,
     /// Of two levels, what is of the upper one; the rest is of the lower one, where the cores are.
@@ -351,6 +356,11 @@ impl Counters {
             nanoseconds(self.buffer_waited),
         );
         put(
+            "posted_wait_ns",
+            "time that threads waited for stores of theirs that were under way, summed over threads; 0 where they wait for each",
+            nanoseconds(self.posted_waited),
+        );
+        put(
             "stalls_write_buffer",
             "times a store found the write buffer of its core full",
             Value::Count(self.stalls[Stall::WriteBuffer as usize]),
@@ -494,6 +504,7 @@ impl Counters {
         Statistics {
             values,
             messages,
+            traffic: Vec::new(),
             quarters,
             above: None,
             explanation: None,

@@ -14,6 +14,7 @@ from cohkit.experiments import (
     cckit_fig10,
     cckit_table2,
     cckit_table3,
+    cord,
     eci_home,
     eci_link,
     locktable,
@@ -37,5 +38,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "eci-link": eci_link.EXPERIMENT,
     **ccix.EXPERIMENTS,
     "ccix-locktable": locktable.CARD_EXPERIMENT,
+    **cord.EXPERIMENTS,
 }
 """All experiments, in the order in which `all` runs them."""

@@ -123,7 +123,7 @@ fn what_cannot_be_played_is_refused() {
             exit code 2
             --- stderr
             error: no platform is named `enzian`
-              help: the shipped platforms are clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci; the name of a file ends in `.toml`
+              help: the shipped platforms are clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci, upi-8x8; the name of a file ends in `.toml`
         "#]],
         ),
         (
@@ -131,7 +131,7 @@ fn what_cannot_be_played_is_refused() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, view
+                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, view, remote-writes, broadcast
             "#]],
         ),
         (
@@ -329,6 +329,48 @@ fn a_home_with_a_fault_is_not_played() {
     assert!(played.starts_with("error: livelock: "), "{played}");
     let simulated = message(&["sim", "enzian-dc-bram", "random-read", "--protocol", file]);
     assert_eq!(played, simulated);
+}
+
+/// A text is read with other sizes than it says, and told what is wrong with them.
+#[test]
+fn texts_are_read_with_other_sizes() {
+    let play = |more: &[&str]| {
+        let base = ["play", "cxl-8x8", "remote-writes", "--protocol"];
+        let rest = ["../../ordering/cord.coh", "--with", "releases=2"];
+        let output = cohkit([&base[..], &rest, more].concat()).output();
+        crate::transcript(&output.expect("starts"))
+    };
+    let sizes = ["homes=8", "epochs=16", "entries=8", "most=300"];
+    let all: Vec<&str> = sizes.iter().flat_map(|size| ["--size", size]).collect();
+    let right = play(&all);
+    assert!(right.contains("delivered"), "{right}");
+    // A count of more than 255 takes as many bits as the platform says, 32, beside an epoch, a turn and
+    // a number of homes: 8 and 8 and 4, of which 8 have room. So it is 6 bytes beside a header and a word.
+    let release = right.lines().find(|line| line.contains("Release"));
+    let cells: Vec<&str> = release.expect("it is told").split_whitespace().collect();
+    assert_eq!(cells, ["Release", "2", "60", "128"], "{right}");
+    for (size, said) in [
+        (
+            "houses=8",
+            "the text has no size `houses`; it has homes, epochs, entries, most, line",
+        ),
+        ("homes", "`homes` has no `=`: write it like `homes=8`"),
+        (
+            "homes=many",
+            "`homes=many`: `many` is no number from 0 to 65535",
+        ),
+        ("homes=65", "homes must be 1 to 64, not 65"),
+        (
+            "homes=4",
+            "cord has registers and is of 4 homes, and cxl-8x8 has 8: `home.count` says how many",
+        ),
+        ("line=48", "with these sizes the text is wrong"),
+        ("epochs=1", "with these sizes the text is wrong"),
+    ] {
+        let wrong = play(&["--size", size]);
+        assert!(wrong.starts_with("exit code 2"), "{wrong}");
+        assert!(wrong.contains(said), "{wrong}");
+    }
 }
 
 /// Neither is wrong by itself, and nothing was found out about either: it is the command line that is.

@@ -129,6 +129,15 @@ where
                 words[usize::from(word)] = value;
                 (0, words)
             }
+            Some(Step::StoreWords {
+                word,
+                words: many,
+                value,
+                ..
+            }) => {
+                words[usize::from(word)..usize::from(word + many)].fill(value);
+                (0, words)
+            }
             Some(Step::Update { word, update, .. }) => {
                 let place = &mut words[usize::from(word)];
                 let before = *place;
@@ -174,6 +183,13 @@ where
                 | Step::Update { line, word, .. } => {
                     running.doing = Some(step);
                     return self.inside(thread, line, word);
+                }
+                Step::StoreWords {
+                    line, word, words, ..
+                } => {
+                    running.doing = Some(step);
+                    let last = word.saturating_add(words.max(1) - 1);
+                    return self.inside(thread, line, last);
                 }
                 Step::ReadRegister { .. }
                 | Step::WriteRegister { .. }

@@ -36,6 +36,71 @@ pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
     analysis.protocol.ok_or(analysis.diagnostics)
 }
 
+/// Reads a protocol text as if its sizes were these, and those that are not named as it says; `line` is the size of a line
+/// in bytes. Its systems are left out, as they say for which sizes they are.
+///
+/// # Errors
+///
+/// As of [`parse`]; or a sentence, if the text has no size of a name or none can be so large.
+pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsized> {
+    let mut sink = Sink::default();
+    if !diagnostic::readable(text, &mut sink) {
+        return Err(Unsized::Text(sink.finish()));
+    }
+    let tokens = lexer::lex(text, &mut sink);
+    if let Some(stranger) = parser::stranger(text, &tokens) {
+        return Err(Unsized::Text(vec![stranger]));
+    }
+    let mut parser = parser::Parser::with_sizes(text, &tokens, sizes, &mut sink);
+    parser.most_homes = MOST_SIMULATED.into();
+    parser.most_elements = 1 << 8;
+    let mut file = parser.file();
+    let known = file.sizes.iter().map(|name| name.text);
+    let known: Vec<&str> = known.chain([LINE]).collect();
+    if let Some((name, _)) = sizes
+        .iter()
+        .find(|(name, _)| !known.contains(&name.as_str()))
+    {
+        let known = known.join(", ");
+        let what = format!("the text has no size `{name}`; it has {known}");
+        return Err(Unsized::Size(what));
+    }
+    let homes = sizes.iter().find(|(name, _)| name == parser::HOMES);
+    if let Some((_, homes)) = homes.filter(|(_, homes)| !(1..=MOST_SIMULATED).contains(homes)) {
+        let what = format!("homes must be 1 to {MOST_SIMULATED}, not {homes}");
+        return Err(Unsized::Size(what));
+    }
+    if let Some((_, bytes)) = sizes.iter().find(|(name, _)| name == LINE) {
+        let lines = file.items.iter_mut().filter_map(|item| match item {
+            ast::Item::Line(number) => Some(number),
+            _ => None,
+        });
+        lines.for_each(|number| number.value = (*bytes).into());
+    }
+    (file.items).retain(|item| !matches!(item, ast::Item::System(..)));
+    let protocol = resolve::resolve(&file, &mut sink);
+    let diagnostics = sink.finish();
+    match protocol.filter(|_| diagnostics.is_empty()) {
+        Some(protocol) => Ok(protocol),
+        None => Err(Unsized::Text(diagnostics)),
+    }
+}
+
+/// The name under which [`parse_sized`] is told the size of a line.
+pub const LINE: &str = "line";
+
+/// Most homes of a text that is not checked.
+const MOST_SIMULATED: u16 = 64;
+
+/// Why a text cannot be read with other sizes.
+#[derive(Clone, Debug)]
+pub enum Unsized {
+    /// What is wrong with the text, or with what it says then.
+    Text(Vec<Diagnostic>),
+    /// What is wrong with the sizes.
+    Size(String),
+}
+
 /// Whether a text composes others, and so is read by [`compose`].
 pub fn composes(text: &str) -> bool {
     let uses = |line: &str| line.trim_start().starts_with("use ");

@@ -152,6 +152,9 @@ pub(super) struct Parser<'a, 's> {
     sizes: Vec<(Name<'a>, u32)>,
     /// Sizes that are others than the text says.
     given: &'s [(String, u16)],
+    /// Most homes that are given so, and most values of an array that is not one over the remotes.
+    pub(super) most_homes: u32,
+    pub(super) most_elements: u32,
     sink: &'s mut Sink,
     /// The productions entered, for the test that compares them with the grammar.
     #[cfg(test)]
@@ -180,6 +183,8 @@ impl<'a, 's> Parser<'a, 's> {
             memory_writes: false,
             sizes: Vec::new(),
             given,
+            most_homes: MOST_HOMES,
+            most_elements: MOST_ELEMENTS,
             sink,
             #[cfg(test)]
             productions: Default::default(),
@@ -470,7 +475,7 @@ impl<'a, 's> Parser<'a, 's> {
     /// How many homes there are.
     fn homes(&self) -> u16 {
         let size = self.sizes.iter().find(|(name, _)| name.text == HOMES);
-        size.map_or(1, |&(_, homes)| homes.clamp(1, MOST_HOMES) as u16)
+        size.map_or(1, |&(_, homes)| homes.clamp(1, self.most_homes) as u16)
     }
 
     /// A type; of a variable it may be an array.
@@ -513,13 +518,14 @@ impl<'a, 's> Parser<'a, 's> {
             return Ok(Over::Homes(self.homes()));
         }
         let size = self.sized("`remote`, `home`, or how many there are")?;
-        if !(1..=MOST_ELEMENTS).contains(&size.value) {
+        let most = self.most_elements;
+        if !(1..=most).contains(&size.value) {
             let text = "the size of an array is out of range";
             let diagnostic = Diagnostic::new(Code::OutOfRange, size.span, text);
             self.sink
-                .push(diagnostic.label(format!("must be 1 to {MOST_ELEMENTS}")));
+                .push(diagnostic.label(format!("must be 1 to {most}")));
         }
-        Ok(Over::Numbers(size.value.clamp(1, MOST_ELEMENTS) as u16))
+        Ok(Over::Numbers(size.value.clamp(1, most) as u16))
     }
 
     fn type_(&mut self) -> Parse<Type> {

@@ -12,6 +12,7 @@ use cohkit_application::interface::{
 };
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{Controller, Event as Cause};
+use cohkit_protocol::orders::{Issue, Orders};
 use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_protocol::threads::Accesses;
 use rustc_hash::FxHashMap;
@@ -62,6 +63,8 @@ pub(crate) struct ApplicationRun {
     pub tally: Tally,
     /// By what threads read, write and fence.
     pub accesses: Accesses,
+    /// What they keep of their own order, if the text says so.
+    pub orders: Option<Orders>,
     pub warm_up: Time,
     pub until: Time,
     stopped: bool,
@@ -81,6 +84,11 @@ pub(crate) struct Running {
     pub result: u64,
     /// When what it times began.
     pub since: Time,
+    /// Its stores under way for which it has not waited, and releases among them, in the order in which they were begun.
+    pub posted: Vec<(Line, Issue)>,
+    /// Whether its step waits until one of these has ended, and since when.
+    pub again: bool,
+    pub blocked: Time,
     /// Whether it waits for its stores.
     pub fenced: bool,
     /// Since when it waits for a register.
@@ -188,6 +196,9 @@ impl ApplicationRun {
             step: Step::Stop,
             result: 0,
             since: 0,
+            posted: Vec::new(),
+            again: false,
+            blocked: 0,
             fenced: false,
             reads: None,
             stopped: false,
@@ -213,6 +224,7 @@ impl ApplicationRun {
             began: FxHashMap::default(),
             tally: Tally::default(),
             accesses: Accesses::of(protocol),
+            orders: protocol.kept,
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),
             stopped: false,

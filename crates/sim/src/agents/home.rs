@@ -69,6 +69,7 @@ struct Store {
     line: Line,
     copy: Copy,
     word: u16,
+    words: u16,
     from: Agent,
     whole: bool,
 }
@@ -79,6 +80,7 @@ impl Store {
             line: message.line,
             copy: message.copy,
             word: message.word,
+            words: message.words.max(1),
             from: message.from,
             whole: kind.whole,
         }
@@ -651,6 +653,7 @@ impl Simulation {
                     to: number_of(to),
                     // From one home to another.
                     word: self.home_of(line) as u16,
+                    words: 0,
                     fields,
                     credit: false,
                     flight: 0,
@@ -824,9 +827,11 @@ impl Simulation {
             // What a write buffer has sent does not change until it has been performed.
             Some(access) => self.write_buffered(access, old),
             None => {
-                let words = store.word..store.word + 1;
-                let version = self.oracle.write(line, words, value);
-                self.data.write_word(line, old, store.word, value, version)
+                let words = store.word..store.word + store.words;
+                let version = self.oracle.write(line, words.clone(), value);
+                words.fold(old, |copy, word| {
+                    self.data.write_word(line, copy, word, value, version)
+                })
             }
         };
         self.data.set_memory(line, new);

@@ -542,27 +542,27 @@ impl Simulation {
         copy
     }
 
-    /// The bytes, and the word, of the write under way that a message takes to the home.
+    /// The bytes, the first word and how many words, of the write under way that a message takes to the home.
     fn bytes_to_send(
         &mut self,
         cache: Agent,
         line: Line,
         entry: &Entry,
         index: Option<u32>,
-    ) -> (Copy, u16) {
+    ) -> (Copy, u16, u16) {
         let about = index.map(|index| self.accesses[index]);
         let (Some(index), Some(access)) = (index, about.filter(|access| access.kind.writes()))
         else {
             let what = "it sends the bytes of no write";
             self.meaningless(cache, line, entry.configuration, what);
-            return (Copy::UNTOUCHED, 0);
+            return (Copy::UNTOUCHED, 0, 0);
         };
         if access.purpose == Purpose::Atomic {
             let what = "an atomic access needs the line, and its bytes are sent away";
             self.meaningless(cache, line, entry.configuration, what);
         }
         self.accesses[index].sent = true;
-        (self.data.filled(access.value), access.word)
+        (self.data.filled(access.value), access.word, access.words)
     }
 
     /// The home performs the write that a cache has sent for a line.
@@ -590,6 +590,7 @@ impl Simulation {
         let Pending {
             line,
             word,
+            words,
             mut value,
             ..
         } = *access;
@@ -602,8 +603,11 @@ impl Simulation {
                 None => return copy,
             }
         }
-        let version = self.oracle.write(line, word..word + 1, value);
-        self.data.write_word(line, copy, word, value, version)
+        let words = word..word + words;
+        let version = self.oracle.write(line, words.clone(), value);
+        words.fold(copy, |copy, word| {
+            self.data.write_word(line, copy, word, value, version)
+        })
     }
 
     /// A load is performed with these bytes now.
@@ -815,7 +819,7 @@ impl Simulation {
                 } => {
                     let about = &self.kinds[kind.index()];
                     let (line_too, store) = (about.line, about.store);
-                    let (mut copy, mut word) = (Copy::UNTOUCHED, 0);
+                    let (mut copy, mut word, mut words) = (Copy::UNTOUCHED, 0, 0);
                     if line_too {
                         let source = brought.or(before.holds.then_some(entry.copy));
                         let Some(source) = source else {
@@ -828,7 +832,7 @@ impl Simulation {
                         copy = self.data.share(source);
                     } else if store {
                         let about = access.or((entry.first != NONE).then_some(entry.first));
-                        (copy, word) = self.bytes_to_send(cache, line, entry, about);
+                        (copy, word, words) = self.bytes_to_send(cache, line, entry, about);
                     }
                     let message = Message {
                         line: self.line_of(kind, line, to),
@@ -837,6 +841,7 @@ impl Simulation {
                         from: cache,
                         to: number_of(to),
                         word,
+                        words,
                         fields,
                         credit: false,
                         flight: 0,

@@ -2,12 +2,28 @@
 
 use cohkit_application::interface::{Step, Update};
 use cohkit_protocol::controller::Access;
+use cohkit_protocol::orders::Issue;
 
-use crate::agents::behind::LAST;
+use crate::agents::behind::{Running, LAST};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;
 use crate::simulation::{Event as KernelEvent, Purpose, Simulation};
+
+/// The line of an access of a thread, and what the thread asks for as far as its order goes; a fence is about none.
+fn issue(step: &Step) -> Option<(Line, Issue)> {
+    Some(match *step {
+        Step::Load { line, .. } => (line, Issue::Load),
+        Step::Store { line, .. }
+        | Step::StoreWords { line, .. }
+        | Step::LoadExclusive { line, .. }
+        | Step::Update { line, .. } => (line, Issue::Store),
+        Step::Acquire { line, .. } => (line, Issue::Acquire),
+        Step::Release { line, .. } => (line, Issue::Release),
+        Step::Fence => (0, Issue::Fence),
+        _ => return None,
+    })
+}
 
 /// Steps in a row that may take no time.
 const MOST_STEPS: u32 = 1 << 20;
@@ -27,7 +43,10 @@ impl Simulation {
                 return;
             }
             let result = std::mem::take(&mut running.result);
-            let step = behind.played.step(number, result);
+            let step = match std::mem::take(&mut running.again) {
+                true => running.step,
+                false => behind.played.step(number, result),
+            };
             let running = &mut behind.threads[number];
             // What it has done is still counted, but nothing more is begun.
             let begins = !matches!(step, Step::Count { .. } | Step::Begin | Step::End { .. });
@@ -36,6 +55,13 @@ impl Simulation {
                 return;
             }
             running.step = step;
+            if self.waits_for_posted(core, &step, at) {
+                return;
+            }
+            let Some(behind) = &mut self.behind else {
+                return;
+            };
+            let running = &mut behind.threads[number];
             match step {
                 Step::Stop => running.stopped = true,
                 Step::Work(time) => {
@@ -81,10 +107,12 @@ impl Simulation {
                     let access = behind.accesses.read;
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
-                Step::Store { line, word, .. } => {
-                    let at_line = (line, word);
-                    let access = behind.accesses.write;
-                    return self.word_of_thread(core, at_line, (access, "writes"), at);
+                Step::Store { line, word, .. } | Step::StoreWords { line, word, .. } => {
+                    let access = (behind.accesses.write, "writes");
+                    match self.write_of_thread(core, (line, word), access, at) {
+                        Some(goes_on) => at = goes_on,
+                        None => return,
+                    }
                 }
                 Step::Acquire { line, word } => {
                     let at_line = (line, word);
@@ -92,9 +120,11 @@ impl Simulation {
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
                 Step::Release { line, word, .. } => {
-                    let at_line = (line, word);
-                    let access = behind.accesses.release;
-                    return self.word_of_thread(core, at_line, (access, "writes"), at);
+                    let access = (behind.accesses.release, "writes");
+                    match self.write_of_thread(core, (line, word), access, at) {
+                        Some(goes_on) => at = goes_on,
+                        None => return,
+                    }
                 }
                 Step::LoadExclusive { line, word } | Step::Update { line, word, .. } => {
                     let at_line = (line, word);
@@ -111,15 +141,110 @@ impl Simulation {
     fn word_of_thread(
         &mut self,
         core: u16,
+        at_line: (Line, u16),
+        access: (Option<Access>, &str),
+        at: Time,
+    ) {
+        self.purpose_of_thread(core, at_line, access, Purpose::Core, at);
+    }
+
+    fn purpose_of_thread(
+        &mut self,
+        core: u16,
         (line, word): (Line, u16),
         (access, what): (Option<Access>, &str),
+        purpose: Purpose,
         at: Time,
     ) {
         let Some(access) = access else {
             let text = format!("thread {core}: the protocol has no access that {what}");
             return self.fail(FailureKind::Contract, line, text);
         };
-        self.access_of_thread(core, (line, word), access, Purpose::Core, at);
+        self.access_of_thread(core, (line, word), access, purpose, at);
+    }
+
+    /// A write of a thread. Gives when the thread goes on, if it does so meanwhile.
+    fn write_of_thread(
+        &mut self,
+        core: u16,
+        at_line: (Line, u16),
+        access: (Option<Access>, &str),
+        at: Time,
+    ) -> Option<Time> {
+        if !self.posts(core) {
+            self.word_of_thread(core, at_line, access, at);
+            return None;
+        }
+        let running = self.running_of(core)?;
+        running.posted.extend(issue(&running.step));
+        self.purpose_of_thread(core, at_line, access, Purpose::Posted, at);
+        (self.failure.is_none()).then(|| at + self.groups.of_core(core).work)
+    }
+
+    fn running_of(&mut self, core: u16) -> Option<&mut Running> {
+        let threads = &mut self.behind.as_mut()?.threads;
+        threads.get_mut(usize::from(core))
+    }
+
+    /// Whether a core's thread goes on while its stores are under way: where the text says which accesses wait for which.
+    fn posts(&self, core: u16) -> bool {
+        let orders = self.behind.as_ref().and_then(|behind| behind.orders);
+        orders.is_some() && self.groups.of_core(core).posted > 0
+    }
+
+    /// Whether a step has to wait until a store of its thread that is under way has ended: one that the text says it waits
+    /// for, one of the same line, or any if no more may be under way. It is made when one has.
+    fn waits_for_posted(&mut self, core: u16, step: &Step, at: Time) -> bool {
+        let most = self.groups.of_core(core).posted as usize;
+        let orders = self.behind.as_ref().and_then(|behind| behind.orders);
+        let (Some(orders), Some(running)) = (orders, self.running_of(core)) else {
+            return false;
+        };
+        let (Some((line, later)), false) = (issue(step), running.posted.is_empty()) else {
+            return false;
+        };
+        let full = running.posted.len() >= most && matches!(later, Issue::Store | Issue::Release);
+        // An atomic access reads, too.
+        let reads = matches!(step, Step::Update { .. } | Step::LoadExclusive { .. });
+        let mut under_way = running.posted.iter();
+        let waits = full
+            || under_way.any(|&(other, earlier)| {
+                orders.waits(earlier, later)
+                    || reads && orders.waits(earlier, Issue::Load)
+                    || other == line && later != Issue::Fence
+            });
+        if waits {
+            running.again = true;
+            running.blocked = at;
+        }
+        waits
+    }
+
+    /// A store that a core's thread has not waited for has ended.
+    pub(crate) fn posted_is_done(&mut self, core: u16, line: Line) {
+        let now = self.now;
+        let Some(running) = self.running_of(core) else {
+            return;
+        };
+        let mut posted = running.posted.iter();
+        if let Some(place) = posted.position(|&(its, _)| its == line) {
+            running.posted.remove(place);
+        }
+        if running.again {
+            let at = now.max(running.blocked);
+            self.counters.posted_waited += at - running.blocked;
+            self.thread(core, at);
+        }
+    }
+
+    /// How many words a core's thread writes in one access.
+    pub(crate) fn words_of_thread(&self, core: u16) -> u16 {
+        let behind = self.behind.as_ref();
+        let running = behind.and_then(|behind| behind.threads.get(usize::from(core)));
+        match running.map(|running| running.step) {
+            Some(Step::StoreWords { words, .. }) => words.max(1),
+            _ => 1,
+        }
     }
 
     /// Whether caches take part in fences: then a thread's fence, which is about no line, is an access like others.
@@ -174,7 +299,9 @@ impl Simulation {
     pub(crate) fn stored_by_thread(&self, core: u16) -> Option<u64> {
         let running = self.behind.as_ref()?.threads.get(usize::from(core))?;
         match running.step {
-            Step::Store { value, .. } | Step::Release { value, .. } => Some(value),
+            Step::Store { value, .. }
+            | Step::StoreWords { value, .. }
+            | Step::Release { value, .. } => Some(value),
             _ => None,
         }
     }

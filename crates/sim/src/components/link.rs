@@ -40,6 +40,7 @@ impl Size {
 pub struct Direction {
     /// What each kind of message takes on a link.
     sizes: Rc<[Size]>,
+    bandwidth: platform::Quantity,
     /// When each link can begin the next message.
     free: Vec<Time>,
     latency: Time,
@@ -78,6 +79,7 @@ impl Direction {
         };
         Direction {
             sizes: Rc::clone(sizes),
+            bandwidth: link.bandwidth.clone(),
             circuits: vec![circuit; circuits],
             limited: link.credits.value > 0,
             free: vec![0; link.links.value.max(1) as usize],
@@ -134,9 +136,9 @@ impl Direction {
         circuit.queue.push_back((ready, message));
     }
 
-    /// Counts a message of a kind that travels on links that are framed.
-    pub fn count(&mut self, kind: MessageId) {
-        self.bytes += u64::from(self.sizes[kind.index()].bytes);
+    /// Counts a message of a kind, and so many bytes besides, that travels on links that are framed.
+    pub fn count(&mut self, (kind, more): (MessageId, u32)) {
+        self.bytes += u64::from(self.sizes[kind.index()].bytes + more);
     }
 
     /// The receiver has taken a message of a circuit. The result is the message that gets its room.
@@ -151,16 +153,20 @@ impl Direction {
         next
     }
 
-    /// Sends a message of a kind that is ready at `ready`; the result is when it arrives.
+    /// Sends a message of a kind, and so many bytes besides, that is ready at `ready`; the result is when it arrives.
     #[inline(always)]
     pub fn send(
         &mut self,
         ready: Time,
-        kind: MessageId,
+        (kind, more): (MessageId, u32),
         random: &mut Random,
         order: Option<(Agent, Agent, u8, Line)>,
     ) -> Time {
-        let size = self.sizes[kind.index()];
+        let mut size = self.sizes[kind.index()];
+        if more > 0 {
+            size.bytes += more;
+            size.time += self.bandwidth.time_of(more);
+        }
         // There is at least one link.
         let (mut link, others) = match &mut self.free[..] {
             [first, others @ ..] => (first, others),
@@ -227,7 +233,7 @@ mod tests {
         link.latency.value = 5_000;
         let mut direction = Direction::new(&link, &sizes(&link, &[0, 128]), 1);
         let mut random = Random::new(0);
-        let mut send = |kind| direction.send(0, MessageId(kind), &mut random, None);
+        let mut send = |kind| direction.send(0, (MessageId(kind), 0), &mut random, None);
         // 8 bytes a header at 1 GB/s: 8 ns; the third message waits for the first.
         assert_eq!((send(0), send(1), send(0)), (13_000, 141_000, 21_000));
         assert_eq!((direction.bytes, direction.waited), (152, 8_000));

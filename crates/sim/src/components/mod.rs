@@ -1,6 +1,7 @@
 //! What machines are made of besides caches and homes. Each component knows time and nothing of protocols.
 
 pub mod bus;
+pub mod hosts;
 pub(crate) mod layer;
 pub mod link;
 pub mod memory;

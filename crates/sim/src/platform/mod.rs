@@ -107,6 +107,8 @@ pub struct Cores {
     pub timeout: Quantity,
     /// Between two accesses that leave a core, picoseconds; no time if not given.
     pub issue: Option<Quantity>,
+    /// Stores of a thread that may be under way while it goes on; it waits for each if not given.
+    pub posted: Option<Quantity>,
 }
 
 impl Cores {
@@ -373,6 +375,58 @@ pub struct Switch {
     pub latency: Quantity,
 }
 
+/// Hosts: what caching agents and homes of one of them say to each other stays on its mesh, and all else goes by the host's
+/// port at the switch, whose links are the platform's.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    /// How many there are, a power of two. Caching agent A is of host A mod this one's, and so is home H.
+    pub count: Quantity,
+    /// Tiles of a host's mesh in a row, and rows. The port is at the first tile; the caching agents of a host, and the
+    /// slices of its homes, are at one after the other.
+    pub columns: Quantity,
+    /// See [`Hosts::columns`].
+    pub rows: Quantity,
+    /// From a tile to a neighbour, picoseconds.
+    pub hop: Quantity,
+    /// Bytes of a flit on the mesh, where a message is whole flits.
+    pub flit: Quantity,
+    /// For which a flit occupies the way of a tile into the mesh, picoseconds.
+    pub flit_time: Quantity,
+    /// Bits of a message's fields for which there is room in its header.
+    pub free_bits: Quantity,
+    /// Bits of a field that counts further than 255, whatever the text's own bound; as many as that needs if 0.
+    pub counter_bits: Quantity,
+    /// Bits of a field with a number that is counted round; as many as there are numbers if 0.
+    pub number_bits: Quantity,
+    /// What goes from one host to another one takes so much longer, picoseconds.
+    pub late: Quantity,
+    /// Which hosts these are, by number.
+    pub late_from: Quantity,
+    /// See [`Hosts::late_from`].
+    pub late_to: Quantity,
+}
+
+impl Hosts {
+    /// Hosts of which nothing is known yet.
+    fn unset() -> Hosts {
+        let unset = || Quantity::given(1, "");
+        Hosts {
+            count: unset(),
+            columns: unset(),
+            rows: unset(),
+            hop: unset(),
+            flit: unset(),
+            flit_time: unset(),
+            free_bits: unset(),
+            counter_bits: unset(),
+            number_bits: unset(),
+            late: unset(),
+            late_from: unset(),
+            late_to: unset(),
+        }
+    }
+}
+
 /// Caching agents of a further kind, and what is before and behind them.
 #[derive(Clone, Debug)]
 pub struct Agents {
@@ -411,6 +465,8 @@ pub struct Platform {
     pub bus: Option<Bus>,
     /// Between the caching agents and the homes, in the middle of the links; not every machine has one.
     pub switch: Option<Switch>,
+    /// Hosts that the caching agents and homes are parts of, if there are any; then there is a switch.
+    pub hosts: Option<Hosts>,
     /// What is below each caching agent where there are two levels: caches of its cores, a home over the caching agent,
     /// links between them, and as memory the copies of the caching agent. Cores, lines and patience are those of the
     /// whole machine.
@@ -422,10 +478,14 @@ pub struct Platform {
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 11] = [
+const SHIPPED: [(&str, &str); 13] = [
     (
         "clusters-4x4",
         include_str!("../../../../platforms/clusters-4x4.toml"),
+    ),
+    (
+        "cxl-8x8",
+        include_str!("../../../../platforms/cxl-8x8.toml"),
     ),
     (
         "enzian-cohkit",
@@ -466,6 +526,10 @@ const SHIPPED: [(&str, &str); 11] = [
     (
         "thunderx1-2s-eci",
         include_str!("../../../../platforms/thunderx1-2s-eci.toml"),
+    ),
+    (
+        "upi-8x8",
+        include_str!("../../../../platforms/upi-8x8.toml"),
     ),
 ];
 
@@ -697,16 +761,18 @@ impl Platform {
     }
 
     /// A platform of which every value is still to be filled in.
-    fn blank(dram: bool, bus: bool, switch: bool) -> Platform {
+    fn blank(dram: bool, bus: bool, switch: bool, hosts: bool) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
         blank.bus = blank.bus.filter(|_| bus);
         blank.home.resume = Some(unset());
         blank.home.resume_occupancy = Some(unset());
         blank.switch = switch.then(|| Switch { latency: unset() });
+        blank.hosts = hosts.then(Hosts::unset);
         blank.home.count = Some(unset());
         blank.home.issue = Some(unset());
         blank.cores.issue = Some(unset());
+        blank.cores.posted = Some(unset());
         blank.home.reads = Some(unset());
         blank.home.writes = Some(unset());
         if dram {
@@ -743,6 +809,7 @@ impl Platform {
                 l1_hit: test(NANOSECOND),
                 timeout: test(SECOND),
                 issue: None,
+                posted: None,
             },
             cache: Cache {
                 sets: test(2),
@@ -792,6 +859,7 @@ impl Platform {
                 memory: test(5 * NANOSECOND),
             }),
             switch: None,
+            hosts: None,
             agents: Vec::new(),
             below: None,
             lines: 1 << 20,

@@ -1,7 +1,7 @@
 //! The one table of the quantities of machines: what each is called, what it counts, what it can be, and where it is kept.
 
 use super::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
-use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Home, Layer, Link, Memory};
+use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Home, Hosts, Layer, Link, Memory};
 use super::{Platform, Quantity, Translation, Unit};
 use crate::kernel::{NANOSECOND, SECOND};
 
@@ -30,14 +30,16 @@ enum Place {
     /// Of translations, where there are any.
     Translation(fn(&mut Translation) -> &mut Quantity),
     Home(fn(&mut Home) -> &mut Quantity),
-    /// When cores may issue.
-    Issue,
+    /// One that cores may be without.
+    ExtraCores(fn(&mut Cores) -> &mut Option<Quantity>),
     /// One that a home may be without.
     Extra(fn(&mut Home) -> &mut Option<Quantity>),
     Patience,
     Dram(fn(&mut Dram) -> &mut Quantity),
     Bram(fn(&mut Bram) -> &mut Quantity),
     Switch,
+    /// Where there are hosts.
+    Hosts(fn(&mut Hosts) -> &mut Quantity),
     Bus(fn(&mut Bus) -> &mut Quantity),
 }
 
@@ -61,7 +63,7 @@ impl Row {
             Place::Layer(of) => of(platform.link.layer.as_mut()?),
             Place::Translation(of) => of(platform.cache.translation.as_mut()?),
             Place::Home(of) => of(&mut platform.home),
-            Place::Issue => platform.cores.issue.as_mut()?,
+            Place::ExtraCores(of) => of(&mut platform.cores).as_mut()?,
             Place::Extra(of) => of(&mut platform.home).as_mut()?,
             Place::Patience => &mut platform.patience,
             Place::Dram(of) => match &mut platform.memory {
@@ -73,6 +75,7 @@ impl Row {
                 Memory::Bram(bram) => of(bram),
             },
             Place::Switch => &mut platform.switch.as_mut()?.latency,
+            Place::Hosts(of) => of(platform.hosts.as_mut()?),
             Place::Bus(of) => of(platform.bus.as_mut()?),
         })
     }
@@ -81,7 +84,7 @@ impl Row {
     pub fn of_agents<'p>(&self, agents: &'p mut Agents) -> Option<&'p mut Quantity> {
         Some(match self.place {
             Place::Cores(of) if self.name != "cores.timeout" => of(&mut agents.cores),
-            Place::Issue => agents.cores.issue.as_mut()?,
+            Place::ExtraCores(of) => of(&mut agents.cores).as_mut()?,
             Place::Cache(of) => of(&mut agents.cache),
             Place::Link(of) => of(&mut agents.link),
             Place::Layer(of) => of(agents.link.layer.as_mut()?),
@@ -94,7 +97,7 @@ impl Row {
     pub(super) fn leave_out(&self, platform: &mut Platform) -> bool {
         match self.place {
             Place::Extra(of) => *of(&mut platform.home) = None,
-            Place::Issue => platform.cores.issue = None,
+            Place::ExtraCores(of) => *of(&mut platform.cores) = None,
             _ => {}
         }
         self.optional
@@ -102,8 +105,8 @@ impl Row {
 
     /// Takes the quantity away from agents of a further kind that can be without it.
     pub(super) fn leave_out_of_agents(&self, agents: &mut Agents) -> bool {
-        if matches!(self.place, Place::Issue) {
-            agents.cores.issue = None;
+        if let Place::ExtraCores(of) = self.place {
+            *of(&mut agents.cores) = None;
         }
         self.optional
     }
@@ -137,7 +140,7 @@ const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Pla
         low,
         high,
         power_of_two: false,
-        optional: matches!(place, Place::Extra(_) | Place::Issue),
+        optional: matches!(place, Place::Extra(_) | Place::ExtraCores(_)),
         place,
     }
 }
@@ -162,7 +165,8 @@ pub const TABLE: &[Row] = &[
     row("cores.l1_ways", Count, (1, 16), Place::Cores(|c| &mut c.l1_ways)),
     row("cores.l1_hit", Picoseconds, TIME, Place::Cores(|c| &mut c.l1_hit)),
     row("cores.timeout", Picoseconds, (NANOSECOND, 10 * SECOND), Place::Cores(|c| &mut c.timeout)),
-    row("cores.issue", Picoseconds, TIME, Place::Issue),
+    row("cores.issue", Picoseconds, TIME, Place::ExtraCores(|c| &mut c.issue)),
+    row("cores.posted", Count, (1, 4096), Place::ExtraCores(|c| &mut c.posted)),
     row("cache.sets", Count, (1, 1 << 24), Place::Cache(|c| &mut c.sets)).of_two(),
     row("cache.ways", Count, (1, 16), Place::Cache(|c| &mut c.ways)),
     row("cache.hashed", Count, EITHER, Place::Cache(|c| &mut c.hashed)),
@@ -221,6 +225,18 @@ pub const TABLE: &[Row] = &[
     row("bram.bandwidth", BytesPerSecond, RATE, Place::Bram(|b| &mut b.bandwidth)),
     row("bram.latency", Picoseconds, TIME, Place::Bram(|b| &mut b.latency)),
     row("switch.latency", Picoseconds, TIME, Place::Switch),
+    row("hosts.count", Count, (1, 4096), Place::Hosts(|h| &mut h.count)).of_two(),
+    row("hosts.columns", Count, (1, 64), Place::Hosts(|h| &mut h.columns)),
+    row("hosts.rows", Count, (1, 64), Place::Hosts(|h| &mut h.rows)),
+    row("hosts.hop", Picoseconds, TIME, Place::Hosts(|h| &mut h.hop)),
+    row("hosts.flit", Bytes, (1, 4096), Place::Hosts(|h| &mut h.flit)),
+    row("hosts.flit_time", Picoseconds, TIME, Place::Hosts(|h| &mut h.flit_time)),
+    row("hosts.free_bits", Count, (0, 1024), Place::Hosts(|h| &mut h.free_bits)),
+    row("hosts.counter_bits", Count, (0, 64), Place::Hosts(|h| &mut h.counter_bits)),
+    row("hosts.number_bits", Count, (0, 64), Place::Hosts(|h| &mut h.number_bits)),
+    row("hosts.late", Picoseconds, TIME, Place::Hosts(|h| &mut h.late)),
+    row("hosts.late_from", Count, (0, 4095), Place::Hosts(|h| &mut h.late_from)),
+    row("hosts.late_to", Count, (0, 4095), Place::Hosts(|h| &mut h.late_to)),
     row("bus.bandwidth", BytesPerSecond, RATE, Place::Bus(|b| &mut b.bandwidth)),
     row("bus.latency", Picoseconds, TIME, Place::Bus(|b| &mut b.latency)),
     row("bus.header_bytes", Bytes, HEADER, Place::Bus(|b| &mut b.header_bytes)),

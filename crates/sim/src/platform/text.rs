@@ -71,10 +71,16 @@ impl Reader {
         let remotes = self.number(table, "remotes", 1..=Platform::MOST_REMOTES.into());
         let lines = self.number(table, "lines", 1..=Platform::MOST_LINES);
         let mut known = vec!["name".to_string(), "remotes".into(), "lines".into()];
-        let (bus, switch) = (table.contains_key("bus"), table.contains_key("switch"));
-        let mut platform = self.level(table, "", [bus, switch], &mut known)?;
+        let has = ["bus", "switch", "hosts"].map(|part| table.contains_key(part));
+        if let ([_, false, true], Some(hosts)) = (has, table.get("hosts")) {
+            self.error(
+                hosts.span(),
+                "hosts are joined by a switch: `switch` is missing",
+            );
+        }
+        let mut platform = self.level(table, "", has, &mut known)?;
         if table.contains_key("below") {
-            let mut below = self.level(table, BELOW, [false; 2], &mut known)?;
+            let mut below = self.level(table, BELOW, [false; 3], &mut known)?;
             known.push(format!("{BELOW}remotes"));
             let remotes = self.number(
                 table,
@@ -101,7 +107,7 @@ impl Reader {
         &mut self,
         table: &DeTable,
         prefix: &str,
-        [bus, switch]: [bool; 2],
+        [bus, switch, hosts]: [bool; 3],
         known: &mut Vec<String>,
     ) -> Option<Platform> {
         let has = |memory: &str| find(table, &format!("{prefix}{memory}")).is_some();
@@ -117,7 +123,7 @@ impl Reader {
                 return None;
             }
         };
-        let mut platform = Platform::blank(dram, bus, switch);
+        let mut platform = Platform::blank(dram, bus, switch, hosts);
         self.layer(table, prefix, &mut platform.link, known);
         platform.cache.translation = translation(table, prefix);
         for row in TABLE {
@@ -153,6 +159,7 @@ impl Reader {
             remotes: u16::try_from(count.unwrap_or(0)).unwrap_or(0),
             cores: Cores {
                 issue: Some(first.patience.clone()),
+                posted: Some(first.patience.clone()),
                 ..first.cores.clone()
             },
             cache: first.cache.clone(),

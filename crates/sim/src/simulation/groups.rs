@@ -49,6 +49,8 @@ pub(crate) struct Group {
     pub l1_hit: Time,
     /// Between two accesses that leave a core.
     pub issue: Time,
+    /// Stores of a thread that may be under way while it goes on; 0 if it waits for each.
+    pub posted: u32,
     /// How many accesses before it is read a line is asked for, and most accesses of a core in flight.
     pub prefetch: u32,
     pub outstanding: u32,
@@ -100,6 +102,11 @@ impl Groups {
                 work: of.cores.work.value,
                 l1_hit: of.cores.l1_hit.value,
                 issue: of.cores.issue.as_ref().map_or(0, |issue| issue.value),
+                posted: of
+                    .cores
+                    .posted
+                    .as_ref()
+                    .map_or(0, |posted| posted.value as u32),
                 prefetch: workload.prefetch,
                 outstanding: workload.outstanding,
                 streams: workload.pattern != crate::components::traffic::Pattern::Sequential,

@@ -2,6 +2,10 @@
 
 use cohkit_protocol::protocol::Behind;
 
+use crate::components::hosts::field_bytes;
+use crate::platform::Quantity;
+use cohkit_protocol::protocol::{self, Type};
+
 use super::*;
 
 /// What the simulator needs to know of a message kind.
@@ -21,6 +25,9 @@ pub(crate) struct Kind {
     /// Whether it keeps to the home's queues of requests: a request, or what is of one order with requests.
     pub request: bool,
     pub group: Option<u8>,
+    /// How many homes share the lines that its order is of together, with those of other homes apart; none if each line has
+    /// an order of its own.
+    pub together: Option<Line>,
     /// Which `ordered M behind N` of the text this is the M of.
     pub stays: Option<u8>,
     /// Which one it is an N of.
@@ -35,13 +42,36 @@ impl Kind {
     /// What a message of this kind may not overtake.
     #[inline]
     pub(super) fn order(&self, message: &Message) -> Option<(Agent, Agent, u8, Line)> {
-        let key = |group| (message.from, message.to, group, message.line);
-        self.group.map(key)
+        let line = match self.together {
+            None => message.line,
+            Some(homes) => message.line % homes,
+        };
+        self.group
+            .map(|group| (message.from, message.to, group, line))
     }
 }
 
+/// Bytes of the fields of a message, where that is told.
+fn of_fields(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
+    let needs = |values: u32| u64::from(u32::BITS - values.saturating_sub(1).leading_zeros());
+    let given = |bits: &Quantity, values: u32| match bits.value {
+        0 => needs(values),
+        bits => bits,
+    };
+    let bits = message.fields.iter().map(|field| match field.ty {
+        Type::Range { max: max @ 256.. } => given(&hosts.counter_bits, u32::from(max) + 1),
+        Type::Range { max } => needs(u32::from(max) + 1),
+        Type::Cycle { size } => given(&hosts.number_bits, size.into()),
+        Type::Home { homes } => needs(homes.into()),
+        Type::Bool => 1,
+        // Numbers of agents and sets of them.
+        _ => 16,
+    });
+    field_bytes(bits.sum(), hosts)
+}
+
 /// What the simulator needs to know of each message.
-pub(super) fn kinds(protocol: &Protocol) -> Vec<Kind> {
+pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec<Kind> {
     let group = |id| protocol.order_of(protocol.message(id).channel);
     // A link that keeps a message behind others may keep both in one order: that is among what may happen.
     let behind = |id| {
@@ -52,6 +82,11 @@ pub(super) fn kinds(protocol: &Protocol) -> Vec<Kind> {
     let declared = |is_it: &dyn Fn(&Behind) -> bool| {
         let position = protocol.behind.iter().position(is_it);
         position.map(|position| position as u8)
+    };
+    let joined = protocol.joins_lines().is_some();
+    let together = |group: usize| {
+        let apart = protocol.per_line.get(group).copied().unwrap_or(true);
+        (joined && !apart).then_some(Line::from(protocol.homes))
     };
     let request = |id| protocol.class(id) == Some(Class::Request);
     let with_requests = |id| {
@@ -70,7 +105,7 @@ pub(super) fn kinds(protocol: &Protocol) -> Vec<Kind> {
             };
             Kind {
                 sent: 0,
-                payload: payload_bytes,
+                payload: payload_bytes + hosts.map_or(0, |hosts| of_fields(message, hosts)),
                 line: message.carries.line(),
                 about_line: message.about_line,
                 store: message.carries.store(),
@@ -81,6 +116,7 @@ pub(super) fn kinds(protocol: &Protocol) -> Vec<Kind> {
                 }),
                 request: request(id) || with_requests(id),
                 group: group.or_else(|| behind(id)).map(|group| group as u8),
+                together: group.and_then(together),
                 stays: declared(&|behind| behind.message == id),
                 leads: declared(&|behind| behind.earlier.contains(&id)),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,

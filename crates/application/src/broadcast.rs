@@ -1,0 +1,254 @@
+//! Every thread broadcasts a word to all hosts, in rounds: it stores the word in the memory of each other host, releases a
+//! flag there, and goes on when it has acquired the flags of all other threads and checked their words.
+//!
+//! Lines are interleaved among homes: line L is home L mod their number's. Thread T is of host T mod that number. A thread
+//! has a flag in each host, and two words there, for even and odd rounds: a word is written again two rounds later, when
+//! the flags of the round between have told that all have checked it.
+
+use crate::interface::{Contents, Line, Scenario, Step, Thread, Time};
+use crate::remote_writes::Nobody;
+
+/// The threads.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Broadcast {
+    /// Homes of the machine, which is one for each host.
+    pub homes: Line,
+    /// Threads, at least one on each host.
+    pub threads: u32,
+    /// Rounds.
+    pub rounds: u32,
+}
+
+/// For which a thread does something else before it looks at a flag again, picoseconds.
+const PAUSE: Time = 5_000;
+
+impl Broadcast {
+    /// The flag of a thread in a host, or its word of even rounds or of odd ones.
+    fn line(&self, thread: u32, host: Line, what: Line) -> Line {
+        self.homes * (3 * thread + what) + host
+    }
+
+    fn flag(&self, thread: u32, host: Line) -> Line {
+        self.line(thread, host, 0)
+    }
+
+    fn word(&self, thread: u32, host: Line, round: u32) -> Line {
+        self.line(thread, host, 1 + round % 2)
+    }
+
+    fn value(&self, thread: u32, round: u32) -> u64 {
+        let mixed = (u64::from(thread) << 32 | u64::from(round)).wrapping_add(1);
+        mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// A flag after so many rounds.
+    fn told(&self, rounds: u32) -> u64 {
+        0xf1a6_0000_0000_0000 | u64::from(rounds)
+    }
+
+    fn tells(&self, flag: u64) -> u32 {
+        let rounds = (flag & 0xffff_ffff) as u32;
+        match flag == self.told(rounds) && rounds <= self.rounds {
+            true => rounds,
+            false => 0,
+        }
+    }
+}
+
+/// What a thread does.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Doing {
+    /// It stores its word in a host and those after it.
+    Stores(Line),
+    /// It releases its flag in a host and those after it.
+    Releases(Line),
+    /// It looks at the flag of a thread, or is to look at it.
+    Acquires(u32, bool),
+    /// It does something else before.
+    Pauses(u32),
+    /// It looks at the word of a thread.
+    Checks(u32),
+    /// It has done all.
+    Ends,
+}
+
+/// One of the threads.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Talker {
+    of: Broadcast,
+    number: u32,
+    round: u32,
+    doing: Doing,
+    begun: bool,
+    /// Words that were not what they have to be, and the first of them: whose it was, in which round, and what was there.
+    wrong: u64,
+    first: Option<(u32, u32, u64)>,
+}
+
+impl Talker {
+    fn host(&self) -> Line {
+        self.number % self.of.homes
+    }
+
+    /// The host after one, or that one, which is not its own.
+    fn other(&self, host: Line) -> Option<Line> {
+        let host = host + Line::from(host == self.host());
+        (host < self.of.homes).then_some(host)
+    }
+
+    /// The thread after one, or that one, which is of another host.
+    fn next(&self, thread: u32) -> Option<u32> {
+        let mut others = thread..self.of.threads;
+        others.find(|other| other % self.of.homes != self.host())
+    }
+
+    /// It goes on to the flag of a thread, or to the next round.
+    fn go_on(&mut self, thread: u32) -> Step {
+        if let Some(thread) = self.next(thread) {
+            self.doing = Doing::Acquires(thread, false);
+            return self.step(0);
+        }
+        self.round += 1;
+        self.doing = match self.round == self.of.rounds {
+            true => Doing::Ends,
+            false => Doing::Stores(0),
+        };
+        match self.doing {
+            Doing::Ends => Step::End { what: "broadcasts" },
+            _ => Step::Count {
+                what: "rounds",
+                by: 1,
+            },
+        }
+    }
+}
+
+impl Thread for Talker {
+    fn step(&mut self, result: u64) -> Step {
+        if !std::mem::replace(&mut self.begun, true) {
+            return Step::Begin;
+        }
+        match self.doing {
+            Doing::Stores(host) => match self.other(host) {
+                Some(host) => {
+                    self.doing = Doing::Stores(host + 1);
+                    Step::Store {
+                        line: self.of.word(self.number, host, self.round),
+                        word: 0,
+                        value: self.of.value(self.number, self.round),
+                    }
+                }
+                None => {
+                    self.doing = Doing::Releases(0);
+                    self.step(0)
+                }
+            },
+            Doing::Releases(host) => match self.other(host) {
+                Some(host) => {
+                    self.doing = Doing::Releases(host + 1);
+                    Step::Release {
+                        line: self.of.flag(self.number, host),
+                        word: 0,
+                        value: self.of.told(self.round + 1),
+                    }
+                }
+                None => self.go_on(0),
+            },
+            Doing::Acquires(thread, false) => {
+                self.doing = Doing::Acquires(thread, true);
+                let line = self.of.flag(thread, self.host());
+                Step::Acquire { line, word: 0 }
+            }
+            Doing::Acquires(thread, true) if self.of.tells(result) <= self.round => {
+                self.doing = Doing::Pauses(thread);
+                Step::Work(PAUSE)
+            }
+            Doing::Acquires(thread, true) => {
+                self.doing = Doing::Checks(thread);
+                let line = self.of.word(thread, self.host(), self.round);
+                Step::Load { line, word: 0 }
+            }
+            Doing::Pauses(thread) => {
+                self.doing = Doing::Acquires(thread, false);
+                self.step(0)
+            }
+            Doing::Checks(thread) => {
+                if result != self.of.value(thread, self.round) {
+                    self.wrong += 1;
+                    self.first.get_or_insert((thread, self.round, result));
+                }
+                self.go_on(thread + 1)
+            }
+            Doing::Ends => Step::Stop,
+        }
+    }
+}
+
+impl Scenario for Broadcast {
+    type Application = Nobody;
+    type Thread = Talker;
+
+    fn lines(&self) -> Line {
+        self.line(self.threads, 0, 0)
+    }
+
+    fn ends(&self) -> bool {
+        true
+    }
+
+    fn alone(&self) -> bool {
+        true
+    }
+
+    fn application(&self) -> Nobody {
+        Nobody
+    }
+
+    fn threads(&self) -> Vec<Talker> {
+        let talker = |number| Talker {
+            of: self.clone(),
+            number,
+            round: 0,
+            doing: Doing::Stores(0),
+            begun: false,
+            wrong: 0,
+            first: None,
+        };
+        (0..self.threads).map(talker).collect()
+    }
+
+    fn verify(
+        &self,
+        _application: &Nobody,
+        threads: &[Talker],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        for talker in threads {
+            let Talker { number, wrong, .. } = talker;
+            if let Some((thread, round, value)) = talker.first {
+                let right = self.value(thread, round);
+                return Err(format!(
+                    "thread {number} has acquired the flag of thread {thread} in round {round}, and finds {value:#x} instead of {right:#x}; {wrong} words are wrong"
+                ));
+            }
+            if talker.round != self.rounds {
+                let round = talker.round;
+                return Err(format!(
+                    "thread {number} has come through {round} of {} rounds",
+                    self.rounds
+                ));
+            }
+            let (last, host) = (self.rounds - 1, talker.other(0));
+            if let Some(host) = host {
+                let there = contents.word(self.word(*number, host, last), 0);
+                let right = self.value(*number, last);
+                if there != right {
+                    return Err(format!(
+                        "host {host} holds {there:#x} at the end instead of {right:#x}, the last word of thread {number}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}

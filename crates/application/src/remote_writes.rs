@@ -1,0 +1,359 @@
+//! A thread writes to the memory of other hosts and releases a flag after every so many stores; who acquires it checks
+//! the bytes.
+//!
+//! Lines are interleaved among homes: line L is home L mod their number's. Each target host has a flag and, for each
+//! release, lines of its own, one for each store, so that nothing is written twice. The writer's releases go to the first
+//! target, whose thread acquires the flag; it checks the lines of its host and passes on, by a release to the flag of each
+//! further target, that they may check theirs. So bytes that are late at one host are found out though the flag that
+//! tells of them was released at another.
+
+use crate::interface::{
+    Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Time,
+};
+
+/// The writer, and those that check.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RemoteWrites {
+    /// Homes of the machine.
+    pub homes: Line,
+    /// Homes that are written to: 0 and those that follow. Their threads have the same numbers, and the writer comes next.
+    pub fanout: u32,
+    /// Words of a store, the same value in each.
+    pub words: u16,
+    /// Stores between two releases, which go to one target after the other.
+    pub stores: u32,
+    /// Releases.
+    pub releases: u32,
+    /// Releases between two checks; 0 if all is checked after the last one.
+    pub every: u32,
+}
+
+/// For which a thread does something else before it looks at its flag again, picoseconds.
+const PAUSE: Time = 5_000;
+
+impl RemoteWrites {
+    /// Stores to one target between two releases, at most.
+    fn slots(&self) -> u32 {
+        self.stores.div_ceil(self.fanout)
+    }
+
+    /// The flag of a target.
+    fn flag(&self, target: u32) -> Line {
+        target
+    }
+
+    /// The line of a store after so many releases.
+    fn line(&self, released: u32, store: u32) -> Line {
+        let slot = 1 + released * self.slots() + store / self.fanout;
+        self.homes * slot + store % self.fanout
+    }
+
+    /// The value of a store after so many releases.
+    fn value(&self, released: u32, store: u32) -> u64 {
+        let number = u64::from(released) * u64::from(self.stores) + u64::from(store);
+        // A mixing function (SplitMix64), so that no two stores look alike.
+        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    }
+
+    /// The flag after so many releases: no value that it begins with is likely to be one.
+    fn told(&self, releases: u32) -> u64 {
+        0xf1a6_0000_0000_0000 | u64::from(releases)
+    }
+
+    /// How many releases a flag tells of.
+    fn tells(&self, flag: u64) -> u32 {
+        let releases = (flag & 0xffff_ffff) as u32;
+        match flag == self.told(releases) && releases <= self.releases {
+            true => releases,
+            false => 0,
+        }
+    }
+
+    /// The releases after which there is a check, beyond so many.
+    fn next_check(&self, checked: u32) -> u32 {
+        match self.every {
+            0 => self.releases,
+            every => (checked + every).min(self.releases),
+        }
+    }
+}
+
+/// What a thread does.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Doing {
+    /// It stores, after so many releases and stores.
+    Writes(u32, u32),
+    /// It waits for its stores.
+    Fences,
+    /// It looks at its flag.
+    Acquires,
+    /// It does something else before it looks again.
+    Pauses,
+    /// It checks a store after so many releases, which is its target's, and a word of it.
+    Checks(u32, u32, u16),
+    /// It passes on to a target that it may check.
+    Passes(u32),
+    /// It has done all.
+    Ends,
+}
+
+/// The writer, or one that checks.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Worker {
+    of: RemoteWrites,
+    number: u32,
+    doing: Doing,
+    begun: bool,
+    /// Whether the step that has ended loaded a word to check.
+    looks: bool,
+    /// Releases whose stores have been checked, and up to which it checks now.
+    checked: u32,
+    until: u32,
+    /// Words that were not what they have to be, and the first of them: its release, its store and what was there.
+    wrong: u64,
+    first: Option<(u32, u32, u64)>,
+    /// Words that were checked.
+    right: u64,
+}
+
+impl Worker {
+    fn writes(&self) -> bool {
+        self.number == self.of.fanout
+    }
+
+    /// The next word to check, if there is one: of large stores the first, the last and one between.
+    fn next_word(&self, (released, store, word): (u32, u32, u16)) -> Option<(u32, u32, u16)> {
+        let last = self.of.words - 1;
+        let between = ((released + store) % u32::from(self.of.words)) as u16;
+        let next = [between, last]
+            .into_iter()
+            .filter(|&next| next > word)
+            .min();
+        if let Some(next) = next {
+            return Some((released, store, next));
+        }
+        if store + self.of.fanout < self.of.stores {
+            return Some((released, store + self.of.fanout, 0));
+        }
+        let (released, store) = (released + 1, self.number);
+        (released < self.until && store < self.of.stores).then_some((released, store, 0))
+    }
+
+    /// What the writer does next.
+    fn write(&mut self, released: u32, store: u32) -> Step {
+        let of = &self.of;
+        if released == of.releases {
+            self.doing = Doing::Fences;
+            return Step::Fence;
+        }
+        if store == of.stores {
+            self.doing = Doing::Writes(released + 1, 0);
+            let (line, value) = (of.flag(0), of.told(released + 1));
+            let word = 0;
+            return Step::Release { line, word, value };
+        }
+        self.doing = Doing::Writes(released, store + 1);
+        Step::StoreWords {
+            line: of.line(released, store),
+            word: 0,
+            words: of.words,
+            value: of.value(released, store),
+        }
+    }
+
+    /// It has acquired its flag.
+    fn acquired(&mut self, flag: u64) -> Step {
+        let told = self.of.tells(flag);
+        let until = self.of.next_check(self.checked);
+        if told < until {
+            self.doing = Doing::Pauses;
+            return Step::Work(PAUSE);
+        }
+        self.until = until;
+        self.doing = match self.number < self.of.stores {
+            true => Doing::Checks(self.checked, self.number, 0),
+            false => Doing::Passes(1),
+        };
+        match self.number == 0 && until == self.of.releases {
+            true => Step::End { what: "delivered" },
+            false => Step::Count {
+                what: "acquired",
+                by: 1,
+            },
+        }
+    }
+
+    /// All is checked up to a release.
+    fn passed(&mut self) -> Step {
+        self.checked = self.until;
+        self.doing = match self.checked == self.of.releases {
+            true => Doing::Ends,
+            false => Doing::Acquires,
+        };
+        Step::Count {
+            what: "checks",
+            by: 1,
+        }
+    }
+
+    fn sees(&mut self, (released, store): (u32, u32), value: u64) {
+        if value == self.of.value(released, store) {
+            self.right += 1;
+            return;
+        }
+        self.wrong += 1;
+        self.first.get_or_insert((released, store, value));
+    }
+}
+
+impl Thread for Worker {
+    fn step(&mut self, result: u64) -> Step {
+        if !std::mem::replace(&mut self.begun, true) {
+            return Step::Begin;
+        }
+        match self.doing {
+            Doing::Writes(released, store) => self.write(released, store),
+            Doing::Fences => {
+                self.doing = Doing::Ends;
+                Step::End { what: "written" }
+            }
+            Doing::Acquires if self.looks => {
+                self.looks = false;
+                self.acquired(result)
+            }
+            Doing::Acquires => {
+                self.looks = true;
+                let (line, word) = (self.of.flag(self.number), 0);
+                Step::Acquire { line, word }
+            }
+            Doing::Pauses => {
+                self.doing = Doing::Acquires;
+                self.step(0)
+            }
+            Doing::Checks(released, store, word) => {
+                if std::mem::take(&mut self.looks) {
+                    self.sees((released, store), result);
+                    match self.next_word((released, store, word)) {
+                        Some((released, store, word)) => {
+                            self.doing = Doing::Checks(released, store, word);
+                        }
+                        None => self.doing = Doing::Passes(1),
+                    }
+                    return self.step(0);
+                }
+                self.looks = true;
+                let line = self.of.line(released, store);
+                Step::Load { line, word }
+            }
+            Doing::Passes(target) if self.number == 0 && target < self.of.fanout => {
+                self.doing = Doing::Passes(target + 1);
+                let (line, value) = (self.of.flag(target), self.of.told(self.until));
+                let word = 0;
+                Step::Release { line, word, value }
+            }
+            Doing::Passes(_) => self.passed(),
+            Doing::Ends => Step::Stop,
+        }
+    }
+}
+
+/// Nothing is behind the home.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Nobody;
+
+impl Application for Nobody {
+    fn name(&self) -> &str {
+        "threads"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+
+    fn handle(&mut self, _event: Event, _actions: &mut Actions) {}
+}
+
+impl Scenario for RemoteWrites {
+    type Application = Nobody;
+    type Thread = Worker;
+
+    fn lines(&self) -> Line {
+        self.homes * (1 + self.releases * self.slots())
+    }
+
+    fn words(&self) -> u64 {
+        self.words.into()
+    }
+
+    fn ends(&self) -> bool {
+        true
+    }
+
+    fn alone(&self) -> bool {
+        true
+    }
+
+    fn application(&self) -> Nobody {
+        Nobody
+    }
+
+    fn threads(&self) -> Vec<Worker> {
+        let worker = |number| Worker {
+            of: self.clone(),
+            number,
+            doing: match number == self.fanout {
+                true => Doing::Writes(0, 0),
+                false => Doing::Acquires,
+            },
+            begun: false,
+            looks: false,
+            checked: 0,
+            until: 0,
+            wrong: 0,
+            first: None,
+            right: 0,
+        };
+        (0..=self.fanout).map(worker).collect()
+    }
+
+    fn verify(
+        &self,
+        _application: &Nobody,
+        threads: &[Worker],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        for worker in threads {
+            if let Some((released, store, value)) = worker.first {
+                let Worker { number, wrong, .. } = worker;
+                let (line, right) = (self.line(released, store), self.value(released, store));
+                let released = released + 1;
+                return Err(format!(
+                    "thread {number} has acquired a flag that was released after store {store} before release {released}, and finds {value:#x} in line {line} instead of {right:#x}; {wrong} words are wrong"
+                ));
+            }
+            if !worker.writes() && worker.checked != self.releases {
+                let Worker {
+                    number, checked, ..
+                } = worker;
+                return Err(format!(
+                    "thread {number} has checked the stores of {checked} of {} releases",
+                    self.releases
+                ));
+            }
+        }
+        for released in 0..self.releases {
+            for store in 0..self.stores {
+                let line = self.line(released, store);
+                let right = self.value(released, store);
+                let mut words = (0..self.words).map(|word| contents.word(line, word));
+                if let Some(wrong) = words.find(|&word| word != right) {
+                    return Err(format!(
+                        "line {line} holds {wrong:#x} at the end instead of {right:#x}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! Hosts: the mesh inside each, and its port at the switch.
+//!
+//! A message between two agents of one host takes the way of its sender's tile into the mesh, and one hop after the other.
+//! Between hosts it takes the hops to the port of its sender's host, that host's links to the switch, the links of the
+//! other host from the switch, and the hops from there. A tile's way in takes one flit after the other; between tiles
+//! nothing waits, and nothing has a limit of room.
+
+use super::link::{Direction, Size};
+use crate::data::Random;
+use crate::kernel::Time;
+use crate::message::{Agent, Line, Message, HOME};
+use crate::platform::{self, Platform, Quantity};
+use crate::simulation::Kind;
+use serde::Serialize;
+use std::rc::Rc;
+
+/// What messages of a kind have taken.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct Taken {
+    /// How many went from one host to another.
+    pub between: u64,
+    /// Bytes of these on the links of hosts, headers included; each message counts once.
+    pub between_bytes: u64,
+    /// Bytes of all in meshes, as whole flits; once in each host that a message has gone through.
+    pub mesh_bytes: u64,
+}
+
+/// A tile of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Tile {
+    host: usize,
+    number: u64,
+}
+
+/// All hosts of a machine.
+pub(crate) struct Hosts {
+    count: u64,
+    /// Homes and slices of each home, powers of two.
+    homes: u64,
+    slices: u64,
+    columns: u64,
+    tiles: u64,
+    hop: Time,
+    /// What goes from one host to another takes so much longer.
+    late: (usize, usize, Time),
+    flit: u32,
+    header: u32,
+    /// Payloads by kind.
+    payloads: Vec<u32>,
+    /// The way of each tile into its mesh.
+    into: Vec<Direction>,
+    /// From each host to the switch, and from the switch to it.
+    pub to_switch: Vec<Direction>,
+    pub from_switch: Vec<Direction>,
+    /// By kind of message.
+    pub taken: Vec<Taken>,
+    /// Bytes that caching agents and homes have sent, on meshes or between hosts, headers included.
+    pub by_caches: u64,
+    pub by_homes: u64,
+}
+
+impl Hosts {
+    /// Idle hosts; none if the platform has none.
+    pub fn new(platform: &Platform, kinds: &[Kind]) -> Option<Hosts> {
+        let hosts = platform.hosts.as_ref()?;
+        let link = &platform.link;
+        let payloads: Vec<u32> = kinds.iter().map(|kind| kind.payload).collect();
+        let flit = hosts.flit.value.max(1) as u32;
+        let header = link.header_bytes.value as u32;
+        let sizes: Rc<[Size]> = payloads
+            .iter()
+            .map(|&bytes| Size::new(link, bytes))
+            .collect();
+        // On a mesh a message is whole flits.
+        let mut mesh = link.clone();
+        mesh.bandwidth = rate(u64::from(flit), &hosts.flit_time);
+        (
+            mesh.latency.value,
+            mesh.header_bytes.value,
+            mesh.links.value,
+        ) = (0, 0, 1);
+        let whole = |bytes: u32| (header + bytes).next_multiple_of(flit);
+        let flits = payloads.iter().map(|&bytes| Size::new(&mesh, whole(bytes)));
+        let flits: Rc<[Size]> = flits.collect();
+        let (count, tiles) = (hosts.count.value, hosts.columns.value * hosts.rows.value);
+        let port = || Direction::new(link, &sizes, 0);
+        Some(Hosts {
+            count,
+            homes: platform.homes(),
+            slices: platform.home.slices.value,
+            columns: hosts.columns.value,
+            tiles,
+            hop: hosts.hop.value,
+            late: (
+                hosts.late_from.value as usize,
+                hosts.late_to.value as usize,
+                hosts.late.value,
+            ),
+            flit,
+            header,
+            taken: vec![Taken::default(); payloads.len()],
+            payloads,
+            into: (0..count * tiles)
+                .map(|_| Direction::new(&mesh, &flits, 0))
+                .collect(),
+            to_switch: (0..count).map(|_| port()).collect(),
+            from_switch: (0..count).map(|_| port()).collect(),
+            by_caches: 0,
+            by_homes: 0,
+        })
+    }
+
+    fn tile(&self, one: u64, place: u64) -> Tile {
+        Tile {
+            host: (one & (self.count - 1)) as usize,
+            number: place % self.tiles,
+        }
+    }
+
+    fn of_cache(&self, cache: Agent) -> Tile {
+        self.tile(cache.into(), u64::from(cache) / self.count)
+    }
+
+    /// Where a home serves a line: at the tile of the line's slice.
+    fn of_home(&self, line: Line) -> Tile {
+        let line = u64::from(line);
+        let (home, slice) = (line & (self.homes - 1), line / self.homes % self.slices);
+        self.tile(home, home / self.count * self.slices + slice)
+    }
+
+    /// From where a message comes, and where it goes.
+    fn ends(&self, message: &Message) -> [Tile; 2] {
+        let from = match (message.from, message.to) {
+            // A message from home to home says which one sent it, and is about no line.
+            (HOME, HOME) => self.of_home(message.word.into()),
+            (HOME, _) => self.of_home(message.line),
+            (cache, _) => self.of_cache(cache),
+        };
+        let to = match message.to {
+            HOME => self.of_home(message.line),
+            cache => self.of_cache(cache),
+        };
+        [from, to]
+    }
+
+    /// The time from one tile to another of the same host.
+    fn hops(&self, from: u64, to: u64) -> Time {
+        let along = (from % self.columns).abs_diff(to % self.columns);
+        let across = (from / self.columns).abs_diff(to / self.columns);
+        (along + across) * self.hop
+    }
+
+    /// A message enters the mesh of its host. The result is when it arrives, and whether at the switch only.
+    pub fn send(
+        &mut self,
+        ready: Time,
+        message: &Message,
+        random: &mut Random,
+        order: Option<(Agent, Agent, u8, Line)>,
+    ) -> (Time, bool) {
+        let [from, to] = self.ends(message);
+        let kind = message.kind.index();
+        let bytes = self.header + self.payloads[kind] + more(message);
+        let flits = u64::from(bytes.next_multiple_of(self.flit));
+        match message.from {
+            HOME => self.by_homes += u64::from(bytes),
+            _ => self.by_caches += u64::from(bytes),
+        }
+        let what = (message.kind, more(message));
+        let into = &mut self.into[from.host * self.tiles as usize + from.number as usize];
+        let entered = into.send(ready, what, random, order);
+        let taken = &mut self.taken[kind];
+        if from.host == to.host {
+            taken.mesh_bytes += flits;
+            return (entered + self.hops(from.number, to.number), false);
+        }
+        taken.between += 1;
+        taken.between_bytes += u64::from(bytes);
+        taken.mesh_bytes += 2 * flits;
+        let at_port = entered + self.hops(from.number, 0);
+        let port = &mut self.to_switch[from.host];
+        (port.send(at_port, what, random, order), true)
+    }
+
+    /// A message leaves the switch; the result is when it arrives.
+    pub fn leaves_switch(
+        &mut self,
+        ready: Time,
+        message: &Message,
+        random: &mut Random,
+        order: Option<(Agent, Agent, u8, Line)>,
+    ) -> Time {
+        let [from, to] = self.ends(message);
+        let late = match self.late {
+            (one, other, late) if (one, other) == (from.host, to.host) => late,
+            _ => 0,
+        };
+        let port = &mut self.from_switch[to.host];
+        let at_port = port.send(ready, (message.kind, more(message)), random, order);
+        at_port + self.hops(0, to.number) + late
+    }
+}
+
+/// Bytes that a message has beside those of its kind: a kind has the bytes of one word.
+#[inline(always)]
+pub(crate) fn more(message: &Message) -> u32 {
+    8 * u32::from(message.words.saturating_sub(1))
+}
+
+/// The rate of so many bytes in a time; without bound if it takes none.
+fn rate(bytes: u64, time: &Quantity) -> Quantity {
+    let picoseconds = u128::from(crate::kernel::SECOND);
+    let rate = match u128::from(time.value) {
+        0 => 0,
+        time => u128::from(bytes) * picoseconds / time,
+    };
+    Quantity::given(rate as u64, &time.origin)
+}
+
+/// Bytes that fields of so many bits take, of which some have room in the header.
+pub(crate) fn field_bytes(bits: u64, hosts: &platform::Hosts) -> u32 {
+    bits.saturating_sub(hosts.free_bits.value).div_ceil(8) as u32
+}

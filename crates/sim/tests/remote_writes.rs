@@ -1,0 +1,247 @@
+//! Hosts that write to each other's memory and synchronise by releases, on texts of `ordering`.
+
+mod common;
+
+use cohkit_application::broadcast::Broadcast;
+use cohkit_application::remote_writes::RemoteWrites;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text;
+use cohkit_sim::components::hosts::Taken;
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::scenario::{Performance, Playable};
+use cohkit_sim::simulation::{play_while, RunError, Setup};
+use common::seeds;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A text of `ordering` with these sizes.
+fn ordering(name: &str, sizes: &[(&str, u16)]) -> Protocol {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
+    let text = std::fs::read_to_string(folder.join(format!("{name}.coh"))).unwrap();
+    let sizes: Vec<_> = sizes
+        .iter()
+        .map(|&(name, n)| (name.to_string(), n))
+        .collect();
+    text::parse_sized(&text, &sizes).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"))
+}
+
+/// The texts that keep release consistency on so many homes, and the one that does not.
+fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
+    let homes = ("homes", homes);
+    [
+        ("so", ordering("so", &[])),
+        ("wb", ordering("wb", &[])),
+        (
+            "cord",
+            ordering(
+                "cord",
+                &[homes, ("epochs", 16), ("entries", 8), ("most", 255)],
+            ),
+        ),
+        ("mp", ordering("mp", &[homes, ("credits", 64)])),
+    ]
+}
+
+fn machine() -> Platform {
+    let mut platform = Platform::shipped("cxl-8x8").unwrap();
+    platform.remotes = 8;
+    platform
+}
+
+fn setup(protocol: &Protocol, platform: &Platform, scenario: Arc<dyn Playable>) -> Setup {
+    let mut platform = platform.clone();
+    // A text that knows of no other homes is one of each.
+    if protocol.joins_lines().is_some() {
+        if let Some(count) = &mut platform.home.count {
+            count.value = protocol.homes.into();
+        }
+    }
+    Setup::with_scenario(protocol.clone(), platform, scenario).unwrap()
+}
+
+fn played(setup: &Setup, what: &str) -> Performance {
+    play_while(setup, &mut |_| true).unwrap_or_else(|error| panic!("{what}: {error}"))
+}
+
+fn writes(fanout: u32, stores: u32, releases: u32) -> RemoteWrites {
+    RemoteWrites {
+        homes: 8,
+        fanout,
+        words: 8,
+        stores,
+        releases,
+        every: 1,
+    }
+}
+
+fn taken(performance: &Performance, message: &str) -> Taken {
+    let traffic = &performance.statistics.traffic;
+    let found = traffic.iter().find(|(name, _)| name == message);
+    found.unwrap_or_else(|| panic!("there is no {message}")).1
+}
+
+#[test]
+fn who_acquires_a_flag_finds_what_was_stored_before_it_was_released() {
+    for (name, protocol) in &orderings(8)[..3] {
+        for seed in seeds(8) {
+            let mut platform = machine();
+            platform.link.jitter.value = 300_000;
+            for fanout in [1, 3, 7] {
+                let scenario = Arc::new(writes(fanout, 12, 4));
+                let mut setup = setup(protocol, &platform, scenario);
+                setup.seed = seed;
+                played(
+                    &setup,
+                    &format!("{name}, COHKIT_SEED={seed}, fanout {fanout}"),
+                );
+            }
+            let broadcast = Broadcast {
+                homes: 8,
+                threads: 8,
+                rounds: 4,
+            };
+            let mut setup = setup(protocol, &platform, Arc::new(broadcast));
+            setup.seed = seed;
+            played(&setup, &format!("{name}, COHKIT_SEED={seed}, broadcast"));
+        }
+    }
+}
+
+/// Numbers of stores order them at one directory.
+#[test]
+fn numbered_stores_are_in_order_at_one_home() {
+    let protocol = ordering("seq", &[("numbers", 256), ("most", 255)]);
+    for seed in seeds(8) {
+        let mut platform = machine();
+        platform.link.jitter.value = 300_000;
+        let mut scenario = writes(1, 40, 10);
+        scenario.homes = 1;
+        let mut setup = setup(&protocol, &platform, Arc::new(scenario));
+        setup.seed = seed;
+        let played = played(&setup, &format!("COHKIT_SEED={seed}"));
+        // More stores than numbers: the last one asks for an acknowledgement.
+        assert!(played.statistics.sent("Last").unwrap() >= 1);
+    }
+}
+
+/// What is in order between two points only is late at a second home when a third one already knows of it: the shape ISA2.
+#[test]
+fn posted_stores_that_are_late_at_one_home_are_flagged() {
+    let mut platform = machine();
+    let hosts = platform.hosts.as_mut().unwrap();
+    (hosts.late_from.value, hosts.late_to.value) = (2, 1);
+    hosts.late.value = 2_000_000;
+    for (name, protocol) in orderings(8) {
+        let mut scenario = writes(2, 8, 4);
+        scenario.every = 1;
+        let setup = setup(&protocol, &platform, Arc::new(scenario));
+        match (name, play_while(&setup, &mut |_| true)) {
+            ("mp", Err(RunError::Failure(failure))) => {
+                assert_eq!(failure.kind, FailureKind::Result);
+                let found = "thread 1 has acquired a flag that was released after store ";
+                assert!(failure.text.contains(found), "{}", failure.text);
+            }
+            ("mp", Ok(_)) => panic!("what is wrong is not found out"),
+            (_, Ok(_)) => {}
+            (_, Err(error)) => panic!("{name}: {error}"),
+        }
+    }
+}
+
+/// With one home, what one core writes there is in order, whatever its lines.
+#[test]
+fn posted_stores_to_one_home_are_in_order() {
+    let (name, protocol) = &orderings(8)[3];
+    for seed in seeds(16) {
+        let mut platform = machine();
+        platform.link.jitter.value = 300_000;
+        let mut setup = setup(protocol, &platform, Arc::new(writes(1, 12, 8)));
+        setup.seed = seed;
+        played(&setup, &format!("{name}, COHKIT_SEED={seed}"));
+    }
+}
+
+/// With one home that is addressed, a release tells no other, and costs an acknowledgement and its own bytes.
+#[test]
+fn what_a_release_costs_at_one_home_is_an_acknowledgement_and_its_fields() {
+    let (releases, stores) = (10, 16);
+    let platform = machine();
+    let all = orderings(8);
+    let of = |number: usize| {
+        let (name, protocol): &(_, Protocol) = &all[number];
+        let scenario = writes(1, stores, releases);
+        played(&setup(protocol, &platform, Arc::new(scenario)), name)
+    };
+    let (cord, mp) = (of(2), of(3));
+    for message in ["Ask", "Notify", "Empty"] {
+        assert_eq!(cord.statistics.sent(message), Some(0), "{message}");
+    }
+    let header = platform.link.header_bytes.value;
+    let (relaxed, release) = (taken(&cord, "Relaxed"), taken(&cord, "Release"));
+    let (relaxed_count, release_count) = (u64::from(stores * releases), u64::from(releases));
+    assert_eq!(relaxed.between, relaxed_count);
+    assert_eq!(relaxed.between_bytes, relaxed_count * (header + 64));
+    // An epoch, a count of 255 at most, a turn and a number of homes: 8, 8, 8 and 4 bits, of which 8 have room.
+    assert_eq!(release.between_bytes, release_count * (header + 8 + 3));
+    let acks = taken(&cord, "Ack");
+    assert_eq!(acks.between_bytes, release_count * header);
+    let posted = taken(&mp, "Write");
+    let more = relaxed.between_bytes + release.between_bytes - posted.between_bytes;
+    assert_eq!(more, release_count * 3);
+}
+
+/// A release is told at each other home that has something of its core's, and each of these tells its own.
+#[test]
+fn what_a_release_costs_at_several_homes_is_two_messages_for_each() {
+    let protocol = &orderings(8)[2].1;
+    for fanout in [3, 7] {
+        let mut scenario = writes(fanout, 4 * fanout, 6);
+        scenario.every = 0;
+        let played = played(&setup(protocol, &machine(), Arc::new(scenario)), "cord");
+        let sent = |message| played.statistics.sent(message).unwrap();
+        let passed = u64::from(fanout) - 1;
+        // Those that pass on tell nobody: their one store is the release itself.
+        assert!(sent("Ask") >= 6 * passed, "{}", sent("Ask"));
+        assert_eq!(sent("Ask"), sent("Notify"));
+        assert_eq!(sent("Ack"), sent("Release") + sent("Empty"));
+    }
+}
+
+/// A message inside a host takes no link between hosts, and each hop its time.
+#[test]
+fn hosts_are_as_far_apart_as_their_links() {
+    let protocol = &orderings(8)[0].1;
+    let time = |latency: u64| {
+        let mut platform = machine();
+        platform.link.latency.value = latency;
+        let mut scenario = writes(1, 1, 20);
+        scenario.every = 0;
+        let played = played(&setup(protocol, &platform, Arc::new(scenario)), "so");
+        played.tally.times["written"].mean()
+    };
+    // The first store, and 20 releases, each of which is under way together with the next store: 21 times there and back.
+    assert_eq!((time(75_000) - time(25_000)) as u64, 21 * 2 * 2 * 50_000);
+}
+
+/// Stores under way are not waited for one by one, and a release waits for all.
+#[test]
+fn stores_of_a_thread_are_under_way_together() {
+    let protocol = &orderings(8)[0].1;
+    let time = |posted: Option<u64>| {
+        let mut platform = machine();
+        match posted {
+            Some(posted) => platform.cores.posted.as_mut().unwrap().value = posted,
+            None => platform.cores.posted = None,
+        }
+        let played = played(
+            &setup(protocol, &platform, Arc::new(writes(1, 32, 4))),
+            "so",
+        );
+        played.tally.times["written"].mean() / 1000.0
+    };
+    let round = 300.0;
+    assert!(time(None) > 4.0 * 33.0 * round);
+    assert!(time(Some(32)) < 4.0 * 3.0 * round);
+    assert!(time(Some(8)) > 4.0 * 5.0 * round);
+}

@@ -1,0 +1,281 @@
+"""Stores to the memory of other hosts, ordered at their source, at directories, by numbers, or between two points."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.errors import Error
+from cohkit.experiments.experiment import Experiment
+from cohkit.player import play_many
+from cohkit.protocols import parse, shipped_file
+from cohkit.published import PERCENT, Ours
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cohkit._cohkit import Protocol
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.player import Request
+    from cohkit.types import Play
+
+MACHINES = {"CXL": "cxl-8x8", "UPI": "upi-8x8"}
+HOMES = 8
+LINE = 64
+"""Bytes of a line, unless a store is larger."""
+WIDE = 65535
+"""What a text's bounds can be at most: more than the stores of an epoch here."""
+STORES = 16384
+"""Stores of a simulation, about; at least two releases, and 256 at most."""
+
+Sizes = dict[str, int]
+ORDERINGS: Mapping[str, Sizes] = {
+    "so": {},
+    "mp": {"homes": HOMES, "credits": WIDE},
+    "wb": {},
+    "cord": {"homes": HOMES, "epochs": 16, "entries": 8, "most": WIDE},
+}
+"""The texts, and the sizes with which they are read. `cord` has the published 8 entries, so that more than 9 numbers of
+epochs change nothing."""
+
+
+class Work(NamedTuple):
+    """What the thread that writes does."""
+
+    store: int = 64
+    """Bytes of a store."""
+    sync: int = 4096
+    """Bytes between two releases."""
+    fanout: int = 1
+
+
+class Run(NamedTuple):
+    """One simulation: a text with sizes, on a machine, with quantities set."""
+
+    text: str
+    sizes: Sizes
+    platform: str
+    work: Work
+    settings: Mapping[str, int | str] = {}
+    homes: int = HOMES
+
+    def request(self, conditions: Conditions) -> Request:
+        """Say what is played."""
+        stores = max(1, self.work.sync // self.work.store)
+        releases = max(2, min(256, STORES // stores))
+        if (most := conditions.accesses) is not None:
+            stores = min(stores, most)
+            releases = max(1, min(releases, most // stores))
+        sizes = dict(self.sizes)
+        if self.work.store > LINE:
+            sizes["line"] = self.work.store
+        return {
+            "platform": self.platform,
+            "application": "remote-writes",
+            "numbers": {
+                "homes": self.homes,
+                "fanout": self.work.fanout,
+                "words": self.work.store // 8,
+                "stores": stores,
+                "releases": releases,
+                "every": 0,
+            },
+            "protocol": _text(self.text),
+            "sizes": sizes,
+            # One core of each host takes part.
+            "set": {"remotes": HOMES, **self.settings},
+            "seed": conditions.seed,
+        }
+
+
+@cache
+def _text(name: str) -> Protocol:
+    file = f"ordering/{name}.coh"
+    return parse(shipped_file(file), file=file)
+
+
+def _play(runs: Sequence[Run], conditions: Conditions) -> dict[str, Play]:
+    """Play each once, and give the results by what `repr` makes of a run."""
+    different = {repr(run): run for run in runs}
+    requests = [run.request(conditions) for run in different.values()]
+    results = play_many(requests, threads=conditions.threads, progress=conditions.progress)
+    for run, result in zip(different.values(), results, strict=True):
+        if failure := result["failure"]:
+            raise Error(f"{run.text}, {run.work}: {failure['kind']}: {failure['message']}")
+    return dict(zip(different, results, strict=True))
+
+
+def _time(result: Play) -> float:
+    """Give the nanoseconds until the last release has been acquired."""
+    assert result["times_ns"] is not None  # noqa: S101 -- it has not failed
+    return result["times_ns"]["delivered"]["mean"]
+
+
+def _traffic(result: Play) -> float:
+    """Give the bytes between hosts. A credit only says that there is room, which other texts take for granted."""
+    assert result["traffic"] is not None  # noqa: S101 -- there are hosts
+    return sum(taken["between_bytes"] for name, taken in result["traffic"].items() if name != "Credit")
+
+
+MEASURES = {"time": _time, "traffic": _traffic}
+
+
+def _ratio(one: float, other: float) -> float:
+    return 100 * one / other if other else 0
+
+
+STORE_SIZES = (8, 64, 256, 1024, 4096)
+SYNC_SIZES = (64, 512, 4096, 32768, 262144, 2097152)
+FANOUTS = (1, 3, 7)
+LATENCIES = (25, 50, 75, 100, 125, 150, 175, 200)
+LARGE = 2097152
+
+
+def _points() -> list[tuple[str, str, Work]]:
+    """Give what is varied, its value, and the work."""
+    points = [(f"{size} B", "sync", Work(sync=size)) for size in SYNC_SIZES]
+    for sync, words in ((4096, "4 KiB"), (LARGE, "2 MiB")):
+        # More stores than the texts' bounds count are left out.
+        stores = [size for size in STORE_SIZES if sync // size <= WIDE]
+        points += [(f"{size} B", f"store, sync {words}", Work(store=size, sync=sync)) for size in stores]
+        points += [(f"{fanout}", f"fan-out, sync {words}", Work(fanout=fanout, sync=sync)) for fanout in FANOUTS]
+    return points
+
+
+def _fig8(conditions: Conditions) -> list[Ours]:
+    wanted = [
+        (value, varied, machine, {name: Run(name, sizes, platform, work) for name, sizes in ORDERINGS.items()})
+        for machine, platform in MACHINES.items()
+        for value, varied, work in _points()
+    ]
+    results = _play([run for *_, runs in wanted for run in runs.values()], conditions)
+    return [
+        Ours(
+            f"{value} {name}, {varied}, {machine}, {what}",
+            _ratio(of(results[repr(runs[name])]), of(results[repr(runs["cord"])])),
+            PERCENT,
+            f"cord.sensitivity.{what}.{machine}.{varied}.{value}.{name}",
+            cut=conditions.accesses is not None,
+        )
+        for what, of in MEASURES.items()
+        for value, varied, machine, runs in wanted
+        for name in ("so", "mp", "wb")
+    ]
+
+
+def _fig9(conditions: Conditions) -> list[Ours]:
+    parts = {"one way": 2, "round trip": 4}
+    works = [("fan-out 1", Work()), ("fan-out 3", Work(fanout=3)), ("fan-out 7", Work(fanout=7))]
+    works += [("8 B stores", Work(store=8)), ("sync 512 B", Work(sync=512))]
+    wanted = [
+        (
+            f"{latency}, {words}, {reading}",
+            f"{reading}.{words}.{latency}",
+            [
+                Run(name, ORDERINGS[name], "cxl-8x8", work, {"link.latency": f"{1000 * latency // part}ps"})
+                for name in ("so", "cord")
+            ],
+        )
+        for reading, part in parts.items()
+        for words, work in works
+        for latency in LATENCIES
+    ]
+    results = _play([run for *_, runs in wanted for run in runs], conditions)
+    times = {key: _time(result) for key, result in results.items()}
+    return [
+        Ours(
+            name,
+            _ratio(times[repr(so)], times[repr(cord)]),
+            PERCENT,
+            f"cord.latency.{key}",
+            cut=conditions.accesses is not None,
+        )
+        for name, key, (so, cord) in wanted
+    ]
+
+
+EPOCH_BITS = (2, 3, 4, 6, 8)
+COUNTER_BITS = (2, 4, 6, 8, 16, 32)
+
+
+def _numbered(bits: int, platform: str) -> Run:
+    numbers = min(2**bits, WIDE)
+    settings = {"home.count": 1, "hosts.number_bits": bits}
+    return Run("seq", {"numbers": numbers, "most": numbers - 1}, platform, Work(), settings, homes=1)
+
+
+def _epochs(epoch: int, counter: int, platform: str) -> Run:
+    sizes = {
+        "homes": 1,
+        "epochs": 2**epoch,
+        "entries": min(8, 2**epoch - 2),
+        "most": min(2**counter - 1, WIDE),
+    }
+    settings = {"home.count": 1, "hosts.number_bits": epoch, "hosts.counter_bits": counter}
+    return Run("cord", sizes, platform, Work(), settings, homes=1)
+
+
+def _fig10(conditions: Conditions) -> list[Ours]:
+    varied = [(counter, "bits of a counter", 8, counter) for counter in COUNTER_BITS]
+    varied += [(epoch, "bits of an epoch", epoch, 32) for epoch in EPOCH_BITS]
+    wanted: list[tuple[int, str, str, Run, Run, Run]] = []
+    for machine, platform in MACHINES.items():
+        seq8, seq40 = _numbered(8, platform), _numbered(40, platform)
+        for bits, words, epoch, counter in varied:
+            wanted.append((bits, words, machine, _epochs(epoch, counter, platform), seq40, seq8))
+    results = _play([run for *_, one, two, three in wanted for run in (one, two, three)], conditions)
+    ours = []
+    for what, of in MEASURES.items():
+        for bits, words, machine, run, seq40, seq8 in wanted:
+            beside = seq40 if what == "time" else seq8
+            value = _ratio(of(results[repr(run)]), of(results[repr(beside)]))
+            key = f"cord.numbers.{what}.{machine}.{words}.{bits}"
+            name = f"{bits}, {words}, {machine}, {what}"
+            ours.append(Ours(name, value, PERCENT, key, cut=conditions.accesses is not None))
+    return ours
+
+
+def _limited(accesses: int) -> str:
+    return f"no more than {accesses} store{'' if accesses == 1 else 's'} each"
+
+
+NOTE = """\
+A thread stores to lines of other hosts, one host after the other, and releases a flag of the first one after so many
+bytes; the time is until its last release has been acquired there, and the traffic is bytes between hosts, headers
+included. Who acquires the flag checks the bytes when all is over, and lets the threads of the other hosts check theirs.
+Each store is to a line of its own; one above a line is a store to a larger line. Credits of posted stores do not count.
+Message sizes, the core's clock and its stores under way are assumed (`cohkit platform cxl-8x8`).
+"""
+LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache, tables of directories"
+
+EXPERIMENTS = {
+    "cord-fig8": Experiment(
+        title="stores to other hosts' memory, ordered in three ways, over those ordered at directories",
+        run=_fig8,
+        note=NOTE,
+        left_out=LEFT_OUT,
+        headline="Stores ordered at their source, between two points or written back, over those at directories.",
+        axis="of cord (%)",
+        limited=_limited,
+    ),
+    "cord-fig9": Experiment(
+        title="time of stores ordered at their source, over those ordered at directories, by latency between hosts",
+        run=_fig9,
+        note=NOTE + "The latency is taken as that of one way, and as that of the round trip.\n",
+        left_out=LEFT_OUT,
+        headline="The longer the way between hosts, the more it costs to wait for each store's acknowledgement.",
+        axis="time of so (% of cord)",
+        along="latency between hosts (ns)",
+        limited=_limited,
+    ),
+    "cord-fig10": Experiment(
+        title="stores ordered by epochs and counters of so many bits, over those with numbers of 40 and 8 bits",
+        run=_fig10,
+        note=NOTE + "Time is that of numbers of 40 bits, traffic that of 8. Fan-out 1, one directory.\n",
+        left_out=LEFT_OUT,
+        headline="Epochs and counters of few bits cost no more time than numbers of many, and no more bytes than few.",
+        axis="of numbers with each store (%)",
+        along="bits",
+        limited=_limited,
+    ),
+}
