@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cohkit import __version__
 from cohkit.errors import Error, InputError, UnavailableError
 from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.explorer import Explorer, serve
 from cohkit.pages import report
 from cohkit.plots import FORMATS
 from cohkit.reproduce import Wanted, reproduce, write
@@ -55,6 +56,19 @@ Example:
 """
 
 
+_HANDS = """\
+Shows a protocol in a browser of this machine: what may happen next in a system
+of it, to choose; what it leads to, as a chart and as states; and the way to
+what is nearest of all that is wrong. To load the page again reads the text
+again. Ctrl-C ends it.
+"""
+
+_HANDS_EXAMPLE = """\
+Example:
+  $ cohkit explore protocols/msi.coh --remotes 2
+"""
+
+
 def _list(width: int | None = None) -> str:
     names = max(map(len, EXPERIMENTS)) + 2
     lines = (f"{name:{names}}{item.title}" for name, item in EXPERIMENTS.items())
@@ -71,6 +85,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cohkit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("sweep", help="run a command at every point of a sweep", add_help=False)
+    _add_explore(
+        commands.add_parser(
+            "explore",
+            help="choose what happens next in a protocol",
+            description=_HANDS,
+            epilog=_HANDS_EXAMPLE,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )
     _add_report(
         commands.add_parser(
             "report",
@@ -144,6 +167,23 @@ def _add_report(report: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_explore(explore: argparse.ArgumentParser) -> None:
+    explore.add_argument("protocol", metavar="FILE", help="the protocol text, or the name of one that ships")
+    explore.add_argument("--system", action=_Once, metavar="NAME", help="a system of the text; the first if not given")
+    explore.add_argument(
+        "--remotes",
+        action=_Once,
+        metavar="N",
+        type=_positive,
+        help="caching agents of a system of this size instead, to 8",
+    )
+    explore.add_argument("--lines", action=_Once, metavar="N", type=_positive, help="cache lines of it, to 4")
+    explore.add_argument(
+        "--port", action=_Once, metavar="N", type=_number, default=8421, help="8421 if not given; 0 is one that is free"
+    )
+    explore.add_argument("--open", action="store_true", help="open it in the browser of this desktop")
+
+
 class _Once(argparse.Action):
     """Keep a value and refuse a second one, as the native command does; argparse lets the last win."""
 
@@ -197,6 +237,20 @@ def _report(options: argparse.Namespace) -> None:
     sys.stdout.write(f"report: {out}\n")
 
 
+def _explore(options: argparse.Namespace) -> None:
+    # What is given beyond these is refused before it is asked for.
+    for name, most in (("remotes", 8), ("lines", 4), ("port", 65535)):
+        if (getattr(options, name) or 0) > most:
+            raise InputError(f"`--{name}` is at most {most}")
+    explorer = Explorer(options.protocol, system=options.system, remotes=options.remotes, lines=options.lines)
+
+    def say(text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    serve(explorer, options.port, browse=options.open, say=say)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
@@ -205,10 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if swept:
             return sweep(words[1:])
-        if options.command == "report":
-            _report(options)
-        else:
-            _reproduce(options)
+        {"report": _report, "explore": _explore, "reproduce": _reproduce}[options.command](options)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone, which is no error; the interpreter must not try again when it ends.
@@ -221,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return COULD_NOT_RUN if isinstance(error, UnavailableError) else BAD_INPUT
     except OSError as error:
         missing = isinstance(error, FileNotFoundError | IsADirectoryError) and (
-            swept or options.command == "report" or error.filename == options.published
+            swept or options.command in ("report", "explore") or error.filename == options.published
         )
         sys.stderr.write(f"error: {error.filename or 'standard output'}: {error.strerror or error}\n")
         return BAD_INPUT if missing else COULD_NOT_RUN

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import TypedDict, final, type_check_only
 
 __all__ = [
+    "Exploration",
     "Litmus",
     "Machine",
     "Play",
@@ -120,6 +121,12 @@ class Simulation:
         oracle: bool,
         explain: bool,
     ) -> Simulation: ...
+
+@final
+class Exploration:
+    def __new__(cls, protocol: Protocol, *, system: str | None, size: tuple[int, int] | None) -> Exploration: ...
+    def view(self, way: list[int]) -> str: ...
+    def nearest_wrong(self, most: int) -> str: ...
 
 def platforms() -> list[str]: ...
 def simulate(

@@ -10,8 +10,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -80,6 +86,43 @@ TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
         "Node.js, and the package `vscode-textmate` of npm",
     ),
 }
+
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- only tests that have it use it
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def complaints() -> Callable[[Page, str], list[str]]:
+    """Listen to all that a page complains of, and to what it asks for beyond an address."""
+
+    def listen(page: Page, address: str) -> list[str]:
+        said: list[str] = []
+        # Machines under test are slow.
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda one: None if one.url.startswith((address, "data:")) else said.append(one.url))
+        return said
+
+    return listen
 
 
 def require(name: str) -> None:

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from conftest import Command
     from playwright.sync_api import Browser, Page
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 900}
 
 
@@ -64,46 +55,30 @@ def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, r
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- only tests that have it use it
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def opened(browser: Browser, results: Path, cohkit_command: Command) -> Iterator[Callable[..., Page]]:
+def opened(
+    browser: Browser, complaints: Callable[..., list[str]], results: Path, cohkit_command: Command
+) -> Iterator[Callable[..., Page]]:
     """Open the report; whatever the page complains of fails the test, and so does a request for anything else."""
     page_file = results / "report.html"
     if not page_file.exists():
         done = cohkit_command("report", results)
         assert (done.returncode, done.stdout) == (0, f"report: {page_file}\n"), done.stderr
-    said: list[str] = []
+    said: list[list[str]] = []
     contexts = []
 
     def open_at(place: str = "", **how: Any) -> Page:
         context = browser.new_context(**{"viewport": DESK, **how})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on(
-            "request",
-            lambda request: (
-                said.append(request.url) if not request.url.startswith((page_file.as_uri(), "data:")) else None
-            ),
-        )
+        said.append(complaints(page, page_file.as_uri()))
         page.goto(f"{page_file.as_uri()}{place}")
         return page
 
     yield open_at
     for context in contexts:
         context.close()
-    assert said == []
+    assert [words for of_page in said for words in of_page] == []
 
 
 @pytest.mark.needs("chromium")

@@ -4,6 +4,7 @@
 //! what is plain Python (types, exceptions, frames, experiments) stands in `python/cohkit`.
 //! Long work runs beside the interpreter, which goes on and can be interrupted.
 
+mod exploration;
 mod interruptible;
 mod links;
 mod litmus;
@@ -354,6 +355,8 @@ mod _cohkit {
     use super::{
         chart_svg, chart_text, check, check_model, construct, table, Protocol, RefusedError,
     };
+    #[pymodule_export]
+    use crate::exploration::Exploration;
     #[pymodule_export]
     use crate::links::link;
     #[pymodule_export]

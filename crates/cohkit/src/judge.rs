@@ -44,7 +44,7 @@ pub enum Systems {
 
 impl Systems {
     /// The systems meant, of this source.
-    fn of(&self, source: &Source) -> Result<Vec<System>, Wrong> {
+    pub(crate) fn of(&self, source: &Source) -> Result<Vec<System>, Wrong> {
         let declared = &source.protocol.systems;
         if let &Systems::Sized { remotes, lines } = self {
             let name = format!("remotes_{remotes}_lines_{lines}");

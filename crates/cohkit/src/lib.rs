@@ -1,5 +1,5 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
-//! What the Python package does too stands in [`judge`], [`link`], [`litmus`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
+//! What the Python package does too stands in [`explorer`], [`judge`], [`link`], [`litmus`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
 //!
 //! It knows how people and programs speak to Cohkit: options, files, exit codes.
 //! It deliberately knows nothing of coherence; that is in the crates below.
@@ -23,6 +23,7 @@ mod csv;
 mod exhaustive;
 mod explained;
 mod explanation;
+pub mod explorer;
 mod files;
 mod graph;
 mod guarantee;
@@ -98,6 +99,7 @@ where
                 .map(|()| Outcome::Yes),
             Command::Sweep(options) => python::hand_over("sweep", &options.arguments),
             Command::Report(options) => python::hand_over("report", &options.arguments),
+            Command::Explore(options) => python::hand_over("explore", &options.arguments),
         },
         Err(answer) if answer.use_stderr() => {
             let message = answer.render();

@@ -46,6 +46,7 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     Sweep(Sweep),
     Report(Report),
+    Explore(Explore),
     List(List),
     Platform(ShowPlatform),
     Completions(Completions),
@@ -955,6 +956,22 @@ pub(crate) struct Sweep {
 #[command(disable_help_flag = true)]
 pub(crate) struct Report {
     /// The folder, and options.
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub arguments: Vec<OsString>,
+}
+
+/// Shows a protocol in a browser, to choose step by step what happens next in a system of it.
+///
+/// The browser is told what may happen, what it leads to, and the way to what is nearest of all that is wrong. This is done
+/// by the Python package; `cohkit explore --help` tells its options where that is installed.
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Explore {
+    /// The protocol text, and options.
     #[arg(
         value_name = "ARGUMENT",
         trailing_var_arg = true,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import os
 
 # In this order each script knows those before it.
-_SCRIPTS = ("elements", "plot", "chart", "diagram", "protocol", "check", "results", "main")
+SCRIPTS = ("elements", "plot", "chart", "diagram", "protocol", "check", "results", "main")
 
 
 def report(folder: str | os.PathLike[str]) -> str:
@@ -47,7 +47,7 @@ def report(folder: str | os.PathLike[str]) -> str:
     return page(f"Cohkit report: {folder.resolve().name}", assembled(parts(folder)))
 
 
-def page(title: str, data: dict[str, Any], scripts: tuple[str, ...] = _SCRIPTS, connect: str = "'none'") -> str:
+def page(title: str, data: dict[str, Any], scripts: tuple[str, ...] = SCRIPTS, connect: str = "'none'") -> str:
     """Give the page that shows this data; it may ask `connect` for more."""
     files = resources.files(__package__) / "browser"
     text = {name: (files / name).read_text(encoding="utf-8") for name in ("page.html", "style.css")}

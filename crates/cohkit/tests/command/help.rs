@@ -12,7 +12,7 @@ fn commands(words: &[String]) -> Vec<Vec<String>> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
     let names = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    let python = ["reproduce", "sweep", "report"];
+    let python = ["reproduce", "sweep", "report", "explore"];
     let names = names.filter(|name| !["", "help"].contains(name) && !python.contains(name));
     names.map(|name| [words, &[name.into()]].concat()).collect()
 }

@@ -2,8 +2,9 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-const PAGES = { protocol: protocolPage, check: checkPage, experiments: experimentsPage, experiment: experimentPage, run: runPage, litmus: litmusPage, sweep: sweepPage };
-const SHELVES = [["protocol", "Protocols"], ["check", "Checks"], ["litmus", "Litmus tests"], ["experiments", "Experiments"], ["experiment", ""], ["run", "Runs"], ["sweep", "Sweeps"]];
+// Who only reads has nothing to choose: that script is not there then.
+const PAGES = { explore: typeof explorePage === "undefined" ? null : explorePage, protocol: protocolPage, check: checkPage, experiments: experimentsPage, experiment: experimentPage, run: runPage, litmus: litmusPage, sweep: sweepPage };
+const SHELVES = [["explore", ""], ["protocol", "Protocols"], ["check", "Checks"], ["litmus", "Litmus tests"], ["experiments", "Experiments"], ["experiment", ""], ["run", "Runs"], ["sweep", "Sweeps"]];
 
 function summary(part) {
   switch (part.kind) {
@@ -32,13 +33,13 @@ function contents(now) {
     const parts = data.parts.filter((part) => part.kind === kind);
     return parts.length ? [name ? element("h2", {}, name) : null, element("ul", {}, parts.map(item))] : null;
   });
-  const list = element("details", { open: window.matchMedia("(min-width: 60rem)").matches }, element("summary", {}, "Contents"),
-    element("ul", {}, element("li", {}, element("a", { href: "#/", "aria-current": now === "" ? "page" : null }, "Overview"))), shelves);
+  const all = data.begin ? null : element("ul", {}, element("li", {}, element("a", { href: "#/", "aria-current": now === "" ? "page" : null }, "Overview")));
+  const list = element("details", { open: window.matchMedia("(min-width: 60rem)").matches }, element("summary", {}, "Contents"), all, shelves);
   document.getElementById("contents").replaceChildren(list);
 }
 
 function show(moved) {
-  const [id = "", ...rest] = decodeURI(window.location.hash.replace(/^#\/?/, "")).split("/");
+  const [id = "", ...rest] = decodeURI(window.location.hash.replace(/^#\/?/, "") || data.begin || "").split("/");
   const part = data.parts.find((one) => one.id === id);
   tip.hidden = true;
   contents(part ? part.id : "");

@@ -1,0 +1,313 @@
+//! A system of a protocol under one's hands: what may happen next, and what it leads to.
+//!
+//! A place is the way to it: a list of numbers, each the position of what was chosen among what could happen then. So nothing
+//! is kept between questions, and to undo is to ask of a shorter way. The same ways lead to the same places as long as the
+//! text is the same.
+
+mod telling;
+
+use crate::judge::Systems;
+use crate::protocols::{Source, Wrong};
+use cohkit_protocol::construct::{home, ConstructionError};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::Remotes;
+use cohkit_system::data::Current;
+use cohkit_system::world::{explore, Found, Step, System, World, Wrong as Wrongs};
+use serde_json::{json, Value};
+use telling::Telling;
+
+/// Most equal messages without an order, and most messages per line in one order, where the text states no bound.
+const ROOM: u16 = 7;
+
+/// A system of a protocol to explore.
+pub struct Explorer {
+    name: String,
+    protocol: Protocol,
+    home: Controller,
+    remotes: Remotes,
+    lines: u8,
+}
+
+/// Why there is nothing to explore.
+pub enum Nothing {
+    /// What is asked for is not there.
+    Wrong(Wrong),
+    /// The home cannot be constructed.
+    NoHome(ConstructionError),
+}
+
+/// Something that can happen, and what is wrong with it or after it.
+struct Choice {
+    step: Step,
+    wrong: Option<Wrongs>,
+}
+
+type At = World<Current>;
+
+impl Explorer {
+    /// The first of the systems that are meant.
+    ///
+    /// # Errors
+    /// If there is no such system, or no home for it.
+    pub fn new(source: &Source, systems: &Systems) -> Result<Explorer, Nothing> {
+        let systems = systems.of(source).map_err(Nothing::Wrong)?;
+        let system = &systems[0];
+        let protocol = system.sized.as_deref().unwrap_or(&source.protocol).clone();
+        let home = home(&protocol, system.remotes.total()).map_err(Nothing::NoHome)?;
+        Ok(Explorer {
+            name: format!("{} {}", protocol.name, system.name),
+            remotes: system.remotes,
+            lines: system.lines,
+            protocol,
+            home,
+        })
+    }
+
+    fn system(&self) -> System<'_> {
+        System::new(&self.protocol, &self.home, self.remotes, self.lines, ROOM)
+    }
+
+    /// What is at the end of a way: the chart of what has happened, the agents, what may happen next, and what is wrong.
+    ///
+    /// # Errors
+    /// If the way names what cannot happen.
+    pub fn view(&self, way: &[usize]) -> Result<Value, String> {
+        let system = self.system();
+        let mut at = At::new(&system);
+        let mut telling = Telling::new(&system);
+        let mut taken = Vec::new();
+        let mut broken = claimed(&at, &system);
+        for (number, &position) in way.iter().enumerate() {
+            let choices = if broken.is_none() {
+                choices(&at, &system)
+            } else {
+                Vec::new()
+            };
+            let Some(choice) = choices.get(position) else {
+                return Err(format!(
+                    "step {number} of this way is choice {position}, but {} can happen there",
+                    choices.len()
+                ));
+            };
+            taken.push(at.words(&system, choice.step));
+            let before = at.clone();
+            // What is wrong with a step is known before it is taken.
+            let _ = at.take(&system, choice.step);
+            telling.tell(choice.step, [&before, &at]);
+            broken = choice.wrong.as_ref().map(told);
+        }
+        let next = if broken.is_none() {
+            choices(&at, &system)
+        } else {
+            Vec::new()
+        };
+        let next: Vec<Value> = next
+            .iter()
+            .map(|choice| {
+                json!({
+                    "words": at.words(&system, choice.step),
+                    "spontaneous": choice.step.spontaneous(),
+                    "wrong": choice.wrong.as_ref().map(told),
+                })
+            })
+            .collect();
+        Ok(json!({
+            "system": self.name,
+            "way": way,
+            "taken": taken,
+            "lines": telling.lines(&at),
+            "under_way": telling.under_way(),
+            "next": next,
+            "broken": broken,
+            "at_rest": at.quiescent(&system),
+            "sequence": telling.sequence(),
+        }))
+    }
+
+    /// The way to what is nearest of all that is wrong, looking at so many worlds: `way` is null if nothing is, or if
+    /// `looked` ends with the worlds that were to be looked at.
+    pub fn nearest_wrong(&self, most: usize) -> Value {
+        let system = self.system();
+        let steps = match explore(&system, At::new(&system), most) {
+            Found::Wrong { what, way } => Some((way, what.first().map(told))),
+            Found::Safe {
+                lost: Some(way), ..
+            } => Some((
+                way,
+                Some(json!("from here on nothing comes to rest any more")),
+            )),
+            Found::Safe { worlds, .. } => {
+                let looked = worlds.len();
+                return json!({ "way": null, "what": null, "looked": looked, "all": true });
+            }
+            Found::TooMany { worlds } => {
+                return json!({ "way": null, "what": null, "looked": worlds, "all": false });
+            }
+        };
+        let (steps, what) = steps.expect("all else has been told");
+        let mut at = At::new(&system);
+        let mut way = Vec::new();
+        for step in steps {
+            let place = choices(&at, &system)
+                .iter()
+                .position(|choice| choice.step == step);
+            way.push(place.expect("a step of a way can happen there"));
+            // What is wrong with the last one is known.
+            let _ = at.take(&system, step);
+        }
+        json!({ "way": way, "what": what, "looked": null, "all": false })
+    }
+}
+
+/// All that can happen, in a fixed order; what would only wait or change nothing is left out.
+fn choices(at: &At, system: &System) -> Vec<Choice> {
+    let tried = at.steps(system).into_iter().filter_map(|step| {
+        let mut next = at.clone();
+        let wrong = match next.take(system, step) {
+            Ok(false) => return None,
+            Ok(true) => next.claims(system).err().map(Wrongs::Violated),
+            Err(wrong) => Some(wrong),
+        };
+        Some(Choice { step, wrong })
+    });
+    tried.collect()
+}
+
+fn claimed(at: &At, system: &System) -> Option<Value> {
+    let violation = at.claims(system).err()?;
+    Some(told(&Wrongs::Violated(violation)))
+}
+
+fn told(wrong: &Wrongs) -> Value {
+    match wrong {
+        Wrongs::Violated(violation) => {
+            json!(format!("{}: {}", violation.property, violation.what))
+        }
+        Wrongs::Exceeded(what) => {
+            json!(format!(
+                "{what}: a limit of this search, not of the protocol"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explorer(text: &str, remotes: u16) -> Explorer {
+        let source = Source::parse("test.coh".into(), text.into()).expect("a right text");
+        let Ok(explorer) = Explorer::new(&source, &Systems::Sized { remotes, lines: 1 }) else {
+            panic!("there is such a system");
+        };
+        explorer
+    }
+
+    const MSI: &str = include_str!("../../../protocols/msi.coh");
+    const POLICY: &str = include_str!("../../../protocols/msi-policy.coh");
+
+    #[test]
+    fn what_is_chosen_happens_and_is_told() {
+        let explorer = explorer(MSI, 2);
+        let begin = explorer.view(&[]).expect("the start");
+        assert_eq!(begin["at_rest"], true);
+        let words = |view: &Value| -> Vec<String> {
+            let next = view["next"].as_array().expect("a list");
+            next.iter()
+                .map(|one| one["words"].as_str().expect("words").to_string())
+                .collect()
+        };
+        let load = words(&begin).iter().position(|one| one == "cache 0: load");
+        let load = load.expect("a cache may load");
+        let loading = explorer.view(&[load]).expect("it may");
+        assert_eq!(loading["lines"][0]["agents"][0]["state"], "IS_D");
+        assert_eq!(loading["under_way"], json!(["GetS: cache 0 to directory"]));
+        let arrives = words(&loading)
+            .iter()
+            .position(|one| one == "GetS of cache 0 reaches the home");
+        let asked = explorer
+            .view(&[load, arrives.expect("it arrives")])
+            .expect("it may");
+        let kinds: Vec<&Value> = asked["sequence"]["steps"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|step| &step["action"]["kind"])
+            .collect();
+        assert_eq!(
+            kinds,
+            ["does", "send", "becomes", "receive", "send", "becomes"]
+        );
+        assert!(asked["lines"][0]["agents"][2]["state"]
+            .as_str()
+            .expect("words")
+            .starts_with("S"));
+        // What cannot happen is refused.
+        let error = explorer
+            .view(&[load, 99])
+            .expect_err("there are not so many");
+        assert!(
+            error.starts_with("step 1 of this way is choice 99, but "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn every_choice_leads_on_and_back() {
+        // Along a long way, every choice can be looked at, and a shorter way is where it was.
+        for (text, remotes) in [(MSI, 2), (POLICY, 2)] {
+            let explorer = explorer(text, remotes);
+            let mut way = Vec::new();
+            for step in 0..40_usize {
+                let view = explorer.view(&way).expect("it was offered");
+                assert_eq!(view["taken"].as_array().map(Vec::len), Some(step));
+                let choices = view["next"].as_array().expect("a list").len();
+                assert!(choices > 0, "nothing leads on from {way:?}");
+                assert_eq!(view["broken"], Value::Null);
+                way.push((step * 7 + 3) % choices);
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_fault_is_found_and_can_be_gone_to() {
+        let broken = MSI
+            .lines()
+            .map(|line| {
+                let row = line.trim_start();
+                match row.starts_with("S ") && row.contains("| Inv ") {
+                    true => line.replace("| I", "| S").replace("| Snv", "| Inv"),
+                    false => line.to_string(),
+                }
+            })
+            .collect::<Vec<_>>()
+            .join("\n");
+        assert_ne!(broken, MSI);
+        let explorer = explorer(&broken, 2);
+        let found = explorer.nearest_wrong(100_000);
+        let way: Vec<usize> = serde_json::from_value(found["way"].clone()).expect("a way");
+        let view = explorer.view(&way).expect("it can be gone");
+        assert_eq!(
+            view["broken"],
+            "single writer: a right to write is not alone"
+        );
+        assert_eq!(view["broken"], found["what"]);
+        assert_eq!(view["next"], json!([]));
+        // The checker's way is as long.
+        assert_eq!(way.len(), 8);
+        assert_eq!(
+            explorer.view(&way[..7]).expect("the way there")["broken"],
+            Value::Null
+        );
+    }
+
+    #[test]
+    fn where_nothing_is_wrong_all_has_been_looked_at_or_it_says_so() {
+        let explorer = explorer(MSI, 2);
+        let all = explorer.nearest_wrong(100_000);
+        assert_eq!((&all["way"], &all["all"]), (&Value::Null, &json!(true)));
+        let some = explorer.nearest_wrong(100);
+        assert_eq!((&some["way"], &some["all"]), (&Value::Null, &json!(false)));
+    }
+}

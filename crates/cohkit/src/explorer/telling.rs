@@ -1,0 +1,297 @@
+//! What happens on a way, as a message sequence, and what is there at its end, in words.
+//!
+//! A step is told by what it is and what differs after it: new messages were sent, and agents are in other states.
+
+use cohkit_base::sequence::{lifeline, Action, Sequence, Step as Told};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::execute::{Configuration, Machine};
+use cohkit_protocol::terms::{MessageId, Type};
+use cohkit_system::data::Current;
+use cohkit_system::world::{Flight, Line, Lock, Operation, Step, System, World};
+use serde_json::{json, Value};
+
+/// A message by what does not change while it is under way.
+#[derive(Clone, PartialEq)]
+struct Letter {
+    line: u8,
+    message: MessageId,
+    from: usize,
+    to: usize,
+    fields: Vec<u16>,
+}
+
+/// A sequence as it is told.
+pub(super) struct Telling<'s> {
+    system: &'s System<'s>,
+    machines: [Machine<'s>; 2],
+    sequence: Sequence,
+    /// Messages under way, the oldest first, with their numbers.
+    under_way: Vec<(Letter, u32)>,
+    flights: u32,
+}
+
+impl<'s> Telling<'s> {
+    /// Nothing has happened.
+    pub fn new(system: &'s System<'s>) -> Telling<'s> {
+        let protocol = system.protocol;
+        let remotes = (0..u16::from(system.remotes)).map(|number| {
+            let name = protocol.remote_name(&system.of_each, number);
+            lifeline(&name, "remote")
+        });
+        let home = lifeline(&system.home.name, "home");
+        let homes = (0..protocol.homes).map(|number| match protocol.homes {
+            1 => home.clone(),
+            _ => format!("{home} {number}"),
+        });
+        let mut agents: Vec<String> = remotes.chain(homes).collect();
+        agents.push("memory".into());
+        if !system.home.locals.is_empty() {
+            agents.push("device".into());
+        }
+        Telling {
+            system,
+            machines: [
+                Machine::new(&protocol.remote, system.of_each),
+                Machine::new(system.home, system.of_each),
+            ],
+            sequence: Sequence {
+                agents,
+                steps: Vec::new(),
+            },
+            under_way: Vec::new(),
+            flights: 0,
+        }
+    }
+
+    /// All that was told.
+    pub fn sequence(&self) -> &Sequence {
+        &self.sequence
+    }
+
+    fn home(&self, line: u8) -> usize {
+        usize::from(self.system.remotes) + usize::from(u16::from(line) % self.system.protocol.homes)
+    }
+
+    fn memory(&self) -> usize {
+        usize::from(self.system.remotes) + usize::from(self.system.protocol.homes)
+    }
+
+    fn step(&mut self, agent: usize, line: u8, action: Action) {
+        self.sequence.steps.push(Told {
+            agent,
+            action,
+            line: (self.system.lines > 1).then_some(line.into()),
+            visible: agent >= usize::from(self.system.remotes),
+        });
+    }
+
+    fn does(&mut self, agent: usize, line: u8, what: impl Into<String>) {
+        let what = what.into();
+        self.step(agent, line, Action::Does { what });
+    }
+
+    /// Tells a step by the worlds before and after it.
+    pub fn tell(&mut self, step: Step, [before, after]: [&World<Current>; 2]) {
+        let (memory, device) = (self.memory(), self.memory() + 1);
+        let local = |number: u8| self.system.home.locals[usize::from(number)].name.clone();
+        match step {
+            Step::Access(line, remote, access) => {
+                self.does(remote.into(), line, access.name());
+            }
+            Step::Hit(line, remote) => self.does(remote.into(), line, "store"),
+            Step::Arrives(arrival) => {
+                if let Some(flight) = before.network.at(arrival) {
+                    let letter = self.letter(flight);
+                    self.takes(&letter);
+                }
+            }
+            Step::Memory(line) => {
+                let what = match before.lines[usize::from(line)].operation {
+                    Operation::Read => "is read",
+                    _ => "is written",
+                };
+                self.does(memory, line, what);
+            }
+            Step::Read(line, _) => {
+                self.does(self.home(line), line, "takes what memory has read");
+            }
+            Step::Written(line) => {
+                self.does(self.home(line), line, "hears that memory is done");
+            }
+            Step::Asks(line, number) => {
+                let what = format!("asks for {}", local(number));
+                self.does(device, line, what);
+            }
+            Step::Local(line) => {
+                let asked = before.lines[usize::from(line)].asked;
+                let what = asked.map_or("a local operation".into(), local);
+                self.does(self.home(line), line, format!("takes {what}"));
+            }
+            Step::Unlock(line) => self.does(device, line, "unlocks"),
+            Step::Writes(line) => self.does(device, line, "writes"),
+        }
+        self.sent(after);
+        self.changed(before, after);
+    }
+
+    fn letter(&self, flight: &Flight<Current>) -> Letter {
+        let end = |end: Option<u8>| end.map_or(self.home(flight.line), usize::from);
+        Letter {
+            line: flight.line,
+            message: flight.message,
+            from: end(flight.from),
+            to: end(flight.to),
+            fields: flight.fields.clone(),
+        }
+    }
+
+    /// A message is taken; of equal ones the oldest.
+    fn takes(&mut self, letter: &Letter) {
+        let Some(place) = self.under_way.iter().position(|(one, _)| one == letter) else {
+            return;
+        };
+        let (letter, flight) = self.under_way.remove(place);
+        let action = Action::Receive {
+            message: self.words(&letter),
+            from: letter.from,
+            flight,
+        };
+        self.step(letter.to, letter.line, action);
+    }
+
+    /// What is under way now and was not before has been sent.
+    fn sent(&mut self, after: &World<Current>) {
+        let mut known: Vec<Letter> = self.under_way.iter().map(|(one, _)| one.clone()).collect();
+        for flight in after.network.flights() {
+            let letter = self.letter(flight);
+            if let Some(place) = known.iter().position(|one| *one == letter) {
+                known.swap_remove(place);
+                continue;
+            }
+            let action = Action::Send {
+                message: self.words(&letter),
+                to: letter.to,
+                flight: self.flights,
+            };
+            self.step(letter.from, letter.line, action);
+            self.under_way.push((letter, self.flights));
+            self.flights += 1;
+        }
+    }
+
+    fn changed(&mut self, before: &World<Current>, after: &World<Current>) {
+        for (line, (old, new)) in (0..).zip(before.lines.iter().zip(&after.lines)) {
+            let (old, new) = (self.states(line, old), self.states(line, new));
+            for ((agent, old), (_, state)) in old.into_iter().zip(new) {
+                if old != state {
+                    self.step(agent, line, Action::Becomes { state });
+                }
+            }
+        }
+    }
+
+    /// The agents that have a state of a line, and it in words.
+    fn states(&self, number: u8, line: &Line<Current>) -> Vec<(usize, String)> {
+        let remotes = line.remotes.iter().enumerate().map(|(at, remote)| {
+            let words = self.state(&self.system.protocol.remote, 0, &remote.configuration);
+            (at, words)
+        });
+        let home = self.state(self.system.home, 1, &line.home);
+        remotes.chain([(self.home(number), home)]).collect()
+    }
+
+    /// A state, with the variables that are not nought: `M owner=cache 1`.
+    fn state(&self, of: &Controller, machine: usize, at: &Configuration) -> String {
+        let mut words = of.states[usize::from(at.state)].name.clone();
+        for (number, variable) in (0..).zip(&of.variables) {
+            let first = self.machines[machine].slot(number);
+            let slots = &at.slots[first..];
+            let value = match (variable.ty, slots.first()) {
+                (Type::Array { .. }, _) | (_, None | Some(0)) => continue,
+                (Type::RemoteSet, _) => self.members(slots),
+                (ty, Some(&value)) => match variable.labels.get(usize::from(value)) {
+                    Some(label) => label.clone(),
+                    None => self.value(ty, value),
+                },
+            };
+            words += &format!(" {}={value}", variable.name);
+        }
+        words
+    }
+
+    /// A set of remotes, of which no system has more than a word's.
+    fn members(&self, slots: &[u16]) -> String {
+        let inside = (0..usize::from(self.system.remotes)).filter(|at| slots[0] >> at & 1 == 1);
+        let names: Vec<&str> = inside.map(|at| &*self.sequence.agents[at]).collect();
+        format!("{{{}}}", names.join(", "))
+    }
+
+    fn value(&self, ty: Type, value: u16) -> String {
+        match (ty, value) {
+            (Type::Remote, 0) => "none".into(),
+            (Type::Remote, remote) => self.sequence.agents[usize::from(remote) - 1].clone(),
+            (Type::Bool, value) => (value != 0).to_string(),
+            (_, value) => value.to_string(),
+        }
+    }
+
+    /// A message with its fields: `Data(acks=1)`.
+    fn words(&self, letter: &Letter) -> String {
+        let message = self.system.protocol.message(letter.message);
+        let fields = message.fields.iter().zip(&letter.fields);
+        let fields = fields.map(|(field, &value)| match field.ty {
+            Type::RemoteSet => format!("{}={}", field.name, self.members(&[value])),
+            ty => format!("{}={}", field.name, self.value(ty, value)),
+        });
+        match fields.collect::<Vec<_>>() {
+            none if none.is_empty() => message.name.clone(),
+            fields => format!("{}({})", message.name, fields.join(", ")),
+        }
+    }
+
+    /// The messages under way, the oldest first: `GetS: cache 0 to directory`.
+    pub fn under_way(&self) -> Vec<String> {
+        let agents = &self.sequence.agents;
+        let letters = self.under_way.iter().map(|(letter, _)| {
+            let (from, to) = (&agents[letter.from], &agents[letter.to]);
+            format!("{}: {from} to {to}", self.words(letter))
+        });
+        letters.collect()
+    }
+
+    /// Of each line the agents with their states and whether their copies are current, and what memory and device do.
+    pub fn lines(&self, at: &World<Current>) -> Value {
+        let lines = (0..).zip(&at.lines).map(|(number, line)| {
+            let agents = self.states(number, line).into_iter().map(|(agent, state)| {
+                let remote = line.remotes.get(agent);
+                let right = remote.map(|remote| {
+                    let state = usize::from(remote.configuration.state);
+                    self.system.protocol.remote.states[state].right
+                });
+                json!({
+                    "agent": self.sequence.agents[agent],
+                    "state": state,
+                    "may": right.map(|right| format!("{right:?}").to_lowercase()),
+                    "current": remote.map(|remote| remote.copy),
+                })
+            });
+            json!({
+                "agents": agents.collect::<Vec<_>>(),
+                "memory_current": line.memory,
+                "operation": match &line.operation {
+                    Operation::Idle => None,
+                    Operation::Read => Some("is to be read"),
+                    Operation::Sampled(_) => Some("has been read"),
+                    Operation::Write(_) | Operation::Store { .. } => Some("is to be written"),
+                    Operation::Done => Some("has been written"),
+                },
+                "lock": match line.lock {
+                    Lock::Open => None,
+                    Lock::Held(_) => Some("held by the device"),
+                    Lock::GivenBack => Some("given back"),
+                },
+            })
+        });
+        Value::Array(lines.collect())
+    }
+}

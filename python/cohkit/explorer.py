@@ -1,0 +1,195 @@
+"""`cohkit explore`: a page for a protocol under one's hands, served to the browsers of this machine alone."""
+
+from __future__ import annotations
+
+import html
+import json
+import threading
+import webbrowser
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+from cohkit import _cohkit
+from cohkit.errors import Error, InputError, TextError, UnavailableError, call
+from cohkit.pages import SCRIPTS, page
+from cohkit.pages.assembly import assembled
+from cohkit.pages.reading import Part
+from cohkit.protocols import given
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cohkit._cohkit import Protocol
+
+HOST = "127.0.0.1"
+# Worlds that are looked at on the way to what is wrong; some hundred bytes each.
+MOST = 300_000
+# The longest way that is told, and the longest address that browsers are sure to send.
+_LONGEST = 500
+
+
+class Explorer:
+    """A system of a protocol, read anew when its text has changed."""
+
+    def __init__(
+        self, protocol: str, *, system: str | None = None, remotes: int | None = None, lines: int | None = None
+    ) -> None:
+        """Read the protocol, and see that there is such a system.
+
+        Raises:
+            InputError: there is none.
+            FaultError: no home can be constructed for it.
+            TextError: the text is wrong.
+            OSError: the text cannot be read.
+
+        """
+        if system is not None and (remotes, lines) != (None, None):
+            raise InputError("name a system of the text, or give `--remotes` and `--lines`; not both")
+        self._name, self._system = protocol, system
+        self._size = None if remotes is lines is None else (remotes or 1, lines or 1)
+        self._lock = threading.Lock()
+        self.read()
+
+    def read(self) -> None:
+        """Read the text again; where it is as it was, nothing else is done."""
+        protocol = given(self._name)
+        with self._lock:
+            if getattr(self, "protocol", None) != protocol:
+                make = _cohkit.Exploration
+                self._of = call(protocol.file, make, protocol, system=self._system, size=self._size)
+                self.protocol: Protocol = protocol
+
+    def view(self, way: Sequence[int]) -> dict[str, Any]:
+        """Tell what is at the end of a way: a list of choices, each among those that there were.
+
+        Raises:
+            InputError: one of them was none.
+
+        >>> from cohkit.explorer import Explorer
+        >>> explorer = Explorer("msi", remotes=2)
+        >>> [choice["words"] for choice in explorer.view([])["next"]]
+        ['cache 0: load', 'cache 0: store', 'cache 1: load', 'cache 1: store']
+        >>> explorer.view([0])["under_way"]
+        ['GetS: cache 0 to directory']
+
+        """
+        if len(way) > _LONGEST:
+            raise InputError(f"a way has at most {_LONGEST} steps")
+        view: dict[str, Any] = json.loads(call(self.protocol.file, self._of.view, list(way)))
+        return view
+
+    def nearest_wrong(self, most: int = MOST) -> dict[str, Any]:
+        """Find the way to what is nearest of all that is wrong, looking at so many worlds."""
+        found: dict[str, Any] = json.loads(self._of.nearest_wrong(most))
+        return found
+
+    def page(self) -> str:
+        """Give the page: the protocol's tables and text, and what may be chosen."""
+        data = assembled([Part("text", self.protocol.file, self.protocol)])
+        data["parts"].insert(
+            0, {"kind": "explore", "id": "explore", "title": "Step by step", "file": self.protocol.file}
+        )
+        data["begin"] = "explore"
+        return page(f"Cohkit: {self.protocol.name}", data, (*SCRIPTS[:-1], "explore", SCRIPTS[-1]), "'self'")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers a browser of this machine."""
+
+    explorer: ClassVar[Explorer]
+    hosts: ClassVar[set[str]]
+    timeout = 30
+
+    def do_GET(self) -> None:
+        """Give the page, a view, or the way to what is wrong."""
+        # A page of elsewhere could lead a browser here under a name of its own.
+        if self.headers.get("Host") not in self.hosts:
+            self._answer(HTTPStatus.FORBIDDEN, "text/plain", "this is for the browsers of this machine\n")
+            return
+        address = urlsplit(self.path)
+        answers: dict[str, Callable[[], tuple[str, str]]] = {
+            "/": self._page,
+            "/view": lambda: ("application/json", json.dumps(self.explorer.view(_way(address.query)))),
+            "/wrong": lambda: ("application/json", json.dumps(self.explorer.nearest_wrong())),
+        }
+        if address.path not in answers:
+            self._answer(HTTPStatus.NOT_FOUND, "text/plain", f"there are {', '.join(answers)}\n")
+            return
+        try:
+            self._answer(HTTPStatus.OK, *answers[address.path]())
+        except InputError as error:
+            self._answer(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n")
+
+    def _page(self) -> tuple[str, str]:
+        """Give the page of the text as it is now, or what is wrong with it."""
+        try:
+            self.explorer.read()
+        except (Error, OSError) as error:
+            what = html.escape(str(error))
+            title = "the text is wrong" if isinstance(error, TextError) else "nothing to explore"
+            return "text/html", f"<!doctype html><title>{title}</title><pre>{what}</pre>"
+        return "text/html", self.explorer.page()
+
+    def _answer(self, status: HTTPStatus, kind: str, text: str) -> None:
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- as it is called
+        """Say nothing of each request."""
+
+
+def _way(query: str) -> list[int]:
+    [text] = parse_qs(query, keep_blank_values=True).get("way", [""])[:1]
+    words = [word for word in text.split(",") if word]
+    # A number that is longer names no choice.
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        raise InputError(f"a way is numbers of choices with commas between them, not `{text}`")
+    return [int(word) for word in words]
+
+
+def server(explorer: Explorer, port: int) -> ThreadingHTTPServer:
+    """Listen on a port of this machine, and on none that others reach; 0 is one that is free.
+
+    Raises:
+        UnavailableError: the port is taken, or not for this user.
+
+    """
+
+    class Handler(_Handler):
+        pass
+
+    Handler.explorer = explorer
+    try:
+        serving = _Server((HOST, port), Handler)
+    except OSError as error:
+        raise UnavailableError(
+            f"port {port} of {HOST} cannot be listened on: {error.strerror}; "
+            "`--port N` takes another, and 0 one that is free"
+        ) from error
+    Handler.hosts = {f"{name}:{serving.server_port}" for name in (HOST, "localhost")}
+    return serving
+
+
+class _Server(ThreadingHTTPServer):
+    """Does not wait for browsers that keep a connection, and shares its port with nobody."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+
+def serve(explorer: Explorer, port: int, *, browse: bool, say: Callable[[str], object]) -> None:
+    """Serve the page until Ctrl-C, which raises `KeyboardInterrupt`."""
+    with server(explorer, port) as serving:
+        address = f"http://{HOST}:{serving.server_port}/"
+        say(f"exploring {explorer.protocol.name} at {address} (Ctrl-C ends it)\n")
+        if browse:
+            webbrowser.open(address)
+        serving.serve_forever(poll_interval=0.1)

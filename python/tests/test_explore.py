@@ -1,0 +1,211 @@
+"""`cohkit explore`: a protocol in the browser, step by step."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import cohkit
+from cohkit.explorer import Explorer, server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from conftest import Command
+    from playwright.sync_api import Browser
+
+FAULT = "single writer: a right to write is not alone"
+
+
+@pytest.fixture
+def broken(root: Path, tmp_path: Path) -> Path:
+    """Give a text whose caches keep shared copies that they are told to invalidate."""
+    text = (root / "protocols/msi.coh").read_text()
+    changed = re.sub(r"(?m)^(\s*S .*\| Inv .*)\| I$", r"\1| S", text)
+    assert changed != text
+    file = tmp_path / "msi.coh"
+    file.write_text(changed)
+    return file
+
+
+@pytest.fixture
+def address(broken: Path) -> Iterator[str]:
+    with server(Explorer(str(broken), remotes=2), 0) as serving:
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{serving.server_port}/"
+        serving.shutdown()
+        thread.join()
+
+
+def got(address: str, host: str | None = None) -> Any:
+    request = urllib.request.Request(address, headers={} if host is None else {"Host": host})  # noqa: S310 -- our own
+    with urllib.request.urlopen(request) as answer:  # noqa: S310
+        return json.load(answer)
+
+
+@pytest.mark.needs("chromium")
+def test_steps_are_chosen_undone_and_lead_to_what_is_wrong(
+    browser: Browser, complaints: Callable[..., list[str]], address: str
+) -> None:
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    said = complaints(page, address)
+    page.goto(address)
+    choices = page.locator(".choices button")
+    choices.get_by_text("cache 1: store", exact=True).click()
+    page.wait_for_selector("text=GetM: cache 1 to directory")
+    assert page.locator(".now tr").all_inner_texts()[1].split("\t")[1] == "IM_AD"
+    choices.get_by_text("GetM of cache 1 reaches the home", exact=True).click()
+    page.wait_for_selector("text=M owner=cache 1")
+    assert [step.get_attribute("data-step") for step in page.locator(".drawn g").all()] == list("012345")
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_selector("text=GetM: cache 1 to directory")
+    page.keyboard.press("Backspace")
+    page.wait_for_selector("text=Nothing yet.")
+    # The shortest way is gone at once, and nothing leads on from there.
+    page.get_by_role("button", name="To what is wrong").click()
+    page.wait_for_selector(f"text={FAULT}")
+    assert choices.count() == 0
+    page.get_by_role("button", name="to the start").click()
+    assert page.inner_text(".player-frame .said") == "At the start."
+    # A step before it is a place like others; the address keeps it.
+    page.get_by_text("The way here: 8 steps").click()
+    page.locator(".way a").nth(6).click()
+    page.wait_for_selector(".choices button.violated")
+    assert FAULT in page.inner_text(".choices button.violated")
+    page.reload()
+    page.wait_for_selector(".choices button.violated")
+    # A way that cannot be gone says so, and so does one that is no way.
+    page.goto(f"{address}#/explore/99")
+    assert "step 0 of this way is choice 99" in page.inner_text("main [role=alert]")
+    said[:] = [words for words in said if "400 (Bad Request)" not in words]
+    # The tables and the text of the protocol are beside it.
+    page.click("nav a:text-is('msi')")
+    assert page.locator("table.rows tbody tr").count() > 20
+    assert said == []
+
+
+@pytest.mark.needs("chromium")
+def test_it_can_be_used_on_a_phone(browser: Browser, complaints: Callable[..., list[str]], address: str) -> None:
+    page = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark", has_touch=True).new_page()
+    said = complaints(page, address)
+    page.goto(address)
+    page.locator(".choices button").first.tap()
+    page.wait_for_selector(".drawn g.now")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert said == []
+
+
+def test_views_agree_with_the_checker(broken: Path) -> None:
+    explorer = Explorer(str(broken), remotes=2)
+    [verdict] = cohkit.check(cohkit.read(broken), remotes=2)
+    example = verdict["counterexample"]
+    assert example is not None
+    assert example["trace"] is not None
+    found = explorer.nearest_wrong()
+    assert len(found["way"]) == len(example["trace"]["steps"])
+    assert found["what"] == FAULT == f"{example['name']}: {example['message']}"
+    assert explorer.view(found["way"])["broken"] == FAULT
+    [sound] = cohkit.check("msi", remotes=2)
+    looked = Explorer("msi", remotes=2).nearest_wrong()
+    # Of two caches nearly all states come in pairs, of which the checker counts one.
+    assert looked["way"] is None
+    assert looked["all"]
+    assert sound["states"] is not None
+    assert sound["states"] < looked["looked"] <= 2 * sound["states"]
+
+
+@pytest.mark.parametrize("name", cohkit.shipped_names())
+def test_every_shipped_text_can_be_explored(name: str) -> None:
+    explorer = Explorer(name)
+    way: list[int] = []
+    for step in range(12):
+        view = explorer.view(way)
+        assert view["broken"] is None
+        assert all(choice["wrong"] is None for choice in view["next"]), view["next"]
+        way.append((5 * step + 1) % len(view["next"]))
+    assert len(explorer.view(way)["taken"]) == 12
+    # Charts can be drawn of what is told.
+    assert cohkit.chart_text(explorer.view(way)["sequence"])
+
+
+def test_only_this_machine_is_answered_and_only_what_there_is(address: str) -> None:
+    assert got(f"{address}view?way=")["at_rest"]
+    for path, host, code in [
+        ("view?way=", "evil.example", 403),
+        ("", "evil.example", 403),
+        ("../../etc/passwd", None, 404),
+        ("view?way=x", None, 400),
+        ("view?way=" + "9" * 5000, None, 400),
+        ("view?way=" + ",".join(["0"] * 501), None, 400),
+        ("view?way=-1", None, 400),
+    ]:
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            got(f"{address}{path}", host)
+        assert caught.value.code == code, path
+        caught.value.close()
+
+
+def test_a_text_that_changes_is_read_again(address: str, broken: Path, root: Path) -> None:
+    assert got(f"{address}wrong")["way"]
+
+    def page() -> str:
+        with urllib.request.urlopen(address) as answer:  # noqa: S310 -- our own
+            return str(answer.read().decode())
+
+    broken.write_text("protocol p { line 64; channels { up } }")
+    assert "<pre>" in page()
+    shutil.copy(root / "protocols/msi.coh", broken)
+    assert page().startswith("<!doctype html>")
+    assert got(f"{address}wrong")["all"]
+
+
+def test_the_example_of_its_help_runs_until_ctrl_c_and_a_taken_port_is_refused(
+    root: Path, cohkit_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    help_lines = cohkit_command("explore", "--help").stdout.splitlines()
+    assert [line for line in help_lines if len(line) > 80] == []
+    example = help_lines[help_lines.index("Example:") + 1].removeprefix("  $ cohkit explore ")
+    command: list[str | Path] = [Path(sys.executable).parent / "cohkit", "explore", *example.split(), "--port"]
+    with subprocess.Popen([*command, "0"], cwd=root, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        told = running.stdout.readline()
+        port = re.fullmatch(r"exploring msi at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", told)
+        assert port is not None
+        assert got(f"http://127.0.0.1:{port[1]}/view?way=0")["taken"] == ["cache 0: load"]
+        done = subprocess.run([*command, port[1]], cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 4
+        assert f"port {port[1]} of 127.0.0.1 cannot be listened on: " in done.stderr
+        running.send_signal(signal.SIGINT)
+        assert running.wait() == 130
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", int(port[1])))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("msi", "--system", "nowhere"), "no system is named `nowhere`"),
+        (("msi", "--system", "three_caches", "--remotes", 2), "not both"),
+        (("nowhere.coh",), "no such file"),
+        (("msi", "--remotes", 9), "`--remotes` is at most 8"),
+        (("msi", "--port", 65536), "`--port` is at most 65535"),
+    ],
+)
+def test_what_cannot_be_explored_is_refused(cohkit_command: Command, words: tuple[object, ...], says: str) -> None:
+    done = cohkit_command("explore", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
