@@ -14,6 +14,7 @@
 //! ```
 
 mod asked;
+mod beside;
 mod check;
 mod checkpoints;
 mod composed;
@@ -37,6 +38,7 @@ mod lock;
 pub mod models;
 mod options;
 mod outcome;
+mod outside;
 mod play;
 pub mod playing;
 mod program;

@@ -140,7 +140,7 @@ pub(crate) struct Link {
     pub output: Output,
 }
 
-/// Runs a compiled program on a plain RV64 core with flat memory.
+/// Runs a compiled program on a plain RV64 core with flat memory, or on a host with cores beside its far memory.
 ///
 /// The program is statically linked, and reaches the outside by semihosting, as picolibc's do, or by the few calls of Linux
 /// that it needs. Its output is the command's. The same program does the same each time: its clock counts instructions, or
@@ -176,6 +176,43 @@ pub(crate) struct Run {
     /// The folder whose files the program may read and write. It has no files without.
     #[arg(long, value_name = "FOLDER")]
     pub files: Option<PathBuf>,
+
+    /// A program that the program may start by this name on a core beside far memory; may be repeated for others. The program
+    /// then runs on the host of a machine, always in time, as do these.
+    #[arg(long = "cp", value_name = "NAME=PROGRAM")]
+    pub channels: Vec<String>,
+
+    /// The machine: a file like `nearmemory/enzian.toml`, which is the one if none is given.
+    #[arg(long, value_name = "FILE")]
+    pub platform: Option<PathBuf>,
+
+    /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated for others.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+
+    /// Tell at the end, on standard error, what was counted on every path of the machine.
+    #[arg(long)]
+    pub counters: bool,
+
+    /// Leave it to the cores to look through the programs of `--cp`.
+    #[arg(long)]
+    pub unverified: bool,
+
+    /// Evict a line from the host's caches at random, once in so many accesses.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub evict: Option<u64>,
+
+    /// What everything random follows from.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl Run {
+    /// Whether it is run on a machine with cores beside far memory.
+    pub(crate) fn beside(&self) -> bool {
+        let machine = self.platform.is_some() || !self.set.is_empty() || self.evict.is_some();
+        machine || !self.channels.is_empty() || self.counters || self.unverified
+    }
 }
 
 /// Prints an agent's controller as a table: state, event, guard, actions, next state.

@@ -13,6 +13,8 @@ pub const PRIVATE: u64 = 0x1_0000;
 pub const SCRATCHPAD: u64 = 0x10_0000;
 /// Where the registers begin, which are words of 64 bits.
 pub const REGISTERS: u64 = 0x20_0000;
+/// How long they are.
+pub const REGISTERS_BYTES: u64 = 72;
 /// Where the registers begin that host and core share.
 pub const SHARED: u64 = 0x21_0000;
 /// How many of these there are, of 64 bits each.
@@ -64,7 +66,7 @@ impl Controller {
             private: Flat::new(PRIVATE, private),
             scratchpad: Scratchpad::new(lines),
             answers: VecDeque::new(),
-            copier: Copier::new(0..0, 0),
+            copier: Copier::new(Vec::new(), 0),
             shared: [0; SHARES],
             next: (0, 0),
             now: 0,
@@ -73,8 +75,14 @@ impl Controller {
 
     /// With far memory at these addresses, and a copy engine that has so many transfers under way at once.
     pub fn copying(mut self, far: Range<u64>, most: usize) -> Controller {
-        self.copier = Copier::new(far, most);
+        self.give(vec![far], most);
         self
+    }
+
+    /// From now on, far memory is at these addresses, for transfers of which so many are under way at once. Those that are
+    /// under way are forgotten.
+    pub fn give(&mut self, far: Vec<Range<u64>>, most: usize) {
+        self.copier.give(far, most);
     }
 
     /// A register that host and core share, if there is one of this number: for the host, to read and write it. Nothing
@@ -122,7 +130,7 @@ impl Controller {
     }
 
     /// Puts a program into private memory. An error says what does not fit.
-    pub fn load(&mut self, image: &Image) -> Result<(), String> {
+    pub fn put(&mut self, image: &Image) -> Result<(), String> {
         for segment in &image.segments {
             let (length, end) = (segment.bytes.len(), self.private.end());
             let Some(place) = self.private.bytes_mut(segment.at, length) else {
@@ -135,6 +143,31 @@ impl Controller {
             };
             place.copy_from_slice(segment.bytes);
         }
+        Ok(())
+    }
+
+    /// The same, with all other private memory, the scratchpad and the shared registers zero, so that nothing is left of a
+    /// program before, nor of how this one came.
+    pub fn clear(&mut self, image: &Image) -> Result<(), String> {
+        let length = (self.private.end() - PRIVATE) as usize;
+        self.private = Flat::new(PRIVATE, length);
+        self.next = (0, 0);
+        self.shared = [0; SHARES];
+        for line in 0..self.scratchpad.lines() {
+            self.scratchpad.line_mut(line).expect("it is there").fill(0);
+        }
+        self.put(image)
+    }
+
+    /// Whether far memory is to be asked for something.
+    pub fn is_waiting(&self) -> bool {
+        self.copier.is_waiting()
+    }
+
+    /// Takes a lock away and lets all go that it holds.
+    pub fn unlock(&mut self, line: usize, kind: Kind) -> Result<(), NoLine> {
+        let answers = self.scratchpad.unlock(line, kind, self.now)?;
+        self.answers.extend(answers);
         Ok(())
     }
 
@@ -199,10 +232,7 @@ impl Controller {
                 let answer = self.scratchpad.release(line, kind, self.now)?;
                 self.answers.extend(answer);
             }
-            _ => {
-                let answers = self.scratchpad.unlock(line, kind, self.now)?;
-                self.answers.extend(answers);
-            }
+            _ => self.unlock(line, kind)?,
         }
         Ok(())
     }
@@ -278,7 +308,11 @@ impl Memory for Controller {
     }
 
     fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        self.private.cbo(at, what)
+        // No cache is between the core and a line.
+        match self.place(at, Size::Byte) {
+            Some(_) => Reply::Done(()),
+            None => self.private.cbo(at, what),
+        }
     }
 
     fn prefetch(&mut self, _at: u64, _what: Prefetch) {}

@@ -58,7 +58,7 @@ struct Part {
 /// The engine: transfers under way, of which no order is promised, neither among them nor among their lines.
 #[derive(Clone, Debug)]
 pub struct Copier {
-    far: Range<u64>,
+    far: Vec<Range<u64>>,
     most: usize,
     /// Transfers by number, and how many of their lines are not done.
     left: BTreeMap<u64, usize>,
@@ -71,8 +71,8 @@ pub struct Copier {
 }
 
 impl Copier {
-    /// For these addresses of far memory, with so many transfers under way at once.
-    pub fn new(far: Range<u64>, most: usize) -> Copier {
+    /// For these ranges of far memory, in one of which all of a transfer lies, with so many transfers under way at once.
+    pub fn new(far: Vec<Range<u64>>, most: usize) -> Copier {
         Copier {
             far,
             most,
@@ -84,9 +84,24 @@ impl Copier {
         }
     }
 
+    /// Forgets what is under way, and goes on with other ranges. Answers to what was asked before are known by their numbers.
+    pub fn give(&mut self, far: Vec<Range<u64>>, most: usize) {
+        let (transfers, accesses) = (self.transfers, self.accesses);
+        *self = Copier {
+            transfers,
+            accesses,
+            ..Copier::new(far, most)
+        };
+    }
+
     /// How many transfers are under way.
     pub fn under_way(&self) -> usize {
         self.left.len()
+    }
+
+    /// Whether far memory is to be asked for something.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Whether all lines of it are there. `lines` is how many the scratchpad has.
@@ -96,8 +111,10 @@ impl Copier {
         let last = transfer.line.checked_add(transfer.lines);
         transfer.lines > 0
             && transfer.far.is_multiple_of(LINE as u64)
-            && transfer.far >= self.far.start
-            && end.is_some_and(|end| end <= self.far.end)
+            && end.is_some_and(|end| {
+                let holds = |range: &Range<u64>| range.start <= transfer.far && end <= range.end;
+                self.far.iter().any(holds)
+            })
             && last.is_some_and(|last| last <= lines)
     }
 

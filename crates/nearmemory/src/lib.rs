@@ -5,8 +5,9 @@
 //! memory of a core of `cohkit-riscv` with private memory, both of these, and the registers that
 //! `nearmemory/scratchpad.h` has for programs in C.
 //!
-//! Time is a number to this crate, and it knows no host, no link and no coherence: the scratchpad is not coherent, and a
-//! host flushes and fetches. Whoever drives it says when requests come, and carries answers back.
+//! These three know time as a number: whoever drives them says when requests come, and carries answers back. [`Machine`]
+//! does, for a [`Platform`]: it has a host with caches that nothing keeps coherent, the link, far memory, and cores with their
+//! programs, all in time. There is no protocol in it and no text, as nothing takes part in coherence.
 //!
 //! ```
 //! use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad};
@@ -23,10 +24,22 @@
 //! # Ok::<(), cohkit_nearmemory::NoLine>(())
 //! ```
 
+mod binaries;
+mod cache;
 pub mod controller;
 mod copy;
+pub mod device;
+mod events;
+pub mod host;
+pub mod machine;
+pub mod platform;
 mod scratchpad;
 
+pub use binaries::Binaries;
 pub use controller::Controller;
 pub use copy::{Access, Copier, Refusal, Transfer, Way};
+pub use events::Who;
+pub use host::Evictions;
+pub use machine::{Happened, Machine};
+pub use platform::Platform;
 pub use scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, Stamps, LINE};

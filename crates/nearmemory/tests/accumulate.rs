@@ -73,7 +73,7 @@ fn a_compiled_program_adds_up_what_the_host_writes_back() {
     let image = Image::read(&file).expect("it is a program");
     for most in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
-        memory.load(&image).expect("it fits");
+        memory.put(&image).expect("it fits");
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
         let mut fast = Fast::default();
@@ -122,7 +122,7 @@ fn what_does_not_fit_or_is_not_there_is_told() {
     }
     let file = compile("accumulate.c");
     let image = Image::read(&file).expect("it is a program");
-    let error = Controller::new(64, 4).load(&image).expect_err("64 bytes");
+    let error = Controller::new(64, 4).put(&image).expect_err("64 bytes");
     assert!(
         error.ends_with("not in private memory, which is 0x10000 to 0x1003f"),
         "{error}"
@@ -141,7 +141,7 @@ fn a_compiled_program_adds_up_words_of_a_register_pipe() {
     let image = Image::read(&file).expect("it is a program");
     for most in [1, 3, 17, 1000] {
         let mut memory = Controller::new(128 << 10, 512);
-        memory.load(&image).expect("it fits");
+        memory.put(&image).expect("it fits");
         assert_eq!(memory.shared(32), None);
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;

@@ -51,7 +51,7 @@ proptest! {
             line.fill(255 - i as u8);
             *scratchpad.line_mut(i).unwrap() = *line;
         }
-        let mut copier = Copier::new(FAR..far.end(), most);
+        let mut copier = Copier::new(Vec::from([FAR..far.end()]), most);
         let (mut place, mut asked) = (0, Vec::<Access>::new());
         let mut order = order.iter();
         let mut transfers = transfers.into_iter().peekable();
@@ -91,7 +91,7 @@ proptest! {
 
 #[test]
 fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
-    let mut copier = Copier::new(FAR..FAR + 1024, 2);
+    let mut copier = Copier::new(Vec::from([FAR..FAR + 1024]), 2);
     let good = Transfer {
         way: Way::Fetch,
         line: 0,
@@ -156,7 +156,7 @@ fn compile() -> Vec<u8> {
 fn run(image: &Image, lines: usize, most: usize, newest: bool) -> usize {
     let mut far = Plain::new(100);
     let mut memory = Controller::new(128 << 10, 512).copying(FAR..far.end(), most);
-    memory.load(image).expect("it fits");
+    memory.put(image).expect("it fits");
     let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
     hart.pc = image.entry;
     let to = FAR + 50 * LINE as u64;

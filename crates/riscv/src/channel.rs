@@ -2,7 +2,8 @@
 //!
 //! A channel program is an ELF file with a section `.channel`, its manifest: the eight bytes `CHANNEL1`, the bytes of stack
 //! it needs, and what it wants to use, each as three little-endian double words. The first says what it is; for a pipe (1) its
-//! number and a zero follow, for a range of far memory (2) where it begins and how long it is.
+//! number and a zero follow, for a range of far memory (2) where it begins and how long it is, and for those that it is given
+//! when it is spawned (3) two zeroes.
 //!
 //! [`verify`] looks through everything that stands in the file. Where a program's pointers and indirect jumps go is not
 //! known before it runs: [`crate::Confined`] stops it where they go astray.
@@ -28,6 +29,8 @@ pub struct Manifest {
     pub pipes: Vec<u64>,
     /// Ranges of far memory.
     pub far: Vec<Range<u64>>,
+    /// Whether it wants the ranges besides that it is given when it is spawned, whichever they are.
+    pub given: bool,
 }
 
 /// What a program is given.
@@ -111,6 +114,7 @@ impl Manifest {
             match (kind, first.checked_add(second)) {
                 (1, _) => manifest.pipes.push(first),
                 (2, Some(end)) => manifest.far.push(first..end),
+                (3, Some(0)) => manifest.given = true,
                 (2, None) => {
                     return Err(format!(
                         "the manifest wants far memory from {first:#x} on that is {second:#x} bytes long, which is beyond the last address"
@@ -164,6 +168,67 @@ pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest)
     places(&image, &manifest, grant).map_err(named)?;
     instructions(&image, &manifest, grant).map_err(named)?;
     Ok((image, manifest))
+}
+
+/// Reads a program and its manifest without looking through it.
+pub fn unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Refusal> {
+    let image = Image::read(file).map_err(nowhere)?;
+    Ok((image, Manifest::read(file).map_err(nowhere)?))
+}
+
+/// The program without the names and lines that only people need, as it travels: what is loaded, and the manifest. An error
+/// says why it cannot be read.
+pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
+    const HEADER: usize = 64;
+    const PROGRAM_HEADER: usize = 56;
+    let image = Image::read(file)?;
+    let manifest = elf::section(file, SECTION).ok_or("the file has no section `.channel`")?;
+    let names = [b"\0", SECTION.as_bytes(), b"\0.names\0"].concat();
+    let segments = &image.segments;
+    let doubles = |doubles: &[u64]| doubles.iter().flat_map(|d| d.to_le_bytes()).collect();
+    let mut contents: Vec<u8> = Vec::new();
+    let first = HEADER + PROGRAM_HEADER * segments.len();
+    let mut put = |bytes: &[u8]| {
+        let at = (first + contents.len()) as u64;
+        contents.extend(bytes);
+        (at, bytes.len() as u64)
+    };
+    let mut headers: Vec<u8> = Vec::new();
+    for segment in segments {
+        let rights = 4 | u32::from(segment.writable) << 1 | u32::from(segment.executable);
+        let (at, length) = put(segment.bytes);
+        let words: Vec<u8> = doubles(&[at, segment.at, segment.put_at, length, segment.length, 1]);
+        headers.extend([1_u32.to_le_bytes(), rights.to_le_bytes()].as_flattened());
+        headers.extend(words);
+    }
+    let (manifest, names) = (put(manifest), put(&names));
+    let sections = first + contents.len();
+    let mut sections_of: Vec<u8> = vec![0; 64];
+    for (name, kind, (at, length)) in [(1_u32, 1_u32, manifest), (10, 3, names)] {
+        sections_of.extend([name.to_le_bytes(), kind.to_le_bytes()].as_flattened());
+        let words: Vec<u8> = doubles(&[0, 0, at, length, 0, 1, 0]);
+        sections_of.extend(words);
+    }
+    let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
+    elf.resize(16, 0);
+    elf.extend([2_u16.to_le_bytes(), 243_u16.to_le_bytes()].as_flattened());
+    elf.extend(1_u32.to_le_bytes());
+    let places: Vec<u8> = doubles(&[image.entry, HEADER as u64, sections as u64]);
+    elf.extend(places);
+    elf.extend(0_u32.to_le_bytes());
+    let halves = [
+        HEADER as u16,
+        PROGRAM_HEADER as u16,
+        segments.len() as u16,
+        64,
+        3,
+        2,
+    ];
+    elf.extend(halves.map(u16::to_le_bytes).as_flattened());
+    elf.extend(headers);
+    elf.extend(contents);
+    elf.extend(sections_of);
+    Ok(elf)
 }
 
 /// Refuses segments and a stack that are not where they may be.

@@ -5,6 +5,7 @@ use crate::elf::Image;
 use crate::memory::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size};
 use crate::timed::TimedMemory;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A range of addresses that a program has.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ struct Place {
 pub struct Confined<M> {
     /// The memory behind.
     pub memory: M,
-    places: Vec<Place>,
+    places: Arc<[Place]>,
 }
 
 impl<M> Confined<M> {
@@ -51,6 +52,14 @@ impl<M> Confined<M> {
         Confined {
             memory,
             places: segments.chain(given).collect(),
+        }
+    }
+
+    /// The same rights to another memory.
+    pub fn over<N>(&self, memory: N) -> Confined<N> {
+        Confined {
+            memory,
+            places: Arc::clone(&self.places),
         }
     }
 
@@ -130,5 +139,13 @@ impl<M: TimedMemory> TimedMemory for Confined<M> {
 
     fn longer(&mut self) -> u64 {
         self.memory.longer()
+    }
+
+    fn by(&mut self, pc: u64) {
+        self.memory.by(pc);
+    }
+
+    fn stops(&self) -> bool {
+        self.memory.stops()
     }
 }

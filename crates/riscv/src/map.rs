@@ -221,4 +221,12 @@ impl<M: Regional> TimedMemory for Mapped<M> {
     fn longer(&mut self) -> u64 {
         self.memory.longer() + std::mem::take(&mut self.longer)
     }
+
+    fn by(&mut self, pc: u64) {
+        self.memory.by(pc);
+    }
+
+    fn stops(&self) -> bool {
+        self.memory.stops()
+    }
 }

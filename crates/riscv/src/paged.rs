@@ -269,4 +269,12 @@ impl<M: TimedMemory> TimedMemory for Paged<M> {
         let missed = std::mem::take(&mut self.missed);
         self.memory.longer() + if missed { self.walk } else { 0 }
     }
+
+    fn by(&mut self, pc: u64) {
+        self.memory.by(pc);
+    }
+
+    fn stops(&self) -> bool {
+        self.memory.stops()
+    }
 }

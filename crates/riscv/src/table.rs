@@ -74,6 +74,13 @@ impl Op {
     pub fn accesses(self) -> bool {
         (Op::Lb as u8..=Op::AmoMaxu as u8).contains(&(self as u8))
     }
+
+    /// Whether it asks the memory for anything: an access, an order, a block to manage, or a hint.
+    #[inline(always)]
+    pub fn asks(self) -> bool {
+        let manages = Op::CboInval as u8..=Op::PrefetchW as u8;
+        self.accesses() || matches!(self, Op::Fence | Op::FenceI) || manages.contains(&(self as u8))
+    }
 }
 
 /// Where the operands stand in the instruction. Letters F and X in names tell which registers are meant.

@@ -8,12 +8,20 @@ use crate::table::Op;
 
 /// A memory that takes time.
 pub trait TimedMemory: Memory {
-    /// The next access begins in this cycle.
+    /// The next access, fence, hint or block to manage begins in this cycle.
     fn at(&mut self, _cycle: u64) {}
+
+    /// The next one is of the instruction that stands there.
+    fn by(&mut self, _pc: u64) {}
 
     /// How many cycles more than its [`Latencies`] say the last access takes that was answered at once.
     fn longer(&mut self) -> u64 {
         0
+    }
+
+    /// Whether the core is to stop behind what it has just asked, as something has begun that others are to know of first.
+    fn stops(&self) -> bool {
+        false
     }
 }
 
@@ -134,7 +142,8 @@ impl Timed {
         self.ready[0] = 0;
     }
 
-    /// Carries out instructions that begin before this cycle. Says how many, and what stopped it.
+    /// Carries out instructions that begin before this cycle, or until the memory wants it to stop. Says how many, and what
+    /// stopped it otherwise.
     ///
     /// If that is [`Stop::Wait`], `now` is when the instruction could have begun. Waiting for a register ends by
     /// [`Timed::deliver`]; if it was the memory, the same access is made again in cycle `now` of the next run.
@@ -150,7 +159,7 @@ impl Timed {
                 Ok(block) => block,
                 Err(stop) => return (done, Err(stop)),
             };
-            let (mut carried, mut end, mut fence) = (0, Ok(()), false);
+            let (mut carried, mut end, mut fence, mut stops) = (0, Ok(()), false, false);
             for inst in block {
                 let r = |number: u8| self.ready[usize::from(number & 63)];
                 let mut issue = r(inst.rs1)
@@ -167,8 +176,10 @@ impl Timed {
                     break;
                 }
                 let accesses = inst.op.accesses();
-                if accesses {
+                let asks = inst.op.asks();
+                if asks {
                     memory.at(issue);
+                    memory.by(hart.pc);
                 }
                 let from = hart.pc;
                 end = hart.execute(inst, memory);
@@ -186,7 +197,8 @@ impl Timed {
                     self.now += u64::from(self.latencies.taken);
                 }
                 fence = inst.op == Op::FenceI;
-                if self.now >= until {
+                stops = asks && memory.stops();
+                if self.now >= until || stops {
                     break;
                 }
             }
@@ -197,6 +209,9 @@ impl Timed {
             }
             if end.is_err() {
                 return (done, end);
+            }
+            if stops {
+                break;
             }
         }
         hart.csrs.cycle = self.now;

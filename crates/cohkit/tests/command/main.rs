@@ -1,5 +1,6 @@
 //! What the command does, seen from outside: output, files, exit codes.
 
+mod beside;
 mod checkpoints;
 mod completions;
 mod files;

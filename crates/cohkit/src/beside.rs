@@ -1,0 +1,217 @@
+//! `cohkit run --cp`: a compiled program on the host of a machine with cores beside far memory, and the programs that it starts
+//! on these.
+
+use crate::outcome::{Failure, Outcome};
+use crate::outside::{self, Outside};
+use crate::protocols::error_at;
+use crate::{files, options};
+use cohkit_base::words::counted;
+use cohkit_nearmemory::device::FIFO_PIPES;
+use cohkit_nearmemory::{controller, host, Binaries, Evictions, Happened, Machine, Platform};
+use cohkit_riscv::channel::{self, Grant};
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::system::System;
+use cohkit_riscv::{Extensions, Flat};
+use std::path::Path;
+
+/// Events between two looks at whether the user has stopped the command.
+const TURN: u64 = 1 << 12;
+
+/// A channel program by its name, and its file.
+struct Channel {
+    name: String,
+    file: Vec<u8>,
+}
+
+pub(crate) fn run(
+    options: &options::Run,
+    file: &[u8],
+    image: &Image,
+    (main, system): ((Flat, u64), System),
+    mut outside: Outside,
+) -> Result<Outcome, Failure> {
+    let colour = outside.console.terminal.colour;
+    let platform = platform(options, colour)?;
+    let channels = channels(options, &platform)?;
+    let mut binaries = Binaries::default();
+    for Channel { name, file } in &channels {
+        let added = binaries.add(name, file);
+        added.map_err(|reason| bad(&format!("the channel program `{name}`: {reason}")))?;
+    }
+    let evictions = options.evict.map(|every| Evictions {
+        every,
+        seed: options.seed,
+    });
+    let mut machine = Machine::new(&platform, main, system, image.entry, binaries, evictions);
+    let shown = options.program.display();
+    let mut outcome = Outcome::Yes;
+    loop {
+        let happened = machine.run(TURN, &mut outside);
+        if let Some(failure) = outside.failure.take() {
+            return Err(failure);
+        }
+        match happened {
+            Some(Happened::Exit(0)) => break,
+            Some(Happened::Exit(code)) => {
+                outside.say(&format!("the program ends with code {code}"));
+                outcome = Outcome::No;
+                break;
+            }
+            Some(Happened::Exception(exception, pc)) => {
+                let instruction = machine.instruction();
+                let place = outside::place(file, image, pc, &instruction);
+                outside.say(&format!("error: {shown}: {exception}, at {place}"));
+                outcome = Outcome::No;
+                break;
+            }
+            Some(Happened::Stuck(what)) => {
+                outside.say(&format!(
+                    "error: {shown}: nothing will ever happen: the host waits for {what}"
+                ));
+                outcome = Outcome::No;
+                break;
+            }
+            Some(other) => tell(&other, &channels, &mut outside),
+            None => {}
+        }
+        if outside.console.is_interrupted() {
+            outside.flush();
+            return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+        }
+        if machine.instructions() >= options.most {
+            outside.say(&format!(
+                "not decided: the programs have not ended after {}\n  help: `--most N` gives them more",
+                counted(options.most, "instruction")
+            ));
+            outcome = Outcome::Undecided;
+            break;
+        }
+    }
+    end(options, &machine, outside, outcome)
+}
+
+/// What is told at the end.
+fn end(
+    options: &options::Run,
+    machine: &Machine,
+    mut outside: Outside,
+    outcome: Outcome,
+) -> Result<Outcome, Failure> {
+    outside.flush();
+    if options.timed {
+        let instructions = counted(machine.instructions(), "instruction");
+        outside.say(&format!("{instructions} in {} ns", machine.now() / 1000));
+    }
+    if options.counters {
+        for (name, value) in machine.counters() {
+            outside.say(&format!("{name}: {value}"));
+        }
+    }
+    match outside.failure.take() {
+        Some(failure) => Err(failure),
+        None => Ok(outcome),
+    }
+}
+
+/// Tells that a channel program was refused or stopped; the host learns of it by itself.
+fn tell(happened: &Happened, channels: &[Channel], outside: &mut Outside) {
+    let called = |name: &Option<String>| match name {
+        Some(name) => format!("the channel program `{name}`"),
+        None => "a channel program".to_string(),
+    };
+    match happened {
+        Happened::Refused { mcc, name, reason } => {
+            outside.say(&format!("core {mcc} refuses {}: {reason}", called(name)));
+        }
+        Happened::Stopped {
+            mcc,
+            name,
+            exception,
+            pc,
+            instruction,
+        } => {
+            let own = channels.iter().find(|c| Some(&c.name) == name.as_ref());
+            let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
+            let place = match image {
+                Some((own, image)) => outside::place(&own.file, &image, *pc, instruction),
+                None => format!("{pc:#x}: {instruction}"),
+            };
+            let name = called(name);
+            outside.say(&format!("core {mcc} stops {name}: {exception}, at {place}"));
+        }
+        _ => {}
+    }
+}
+
+fn bad(reason: &str) -> Failure {
+    Failure::new(Outcome::BadInput, format!("error: {reason}"))
+}
+
+/// The machine: the one that ships or that of a file, with what the options set.
+fn platform(options: &options::Run, colour: bool) -> Result<Platform, Failure> {
+    let mut platform = match &options.platform {
+        None => Platform::enzian(),
+        Some(path) => read(path, colour)?,
+    };
+    for setting in &options.set {
+        let (name, value) = setting.split_once('=').ok_or_else(|| {
+            bad(&format!(
+                "`--set {setting}` has no `=`\n  help: write it like `link.latency=120ns`"
+            ))
+        })?;
+        platform.set(name, value).map_err(|what| bad(&what))?;
+    }
+    Ok(platform)
+}
+
+fn read(path: &Path, colour: bool) -> Result<Platform, Failure> {
+    let shown = path.display().to_string();
+    let bytes = files::read_bytes(
+        path,
+        "a machine with cores beside far memory is a file like nearmemory/enzian.toml",
+        "name a file in it",
+    )?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| bad(&format!("{shown}: is not text in UTF-8")))?;
+    Platform::read(&text).map_err(|errors| {
+        let told = errors.iter().map(|error| {
+            let place = error.span.clone();
+            error_at(&shown, &text, &error.message, place, None, colour)
+        });
+        Failure::new(Outcome::BadInput, told.collect::<Vec<_>>().join("\n\n"))
+    })
+}
+
+/// The channel programs, each of which is looked through unless that is left to the cores.
+fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>, Failure> {
+    let private = controller::PRIVATE..controller::PRIVATE + platform.private.value;
+    let grant = Grant {
+        extensions: Extensions::NEAR_MEMORY,
+        private,
+        pipes: (0..FIFO_PIPES + platform.mccs.value).collect(),
+        far: Vec::from([host::FAR..host::FAR + platform.far_bytes.value]),
+    };
+    let mut channels: Vec<Channel> = Vec::new();
+    for told in &options.channels {
+        let (name, path) = told.split_once('=').ok_or_else(|| {
+            bad(&format!(
+                "`--cp {told}` has no `=`\n  help: write it like `sum=sum.elf`"
+            ))
+        })?;
+        if channels.iter().any(|channel| channel.name == name) {
+            return Err(bad(&format!("there are two channel programs `{name}`")));
+        }
+        let file = files::read_bytes(
+            Path::new(path),
+            "a channel program is what a compiler for RV64 has made of a source, as docs/nearmemory.md shows",
+            "name a program in it",
+        )?;
+        if !options.unverified {
+            let verified = channel::verify(&file, &grant);
+            verified.map_err(|refusal| bad(&format!("{path}: {refusal}")))?;
+        }
+        let name = name.to_string();
+        channels.push(Channel { name, file });
+    }
+    Ok(channels)
+}

@@ -1,0 +1,192 @@
+//! What a compiled program reaches outside: the streams of the command, and files if it is given some; and how it is told
+//! where in its source it stands.
+
+use crate::console::Console;
+use crate::outcome::{Failure, Outcome};
+use cohkit_riscv::elf::{self, Image};
+use cohkit_riscv::system::{Errno, Open, Place, World};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A line of output is handed on once it has so many bytes, though it has not ended.
+const LONGEST: usize = 1 << 13;
+
+/// Where a core stands: the address, the instruction if it could be read, and as far as they are known the function and the
+/// line of the source.
+pub(crate) fn place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> String {
+    let mut place = format!("{pc:#x}");
+    if !instruction.is_empty() {
+        place += &format!(": {instruction}");
+    }
+    if let Some((name, behind)) = image.name(pc) {
+        place += &format!("\n  in {name} + {behind}");
+        if let Some((source, line)) = elf::line(file, pc) {
+            place += &format!(", {source}:{line}");
+        }
+    }
+    place
+}
+
+/// A folder by the name that no link is part of.
+pub(crate) fn real(folder: &Path) -> Result<PathBuf, Failure> {
+    let shown = folder.display();
+    match folder.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => Err(Failure::new(
+            Outcome::BadInput,
+            format!("error: {shown}: is no folder\n  help: `--files FOLDER` names the folder whose files the program may use"),
+        )),
+        Err(error) => Err(Failure::new(
+            if error.kind() == ErrorKind::NotFound { Outcome::BadInput } else { Outcome::CouldNotRun },
+            format!("error: {shown}: the folder cannot be used: {error}"),
+        )),
+    }
+}
+
+/// What a program reaches: the streams of the command, and the files of a folder if it is given one.
+pub(crate) struct Outside<'a, 'b> {
+    pub(crate) console: &'a mut Console<'b>,
+    folder: Option<PathBuf>,
+    open: BTreeMap<u32, File>,
+    /// What was written to standard output and not yet printed.
+    printed: Vec<u8>,
+    /// What was written to standard error since the last whole line.
+    said: Vec<u8>,
+    /// Nanoseconds: instructions, or cycles, each of which takes one.
+    pub(crate) now: u64,
+    /// What has gone wrong with what it reaches.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl<'a, 'b> Outside<'a, 'b> {
+    /// These streams, and the files of a folder by its [`real`] name.
+    pub(crate) fn new(console: &'a mut Console<'b>, folder: Option<PathBuf>) -> Outside<'a, 'b> {
+        Outside {
+            console,
+            folder,
+            open: BTreeMap::new(),
+            printed: Vec::new(),
+            said: Vec::new(),
+            now: 0,
+            failure: None,
+        }
+    }
+}
+
+impl Outside<'_, '_> {
+    /// Hands on what has been written so far.
+    pub(crate) fn flush(&mut self) {
+        let printed = self.console.write(&std::mem::take(&mut self.printed));
+        // The first one is told.
+        self.failure = self.failure.take().or(printed.err());
+        let said = std::mem::take(&mut self.said);
+        if !said.is_empty() {
+            let said = String::from_utf8_lossy(&said);
+            self.console.say(said.strip_suffix('\n').unwrap_or(&said));
+        }
+    }
+
+    /// Says something behind what the program has written.
+    pub(crate) fn say(&mut self, message: &str) {
+        self.flush();
+        self.console.say(message);
+    }
+
+    fn file(&mut self, number: u32) -> Result<&mut File, Errno> {
+        self.open.get_mut(&number).ok_or(Errno::BadFile)
+    }
+
+    /// Where a file of the folder is, or will be. Neither `..` nor a link leads out of the folder; what is no plain file is
+    /// not opened, as it might let the program wait for ever.
+    fn place(&self, name: &str) -> Result<PathBuf, Errno> {
+        let folder = self.folder.as_ref().ok_or(Errno::Denied)?;
+        let path = folder.join(name);
+        let real = match path.symlink_metadata() {
+            Ok(_) => path.canonicalize().map_err(errno)?,
+            Err(_) => {
+                let last = path.file_name().ok_or(Errno::Invalid)?;
+                let parent = path.parent().ok_or(Errno::Invalid)?;
+                parent.canonicalize().map_err(errno)?.join(last)
+            }
+        };
+        let plain = real.metadata().map_or(true, |found| found.is_file());
+        (plain && real.starts_with(folder))
+            .then_some(real)
+            .ok_or(Errno::Denied)
+    }
+}
+
+/// What a program is told of an error.
+fn errno(error: io::Error) -> Errno {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Errno::NotFound,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Errno::Denied,
+        ErrorKind::InvalidInput => Errno::Invalid,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Errno::NoSpace,
+        _ => Errno::Io,
+    }
+}
+
+impl World for Outside<'_, '_> {
+    fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
+        let place = self.place(name)?;
+        let number = (3..64).find(|number| !self.open.contains_key(number));
+        let number = number.ok_or(Errno::Denied)?;
+        let appends = how.write && how.append;
+        let file = File::options()
+            .read(how.read)
+            .write(how.write && !appends)
+            .append(appends)
+            .create(how.write && how.create)
+            .truncate(how.write && how.truncate && !appends)
+            .open(place)
+            .map_err(errno)?;
+        self.open.insert(number, file);
+        Ok(number)
+    }
+
+    fn close(&mut self, file: u32) -> Result<(), Errno> {
+        self.open.remove(&file).map(|_| ()).ok_or(Errno::BadFile)
+    }
+
+    fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
+        let read = match file {
+            0 => {
+                // What asks for it is shown before.
+                self.flush();
+                io::stdin().read(bytes)
+            }
+            _ => self.file(file)?.read(bytes),
+        };
+        read.map_err(errno)
+    }
+
+    fn write(&mut self, file: u32, bytes: &[u8]) -> Result<usize, Errno> {
+        let to = match file {
+            1 => &mut self.printed,
+            2 => &mut self.said,
+            _ => return self.file(file)?.write(bytes).map_err(errno),
+        };
+        to.extend(bytes);
+        // C libraries may write every byte by itself.
+        if bytes.contains(&b'\n') || to.len() > LONGEST {
+            self.flush();
+        }
+        Ok(bytes.len())
+    }
+
+    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
+        let place = match place {
+            Place::Start(at) => SeekFrom::Start(at),
+            Place::Current(by) => SeekFrom::Current(by),
+            Place::End(by) => SeekFrom::End(by),
+        };
+        self.file(file)?.seek(place).map_err(errno)
+    }
+
+    fn now(&mut self) -> u64 {
+        self.now
+    }
+}

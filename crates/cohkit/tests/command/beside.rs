@@ -1,0 +1,151 @@
+//! `cohkit run --cp` from outside: programs on both sides of a machine with cores beside far memory.
+
+use crate::require::{missing, require};
+use crate::{cohkit, text, transcript};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A program of this source, compiled into a folder.
+fn compiled(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let name = Path::new(source).file_stem().expect("a name");
+    let program = folder.join(name).with_extension("elf");
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .current_dir(root)
+        .arg(format!("@nearmemory/{flags}.flags"))
+        .args(definitions)
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("it starts");
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}\n{}", missing("riscv-gcc"));
+    program
+}
+
+/// `cohkit run` with these words, in a folder.
+fn run(folder: &Path, words: &[&str]) -> Output {
+    let mut command = cohkit(["run"]);
+    command.args(words).current_dir(folder);
+    command.output().expect("starts")
+}
+
+#[test]
+fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
+    if !require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let programs = "crates/nearmemory/tests/programs";
+    compiled(folder, "host", &format!("{programs}/stray-host.c"), &[]);
+    compiled(folder, "channel", &format!("{programs}/stray.c"), &[]);
+    let run = |words: &[&str]| transcript(&run(folder, words));
+    let source = include_str!("../../../nearmemory/tests/programs/stray.c");
+    let line = source.lines().position(|line| line.contains("case 2:"));
+    let line = line.expect("it is there") + 1;
+    let said = run(&["--cp", "stray=stray.elf", "stray-host.elf", "2"]);
+    assert!(
+        said.starts_with("exit code 0\nstate 5 status -1 cause 7 value 0x4000000000 word 42 far 0\nagain 0 state 3 status 9\n"),
+        "{said}"
+    );
+    for part in [
+        "core 0 stops the channel program `stray`: nothing can be stored at 0x4000000000, at 0x",
+        ": sd ",
+        "\n  in channel + ",
+        &format!(", stray.c:{line}\n"),
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    // What it counts is the same each time.
+    let counted = [
+        "--counters",
+        "--timed",
+        "--cp",
+        "stray=stray.elf",
+        "stray-host.elf",
+        "8",
+    ];
+    let said = run(&counted);
+    assert!(said.contains("\nmcc 0: lines fetched: 1\n"), "{said}");
+    assert_eq!(said, run(&counted));
+    // Nobody has such a program.
+    let said = run(&["--cp", "other=stray.elf", "stray-host.elf", "2"]);
+    assert_eq!(
+        said,
+        "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\n"
+    );
+}
+
+#[test]
+fn hostile_programs_and_wrong_options_are_refused() {
+    if !require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let programs = "crates/nearmemory/tests/programs";
+    compiled(folder, "host", &format!("{programs}/stray-host.c"), &[]);
+    compiled(
+        folder,
+        "channel",
+        &format!("{programs}/stray.c"),
+        &["-DELSEWHERE"],
+    );
+    let said = |words: &[&str]| {
+        let said = transcript(&run(folder, &[words, &["stray-host.elf", "0"]].concat()));
+        said.replacen("--- stderr\n", "", 1)
+    };
+    // Its core finds what nobody looked for before: it is not given this far memory.
+    let refused = said(&["--cp", "stray=stray.elf"]);
+    assert!(
+        refused.contains("core 0 refuses the channel program `stray`: 0x4000100000: the manifest wants far memory here"),
+        "{refused}"
+    );
+    // A host's program is none for these cores, which looking through tells before, and the core if that is left out.
+    let host = ["--cp", "stray=stray-host.elf"];
+    let refused = said(&host);
+    assert!(
+        refused.starts_with("exit code 2\nerror: stray-host.elf: "),
+        "{refused}"
+    );
+    let refused = said(&[&host[..], &["--unverified"]].concat());
+    assert!(
+        refused.starts_with("exit code 2\nerror: the channel program `stray`: "),
+        "{refused}"
+    );
+    for (words, told) in [
+        (&["--cp", "stray"][..], "error: `--cp stray` has no `=`"),
+        (
+            &["--cp", "a=stray.elf", "--cp", "a=stray.elf"],
+            "there are two channel programs `a`",
+        ),
+        (
+            &["--cp", "a=nowhere.elf"],
+            "error: nowhere.elf: no such file",
+        ),
+        (
+            &["--set", "link.latency=9"],
+            "error: `link.latency` has no unit",
+        ),
+        (
+            &["--set", "nothing=9"],
+            "error: no quantity is named `nothing` (there are: host.cores, ",
+        ),
+        (
+            &["--set", "host.llc=3MiB"],
+            "`host.llc` must be a power of two, not 3MiB",
+        ),
+        (
+            &["--platform", "nowhere.toml"],
+            "error: nowhere.toml: no such file",
+        ),
+    ] {
+        let said = said(words);
+        assert!(
+            said.starts_with("exit code 2\n") && said.contains(told),
+            "{told} in {said}"
+        );
+    }
+}

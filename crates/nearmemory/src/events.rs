@@ -1,0 +1,160 @@
+//! What happens when, and the messages between host and device.
+
+use crate::scratchpad::Data;
+use cohkit_riscv::Size;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// Picoseconds.
+pub(crate) type Time = u64;
+
+/// A core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// A core of the host.
+    Host(usize),
+    /// A core beside far memory.
+    Mcc(usize),
+}
+
+/// What the host asks of the device.
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
+    ReadLine(u64),
+    WriteLine(u64, Box<Data>),
+    ReadWord(u64, Size),
+    WriteWord(u64, Size, u64),
+}
+
+/// What the device answers.
+#[derive(Clone, Debug)]
+pub(crate) enum Response {
+    Line(Box<Data>),
+    Word(u64),
+    Written,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// A core goes on.
+    Run(Who),
+    /// A request is where it is carried out.
+    Asked(u64, Request),
+    /// An answer goes to the link.
+    Answered(u64, Response),
+    /// It is at the host.
+    Arrived(u64, Response),
+    /// A copy engine asks far memory for its next line.
+    Copy(usize),
+    /// A line of a copy engine is read or written.
+    Copied(usize, u64, Box<Data>),
+    /// A binary is in private memory.
+    Loaded(usize),
+    /// A word is at the end of a FIFO, from the first of these cores to the second one.
+    Passed(usize, usize),
+}
+
+struct Entry {
+    time: Time,
+    number: u64,
+    event: Event,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Entry) -> Ordering {
+        // The heap gives its greatest entry.
+        (other.time, other.number).cmp(&(self.time, self.number))
+    }
+}
+
+/// Events by their times; those of one time in the order in which they were added.
+#[derive(Default)]
+pub(crate) struct Queue {
+    heap: BinaryHeap<Entry>,
+    added: u64,
+}
+
+impl Queue {
+    pub(crate) fn add(&mut self, time: Time, event: Event) {
+        let number = self.added;
+        self.added += 1;
+        self.heap.push(Entry {
+            time,
+            number,
+            event,
+        });
+    }
+
+    pub(crate) fn next(&mut self) -> Option<(Time, Event)> {
+        let entry = self.heap.pop()?;
+        Some((entry.time, entry.event))
+    }
+
+    /// When the next event is; the end of time if there is none.
+    #[inline(always)]
+    pub(crate) fn soonest(&self) -> Time {
+        self.heap.peek().map_or(Time::MAX, |entry| entry.time)
+    }
+}
+
+/// One direction of the link: messages one behind the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    free: Time,
+    latency: Time,
+    /// Bytes per second.
+    bandwidth: u64,
+    header: u64,
+    /// Messages so far, and their bytes with headers.
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Wire {
+    pub(crate) fn new(latency: Time, bandwidth: u64, header: u64) -> Wire {
+        Wire {
+            free: 0,
+            latency,
+            bandwidth,
+            header,
+            messages: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A message with so many bytes of data is there at this time: when it is at the other end.
+    pub(crate) fn carry(&mut self, now: Time, bytes: u64) -> Time {
+        let bytes = bytes + self.header;
+        self.messages += 1;
+        self.bytes += bytes;
+        let takes = (u128::from(bytes) * 1_000_000_000_000).div_ceil(self.bandwidth.into());
+        self.free = self.free.max(now) + takes as Time;
+        self.free + self.latency
+    }
+}
+
+/// Why an access waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It does not.
+    #[default]
+    Nothing,
+    /// Something else happens before it.
+    Early,
+    /// Something has to be done first.
+    Blocked,
+}

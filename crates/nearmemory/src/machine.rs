@@ -1,0 +1,529 @@
+//! The machine: a host with its program, the device, and what happens between them in time.
+
+use crate::binaries::Binaries;
+use crate::controller::PRIVATE;
+use crate::device::{Calls, Device, MccPort, Start, State};
+use crate::events::{Event, Queue, Time, Who, Why};
+use crate::host::{Evictions, Host, HostPort};
+use crate::platform::Platform;
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
+use cohkit_riscv::{
+    Exception, Extensions, Flat, Hart, Latencies, Memory, Mode, Op, Reply, Stop, Timed,
+};
+
+/// Cycles after which a core that asks nobody for anything lets others go on.
+const QUANTUM: u64 = 1 << 16;
+
+/// A core with its program.
+struct Runner {
+    hart: Hart,
+    timed: Timed,
+    /// When it goes on; nothing if it waits for something or has no program.
+    due: Option<Time>,
+    waits: bool,
+}
+
+impl Runner {
+    fn new(number: usize, extensions: Extensions, latencies: Latencies) -> Runner {
+        Runner {
+            hart: Hart::new(number as u64, extensions),
+            timed: Timed::new(latencies),
+            due: None,
+            waits: false,
+        }
+    }
+
+    /// Goes on at this time, or when it is so far itself.
+    fn schedule(&mut self, queue: &mut Queue, who: Who, now: Time, cycle: Time) {
+        let due = now.max(self.timed.now.saturating_mul(cycle));
+        self.due = Some(due);
+        self.waits = false;
+        queue.add(due, Event::Run(who));
+    }
+}
+
+/// What a run has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// The host's program has ended, with this code.
+    Exit(i32),
+    /// The host's program has done what nobody can: what, and where it stands.
+    Exception(Exception, u64),
+    /// A channel program was refused by its core, for this reason.
+    Refused {
+        /// By which core.
+        mcc: usize,
+        /// The name of the binary, if it came as it was.
+        name: Option<String>,
+        /// Why.
+        reason: String,
+    },
+    /// A channel program was stopped, as it did what it must not. The machine goes on.
+    Stopped {
+        /// On which core.
+        mcc: usize,
+        /// The name of the binary, if it came as it was.
+        name: Option<String>,
+        /// What it did.
+        exception: Exception,
+        /// Where.
+        pc: u64,
+        /// The instruction.
+        instruction: String,
+    },
+    /// Nothing will ever happen, as the host waits for this.
+    Stuck(String),
+}
+
+/// A machine with a program on its host.
+pub struct Machine {
+    platform: Platform,
+    host: Host,
+    device: Device,
+    queue: Queue,
+    hosts: Vec<Runner>,
+    mccs: Vec<Runner>,
+    system: System,
+    binaries: Binaries,
+    /// What each core has loaded last.
+    names: Vec<Option<String>>,
+    now: Time,
+    happened: Vec<Happened>,
+    /// Instructions of channel programs that have ended.
+    before: u64,
+}
+
+impl Machine {
+    /// A machine whose host's memory and calls are these, and whose program begins there and may start these binaries.
+    pub fn new(
+        platform: &Platform,
+        (main, start): (Flat, u64),
+        system: System,
+        entry: u64,
+        binaries: Binaries,
+        evictions: Option<Evictions>,
+    ) -> Machine {
+        let host = |number| Runner::new(number, Extensions::HOST, Latencies::small());
+        let mcc = |number| Runner::new(number, Extensions::NEAR_MEMORY, near_memory());
+        let stack = main.end() - 64;
+        let mut machine = Machine {
+            host: Host::new(platform, main, start, evictions),
+            device: Device::new(platform),
+            queue: Queue::default(),
+            hosts: (0..platform.cores.value as usize).map(host).collect(),
+            mccs: (0..platform.mccs.value as usize).map(mcc).collect(),
+            system,
+            binaries,
+            names: vec![None; platform.mccs.value as usize],
+            now: 0,
+            happened: Vec::new(),
+            before: 0,
+            platform: platform.clone(),
+        };
+        let first = &mut machine.hosts[0];
+        first.hart.pc = entry;
+        // Programs with a C library set their own.
+        first.hart.set_x(2, stack);
+        let cycle = platform.host_cycle.value;
+        first.schedule(&mut machine.queue, Who::Host(0), 0, cycle);
+        machine
+    }
+
+    /// How late it is, in picoseconds.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Instructions that all cores have carried out.
+    pub fn instructions(&self) -> u64 {
+        let all = self.hosts.iter().chain(&self.mccs);
+        self.before + all.map(|runner| runner.hart.csrs.instret).sum::<u64>()
+    }
+
+    /// The host's core that runs the program.
+    pub fn hart(&self) -> &Hart {
+        &self.hosts[0].hart
+    }
+
+    /// The instruction that the host's core stands before, as far as it can be read.
+    pub fn instruction(&mut self) -> String {
+        let hart = &self.hosts[0].hart;
+        text(hart, |at| self.host.main.memory.fetch(at))
+    }
+
+    /// Goes on for so many events, or until something has happened that others are to know of.
+    pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
+        for _ in 0..events {
+            if let Some(happened) = self.happened.pop() {
+                return Some(happened);
+            }
+            let Some((time, event)) = self.queue.next() else {
+                return Some(Happened::Stuck(self.host.waits()));
+            };
+            self.now = time;
+            match event {
+                Event::Run(who) => self.go(who, world),
+                event => self.happen(event),
+            }
+        }
+        None
+    }
+
+    /// What happens in the device and on the way to it.
+    fn happen(&mut self, event: Event) {
+        let (now, queue, device) = (self.now, &mut self.queue, &mut self.device);
+        match event {
+            Event::Run(_) => {}
+            Event::Asked(number, request) => device.asked(queue, now, number, request),
+            Event::Answered(number, response) => {
+                let bytes = match response {
+                    crate::events::Response::Line(_) => 128,
+                    crate::events::Response::Word(_) => 8,
+                    crate::events::Response::Written => 0,
+                };
+                let arrives = device.down.carry(now, bytes) + self.platform.fill.value;
+                queue.add(arrives, Event::Arrived(number, response));
+            }
+            Event::Arrived(number, response) => {
+                let deliveries = self.host.arrived(queue, now, number, response);
+                let cycle = self.platform.host_cycle.value;
+                for delivery in deliveries {
+                    let Runner { hart, timed, .. } = &mut self.hosts[delivery.core];
+                    timed.deliver(hart, delivery.to, delivery.value, now.div_ceil(cycle));
+                }
+                for (number, runner) in self.hosts.iter_mut().enumerate() {
+                    if runner.waits {
+                        runner.schedule(queue, Who::Host(number), now, cycle);
+                    }
+                }
+            }
+            Event::Copy(mcc) => device.copy(queue, now, mcc),
+            Event::Copied(mcc, access, data) => device.copied(queue, now, mcc, access, &data),
+            Event::Loaded(mcc) => {
+                device.loaded(mcc);
+                let file = std::mem::take(&mut device.mccs[mcc].file);
+                let name = self.binaries.named(&file).map(str::to_string);
+                self.names[mcc].clone_from(&name);
+                let refusal = device.mccs[mcc].refusal.take();
+                let refused = refusal.map(|reason| Happened::Refused { mcc, name, reason });
+                self.happened.extend(refused);
+            }
+            Event::Passed(from, mcc) => device.passed(from, mcc),
+        }
+        self.after();
+    }
+
+    /// Starts programs that are to start, and lets cores go on that may have waited for what has happened.
+    fn after(&mut self) {
+        let cycle = self.platform.mcc_cycle.value;
+        for start in std::mem::take(&mut self.device.starts) {
+            self.start(&start);
+        }
+        if std::mem::take(&mut self.device.stirred) {
+            for (number, runner) in self.mccs.iter_mut().enumerate() {
+                if runner.waits {
+                    runner.schedule(&mut self.queue, Who::Mcc(number), self.now, cycle);
+                }
+            }
+        }
+    }
+
+    /// Starts a channel program.
+    fn start(&mut self, start: &Start) {
+        let number = start.mcc;
+        let mut runner = Runner::new(number, Extensions::NEAR_MEMORY, near_memory());
+        runner.hart.csrs.mode = Mode::User;
+        runner.hart.pc = start.entry;
+        runner.hart.set_x(2, PRIVATE + self.platform.private.value);
+        for (register, value) in (10..).zip(start.arguments) {
+            runner.hart.set_x(register, value);
+        }
+        let cycle = self.platform.mcc_cycle.value;
+        runner.timed.now = self.now.div_ceil(cycle);
+        runner.schedule(&mut self.queue, Who::Mcc(number), self.now, cycle);
+        let before = std::mem::replace(&mut self.mccs[number], runner);
+        self.before += before.hart.csrs.instret;
+    }
+
+    /// A core goes on, if it is to now.
+    fn go(&mut self, who: Who, world: &mut impl World) {
+        let runner = match who {
+            Who::Host(number) => &mut self.hosts[number],
+            Who::Mcc(number) => &mut self.mccs[number],
+        };
+        if runner.due != Some(self.now) {
+            return;
+        }
+        runner.due = None;
+        match who {
+            Who::Host(number) => self.go_host(number, world),
+            Who::Mcc(number) => self.go_mcc(number, world),
+        }
+        self.after();
+    }
+
+    fn go_host(&mut self, number: usize, world: &mut impl World) {
+        let cycle = self.platform.host_cycle.value;
+        let runner = &mut self.hosts[number];
+        let timed = &mut runner.timed;
+        timed.now = timed.now.max(self.now.div_ceil(cycle));
+        let until = match self.host.is_shared() {
+            true => (self.queue.soonest() / cycle).clamp(timed.now, timed.now + QUANTUM) + 1,
+            false => timed.now + QUANTUM,
+        };
+        let mut port = HostPort::new(&mut self.host, &mut self.queue, number);
+        let (_, end) = timed.run(&mut runner.hart, &mut port, until);
+        let why = port.why;
+        match end {
+            Ok(()) => {}
+            Err(Stop::Wait) if why == Why::Early => {}
+            // For a register, or for what an exception's handler may look at.
+            Err(Stop::Wait) => runner.waits = true,
+            Err(Stop::Exception(_)) if runner.hart.late() != 0 => runner.waits = true,
+            Err(Stop::Exception(exception)) => {
+                let pc = runner.hart.pc;
+                let mut world = Clocked {
+                    world,
+                    now: timed.now.saturating_mul(cycle) / 1000,
+                    binaries: Some(&mut self.binaries),
+                };
+                let hart = &mut runner.hart;
+                let served = self
+                    .system
+                    .serve(exception, hart, &mut self.host, &mut world);
+                timed.now += 1;
+                match served {
+                    Served::Done => {}
+                    Served::Exit(code) => {
+                        self.happened.push(Happened::Exit(code));
+                        return;
+                    }
+                    Served::Exception(exception) => {
+                        self.happened.push(Happened::Exception(exception, pc));
+                        return;
+                    }
+                }
+            }
+        }
+        if !runner.waits {
+            runner.schedule(&mut self.queue, Who::Host(number), self.now, cycle);
+        }
+    }
+
+    fn go_mcc(&mut self, number: usize, world: &mut impl World) {
+        let cycle = self.platform.mcc_cycle.value;
+        let runner = &mut self.mccs[number];
+        let mcc = &self.device.mccs[number];
+        let Some(rights) = mcc.rights.clone().filter(|_| mcc.state == State::Running) else {
+            return;
+        };
+        let timed = &mut runner.timed;
+        timed.now = timed.now.max(self.now.div_ceil(cycle));
+        let until = timed.now + QUANTUM;
+        let mut port = rights.over(MccPort::new(&mut self.device, &mut self.queue, number));
+        let (_, end) = timed.run(&mut runner.hart, &mut port, until);
+        match end {
+            Ok(()) => {}
+            Err(Stop::Wait) => runner.waits = port.memory.why == Why::Blocked,
+            Err(Stop::Exception(exception)) => {
+                let pc = runner.hart.pc;
+                let now = timed.now.saturating_mul(cycle);
+                let mut world = Clocked {
+                    world,
+                    now: now / 1000,
+                    binaries: None,
+                };
+                let mut system = System::new(0..0, 0..0, "");
+                port.memory.now = now;
+                let hart = &mut runner.hart;
+                let served = system.serve(exception, hart, &mut Calls(port), &mut world);
+                timed.now += 1;
+                let (queue, device) = (&mut self.queue, &mut self.device);
+                match served {
+                    Served::Done => {}
+                    Served::Exit(code) => {
+                        let code = code as u32;
+                        device.end(queue, self.now, number, State::Ended, code.into());
+                        return;
+                    }
+                    Served::Exception(exception) => {
+                        device.stop(queue, self.now, number, exception, pc);
+                        let private = &mut device.mccs[number].controller;
+                        let instruction = text(hart, |at| private.fetch(at));
+                        self.happened.push(Happened::Stopped {
+                            mcc: number,
+                            name: self.names[number].clone(),
+                            exception,
+                            pc,
+                            instruction,
+                        });
+                        return;
+                    }
+                }
+            }
+        }
+        if !runner.waits {
+            runner.schedule(&mut self.queue, Who::Mcc(number), self.now, cycle);
+        }
+    }
+
+    /// What has been counted, by names.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let (host, far) = (&self.host.counters, &self.device.far);
+        let (up, down) = (&self.host.up, &self.device.down);
+        let mut all: Vec<(String, u64)> = [
+            ("time in picoseconds", self.now),
+            (
+                "host: instructions",
+                self.hosts.iter().map(|r| r.hart.csrs.instret).sum(),
+            ),
+            ("host: own cache hits", host.l1_hits),
+            ("host: last cache hits", host.llc_hits),
+            ("host: lines of its memory", host.main_misses),
+            ("host: lines of far memory and scratchpads", host.far_misses),
+            ("host: lines by hints", host.prefetches),
+            ("host: hints dropped", host.dropped),
+            ("host: lines cleaned", host.cleaned),
+            ("host: lines evicted at random", host.evicted),
+            ("host: uncached accesses", host.uncached),
+            ("host: register accesses", host.registers),
+            ("link: messages to the device", up.messages),
+            ("link: bytes to the device", up.bytes),
+            ("link: messages to the host", down.messages),
+            ("link: bytes to the host", down.bytes),
+            ("far memory: lines read", far.reads),
+            ("far memory: lines written", far.writes),
+            ("far memory: rows found open", far.dram.row_hits),
+            ("far memory: rows opened", far.dram.row_misses),
+        ]
+        .map(|(name, value)| (name.to_string(), value))
+        .into();
+        for (number, mcc) in self.device.mccs.iter().enumerate() {
+            let (counters, hart) = (&mcc.counters, &self.mccs[number].hart);
+            let own = [
+                ("instructions", hart.csrs.instret),
+                ("scratchpad accesses", counters.scratchpad),
+                ("register accesses", counters.registers),
+                ("lines read by the host", counters.host_reads),
+                ("lines written by the host", counters.host_writes),
+                ("requests of the host held", counters.held),
+                ("lines fetched", counters.fetched),
+                ("lines stored", counters.stored),
+                ("words sent", counters.words),
+            ];
+            if mcc.state != State::Idle {
+                all.extend(own.map(|(name, value)| (format!("mcc {number}: {name}"), value)));
+            }
+        }
+        all
+    }
+}
+
+/// What instructions of a core beside far memory take: those of a small core, with memory of its own that is as near as the
+/// scratchpad.
+fn near_memory() -> Latencies {
+    use Op::*;
+    Latencies::small().with(&[Lb, Lh, Lw, Ld, Lbu, Lhu, Lwu, Flw], 1, 1)
+}
+
+/// The instruction that a core stands before.
+fn text(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String {
+    let mut half = |at| match fetch(at) {
+        Reply::Done(half) => Some(u32::from(half)),
+        _ => None,
+    };
+    let first = half(hart.pc);
+    let word = first.map(|first| match first & 3 {
+        3 => half(hart.pc.wrapping_add(2)).map_or(first, |second| second << 16 | first),
+        _ => first,
+    });
+    word.map_or_else(String::new, |word| hart.decoder().text(word))
+}
+
+/// Puts a program into a host's memory, of which `bytes` begin at its first page, and gives it a heap, and an eighth of all
+/// for its stack.
+///
+/// # Errors
+/// Why it does not fit.
+pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), System), String> {
+    const PAGE: u64 = 4096;
+    let segments = image.segments.iter();
+    let places = segments.flat_map(|s| [(s.at, s.length), (s.put_at, s.length)]);
+    let start = places.clone().map(|(at, _)| at).min().unwrap_or(0) & !(PAGE - 1);
+    let end = places.map(|(at, length)| at + length).max().unwrap_or(0);
+    let top = start
+        .checked_add(bytes)
+        .ok_or("its memory would reach beyond the last address")?;
+    let heap = end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+    let stack = top - bytes / 8;
+    if heap > stack {
+        return Err(format!(
+            "it lies from {start:#x} to {end:#x}, which leaves no room for heap and stack in {} MiB from there on\n  help: `--memory MIB` gives it more",
+            bytes >> 20
+        ));
+    }
+    let length = usize::try_from(bytes).map_err(|error| error.to_string())?;
+    let mut memory = Flat::new(start, length);
+    for segment in &image.segments {
+        let place = memory.bytes_mut(segment.put_at, segment.bytes.len());
+        let place = place.ok_or("its segments are not where they say")?;
+        place.copy_from_slice(segment.bytes);
+    }
+    let system = System::new(heap..stack, stack..top, command);
+    Ok(((memory, start), system))
+}
+
+/// The world of a program, with the machine's clock. A host's program has binaries besides; channel programs have no files
+/// and no input.
+struct Clocked<'a, W> {
+    world: &'a mut W,
+    now: u64,
+    binaries: Option<&'a mut Binaries>,
+}
+
+impl<W: World> World for Clocked<'_, W> {
+    fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
+        let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
+        match binaries.open(name) {
+            Some(_) if how.write => Err(Errno::Denied),
+            Some(opened) => opened,
+            None => self.world.open(name, how),
+        }
+    }
+
+    fn close(&mut self, file: u32) -> Result<(), Errno> {
+        let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
+        match binaries.close(file) {
+            Some(()) => Ok(()),
+            None => self.world.close(file),
+        }
+    }
+
+    fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
+        let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
+        match binaries.read(file, bytes) {
+            Some(read) => Ok(read),
+            None => self.world.read(file, bytes),
+        }
+    }
+
+    fn write(&mut self, file: u32, bytes: &[u8]) -> Result<usize, Errno> {
+        if self.binaries.is_none() && !matches!(file, 1 | 2) {
+            return Err(Errno::Denied);
+        }
+        self.world.write(file, bytes)
+    }
+
+    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {
+        let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
+        match binaries.seek(file, place) {
+            Some(place) => Ok(place),
+            None => self.world.seek(file, place),
+        }
+    }
+
+    fn now(&mut self) -> u64 {
+        self.now
+    }
+}

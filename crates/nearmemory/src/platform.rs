@@ -1,0 +1,317 @@
+//! Machines with cores beside far memory, as TOML texts: every quantity has a name, a unit, an origin and, where no source
+//! gives it, a range, as those of the simulator have.
+
+use cohkit_sim::platform::text::PlatformError;
+use cohkit_sim::platform::{units, Dram, Memory, Quantity, Unit};
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+/// The machine that ships: Enzian with four cores beside its far memory.
+pub const ENZIAN: &str = include_str!("../../../nearmemory/enzian.toml");
+
+/// What is true of a quantity in all machines.
+struct Row {
+    name: &'static str,
+    unit: Unit,
+    /// What the model allows.
+    limits: (u64, u64),
+    power_of_two: bool,
+}
+
+macro_rules! quantities {
+    ($($field:ident $table:literal $key:literal $unit:ident ($low:expr, $high:expr) $two:literal $meaning:literal;)*) => {
+        /// A machine.
+        #[derive(Clone, Debug)]
+        pub struct Platform {
+            /// Its name.
+            pub name: String,
+            $(#[doc = $meaning] pub $field: Quantity,)*
+        }
+
+        const ROWS: &[Row] = &[$(Row {
+            name: concat!($table, ".", $key),
+            unit: Unit::$unit,
+            limits: ($low, $high),
+            power_of_two: $two,
+        },)*];
+
+        impl Platform {
+            fn from(name: String, mut quantities: impl Iterator<Item = Quantity>) -> Option<Platform> {
+                Some(Platform { name, $($field: quantities.next()?,)* })
+            }
+
+            /// All quantities with their names, units and meanings.
+            pub fn quantities(&self) -> Vec<(&'static str, Unit, &Quantity, &'static str)> {
+                vec![$((concat!($table, ".", $key), Unit::$unit, &self.$field, $meaning),)*]
+            }
+
+            fn quantity(&mut self, name: &str) -> Option<&mut Quantity> {
+                match name {
+                    $(concat!($table, ".", $key) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+const MS: u64 = 1_000_000_000;
+
+// It is read by columns: field, table, key, unit, limits, whether it is a power of two, meaning.
+#[rustfmt::skip]
+quantities! {
+    cores "host" "cores" Count (1, 64) false "Host cores, which share the last cache and all memory of the host.";
+    host_cycle "host" "cycle" Picoseconds (1, MS) false "A clock of a host core.";
+    l1 "host" "l1" Bytes (1024, 1 << 24) true "A core's own cache, which writes through and takes time only.";
+    l1_ways "host" "l1_ways" Count (1, 64) true "Its ways.";
+    l1_misses "host" "l1_misses" Count (1, 4096) false "Lines that a core waits for at once, hints for its own cache among them.";
+    llc "host" "llc" Bytes (1024, 1 << 30) true "The last cache, whose lines of far memory nothing keeps coherent.";
+    llc_ways "host" "llc_ways" Count (1, 64) true "Its ways.";
+    llc_misses "host" "llc_misses" Count (1, 4096) false "Lines that the last cache waits for at once, in both directions together.";
+    llc_hit "host" "llc_hit" Picoseconds (0, MS) false "What a load takes longer that is found in the last cache.";
+    request "host" "request" Picoseconds (0, MS) false "From a core to the link, or to the host's memory.";
+    fill "host" "fill" Picoseconds (0, MS) false "From the link or the host's memory to a core.";
+    main_latency "host" "memory_latency" Picoseconds (0, MS) false "The host's own memory.";
+    main_bandwidth "host" "memory_bandwidth" BytesPerSecond (1000000, 1 << 50) false "The host's own memory.";
+    link_latency "link" "latency" Picoseconds (0, MS) false "Between host and device, one way.";
+    link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) false "Each way.";
+    link_header "link" "header_bytes" Bytes (0, 4096) false "What each message has beside its data.";
+    device_path "device" "path" Picoseconds (0, MS) false "From the link to far memory or a scratchpad and back, together.";
+    register_path "device" "register_path" Picoseconds (0, MS) false "The same for a register.";
+    far_bytes "device" "far_memory" Bytes (1 << 20, 1 << 38) true "Far memory.";
+    mccs "device" "mccs" Count (1, 64) false "Cores beside far memory.";
+    mcc_cycle "device" "cycle" Picoseconds (1, MS) false "A clock of such a core, which stamps count.";
+    private "device" "private_memory" Bytes (4096, 1 << 19) true "Private memory of a core.";
+    scratchpad "device" "scratchpad_lines" Count (1, 4096) false "Lines of a core's scratchpad, of 128 bytes.";
+    register "device" "register" Count (1, 1000) false "Clocks that a core's access to a register takes.";
+    fifo_words "device" "fifo_words" Count (1, 1 << 20) false "Words in the FIFO from one core to another one.";
+    fifo_latency "device" "fifo_latency" Picoseconds (0, MS) false "From the store of a word to its being there.";
+    transfers "copy" "transfers" Count (1, 4096) false "Transfers of a copy engine under way at once.";
+    copy_lines "copy" "lines" Count (1, 4096) false "Lines of them that far memory works on at once.";
+    copy_line "copy" "line" Picoseconds (1, MS) false "Between two lines that a copy engine asks for.";
+    copy_path "copy" "path" Picoseconds (0, MS) false "From the command to far memory and from there to the stamp, together.";
+    load_line "loader" "line" Picoseconds (0, MS) false "For each line of a binary that goes from the scratchpad to private memory.";
+    verify_byte "loader" "verify" Picoseconds (0, MS) false "For each byte of a binary that is verified.";
+    channels "dram" "channels" Count (1, 64) true "Channels of far memory, which lines take by turns.";
+    banks "dram" "banks" Count (1, 1024) true "Banks of a channel.";
+    row_bytes "dram" "row_bytes" Bytes (128, 1 << 24) true "A row of a bank.";
+    bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) false "A channel.";
+    column "dram" "column" Picoseconds (0, MS) false "Access to a column.";
+    activate "dram" "activate" Picoseconds (0, MS) false "Opening a row.";
+    precharge "dram" "precharge" Picoseconds (0, MS) false "Closing a row.";
+    open_for "dram" "open_for" Picoseconds (0, MS) false "After which an idle row is closed.";
+    controller "dram" "controller" Picoseconds (0, MS) false "Controller and wires, both ways together.";
+}
+
+impl Platform {
+    /// The machine that ships.
+    ///
+    /// # Panics
+    /// Never: a test reads it.
+    pub fn enzian() -> Platform {
+        Platform::read(ENZIAN).expect("what ships is right")
+    }
+
+    /// Reads a machine. Nothing has a silent default.
+    ///
+    /// # Errors
+    /// All errors of the text, in its order.
+    pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
+        let (document, errors) = DeTable::parse_recoverable(text);
+        let end = text.len()..text.len();
+        if !errors.is_empty() {
+            let told = errors.iter().map(|error| PlatformError {
+                message: error.message().to_string(),
+                span: error.span().unwrap_or(end.clone()),
+            });
+            return Err(told.collect());
+        }
+        let mut reader = Reader {
+            errors: Vec::new(),
+            end,
+        };
+        let table = document.get_ref();
+        let name = reader.text(table, "name", "the platform");
+        let read: Vec<_> = ROWS.iter().map(|row| reader.row(table, row)).collect();
+        reader.unknown(table);
+        let complete: Option<Vec<Quantity>> = read.into_iter().collect();
+        match (name, complete) {
+            (Some(name), Some(read)) if reader.errors.is_empty() => {
+                Ok(Platform::from(name, read.into_iter()).expect("each row was read"))
+            }
+            _ => {
+                reader.errors.sort_by_key(|error| error.span.start);
+                Err(reader.errors)
+            }
+        }
+    }
+
+    /// Sets a quantity, whose value may lie outside of its range.
+    ///
+    /// # Errors
+    /// What is wrong with the name or the value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let Some(row) = ROWS.iter().find(|row| row.name == name) else {
+            let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+            return Err(format!(
+                "no quantity is named `{name}` (there are: {})",
+                names.join(", ")
+            ));
+        };
+        let value = row.parse(value)?;
+        if let Some(quantity) = self.quantity(name) {
+            quantity.value = value;
+        }
+        Ok(())
+    }
+
+    /// Far memory, as the simulator's model of DRAM takes it.
+    pub(crate) fn dram(&self) -> Memory {
+        Memory::Dram(Box::new(Dram {
+            channels: self.channels.clone(),
+            banks: self.banks.clone(),
+            row_bytes: self.row_bytes.clone(),
+            bandwidth: self.bandwidth.clone(),
+            column: self.column.clone(),
+            activate: self.activate.clone(),
+            precharge: self.precharge.clone(),
+            open_for: self.open_for.clone(),
+            controller: self.controller.clone(),
+        }))
+    }
+}
+
+impl Row {
+    /// A value as people write it. An error says what is wrong, with the name.
+    fn parse(&self, text: &str) -> Result<u64, String> {
+        let (name, (low, high)) = (self.name, self.limits);
+        let value = units::parse(text, self.unit).map_err(|what| format!("`{name}` {what}"))?;
+        let shown = |value| units::show(value, self.unit);
+        if !(low..=high).contains(&value) {
+            let [low, high, value] = [low, high, value].map(shown);
+            return Err(format!("`{name}` must be {low} to {high}, not {value}"));
+        }
+        if self.power_of_two && !value.is_power_of_two() {
+            return Err(format!(
+                "`{name}` must be a power of two, not {}",
+                shown(value)
+            ));
+        }
+        Ok(value)
+    }
+}
+
+struct Reader {
+    errors: Vec<PlatformError>,
+    end: Range<usize>,
+}
+
+impl Reader {
+    fn error<T>(&mut self, span: Range<usize>, message: impl Into<String>) -> Option<T> {
+        let message = message.into();
+        self.errors.push(PlatformError { message, span });
+        None
+    }
+
+    /// Words under a key of something of this name.
+    fn text(&mut self, table: &DeTable, key: &str, of: &str) -> Option<String> {
+        match table.get(key).map(|value| (value.get_ref(), value.span())) {
+            Some((DeValue::String(text), _)) if !text.trim().is_empty() => Some(text.to_string()),
+            Some((_, span)) => self.error(span, format!("`{key}` of {of} is words in quotes")),
+            None => self.error(self.end.clone(), format!("{of} has no `{key}`")),
+        }
+    }
+
+    fn row(&mut self, table: &DeTable, row: &Row) -> Option<Quantity> {
+        let name = row.name;
+        let (part, key) = name.split_once('.').expect("each is in a table");
+        let Some(part) = table.get(part) else {
+            return self.error(self.end.clone(), format!("`{name}` is missing"));
+        };
+        let found = part.get_ref().as_table().and_then(|part| part.get(key));
+        let Some(found) = found else {
+            return self.error(part.span(), format!("`{name}` is missing"));
+        };
+        let DeValue::Table(table) = found.get_ref() else {
+            let message = format!("`{name}` is a table: {{ value = ..., origin = \"...\" }}");
+            return self.error(found.span(), message);
+        };
+        for (key, _) in table.iter() {
+            if !["value", "range", "origin"].contains(&&**key.get_ref()) {
+                let what = format!(
+                    "unknown key `{}` of `{name}` (there are: value, range, origin)",
+                    key.get_ref()
+                );
+                self.error::<()>(key.span(), what);
+            }
+        }
+        let origin = self.text(table, "origin", &format!("`{name}`"));
+        let value = match table.get("value") {
+            Some(value) => self.amount(row, value),
+            None => self.error(found.span(), format!("`{name}` has no value")),
+        }?;
+        let Some(range) = table.get("range") else {
+            return Some(Quantity::given(value, &origin?));
+        };
+        let ends = match range.get_ref() {
+            DeValue::Array(ends) if ends.len() == 2 => ends,
+            _ => {
+                return self.error(
+                    range.span(),
+                    format!("the range of `{name}` is `[lowest, highest]`"),
+                )
+            }
+        };
+        let ends = (self.amount(row, &ends[0])?, self.amount(row, &ends[1])?);
+        if !(ends.0..=ends.1).contains(&value) {
+            return self.error(
+                range.span(),
+                format!("the value of `{name}` is not in its range"),
+            );
+        }
+        Some(Quantity::assumed(value, ends, &origin?))
+    }
+
+    fn amount(&mut self, row: &Row, value: &Spanned<DeValue>) -> Option<u64> {
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().replace('_', ""),
+            _ => {
+                let what = format!("`{}` is a number, with its unit as text", row.name);
+                return self.error(value.span(), what);
+            }
+        };
+        row.parse(&text)
+            .map_err(|what| self.error::<()>(value.span(), what))
+            .ok()
+    }
+
+    /// Tells every key that nothing reads.
+    fn unknown(&mut self, table: &DeTable) {
+        let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+        let tell = |reader: &mut Reader, name: &str, span| {
+            let message = format!(
+                "unknown key `{name}` (there are: name, {})",
+                names.join(", ")
+            );
+            reader.error::<()>(span, message);
+        };
+        for (key, value) in table.iter() {
+            let part = key.get_ref();
+            let begins = format!("{part}.");
+            match value.get_ref().as_table() {
+                Some(table) if ROWS.iter().any(|row| row.name.starts_with(&begins)) => {
+                    for (key, _) in table.iter() {
+                        let name = format!("{begins}{}", key.get_ref());
+                        if !ROWS.iter().any(|row| row.name == name) {
+                            tell(self, &name, key.span());
+                        }
+                    }
+                }
+                _ if part == "name" => {}
+                _ => tell(self, part, key.span()),
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Compiled programs on both sides of a whole machine: pipes of all kinds, starting and stopping, and what takes how long.
+
+#[path = "../../../../tests/require.rs"]
+mod require;
+
+mod programs;
+mod stops;
+
+use cohkit_nearmemory::machine::{loaded, Happened, Machine};
+use cohkit_nearmemory::{Binaries, Evictions, Platform};
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::system::{Errno, Open, Place, World};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A program, compiled with these flags and definitions.
+fn compile(flags: &str, source: &str, definitions: &[&str]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    let output = Command::new("riscv64-unknown-elf-gcc")
+        .current_dir(root())
+        .arg(format!("@nearmemory/{flags}.flags"))
+        .arg("-Werror")
+        .args(definitions)
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    std::fs::read(program).expect("it is there")
+}
+
+/// Where programs write.
+#[derive(Default)]
+struct Written(String);
+
+impl World for Written {
+    fn open(&mut self, _name: &str, _how: Open) -> Result<u32, Errno> {
+        Err(Errno::Denied)
+    }
+    fn close(&mut self, _file: u32) -> Result<(), Errno> {
+        Err(Errno::BadFile)
+    }
+    fn read(&mut self, _file: u32, _bytes: &mut [u8]) -> Result<usize, Errno> {
+        Err(Errno::BadFile)
+    }
+    fn write(&mut self, _file: u32, bytes: &[u8]) -> Result<usize, Errno> {
+        self.0 += &String::from_utf8_lossy(bytes);
+        Ok(bytes.len())
+    }
+    fn seek(&mut self, _file: u32, _place: Place) -> Result<u64, Errno> {
+        Err(Errno::BadFile)
+    }
+    fn now(&mut self) -> u64 {
+        0
+    }
+}
+
+/// What a run has come to.
+struct Ran {
+    /// What was written.
+    text: String,
+    /// What has happened, its end last.
+    happened: Vec<Happened>,
+    counters: Vec<(String, u64)>,
+}
+
+impl Ran {
+    #[track_caller]
+    fn counter(&self, name: &str) -> u64 {
+        let found = self.counters.iter().find(|(own, _)| own == name);
+        found.unwrap_or_else(|| panic!("no counter {name}")).1
+    }
+}
+
+/// Runs a host's program, which may start these.
+fn run(
+    platform: &Platform,
+    host: &[u8],
+    command: &str,
+    channels: &[(&str, &[u8])],
+    evictions: Option<Evictions>,
+) -> Ran {
+    let image = Image::read(host).expect("it is a program");
+    let (main, system) = loaded(&image, 64 << 20, command).expect("it fits");
+    let mut binaries = Binaries::default();
+    for (name, file) in channels {
+        binaries.add(name, file).expect("it is a program");
+    }
+    let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
+    // Long runs are asked for.
+    let most = match std::env::var_os("COHKIT_WORDS") {
+        Some(_) => u64::MAX,
+        None => 1_000_000_000,
+    };
+    let mut written = Written::default();
+    let mut happened = Vec::new();
+    loop {
+        let found = machine.run(1 << 16, &mut written);
+        let ends = match &found {
+            Some(Happened::Refused { .. } | Happened::Stopped { .. }) => false,
+            Some(_) => true,
+            None => machine.instructions() > most,
+        };
+        happened.extend(found);
+        if ends {
+            let counters = machine.counters();
+            return Ran {
+                text: written.0,
+                happened,
+                counters,
+            };
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Programs that do what they are for.
+
+use crate::{compile, require, run};
+use cohkit_nearmemory::{Evictions, Happened, Platform};
+
+#[test]
+fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", "docs/riscv/accumulator/host.c", &[]);
+    let sum = compile("channel", "docs/riscv/accumulator/sum.c", &[]);
+    let platform = Platform::enzian();
+    let evictions = [None, Some(3), Some(40)];
+    for (seed, every) in evictions.into_iter().enumerate() {
+        let seed = seed as u64;
+        let evictions = every.map(|every| Evictions { every, seed });
+        let ran = run(&platform, &host, "", &[("sum", &sum)], evictions);
+        assert_eq!(
+            ran.text,
+            "beside far memory: 1000 numbers\ntheir sum is 500500\nthe program has ended by itself, with 0\n",
+            "{every:?}: {:?}",
+            ran.happened
+        );
+        assert_eq!(ran.happened, [Happened::Exit(0)]);
+        assert_eq!(
+            every.is_some(),
+            ran.counter("host: lines evicted at random") > 0
+        );
+    }
+}
+
+/// COHKIT_WORDS says how many words each pipe carries.
+#[test]
+fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let words = std::env::var("COHKIT_WORDS").map(|text| text.parse().expect("a number"));
+    let words: u64 = words.unwrap_or(2000);
+    let host = compile("host", "crates/nearmemory/tests/programs/relay-host.c", &[]);
+    let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &[]);
+    let platform = Platform::enzian();
+    for (kind, lines, every) in [
+        ("0", 1, Some(5)),
+        ("0", 8, Some(5)),
+        ("0", 8, None),
+        ("1", 1, Some(5)),
+    ] {
+        let evictions = every.map(|every| Evictions { every, seed: lines });
+        let command = format!("{kind} {words} {lines}");
+        let ran = run(&platform, &host, &command, &[("relay", &relay)], evictions);
+        let said = format!("{words} words, with 10 and 11\n");
+        assert_eq!(ran.text, said, "{command} {every:?}: {:?}", ran.happened);
+        assert_eq!(ran.happened, [Happened::Exit(0)]);
+        assert_eq!(ran.counter("mcc 0: words sent"), words + 1);
+    }
+}

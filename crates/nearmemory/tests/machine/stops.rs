@@ -1,0 +1,106 @@
+//! Programs that are refused, stopped, or end, and what their hosts learn of it.
+
+use crate::{compile, require, root, run};
+use cohkit_nearmemory::{Happened, Platform};
+use cohkit_riscv::elf;
+
+#[test]
+fn a_violation_stops_that_program_only_and_is_told_with_its_place() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", "crates/nearmemory/tests/programs/stray-host.c", &[]);
+    let source = "crates/nearmemory/tests/programs/stray.c";
+    let stray = compile("channel", source, &[]);
+    let text = std::fs::read_to_string(root().join(source)).expect("it is there");
+    let line_of = |words: &str| {
+        let line = text.lines().position(|line| line.contains(words));
+        line.expect("it is there") as u64 + 1
+    };
+    let platform = Platform::enzian();
+    let cases = [
+        (1, 7, 0x21_0000, "case 1:", "stray.c"),
+        (2, 7, 0x40_0000_0000, "case 2:", "stray.c"),
+        (3, 7, 0x20_0038, "[7] = line", "scratchpad.h"),
+        (4, 7, 0x20_0038, "[7] = line", "scratchpad.h"),
+        (5, 7, 0x1_0000, "case 5:", "stray.c"),
+        (6, 7, 0x22_0000, "case 6:", "stray.c"),
+    ];
+    let library =
+        std::fs::read_to_string(root().join("nearmemory/scratchpad.h")).expect("it is there");
+    for (what, cause, value, words, file) in cases {
+        let ran = run(
+            &platform,
+            &host,
+            &what.to_string(),
+            &[("stray", &stray)],
+            None,
+        );
+        let [Happened::Stopped {
+            mcc: 0,
+            name,
+            exception,
+            pc,
+            ..
+        }, Happened::Exit(0)] = &ran.happened[..]
+        else {
+            panic!("{what}: {:?} {}", ran.happened, ran.text);
+        };
+        assert_eq!(name.as_deref(), Some("stray"));
+        assert_eq!(exception.cause().0, cause, "{what}");
+        let told = exception.cause().1;
+        // Its own function lies a little behind the beginning.
+        assert!(
+            told == value || what == 5 && told - value < 0x1000,
+            "{what}: {told:#x}"
+        );
+        let (own, line) = elf::line(&stray, *pc).expect("it has lines");
+        let expected = match file {
+            "stray.c" => line_of(words),
+            _ => {
+                library
+                    .lines()
+                    .position(|l| l.contains(words))
+                    .expect("there") as u64
+                    + 1
+            }
+        };
+        assert_eq!((own.as_str(), line), (file, expected), "{what}");
+        // The host's read was held, and let go.
+        let said = format!(
+            "state 5 status -1 cause {cause} value {told:#x} word 42 far 0\nagain 0 state 3 status 9\n"
+        );
+        assert_eq!(ran.text, said, "{what}");
+        assert_eq!(ran.counter("mcc 0: requests of the host held"), 1);
+    }
+    // What it may do, it does.
+    let ran = run(&platform, &host, "8", &[("stray", &stray)], None);
+    assert_eq!(ran.happened, [Happened::Exit(0)]);
+    assert_eq!(
+        ran.text,
+        "state 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n"
+    );
+}
+
+#[test]
+fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", "crates/nearmemory/tests/programs/stray-host.c", &[]);
+    // It wants far memory that nobody gives it.
+    let wants = compile(
+        "channel",
+        "crates/nearmemory/tests/programs/stray.c",
+        &["-DELSEWHERE"],
+    );
+    let ran = run(&Platform::enzian(), &host, "0", &[("stray", &wants)], None);
+    let [Happened::Refused { mcc: 0, reason, .. }, Happened::Exit(1)] = &ran.happened[..] else {
+        panic!("{:?} {}", ran.happened, ran.text);
+    };
+    assert!(
+        reason.contains("wants far memory here that it is not given"),
+        "{reason}"
+    );
+    assert_eq!(ran.text, "error -4\n");
+}

@@ -1,0 +1,110 @@
+//! Machines as texts: the one that ships is right, and what is wrong with a text is told with its key.
+
+use cohkit_nearmemory::platform::ENZIAN;
+use cohkit_nearmemory::Platform;
+
+#[test]
+fn every_quantity_that_ships_has_an_origin_and_what_is_assumed_or_fitted_a_range() {
+    let platform = Platform::read(ENZIAN).expect("it is right");
+    assert_eq!(platform.name, "enzian");
+    for (name, _, quantity, meaning) in platform.quantities() {
+        let guessed = ["assumed", "fitted"]
+            .iter()
+            .any(|word| quantity.origin.starts_with(word));
+        let ranges = quantity.range.0 < quantity.range.1;
+        assert!(!guessed || ranges, "{name}: {}", quantity.origin);
+        assert!(meaning.ends_with('.'), "{name}");
+        assert!(
+            ENZIAN.contains(name.split_once('.').expect("a table").1),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_text_is_told_at_its_place() {
+    let line = "line = { value = \"7300ps\"";
+    let cases = [
+        ("[copy]", "[copier]", "unknown key `copier`", "copier"),
+        (
+            "[copy]\n",
+            "[copy]\nspeed = 3\n",
+            "unknown key `copy.speed`",
+            "speed",
+        ),
+        (
+            line,
+            "line = { value = \"6667\"",
+            "`copy.line` has no unit",
+            "\"6667\"",
+        ),
+        (
+            line,
+            "line = { value = \"7000us\"",
+            "`copy.line` must be 1ps to 1ms",
+            "\"7000us\"",
+        ),
+        (
+            line,
+            "line = { value = \"1ns\"",
+            "the value of `copy.line` is not in its range",
+            "[\"6667ps\"",
+        ),
+        (
+            line,
+            "line = { worth = 3, value = \"7ns\"",
+            "unknown key `worth` of `copy.line`",
+            "worth",
+        ),
+        (
+            line,
+            "line = { valu = \"7ns\"",
+            "`copy.line` has no value",
+            "{ valu",
+        ),
+        ("name = \"enzian\"", "", "the platform has no `name`", ""),
+        ("banks = {", "bank = {", "`dram.banks` is missing", ""),
+        (
+            "row_bytes = { value = \"8KiB\"",
+            "row_bytes = { value = \"9KiB\"",
+            "`dram.row_bytes` must be a power of two",
+            "\"9KiB\"",
+        ),
+        (
+            "banks = { value = 16",
+            "banks = { value = true",
+            "`dram.banks` is a number",
+            "true",
+        ),
+        (
+            "banks = { value = 16, origin = \"DDR4: 16 banks\" }",
+            "banks = 16",
+            "`dram.banks` is a table",
+            "16",
+        ),
+        (
+            "origin = \"DDR4: 16 banks\"",
+            "origin = \"\"",
+            "`origin` of `dram.banks` is words",
+            "\"\"",
+        ),
+        ("[dram]", "[dram", "", ""),
+    ];
+    for (from, to, told, at) in cases {
+        assert_eq!(ENZIAN.matches(from).count(), 1, "{from}");
+        let text = ENZIAN.replace(from, to);
+        let errors = Platform::read(&text).expect_err(to);
+        let found = errors.iter().find(|error| error.message.contains(told));
+        let found = found.unwrap_or_else(|| panic!("{told} in {errors:?}"));
+        assert!(
+            text[found.span.start..].starts_with(at),
+            "{told} at {:?}",
+            found.span
+        );
+    }
+    let mut platform = Platform::enzian();
+    platform
+        .set("link.latency", "120ns")
+        .expect("it can be set");
+    assert_eq!(platform.link_latency.value, 120_000);
+}

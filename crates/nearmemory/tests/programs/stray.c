@@ -1,0 +1,38 @@
+// Does what it is told, some of which it must not.
+
+#include "nearmemory/channel.h"
+
+#ifdef ELSEWHERE
+NM_CHANNEL(4096, NM_FAR(0x4000100000, 4096))
+#else
+NM_CHANNEL(4096, NM_GIVEN, NM_REGISTER_PIPE(1))
+#endif
+
+__attribute__((noipa)) static volatile uint64_t *hidden(uint64_t at) { return (volatile uint64_t *)at; }
+
+int channel(uint64_t what, uint64_t b, uint64_t far, uint64_t d) {
+  nm_words(5)[0] = 42;
+  nm_lock(5, NM_READ);
+  // The host's read is there by then.
+  if (what) while (nm_notice() == NM_NO_NOTICE);
+  uint64_t before = nm_write_stamp(0), stored = nm_read_stamp(0);
+  switch (what) {
+    case 0: break;
+    case 1: *hidden(0x210000) = 1; break;       // a pipe that it did not ask for
+    case 2: *hidden(0x4000000000) = 1; break;   // far memory, which it has by the copy engine only
+    case 3: nm_fetch(0, far + 4096, 1); break;  // behind what it was given
+    case 4: nm_fetch(0, far, 33); break;        // more than it was given
+    case 5: *hidden((uint64_t)&channel) = 0; break;
+    case 6: *hidden(0x220000) = 0; break;  // a FIFO
+    case 8:  // what it may
+      *hidden(0x210010) = 1;
+      nm_fetch(0, far, 1);
+      nm_fetched(0, before);
+      nm_words(0)[0] *= 6;
+      nm_store(0, far + 128, 1);
+      nm_stored(0, stored);
+      break;
+  }
+  nm_unlock(5, NM_READ);
+  return 9;
+}

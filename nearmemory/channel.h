@@ -1,0 +1,87 @@
+// Programs for cores beside far memory. Such a program has a function `channel`, which is called with four words of the host
+// and whose result is the program's exit status, and says with NM_CHANNEL what it needs:
+//
+//     NM_CHANNEL(4096, NM_GIVEN)
+//     int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { ... }
+//
+// It is kept to that. What it prints by the C library's printf is printed by the command, and takes no time but that of its
+// instructions.
+
+#ifndef NEARMEMORY_CHANNEL_H
+#define NEARMEMORY_CHANNEL_H
+
+#include "nearmemory/pipe.h"
+#include "nearmemory/scratchpad.h"
+
+// What a program may need besides its private memory and the scratchpad: two registers that it shares with the host, as a
+// register pipe; the FIFOs to and from another core; far memory; and whatever of far memory the host gives it.
+#define NM_REGISTER_PIPE(number) 1, number, 0
+#define NM_FIFO(core) 1, 16 + (core), 0
+#define NM_FAR(at, bytes) 2, at, bytes
+#define NM_GIVEN 3, 0, 0
+
+#define NM_CHANNEL(stack_bytes, ...)                                                                            \
+  __attribute__((section(".channel"), used)) static const struct {                                              \
+    char magic[8];                                                                                              \
+    uint64_t stack, needs[];                                                                                    \
+  } nm_manifest = {{'C', 'H', 'A', 'N', 'N', 'E', 'L', '1'}, stack_bytes, {__VA_ARGS__}};                       \
+  __attribute__((naked, used, section(".text.nm_start"))) void _start(void) {                                   \
+    __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"                         \
+            "la tp, nm_thread\n call channel\n li a7, 93\n ecall");                                             \
+  }
+
+int channel(uint64_t, uint64_t, uint64_t, uint64_t);
+
+// How the C library calls the outside. Its own function has zeroes behind it, which are no instructions, and would be refused.
+__attribute__((naked, used)) uintptr_t sys_semihost(uintptr_t what, uintptr_t argument) {
+  __asm__(".option push\n .option norvc\n slli zero, zero, 0x1f\n ebreak\n srai zero, zero, 7\n ret\n"
+          ".option pop");
+}
+
+// The pipe whose lines begin with this one of the scratchpad; the host knows it by nm_pipe_of.
+static inline struct nm_pipe *nm_pipe_at(uint64_t line) { return (struct nm_pipe *)nm_words(line); }
+
+// The pipe of this number between host and core, which NM_REGISTER_PIPE asks for.
+static inline struct nm_registers *nm_register_pipe(uint64_t number) {
+  return (struct nm_registers *)nm_shared(2 * number);
+}
+
+static inline volatile uint64_t *nm_fifo(uint64_t core) { return (volatile uint64_t *)(0x220000 + core * 32); }
+
+// How many words another core has sent, the end of its stream among them, and for how many more to it there is room.
+static inline uint64_t nm_fifo_words(uint64_t core) { return nm_fifo(core)[1]; }
+static inline uint64_t nm_fifo_room(uint64_t core) { return nm_fifo(core)[2]; }
+
+// Sends a word to another core; waits until there is room.
+static inline void nm_fifo_send(uint64_t core, uint64_t word) { nm_fifo(core)[0] = word; }
+// Ends the stream. What is sent behind begins another one.
+static inline void nm_fifo_end(uint64_t core) { nm_fifo(core)[3] = 0; }
+
+// Receives a word, and says whether: 0 if there is none now, and -1 at the end of the stream.
+static inline int nm_try_fifo_receive(uint64_t core, uint64_t *word) {
+  if (nm_fifo_words(core) == 0) return 0;
+  if (nm_fifo(core)[3]) return -1;
+  *word = nm_fifo(core)[0];
+  return 1;
+}
+
+// Waits for a word: 1, or 0 at the end of the stream.
+static inline int nm_fifo_receive(uint64_t core, uint64_t *word) {
+  int found;
+  while ((found = nm_try_fifo_receive(core, word)) == 0) {
+  }
+  return found > 0;
+}
+
+// Waits until lines that were fetched are there: they were stamped otherwise than `before`, which nm_write_stamp gave of each.
+static inline void nm_fetched(uint64_t line, uint64_t before) {
+  while (nm_write_stamp(line) == before) {
+  }
+}
+// The same for lines that were stored, whose stamp nm_read_stamp gave before.
+static inline void nm_stored(uint64_t line, uint64_t before) {
+  while (nm_read_stamp(line) == before) {
+  }
+}
+
+#endif

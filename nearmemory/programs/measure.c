@@ -1,0 +1,32 @@
+// Measures a copy engine, in clocks of its core: from the command to the stamp of one line, and how long many lines take.
+
+#include "nearmemory/channel.h"
+
+NM_CHANNEL(4096, NM_GIVEN)
+
+// Lines of a transfer. As many as the scratchpad takes are there at once; nobody looks at what is in them.
+#define BATCH 128
+#define AREAS 3
+
+int channel(uint64_t far, uint64_t reads, uint64_t lines, uint64_t d) {
+  uint64_t results[2] = {0, 0};
+  for (uint64_t i = 0; i < reads; i++) {
+    uint64_t before = nm_write_stamp(0), start = nm_now();
+    nm_fetch(0, far + i * 128, 1);
+    nm_fetched(0, before);
+    results[0] += nm_write_stamp(0) - start;
+  }
+  uint64_t start = nm_now(), last = 0;
+  // The core waits as often as too many transfers are under way.
+  for (uint64_t i = 0; i < lines / BATCH; i++) nm_fetch(i % AREAS * BATCH, far + i * BATCH * 128, BATCH);
+  // The last stamp, behind which there was none for long.
+  do
+    for (uint64_t line = 0; line < AREAS * BATCH; line++)
+      if (nm_write_stamp(line) > last) last = nm_write_stamp(line);
+  while (nm_now() < last + 3000);
+  results[1] = last - start;
+  struct nm_sender out = nm_sender(nm_pipe_at(500), 4);
+  nm_send(&out, results, 2);
+  nm_end(&out);
+  return 0;
+}
