@@ -17,6 +17,8 @@ use std::ops::Range;
 /// The name of the section that tells what a program needs.
 const SECTION: &str = ".channel";
 const MAGIC: &[u8; 8] = b"CHANNEL1";
+/// The most bytes that travel to a core.
+const LARGEST: usize = 1 << 20;
 /// The register that is the stack pointer.
 const SP: u8 = 2;
 
@@ -185,6 +187,12 @@ pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
     let manifest = elf::section(file, SECTION).ok_or("the file has no section `.channel`")?;
     let names = [b"\0", SECTION.as_bytes(), b"\0.names\0"].concat();
     let segments = &image.segments;
+    let bytes: usize = segments.iter().map(|segment| segment.bytes.len()).sum();
+    if bytes > LARGEST || segments.len() > usize::from(u16::MAX) {
+        return Err(format!(
+            "its segments have {bytes} bytes, and no core beside memory has more than {LARGEST}"
+        ));
+    }
     let doubles = |doubles: &[u64]| doubles.iter().flat_map(|d| d.to_le_bytes()).collect();
     let mut contents: Vec<u8> = Vec::new();
     let first = HEADER + PROGRAM_HEADER * segments.len();

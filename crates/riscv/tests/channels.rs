@@ -5,7 +5,7 @@ mod oracle;
 #[path = "../../../tests/require.rs"]
 mod require;
 
-use cohkit_riscv::channel::{verify, Grant};
+use cohkit_riscv::channel::{stripped, verify, Grant};
 use cohkit_riscv::elf::{line as line_of, Image};
 use cohkit_riscv::{Confined, Exception, Extensions, Fast, Flat, Hart, Stop};
 use oracle::{b_type, bits, i_type, Random};
@@ -332,7 +332,13 @@ fn a_compiled_program_passes_and_with_double_precision_does_not() {
     let elf = compile("channel.c", "-march=rv64imfc_zba_zbb_zbs -mabi=lp64f");
     let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!(image.address("_start"), Some(image.entry));
-    assert_eq!((manifest.stack, manifest.pipes), (4096, vec![2]));
+    assert_eq!((manifest.stack, &manifest.pipes), (4096, &vec![2]));
+    // What travels to a core is the same program, without its names.
+    let travels = stripped(&elf).expect("it can be read");
+    let (same, wants) = verify(&travels, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
+    assert_eq!((same.entry, same.segments), (image.entry, image.segments));
+    assert_eq!((wants, same.symbols.len()), (manifest, 0));
+    assert!(travels.len() < elf.len() / 2);
 
     let refusal = verify(
         &compile("channel.c", "-march=rv64imafdc -mabi=lp64d"),
@@ -373,6 +379,13 @@ fn changed_files_crash_nothing_and_keep_to_what_they_are_given() {
                 assert!(fits, "COHKIT_SEED={seed}: {segment:?}");
             }
             let _ = image.name(random.next());
+            if let Ok(stripped) = stripped(&elf) {
+                let travels = Image::read(&stripped).expect("what was read is read again");
+                assert_eq!(
+                    (travels.entry, &travels.segments),
+                    (image.entry, &image.segments)
+                );
+            }
             let Ok((image, manifest)) = verify(&elf, &grant) else {
                 continue;
             };
