@@ -345,7 +345,7 @@ impl Host {
         response: Response,
     ) -> Vec<Delivery> {
         match (self.sent.remove(&number), response) {
-            (Some(Sent::Line(line)), Response::Line(data)) => self.filled(queue, now, line, data),
+            (Some(Sent::Line(line)), Response::Line(data)) => self.filled(queue, now, line, *data),
             (Some(Sent::Word { core, to }), Response::Word(value)) => {
                 self.cores[core].loads -= 1;
                 vec![Delivery { core, to, value }]
@@ -364,17 +364,10 @@ impl Host {
         }
     }
 
-    fn filled(
-        &mut self,
-        queue: &mut Queue,
-        now: Time,
-        line: u64,
-        data: Box<Data>,
-    ) -> Vec<Delivery> {
+    fn filled(&mut self, queue: &mut Queue, now: Time, line: u64, mut data: Data) -> Vec<Delivery> {
         let Some(miss) = self.misses.remove(&line) else {
             return Vec::new();
         };
-        let mut data = *data;
         for (i, byte) in miss.stored.iter().enumerate() {
             if miss.mask >> i & 1 != 0 {
                 data[i] = *byte;
