@@ -189,7 +189,7 @@ fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>,
         extensions: Extensions::NEAR_MEMORY,
         private,
         pipes: (0..FIFO_PIPES + platform.mccs.value).collect(),
-        far: Vec::from([host::FAR..host::FAR + platform.far_bytes.value]),
+        far: std::iter::once(host::FAR..host::FAR + platform.far_bytes.value).collect(),
     };
     let mut channels: Vec<Channel> = Vec::new();
     for told in &options.channels {

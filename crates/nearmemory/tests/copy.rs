@@ -51,7 +51,7 @@ proptest! {
             line.fill(255 - i as u8);
             *scratchpad.line_mut(i).unwrap() = *line;
         }
-        let mut copier = Copier::new(Vec::from([FAR..far.end()]), most);
+        let mut copier = Copier::new(std::iter::once(FAR..far.end()).collect(), most);
         let (mut place, mut asked) = (0, Vec::<Access>::new());
         let mut order = order.iter();
         let mut transfers = transfers.into_iter().peekable();
@@ -91,7 +91,7 @@ proptest! {
 
 #[test]
 fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
-    let mut copier = Copier::new(Vec::from([FAR..FAR + 1024]), 2);
+    let mut copier = Copier::new(std::iter::once(FAR..FAR + 1024).collect(), 2);
     let good = Transfer {
         way: Way::Fetch,
         line: 0,
