@@ -21,6 +21,8 @@ pub enum Placement {
     /// Between the home and memory: it answers the home's reads of these lines and takes its writes.
     /// The home reads and writes all other lines in memory.
     Between(Range<Line>),
+    /// The same of several ranges.
+    Among(Box<[Range<Line>]>),
     /// Beside the home's way to memory: it only hears what becomes of lines.
     Beside,
 }
@@ -28,7 +30,11 @@ pub enum Placement {
 impl Placement {
     /// Whether the home's reads and writes of a line come to the application.
     pub fn serves(&self, line: Line) -> bool {
-        matches!(self, Placement::Between(lines) if lines.contains(&line))
+        match self {
+            Placement::Between(lines) => lines.contains(&line),
+            Placement::Among(ranges) => ranges.iter().any(|lines| lines.contains(&line)),
+            Placement::Beside => false,
+        }
     }
 }
 
@@ -146,6 +152,20 @@ pub enum Event {
         /// What they hold.
         words: Words,
     },
+    /// Words of the host's memory that the application has read coherently, as they were at one moment for each line; of a
+    /// [`Action::CoherentUpdate`] what the word held before.
+    CoherentLoaded {
+        /// As it was asked for.
+        tag: u32,
+        /// What they hold.
+        words: Words,
+    },
+    /// What the application has written to the host's memory coherently has been performed: whoever reads it from now on
+    /// sees it.
+    CoherentStored {
+        /// As it was asked for.
+        tag: u32,
+    },
     /// The run is to end: the application ends what it has begun, gives its locks back, and begins nothing more by itself.
     Stop,
 }
@@ -211,7 +231,8 @@ pub enum Action {
         /// What the register holds.
         value: u64,
     },
-    /// Reads words of the CPU's own memory over the bus of devices, in one transfer.
+    /// Reads words of the CPU's own memory over the bus of devices, in one transfer, behind all that has been written over
+    /// it before. Where that memory is a space of lines of its own it is read coherently.
     HostFetch {
         /// Comes back with the words.
         tag: u32,
@@ -221,12 +242,52 @@ pub enum Action {
         words: u32,
     },
     /// Writes words of the CPU's own memory over the bus of devices. What is written first is seen first;
-    /// nothing comes back.
+    /// nothing comes back. Where that memory is a space of lines of its own no cache has an old copy afterwards.
     HostStore {
         /// The first word.
         first: u32,
         /// What they are to hold.
         words: Words,
+    },
+    /// Reads words of the host's memory coherently, by the caching agent that the device is there. Those of one line are
+    /// read at one moment, those of different lines in any order. Comes back as [`Event::CoherentLoaded`].
+    CoherentLoad {
+        /// Comes back with the words.
+        tag: u32,
+        /// The first word.
+        first: u32,
+        /// How many, at least one.
+        words: u32,
+        /// Whether the device's cache keeps the lines; otherwise it asks for their bytes alone.
+        cached: bool,
+    },
+    /// Writes words of the host's memory coherently, by the caching agent that the device is there: those of one line at one
+    /// moment, those of different lines in any order. It is ordered with nothing: whoever wants an order waits for
+    /// [`Event::CoherentStored`].
+    CoherentStore {
+        /// Comes back when all has been performed.
+        tag: u32,
+        /// The first word.
+        first: u32,
+        /// What they are to hold, at least one.
+        words: Words,
+        /// Whether the device's cache gets the lines to write them; otherwise it sends their bytes to the home.
+        cached: bool,
+    },
+    /// Changes a word of the host's memory in one atomic step, in the device's cache. What it held before comes back as
+    /// [`Event::CoherentLoaded`].
+    CoherentUpdate {
+        /// Comes back with the word.
+        tag: u32,
+        /// The word.
+        word: u32,
+        /// How.
+        update: Update,
+    },
+    /// Interrupts a thread over the bus of devices, behind all that has been written over it before.
+    Interrupt {
+        /// The thread.
+        thread: u32,
     },
     /// What is to be timed under this tag begins now; it changes nothing else.
     Begin {
@@ -321,6 +382,36 @@ impl Actions {
     /// [`Action::HostStore`].
     pub fn host_store(&mut self, first: u32, words: Words) {
         self.push(Action::HostStore { first, words });
+    }
+
+    /// [`Action::CoherentLoad`].
+    pub fn coherent_load(&mut self, tag: u32, first: u32, words: u32, cached: bool) {
+        self.push(Action::CoherentLoad {
+            tag,
+            first,
+            words,
+            cached,
+        });
+    }
+
+    /// [`Action::CoherentStore`].
+    pub fn coherent_store(&mut self, tag: u32, first: u32, words: Words, cached: bool) {
+        self.push(Action::CoherentStore {
+            tag,
+            first,
+            words,
+            cached,
+        });
+    }
+
+    /// [`Action::CoherentUpdate`].
+    pub fn coherent_update(&mut self, tag: u32, word: u32, update: Update) {
+        self.push(Action::CoherentUpdate { tag, word, update });
+    }
+
+    /// [`Action::Interrupt`].
+    pub fn interrupt(&mut self, thread: u32) {
+        self.push(Action::Interrupt { thread });
     }
 
     /// [`Action::Begin`].
@@ -434,6 +525,7 @@ pub enum Step {
         value: u64,
     },
     /// Loads a word of the CPU's own memory, which comes back. That memory is not behind the home; it begins with zeros.
+    /// Where it is a space of lines of its own, the CPU and the device cache it coherently.
     LoadHost {
         /// The word.
         word: u32,
@@ -445,6 +537,8 @@ pub enum Step {
         /// Its new value.
         value: u64,
     },
+    /// Waits for an interrupt by the application; over at once if one has come since it last waited.
+    AwaitInterrupt,
     /// Works for so many picoseconds.
     Work(Time),
     /// Waits until its stores have been performed, or are in order with all that comes.
@@ -508,6 +602,11 @@ pub trait Contents {
 
     /// The word that it was at the start.
     fn initial(&self, line: Line, word: u16) -> u64;
+
+    /// The word of the host's memory, what a load of the host would give; nothing where that is no space of its own.
+    fn host(&self, _word: u32) -> Option<u64> {
+        None
+    }
 }
 
 /// Rows of numbers that a run leaves, for other programs to judge.
@@ -552,6 +651,12 @@ pub trait Scenario {
     /// Whether there are threads only: then nothing is behind the home, of which there may be several.
     fn alone(&self) -> bool {
         self.engines() > 0
+    }
+
+    /// Words of the host's memory that application and threads access where it is a space of its own, which the device
+    /// caches, from 0; 0 if they need none.
+    fn host_words(&self) -> u64 {
+        0
     }
 
     /// The application at the start.

@@ -43,6 +43,8 @@
 
 pub mod broadcast;
 pub mod contract;
+pub mod dma;
+pub mod gather;
 pub mod hardware;
 pub mod interface;
 pub mod invalidation;

@@ -1,6 +1,8 @@
 //! The scenarios that ship, by name, each made from numbers by name.
 
 use crate::broadcast::Broadcast;
+use crate::dma::Copies;
+use crate::gather::Gather;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
 use crate::locks::LockTable;
@@ -67,7 +69,7 @@ const BUS: [Parameter; 3] = [
 ];
 
 /// All of them.
-pub const ALL: [Shipped; 10] = [
+pub const ALL: [Shipped; 12] = [
     Shipped {
         name: "shared-table",
         text: "threads increment all rows of a table, one line each; the device increments some of them under its lock",
@@ -135,6 +137,27 @@ pub const ALL: [Shipped; 10] = [
             parameter("transactions", 0, ANY, "of each thread and each place of the device; 0: without end"),
             parameter("messages", 0, (0, 1), "whether threads reach the table by messages over a bus (1) or in coherent memory (0)"),
             parameter("cached", 0, (0, 1), "whether the table is in the CPU's memory, and the device takes locks in copies of its own (1)"),
+        ],
+    },
+    Shipped {
+        name: "gather",
+        text: "threads write linked lists into the host's memory; the device follows them there and answers through lines of its own",
+        parameters: &[
+            parameter("threads", 1, THREADS, "threads, with a list each"),
+            parameter("nodes", 16, (1, 1 << 16), "nodes of each list"),
+            parameter("queries", 0, ANY, "queries of each thread; 0: without end"),
+            parameter("cached", 1, (0, 1), "whether the device's cache keeps what it reads and writes there (1)"),
+        ],
+    },
+    Shipped {
+        name: "dma",
+        text: "an engine of the device copies words of the host's memory over a bus as descriptors there say, after a doorbell",
+        parameters: &[
+            parameter("threads", 1, THREADS, "threads, with descriptors and buffers each"),
+            parameter("words", 64, (1, 1 << 16), "words of a copy"),
+            parameter("descriptors", 4, (1, 4096), "descriptors of each ring of the doorbell"),
+            parameter("rings", 0, ANY, "rings of each thread; 0: without end"),
+            parameter("interrupts", 0, (0, 1), "whether the engine interrupts the thread in the end (1), or the thread polls (0)"),
         ],
     },
     Shipped {
@@ -332,6 +355,27 @@ pub fn visit<V: Visitor>(
                 homes: line("homes"),
                 threads: small("threads"),
                 rounds: small("rounds"),
+            })
+        }
+        "gather" => visitor.visit(Gather {
+            threads: small("threads"),
+            nodes: small("nodes"),
+            queries: end("queries"),
+            cached: value("cached") == 1,
+        }),
+        "dma" => {
+            let each = value("descriptors") * (4 + 2 * value("words"));
+            if each.saturating_mul(value("threads")) > u32::MAX.into() {
+                return Err(
+                    "descriptors and buffers take more words than the CPU's memory has".into(),
+                );
+            }
+            visitor.visit(Copies {
+                threads: small("threads"),
+                words: small("words"),
+                descriptors: small("descriptors"),
+                rings: end("rings"),
+                interrupts: value("interrupts") == 1,
             })
         }
         "view" => {

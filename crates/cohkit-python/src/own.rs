@@ -242,6 +242,10 @@ fn heard(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'_, PyTu
             tag,
             words: fetched,
         } => ("host_fetched", (tag, words(fetched)).into_pyobject(py)?),
+        Event::CoherentLoaded { tag, words: loaded } => {
+            ("coherent_loaded", (tag, words(loaded)).into_pyobject(py)?)
+        }
+        Event::CoherentStored { tag } => ("coherent_stored", (tag,).into_pyobject(py)?),
         Event::Stop => ("stop", PyTuple::empty(py)),
     })
 }

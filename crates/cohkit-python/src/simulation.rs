@@ -213,7 +213,7 @@ impl Play {
         let source = cohkit::Source::clone(&protocol.source);
         let raised = Raised::default();
         let play = match own {
-            None => playing::Play::new(source, platform, request),
+            None => playing::Play::new(source, None, platform, request),
             Some((begin, lines, ends)) => {
                 let raised = raised.clone();
                 let own = Own {
@@ -222,7 +222,7 @@ impl Play {
                     ends,
                     raised,
                 };
-                playing::Play::of(source, platform, request, Arc::new(own))
+                playing::Play::of(source, None, platform, request, Arc::new(own))
             }
         };
         if let Some(exception) = raised.take() {

@@ -110,12 +110,27 @@ impl Composed {
             _ => Err(Failure::new(
                 Outcome::BadInput,
                 format!(
-                    "error: {}: this text composes spaces that share nothing, and a machine that is simulated has one\n  \
+                    "error: {}: this text composes what no machine that is simulated is: two levels, or both directions between a host and a device\n  \
                      help: simulate the texts that it uses",
                     self.path.display()
                 ),
             )),
         }
+    }
+
+    /// The texts of a device's lines and of those of the host's memory, where these are what it composes.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub(crate) fn directions(&self) -> Result<[Source; 2], String> {
+        let directions = self.composition.directions()?;
+        Ok([directions.device, directions.host].map(|number| {
+            let mut source = self.sources[number].clone();
+            // Its home is constructed for the systems that it has of its own.
+            let own = &self.composition.spaces[number].protocol.systems;
+            source.protocol.systems.clone_from(own);
+            source
+        }))
     }
 
     /// The text that composes.

@@ -94,6 +94,10 @@ impl Visitor for Explores<'_> {
 /// Looks at the request alone, before anything is constructed.
 pub(crate) fn small(options: &Options) -> Result<(), NotRun> {
     let wrong = |what| NotRun::Input { what, help: None };
+    if options.application.contains('+') {
+        let what = "`--exhaustive` explores one application, and several are asked for";
+        return Err(wrong(what.into()));
+    }
     let values = values(&options.with)?;
     visit(&options.application, &values, Small(options)).map_err(wrong)?
 }
@@ -104,9 +108,7 @@ pub(crate) fn run(
     options: &Options,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
-    let values: BTreeMap<String, u64> = (play.numbers.iter())
-        .map(|&(name, value)| (name.to_string(), value))
-        .collect();
+    let values: BTreeMap<String, u64> = (play.numbers.iter()).cloned().collect();
     let rights = play.setup.play.as_ref();
     let Some(rights) = rights.and_then(|play| play.rights.as_ref()) else {
         let error =
@@ -187,7 +189,7 @@ fn report(play: &Play, ending: &Ending) -> String {
 fn value(play: &Play, ending: &Ending, seconds: f64) -> Value {
     let numbers = play.numbers.iter();
     let numbers: Map<String, Value> = numbers
-        .map(|&(name, value)| (name.into(), json!(value)))
+        .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
     let (outcome, states, ends, violation) = match ending {
         Ending::Verified { states, ends } => ("verified", json!(states), json!(ends), Value::Null),

@@ -555,7 +555,7 @@ pub(crate) enum DeadlockOption {
 #[command(after_help = example("cohkit sim enzian-dc-ddr random-read --accesses 10000"))]
 pub(crate) struct Sim {
     /// The machine: the name of a shipped platform (clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
-    /// or a file that ends in `.toml`.
+    /// or a file that ends in `.toml`. Two joined by `+`, a device and its host's memory, are one of two spaces.
     pub platform: PathBuf,
 
     /// What the cores do. In sequential workloads each core goes through a part of the region of its own
@@ -697,11 +697,12 @@ pub(crate) struct Watched {
 #[command(after_help = example("cohkit play enzian-dc-bram rpc --with calls=100"))]
 pub(crate) struct Play {
     /// The machine: the name of a shipped platform (clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
-    /// or a file that ends in `.toml`.
+    /// or a file that ends in `.toml`. Two joined by `+`, a device and its host's memory, are one of two spaces.
     pub platform: PathBuf,
 
-    /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, view,
+    /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view,
     /// remote-writes or broadcast.
+    /// Several joined by `+` stand side by side, and `--with NAME.NUMBER=...` says a number of one.
     pub application: String,
 
     /// A number of the application, such as `threads=8`; may be repeated for others. `--with help` lists them.

@@ -5,7 +5,7 @@ use crate::options::Play as Options;
 use crate::outcome::{Failure, Outcome};
 use crate::playing::{Play, Played, Request};
 use crate::protocols::Source;
-use crate::sim::{failed, failure, platform, shown};
+use crate::sim::{failed, failure, platform, shown, Texts};
 use crate::simulate::{set, NotRun, Simulation};
 use crate::{deliver, exhaustive, files, rtl, watched};
 use cohkit_application::shipped::{Shipped, ALL};
@@ -45,10 +45,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         files::try_file(file)?;
     }
     let mut platform = platform(&options.platform, colour)?;
-    let source = match &options.protocol {
-        Some(path) => Source::read(path, console)?,
-        None => Simulation::protocol().map_err(wrong)?,
-    };
+    let (source, host) = texts(options, console)?;
     set(&mut platform, &options.set).map_err(wrong)?;
     let request = Request {
         application: options.application.clone(),
@@ -62,7 +59,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         tables: options.tables,
     };
     let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
-    let play = Play::new(source, platform, request);
+    let play = Play::new(source, host, platform, request);
     let mut play = play.map_err(|error| match error {
         NotRun::NoHome(source, error) => source.no_home(&error, &charts, colour),
         other => wrong(other),
@@ -96,6 +93,26 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         Err(failure) if failure.kind == FailureKind::Incompatible => Outcome::BadInput,
         Err(_) => Outcome::No,
     })
+}
+
+/// The text of the home behind which the application stands, and that of the host's memory if it composes both.
+fn texts(options: &Options, console: &Console) -> Result<(Source, Option<Source>), Failure> {
+    let wrong = |what: &str| failure(NotRun::plain(what.into()), console.terminal.colour);
+    let Some(path) = &options.protocol else {
+        let source = Simulation::protocol();
+        let source = source.map_err(|wrong| failure(wrong, console.terminal.colour));
+        return Ok((source?, None));
+    };
+    match Texts::read(path, console)? {
+        Texts::One(source) => Ok((source, None)),
+        Texts::Directions(..) if options.exhaustive => Err(wrong(
+            "`--exhaustive` explores one space, and the text composes two",
+        )),
+        Texts::Directions(device, host) => Ok((device, Some(host))),
+        Texts::Levels(..) => Err(wrong(
+            "an application stands behind a home of one level, and the text has two",
+        )),
+    }
 }
 
 /// What an application is made from.

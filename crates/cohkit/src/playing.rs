@@ -11,7 +11,11 @@ use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::scenario::{Performance, Playable, Tally};
-use cohkit_sim::simulation::{play_watched, play_while, NoScenario, RunError, Setup, Simulation};
+use cohkit_sim::several::Several;
+use cohkit_sim::simulation::{
+    play_watched, play_while, HostSpace, NoScenario, RunError, Setup, Simulation,
+};
+use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Histogram;
 use cohkit_sim::timeline::Filter;
 use serde_json::{json, Map, Value};
@@ -55,7 +59,7 @@ pub struct Play {
     /// What was asked for.
     pub request: Request,
     /// All numbers of the application, given or not.
-    pub numbers: Vec<(&'static str, u64)>,
+    pub numbers: Vec<(String, u64)>,
     /// What it means.
     pub setup: Setup,
     /// Whether it is told where the time of accesses goes.
@@ -98,13 +102,21 @@ pub(crate) fn endless(application: &str, with: &[String], often: u64) -> String 
         let mut with = with.iter().filter_map(|with| with.split_once('='));
         with.any(|(given, number)| given.trim() == name && number.trim() != "0")
     };
-    let shipped = ALL.iter().filter(|s| s.name == application);
-    let endless = shipped
-        .flat_map(|shipped| shipped.parameters)
-        .filter(|parameter| parameter.text.ends_with("0: without end") && !given(parameter.name));
-    let numbers: Vec<String> = endless
-        .map(|parameter| format!("--with {}={often}", parameter.name))
-        .collect();
+    let several = application.contains('+');
+    let mut numbers = Vec::new();
+    for part in application.split('+') {
+        let shipped = ALL.iter().filter(|s| s.name == part);
+        let parameters = shipped.flat_map(|shipped| shipped.parameters);
+        for parameter in parameters.filter(|p| p.text.ends_with("0: without end")) {
+            let number = match several {
+                true => format!("{part}.{}", parameter.name),
+                false => parameter.name.to_string(),
+            };
+            if !given(&number) {
+                numbers.push(format!("--with {number}={often}"));
+            }
+        }
+    }
     numbers.join(" ")
 }
 
@@ -129,27 +141,82 @@ pub(crate) fn values(with: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
     Ok(values)
 }
 
+/// The scenario that is asked for, or several side by side, with all numbers of each.
+fn scenario(request: &Request) -> Result<(Arc<dyn Playable>, Vec<(String, u64)>), NotRun> {
+    let values = values(&request.with)?;
+    let names: Vec<&str> = request.application.split('+').collect();
+    let several = names.len() > 1;
+    let of = |name: &str| -> BTreeMap<String, u64> {
+        let own = |given: &str| match several {
+            true => given
+                .strip_prefix(name)?
+                .strip_prefix('.')
+                .map(str::to_string),
+            false => Some(given.to_string()),
+        };
+        let values = values.iter();
+        values
+            .filter_map(|(given, value)| Some((own(given)?, *value)))
+            .collect()
+    };
+    if let (true, Some(given)) = (
+        several,
+        values.keys().find(|given| {
+            let part = given.split_once('.').map_or("", |(part, _)| part);
+            !names.contains(&part)
+        }),
+    ) {
+        let what = format!("`{given}` does not say of which application it is a number");
+        return Err(NotRun::input(
+            what,
+            format!("write it like `{}.NUMBER`", names[0]),
+        ));
+    }
+    let (mut parts, mut numbers) = (Vec::new(), Vec::new());
+    for name in &names {
+        let own = of(name);
+        parts.push(visit(name, &own, Boxed).map_err(wrong)?);
+        let shipped = ALL.iter().filter(|shipped| shipped.name == *name);
+        for Parameter {
+            name: number,
+            default,
+            ..
+        } in shipped.flat_map(|s| s.parameters)
+        {
+            let full = if several {
+                format!("{name}.{number}")
+            } else {
+                number.to_string()
+            };
+            numbers.push((full, own.get(*number).copied().unwrap_or(*default)));
+        }
+    }
+    let scenario = match several {
+        false => parts.remove(0),
+        true => Arc::new(Several::new(parts).map_err(wrong)?),
+    };
+    Ok((scenario, numbers))
+}
+
 fn time(name: &str, text: &str) -> Result<u64, NotRun> {
     units::parse(text, Unit::Picoseconds)
         .map_err(|what| wrong(format!("the {name} `{text}` {what}")))
 }
 
 impl Play {
-    /// Puts an application together with a platform on which the settings of the request are set.
+    /// Puts an application together with a platform on which the settings of the request are set, and with the text of the
+    /// host's memory if that is a space of its own there.
     ///
     /// # Errors
     /// What is wrong with the request.
-    pub fn new(source: Source, platform: Platform, request: Request) -> Result<Play, NotRun> {
-        let values = values(&request.with)?;
-        let scenario = visit(&request.application, &values, Boxed).map_err(wrong)?;
-        let shipped = ALL.iter().filter(|s| s.name == request.application);
-        let parameters = shipped.flat_map(|shipped| shipped.parameters);
-        let number = |parameter: &Parameter| {
-            let given = values.get(parameter.name).copied();
-            (parameter.name, given.unwrap_or(parameter.default))
-        };
-        let numbers = parameters.map(number).collect();
-        let play = Play::of(source, platform, request, scenario)?;
+    pub fn new(
+        source: Source,
+        host: Option<Source>,
+        platform: Platform,
+        request: Request,
+    ) -> Result<Play, NotRun> {
+        let (scenario, numbers) = scenario(&request)?;
+        let play = Play::of(source, host, platform, request, scenario)?;
         Ok(Play { numbers, ..play })
     }
 
@@ -160,6 +227,7 @@ impl Play {
     /// What is wrong with the rest of the request.
     pub fn of(
         source: Source,
+        host: Option<Source>,
         platform: Platform,
         request: Request,
         scenario: Arc<dyn Playable>,
@@ -167,6 +235,8 @@ impl Play {
         let source = source.sized(&request.sizes).map_err(wrong)?;
         let protocol = source.protocol.clone();
         let cannot = |what: String| wrong(format!("this cannot be played: {what}"));
+        let host = host.map(|host| HostSpace::new(host.protocol, &platform));
+        let host = host.transpose().map_err(cannot)?;
         let setup = Setup::with_scenario(protocol, platform, scenario);
         let mut setup = match setup {
             Ok(setup) => setup,
@@ -179,6 +249,7 @@ impl Play {
             play.warm_up = time("warm-up", &request.warm_up)?;
             play.tables = request.tables;
         }
+        setup.host = host.map(Box::new);
         setup.seed = request.seed;
         if !request.oracle {
             setup.oracle = Level::Off;
@@ -187,7 +258,11 @@ impl Play {
         let endless =
             |play: &cohkit_sim::scenario::Play| play.until.is_none() && !play.scenario.has_end();
         let endless = setup.play.as_ref().is_some_and(endless);
-        Simulation::new(&setup, None).map_err(|what| match endless {
+        let begun = match setup.host {
+            None => Simulation::new(&setup, None).map(|_| ()),
+            Some(_) => Spaces::new(&setup, None).map(|_| ()),
+        };
+        begun.map_err(|what| match endless {
             true => NotRun::input(format!("this cannot be played: {what}"), end(&request)),
             false => cannot(what),
         })?;
@@ -234,7 +309,7 @@ impl Play {
         let played_well = played.as_ref().ok();
         let numbers = self.numbers.iter();
         let numbers: Map<String, Value> = numbers
-            .map(|&(name, value)| (name.into(), json!(value)))
+            .map(|(name, value)| (name.clone(), json!(value)))
             .collect();
         let tally = |f: fn(&Tally) -> Value| played_well.map(|played| f(&played.tally));
         let mut value = json!({

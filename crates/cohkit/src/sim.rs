@@ -7,7 +7,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::progress::Bar;
 use crate::protocols::{error_at, Source};
 use crate::simulate::{
-    read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Simulation,
+    read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Second, Simulation,
 };
 use crate::table::wrap;
 use crate::{deliver, files, rtl, watched};
@@ -31,12 +31,14 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     }
     let colour = console.terminal.colour;
     let mut platform = platform(&options.platform, colour)?;
-    let (source, lower) = match &options.protocol {
-        Some(path) => levels(path, console)?,
-        None => {
-            let source = Simulation::protocol().map_err(|wrong| failure(wrong, colour))?;
-            (source, None)
-        }
+    let texts = match &options.protocol {
+        Some(path) => Texts::read(path, console)?,
+        None => Texts::One(Simulation::protocol().map_err(|wrong| failure(wrong, colour))?),
+    };
+    let (source, lower, host) = match texts {
+        Texts::One(source) => (source, None, None),
+        Texts::Levels(upper, lower) => (upper, Some(lower), None),
+        Texts::Directions(device, host) => (device, None, Some(host)),
     };
     let charts = Text {
         width: console.terminal.width,
@@ -64,15 +66,17 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
             return Err(failure(wrong, colour));
         }
     };
-    if let (Some(_), Some(_)) = (&lower, &options.trace) {
-        let wrong = NotRun::plain("`--trace` tells of one level, and there are two".into());
-        return Err(failure(wrong, colour));
-    }
-    if let (Some(_), Some(option)) = (&lower, options.watched.asked()) {
-        let wrong = NotRun::plain(format!("`{option}` tells of one level, and there are two"));
-        return Err(failure(wrong, colour));
-    }
-    let mut simulation = Simulation::of(source, home, lower, platform, request)
+    let several = match (&lower, &host) {
+        (None, None) => None,
+        (Some(_), _) => Some("level"),
+        (None, Some(_)) => Some("space"),
+    };
+    tells_of_one(options, several).map_err(|wrong| failure(wrong, colour))?;
+    let second = match (lower, host) {
+        (Some((lower, home)), _) => Some(Second::Below(lower, home)),
+        (None, host) => host.map(Second::Host),
+    };
+    let mut simulation = Simulation::of(source, home, second, platform, request)
         .map_err(|wrong| failure(wrong, colour))?;
     simulation.setup.clocked = clocked;
     simulation.timeline = options
@@ -102,6 +106,17 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     })
 }
 
+/// Refuses options that tell of one level or space where there are several.
+fn tells_of_one(options: &Sim, several: Option<&str>) -> Result<(), NotRun> {
+    let told = options.trace.as_ref().map(|_| "--trace");
+    match (several, told.or(options.watched.asked())) {
+        (Some(of), Some(option)) => Err(NotRun::plain(format!(
+            "`{option}` tells of one {of}, and there are two"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What is asked for.
 fn request(options: &Sim) -> Request {
     Request {
@@ -127,6 +142,31 @@ pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<S
     }
     let [upper, lower] = Composed::read(path, &text, console)?.two_levels()?;
     Ok((upper, Some(lower)))
+}
+
+/// The texts of a machine's protocols.
+pub(crate) enum Texts {
+    One(Source),
+    /// Of the upper level, and of the lower one.
+    Levels(Source, Source),
+    /// Of lines of the device, and of lines of the host's memory.
+    Directions(Source, Source),
+}
+
+impl Texts {
+    /// Reads a text and those that it uses.
+    pub(crate) fn read(path: &Path, console: &Console) -> Result<Texts, Failure> {
+        let text = files::read(path)?;
+        if !composes(&text) {
+            return Ok(Texts::One(Source::of(path, text, console)?));
+        }
+        let composed = Composed::read(path, &text, console)?;
+        if let Ok([device, host]) = composed.directions() {
+            return Ok(Texts::Directions(device, host));
+        }
+        let [upper, lower] = composed.two_levels()?;
+        Ok(Texts::Levels(upper, lower))
+    }
 }
 
 /// Writes what happens on a line.
@@ -177,9 +217,15 @@ pub(crate) fn failure(wrong: NotRun, colour: bool) -> Failure {
     Failure::new(Outcome::BadInput, message)
 }
 
-/// The platform that is named, or the one in the file.
+/// The platform that is named, or the one in the file; two joined by `+` are one machine of two spaces.
 pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let shown = path.display().to_string();
+    if let (Some((device, host)), false) = (shown.split_once('+'), path.exists()) {
+        let [device, host] = [device, host].map(|name| platform(Path::new(name), colour));
+        return device?
+            .beside(host?)
+            .map_err(|what| failure(NotRun::plain(what), colour));
+    }
     let is_file = path.extension().is_some_and(|ending| ending == "toml");
     let platform = if !is_file {
         shipped_platform(&shown)
@@ -238,6 +284,10 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
     if let Some(above) = &statistics.above {
         text.push_str("\nthe upper level:\n");
         rows(&mut text, above, charts);
+    }
+    if let Some(host) = &statistics.host {
+        text.push_str("\nthe host's memory:\n");
+        rows(&mut text, host, charts);
     }
     text.push_str(&watched::text(statistics, charts.width));
     text

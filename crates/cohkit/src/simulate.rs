@@ -15,7 +15,10 @@ use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::text::PlatformError;
 use cohkit_sim::platform::{text, units, Cores, Platform, Quantity, Unit};
-use cohkit_sim::simulation::{self, draw_while, explain_while, run_while, Lower, RunError, Setup};
+use cohkit_sim::simulation::{
+    self, draw_while, explain_while, run_while, HostSpace, Lower, RunError, Setup,
+};
+use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Statistics;
 use cohkit_sim::timeline::Filter;
 use serde_json::{json, Map, Value};
@@ -256,6 +259,34 @@ pub struct Request {
 /// How a run ended.
 pub type Ended = Result<Statistics, Box<explain::Failure>>;
 
+/// What a machine has beside the space of its first text.
+pub(crate) enum Second {
+    /// Another level below each cache, with its home.
+    Below(Source, Controller),
+    /// The host's memory as a space of its own.
+    Host(Source),
+}
+
+impl Second {
+    /// What it is on a machine: another level, or another space.
+    fn of(self, platform: &Platform) -> Result<(Option<Lower>, Option<HostSpace>), NotRun> {
+        match self {
+            Second::Below(source, home) => {
+                let below = platform.lower().map(|platform| Lower {
+                    protocol: source.protocol,
+                    home,
+                    platform,
+                });
+                Ok((below, None))
+            }
+            Second::Host(source) => {
+                let host = HostSpace::new(source.protocol, platform).map_err(cannot)?;
+                Ok((None, Some(host)))
+            }
+        }
+    }
+}
+
 /// A simulation that makes sense and can be run.
 pub struct Simulation {
     /// The protocol.
@@ -297,21 +328,25 @@ impl Simulation {
         Simulation::of(source, home, None, platform, request)
     }
 
-    /// The same of two levels, if there is a text, with its home, of what is below each cache.
+    /// The same with a second text, of what is below each cache, or of the host's memory.
     pub(crate) fn of(
         source: Source,
         home: Controller,
-        lower: Option<(Source, Controller)>,
+        second: Option<Second>,
         platform: Platform,
         request: Request,
     ) -> Result<Simulation, NotRun> {
-        let below = lower.zip(platform.lower());
-        let below = below.map(|((source, home), platform)| Lower {
-            protocol: source.protocol,
-            home,
-            platform,
-        });
-        let (workload, others) = workloads(&request, &platform, &source.protocol)?;
+        let (below, mut host) = match second {
+            None => (None, None),
+            Some(second) => second.of(&platform)?,
+        };
+        let (workload, others) = match &mut host {
+            None => workloads(&request, &platform, &source.protocol)?,
+            Some(host) => (
+                of_both(&request, &platform, &source.protocol, host)?,
+                Vec::new(),
+            ),
+        };
         let setup = Setup {
             home,
             protocol: source.protocol.clone(),
@@ -322,6 +357,7 @@ impl Simulation {
             clocked: None,
             play: None,
             below: below.map(Box::new),
+            host: host.map(Box::new),
             seed: request.seed,
             oracle: match request.oracle {
                 true => Level::Versions,
@@ -351,9 +387,10 @@ impl Simulation {
             ));
         }
         // What makes no sense is found out before anything has run.
-        match setup.below {
-            Some(_) => Levels::new(&setup, None).map(|_| ()),
-            None => simulation::Simulation::new(&setup, None).map(|_| ()),
+        match (&setup.below, &setup.host) {
+            (Some(_), _) => Levels::new(&setup, None).map(|_| ()),
+            (_, Some(_)) => Spaces::new(&setup, None).map(|_| ()),
+            (None, None) => simulation::Simulation::new(&setup, None).map(|_| ()),
         }
         .map_err(cannot)?;
         Ok(Simulation {
@@ -409,7 +446,10 @@ impl Simulation {
 
     /// What the cores of each kind do.
     fn workloads(&self) -> impl Iterator<Item = &Workload> {
-        std::iter::once(&self.setup.workload).chain(&self.setup.others)
+        let host = self.setup.host.iter().flat_map(|host| &host.workloads);
+        std::iter::once(&self.setup.workload)
+            .chain(&self.setup.others)
+            .chain(host)
     }
 
     /// How many accesses there are in all.
@@ -461,6 +501,12 @@ impl Simulation {
                 "messages": messages_json(above),
             });
         }
+        if let Some(host) = ended.and_then(|statistics| statistics.host.as_deref()) {
+            value["host"] = json!({
+                "statistics": values_json(host),
+                "messages": messages_json(host),
+            });
+        }
         value
     }
 }
@@ -506,18 +552,59 @@ fn workloads(
     protocol: &Protocol,
 ) -> Result<(Workload, Vec<Workload>), NotRun> {
     let remotes = platform.kinds(protocol).map_err(cannot)?;
-    let kinds = &protocol.kinds[..remotes.kinds()];
+    let kinds: Vec<&str> = kinds_of(protocol, remotes.kinds()).collect();
+    check_by(request, &kinds)?;
+    let (first, others) = of_kinds(request, platform, protocol, remotes.kinds())?;
+    some_act(std::iter::once(&first).chain(&others))?;
+    Ok((first, others))
+}
+
+/// The names of the first kinds of a protocol.
+fn kinds_of(protocol: &Protocol, kinds: usize) -> impl Iterator<Item = &str> {
+    protocol.kinds[..kinds]
+        .iter()
+        .map(|kind| kind.name.as_str())
+}
+
+/// What the cores of the host do with the device's lines; what they and the device do with the host's memory is put there.
+///
+/// Nothing is told of the host's cores there: they are the same, and have to do with the device's lines.
+fn of_both(
+    request: &Request,
+    platform: &Platform,
+    protocol: &Protocol,
+    host: &mut HostSpace,
+) -> Result<Workload, NotRun> {
+    let there = host.platform.kinds(&host.protocol).map_err(cannot)?.kinds();
+    let names = kinds_of(protocol, 1).chain(kinds_of(&host.protocol, there));
+    check_by(request, &names.collect::<Vec<_>>())?;
+    let (first, _) = of_kinds(request, platform, protocol, 1)?;
+    let mut idle = request.clone();
+    let own = host.protocol.kinds[0].name.clone();
+    if all_of(&request.by).all(|(told, _)| told != own) {
+        idle.by.push(format!("{own}={IDLE}"));
+    }
+    // What is told of cores is told of those before the device's lines.
+    (idle.cores, idle.outstanding, idle.prefetch) = (None, None, None);
+    let (cpu, others) = of_kinds(&idle, &host.platform, &host.protocol, there)?;
+    let device = others.into_iter().next().unwrap_or(Workload::idle());
+    some_act([&first, &cpu, &device])?;
+    host.workloads = [cpu, device];
+    Ok(first)
+}
+
+/// Refuses what is told of other agents than these.
+fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
     for told in &request.by {
         let Some((of, kind)) = told.split_once('=') else {
             let what = format!("what `--by {told}` says has no `=`");
             return Err(NotRun::input(what, "write it like `device=random-write`"));
         };
-        if kinds.iter().all(|kind| kind.name != of.trim()) {
-            let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+        if kinds.iter().all(|kind| *kind != of.trim()) {
             let what = format!("the machine has no caching agents `{}`", of.trim());
             let help = format!(
                 "there are {}; `--set agents.KIND.remotes=N` gives it more kinds",
-                names.join(", ")
+                kinds.join(", ")
             );
             return Err(NotRun::input(what, help));
         }
@@ -525,6 +612,28 @@ fn workloads(
             Kind::named(kind.trim())?;
         }
     }
+    Ok(())
+}
+
+/// Refuses a machine in which no core does anything.
+fn some_act<'w>(workloads: impl IntoIterator<Item = &'w Workload>) -> Result<(), NotRun> {
+    if workloads.into_iter().all(|workload| workload.cores == 0) {
+        return Err(NotRun::input(
+            "no agent does anything",
+            "leave one `idle` away",
+        ));
+    }
+    Ok(())
+}
+
+/// What the cores of so many kinds do.
+fn of_kinds(
+    request: &Request,
+    platform: &Platform,
+    protocol: &Protocol,
+    kinds: usize,
+) -> Result<(Workload, Vec<Workload>), NotRun> {
+    let kinds = &protocol.kinds[..kinds];
     let of_kind = |of: &str| match all_of(&request.by).find(|(told, _)| *told == of) {
         Some((_, kind)) => kind,
         None => Some(request.kind),
@@ -560,12 +669,6 @@ fn workloads(
         }
     });
     let others: Vec<Workload> = others.collect::<Result<_, _>>()?;
-    if first.cores == 0 && others.iter().all(|workload| workload.cores == 0) {
-        return Err(NotRun::input(
-            "no agent does anything",
-            "leave one `idle` away",
-        ));
-    }
     Ok((first, others))
 }
 

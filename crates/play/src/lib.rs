@@ -232,7 +232,8 @@ impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A
 
 /// What is wrong, or what has no meaning here.
 fn ending(what: String, steps: Vec<String>) -> Ending {
-    match what.ends_with(state::NO_BUS) {
+    let absent = [state::NO_BUS, state::NO_HOST];
+    match absent.iter().any(|absent| what.ends_with(absent)) {
         true => Ending::NotExplored(what),
         false => Ending::Violated { what, steps },
     }

@@ -30,6 +30,9 @@ const SENT: &str = "writes that caches send to the home are not explored here";
 /// Coherence has no part in them.
 pub(super) const NO_BUS: &str = "registers and the CPU's own memory are not explored here";
 
+/// The caches of a second space are not part of the states.
+pub(super) const NO_HOST: &str = "accesses to the host's memory are not explored here";
+
 /// Everything at some moment.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct State<A, T> {

@@ -115,6 +115,8 @@ pub struct Data {
     made: u32,
     free: Vec<u32>,
     memory: Paged<Copy>,
+    /// Whether all lines begin with zeros.
+    zeros: bool,
 }
 
 impl Data {
@@ -126,6 +128,15 @@ impl Data {
             made: 1,
             free: Vec::new(),
             memory: Paged::new(Copy::UNTOUCHED),
+            zeros: false,
+        }
+    }
+
+    /// No line has been written, and all begin with zeros.
+    pub fn of_zeros(line_bytes: u32) -> Self {
+        Data {
+            zeros: true,
+            ..Data::new(line_bytes)
         }
     }
 
@@ -140,7 +151,7 @@ impl Data {
         (self.line_bytes / 8) as u16
     }
 
-    /// The word of a line that was never written.
+    /// The word of a line that was never written, where not all begin with zeros.
     pub fn untouched_word(line: u32, word: u16) -> u64 {
         mix(u64::from(line) << 16 | u64::from(word))
     }
@@ -178,7 +189,10 @@ impl Data {
     /// A word of a line's content.
     pub fn word(&self, line: u32, copy: Copy, word: u16) -> u64 {
         if copy == Copy::UNTOUCHED {
-            return Data::untouched_word(line, word);
+            return match self.zeros {
+                true => 0,
+                false => Data::untouched_word(line, word),
+            };
         }
         let start = word as usize * 8;
         let mut bytes = [0; 8];
@@ -246,7 +260,9 @@ impl Data {
             return copy;
         }
         let own = self.entry();
-        if copy == Copy::UNTOUCHED {
+        if copy == Copy::UNTOUCHED && self.zeros {
+            self.bytes_mut(own).fill(0);
+        } else if copy == Copy::UNTOUCHED {
             for (word, bytes) in self.bytes_mut(own).chunks_exact_mut(8).enumerate() {
                 let value = Data::untouched_word(line, word as u16);
                 bytes.copy_from_slice(&value.to_le_bytes());

@@ -192,7 +192,9 @@ impl Simulation {
     /// Whether something has begun and not ended.
     pub(crate) fn waits(&self) -> bool {
         let behind = self.behind.as_ref();
-        let waits = |behind: &ApplicationRun| !behind.done() || behind.polls().is_some();
+        let waits = |behind: &ApplicationRun| {
+            !behind.done() || behind.polls().is_some() || behind.awaits().is_some()
+        };
         self.in_flight > 0 || !self.device.done() || behind.is_some_and(|behind| waits(behind))
     }
 
@@ -221,7 +223,13 @@ impl Simulation {
     /// Who polls for what does not come.
     fn polled(&self) -> Option<String> {
         let behind = self.behind.as_ref()?;
-        let (thread, name) = (behind.polls()?, behind.name());
+        let name = behind.name();
+        if let Some(thread) = behind.awaits() {
+            return Some(format!(
+                "thread {thread} waits for an interrupt, and {name} does nothing more"
+            ));
+        }
+        let thread = behind.polls()?;
         let idle = self.now.saturating_sub(self.progress) / 1000;
         Some(format!(
             "thread {thread} polls the CPU's own memory, into which {name} has written nothing for {idle} ns"

@@ -57,6 +57,8 @@ pub mod message;
 pub mod oracle;
 pub mod platform;
 pub mod scenario;
+pub mod several;
 pub mod simulation;
+pub mod spaces;
 pub mod statistics;
 pub mod timeline;

@@ -48,6 +48,8 @@ pub struct Oracle {
     pub(crate) above: Option<Paged<[u16; 3]>>,
     /// The last store of a core to a word, until it is performed.
     buffered: FxHashMap<(u16, Line, u16), u64>,
+    /// What a word holds before it is written.
+    first: fn(u32, u16) -> u64,
 }
 
 impl Oracle {
@@ -59,7 +61,13 @@ impl Oracle {
             words: FxHashMap::default(),
             above: None,
             buffered: FxHashMap::default(),
+            first: Data::untouched_word,
         }
+    }
+
+    /// All words are zero until they are written.
+    pub(crate) fn begins_with_zeros(&mut self) {
+        self.first = |_, _| 0;
     }
 
     /// Numbers a write that is performed now. Versions are also kept with the oracle off,
@@ -164,7 +172,7 @@ impl Oracle {
             return true;
         }
         let written = self.words.get(&(line, word)).copied();
-        value() == written.unwrap_or_else(|| Data::untouched_word(line, word))
+        value() == written.unwrap_or_else(|| (self.first)(line, word))
     }
 }
 

@@ -61,6 +61,11 @@ pub trait Playable: Send + Sync {
         0
     }
 
+    /// Words of the host's memory, from 0, that it accesses where that is a space of its own; 0 if it needs none.
+    fn host_words(&self) -> u64 {
+        0
+    }
+
     /// Whether there are threads only: then nothing is behind a home, and there may be several.
     fn threads_only(&self) -> bool {
         self.engines() > 0
@@ -114,6 +119,10 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
 
     fn threads_only(&self) -> bool {
         self.alone()
+    }
+
+    fn host_words(&self) -> u64 {
+        Scenario::host_words(self)
     }
 
     fn begin(&self) -> Box<dyn Played> {

@@ -19,13 +19,14 @@ use crate::agents::clocked::{Clocked, ClockedHome};
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::home::Unit;
+use crate::agents::port::Port;
 use crate::agents::program::{Input, Program};
 use crate::agents::registers::Registers;
 use crate::agents::remote::Caches;
 use crate::agents::translation::Translations;
 use crate::attribution::Attribution;
 use crate::components::hosts::{more, Hosts};
-use crate::components::layer::Port;
+use crate::components::layer;
 use crate::components::link::Direction;
 use crate::components::memory;
 use crate::components::network::Network;
@@ -38,6 +39,7 @@ use crate::message::{Agent, Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
+use crate::spaces::Spaces;
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 use crate::timeline::Filter;
 
@@ -47,7 +49,8 @@ use groups::{Described, Groups};
 use kinds::kinds;
 pub(crate) use kinds::Kind;
 use setup::check;
-pub use setup::{Lower, MakeHome, NoScenario, Setup};
+pub(crate) use setup::sentence;
+pub use setup::{HostSpace, Lower, MakeHome, NoScenario, Setup};
 
 /// Why a run does not begin or does not end.
 #[derive(Debug)]
@@ -90,6 +93,9 @@ pub fn run_while(
 ) -> Result<Statistics, RunError> {
     if setup.below.is_some() {
         return Levels::to_end(setup, go_on).map(|levels| levels.statistics());
+    }
+    if setup.host.is_some() {
+        return Spaces::to_end(setup, go_on).map(|spaces| spaces.statistics());
     }
     run_to_end(setup, go_on).map(|simulation| simulation.statistics())
 }
@@ -141,6 +147,9 @@ pub fn play_while(
     if setup.below.is_some() {
         return Levels::to_end(setup, go_on).map(|levels| levels.performance(setup));
     }
+    if setup.host.is_some() {
+        return Spaces::to_end(setup, go_on).map(|spaces| spaces.performance(setup));
+    }
     run_to_end(setup, go_on).map(|simulation| simulation.performance(setup))
 }
 
@@ -168,12 +177,13 @@ pub fn play_watched(
     Ok(performance)
 }
 
-/// Of two levels it is not told where the time goes, nor where there are hosts.
+/// Of two levels or spaces it is not told where the time goes, nor where there are hosts.
 fn one_level(setup: &Setup) -> Result<(), RunError> {
-    let what = match (&setup.below, &setup.platform.hosts) {
-        (None, None) => return Ok(()),
-        (Some(_), _) => "where the time goes is told of one level of caches, and there are two",
-        (None, Some(_)) => {
+    let what = match (&setup.below, &setup.host, &setup.platform.hosts) {
+        (None, None, None) => return Ok(()),
+        (Some(_), _, _) => "where the time goes is told of one level of caches, and there are two",
+        (None, Some(_), _) => "where the time goes is told of one space, and there are two",
+        (None, None, Some(_)) => {
             "where the time goes is not told of machines of hosts (`hosts.count`) yet"
         }
     };
@@ -188,6 +198,10 @@ fn one_level(setup: &Setup) -> Result<(), RunError> {
 pub fn trace(setup: &Setup, line: Line) -> Result<(Statistics, Sequence), RunError> {
     if setup.below.is_some() {
         let what = "what happens on a line of two levels is not written as one trace";
+        return Err(RunError::Setup(what.into()));
+    }
+    if setup.host.is_some() {
+        let what = "a trace is of a line of one space, and there are two";
         return Err(RunError::Setup(what.into()));
     }
     let mut simulation = Simulation::new(setup, Some(line)).map_err(RunError::Setup)?;
@@ -313,6 +327,8 @@ pub(crate) enum Purpose {
     Hint,
     /// A write buffer: it stands for all stores to the line that the core's buffer has sent.
     Drain,
+    /// Somebody in another space: the port knows by the number in place of a value what it writes, and who waits.
+    Port,
 }
 
 /// Times of the machine that events need.
@@ -429,6 +445,8 @@ pub struct Simulation {
     pub(crate) above: Option<Box<Above>>,
     /// What is below its caches, if this is the upper of two levels.
     pub(crate) below: Option<Box<Below>>,
+    /// What comes from another space, if it is beside one.
+    pub(crate) port: Option<Box<Port>>,
 }
 
 impl Simulation {
@@ -522,6 +540,7 @@ impl Simulation {
             ahead: Simulation::looks_ahead(in_flight),
             above: None,
             below: None,
+            port: None,
         })
     }
 
@@ -680,7 +699,7 @@ impl Simulation {
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
         let (up, down) = (&self.network.up, &self.network.down);
         let ports = self.network.ports.iter();
-        let framed = |f: &dyn Fn(&Port) -> u64| ports.clone().flatten().map(f).sum::<u64>();
+        let framed = |f: &dyn Fn(&layer::Port) -> u64| ports.clone().flatten().map(f).sum::<u64>();
         // Those of homes at a switch are no links of caches.
         let busy = |side: usize| {
             let its = ports.clone().take(up.len()).flatten();
@@ -904,8 +923,10 @@ impl Simulation {
         let group = self.groups.of_cache(access.cache);
         let done = self.now + if hit { group.hit } else { group.fill };
         let next = done + group.work;
-        if access.purpose == Purpose::Drain {
-            return self.drained(&access, hit, performed, done);
+        match access.purpose {
+            Purpose::Drain => return self.drained(&access, hit, performed, done),
+            Purpose::Port => return self.ends_at_port(&access, hit, performed, done),
+            Purpose::Core | Purpose::Posted | Purpose::Atomic | Purpose::Hint => {}
         }
         self.in_flight -= 1;
         self.expect(self.now);

@@ -206,6 +206,9 @@ pub struct Statistics {
     pub quarters: Option<[Quarter; 4]>,
     /// Of two levels, what is of the upper one; the rest is of the lower one, where the cores are.
     pub above: Option<Box<Statistics>>,
+    /// Of two spaces, what is of the host's memory; the rest is of the device's lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<Box<Statistics>>,
     /// Where the time of accesses has gone, if that was asked for.
     #[serde(skip)]
     pub explanation: Option<Box<Explanation>>,
@@ -507,6 +510,7 @@ impl Counters {
             traffic: Vec::new(),
             quarters,
             above: None,
+            host: None,
             explanation: None,
             timeline: None,
         }

@@ -127,11 +127,45 @@ fn what_cannot_be_played_is_refused() {
         "#]],
         ),
         (
+            vec!["enzian-dc-ddr", "rpc+locks", "--with", "calls=3"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: `calls` does not say of which application it is a number
+                  help: write it like `rpc.NUMBER`
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "rpc+locks", "--exhaustive"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: `--exhaustive` explores one application, and several are asked for
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "rpc+locks", "--with", "rpc.calls=3"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: this cannot be played: two-line RPC and lock table has no end here, and is given no time after which to end
+                  help: `--time 1ms` ends it, or `--with locks.transactions=1000`
+            "#]],
+        ),
+        (
+            vec!["enzian-dc-ddr", "gather", "--with", "queries=3"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: this cannot be played: gather accesses the host's memory coherently, which is no space of enzian-dc-ddr with `eci`: `enzian-dc-ddr+enzian-cpu-home` with a text that composes both directions has one
+            "#]],
+        ),
+        (
             vec!["enzian-dc-ddr", "rcp"],
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, view, remote-writes, broadcast
+                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view, remote-writes, broadcast
             "#]],
         ),
         (

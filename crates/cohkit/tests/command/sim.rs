@@ -598,6 +598,63 @@ fn two_levels_are_measured_each_and_the_same_bytes_come_again() {
     assert!(latency(&slower) > latency(&first).map(|ns| ns + 100.0));
 }
 
+/// Two machines joined, and a text of both directions: a host and a device that cache each other's lines.
+#[test]
+fn both_directions_run_on_two_machines_in_one() {
+    const BOTH: &str = "../../protocols/eci-both.coh";
+    let machine = "enzian-dc-ddr+enzian-cpu-home";
+    let run = [
+        machine,
+        "sequential-read",
+        "--protocol",
+        BOTH,
+        "--region",
+        "128KiB",
+        "--accesses",
+        "2000",
+    ];
+    let (code, output, error) = sim(&run);
+    assert_eq!((code, error.as_str()), (0, ""));
+    let told = output.split("\nthe host's memory:\n");
+    let told: Vec<&str> = told.collect();
+    assert_eq!(told.len(), 2, "{output}");
+    assert!(told[0].starts_with("eci_both on enzian-dc-ddr+enzian-cpu-home: sequential-read"));
+    let [json, other] = [
+        &["--json"][..],
+        &["--json", "--by", "device=idle", "--by", "llc=random-write"],
+    ]
+    .map(|more| {
+        let (code, output, error) = sim(&[&run[..], more].concat());
+        assert_eq!((code, error.as_str()), (0, ""));
+        serde_json::from_str::<serde_json::Value>(&output).expect("it is JSON")
+    });
+    for value in [&json, &other] {
+        assert_eq!(value["statistics"]["accesses"], 2000);
+        assert_eq!(value["host"]["statistics"]["accesses"], 2000);
+    }
+    assert_eq!(json["host"]["messages"]["ReadExclusive"], 0);
+    assert_ne!(other["host"]["messages"]["ReadExclusive"], 0);
+    for (more, what) in [
+        (["--by", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
+        (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` is of the whole machine"),
+        (["--set", "link.layer=eci"], "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home: framed links carry the messages of one space"),
+        (["--explain", "--no-oracle"], "error: `--explain` tells of one space, and there are two"),
+        (["--trace", "/dev/null"], "error: `--trace` tells of one space, and there are two"),
+    ] {
+        let (code, _, error) = sim(&[&run[..], &more].concat());
+        assert!(code == 2 && error.starts_with(what), "{error}");
+    }
+    for (machine, protocol, what) in [
+        (machine, "../../protocols/eci.coh", "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home has the host's memory as a space of its own, and `eci` says nothing of that"),
+        ("enzian-dc-ddr", BOTH, "error: this cannot be simulated: enzian-dc-ddr has no space of the host's memory, of which `eci_both` is"),
+        ("enzian-dc-ddr+enzian-dc-ddr", BOTH, "error: enzian-dc-ddr has caching agents of one kind, and both host and device cache lines"),
+        ("enzian-cohkit+enzian-cpu-home+enzian-cpu-home", BOTH, "error: "),
+    ] {
+        let (code, _, error) = sim(&[machine, "random-read", "--protocol", protocol]);
+        assert!(code == 2 && error.starts_with(what), "{error}");
+    }
+}
+
 #[test]
 fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
     for (arguments, what) in [
@@ -611,7 +668,7 @@ fn texts_and_machines_of_other_numbers_of_levels_are_refused() {
         ),
         (
             ["clusters-4x4", "random-read", "--protocol", "../../protocols/eci-both.coh"],
-            "error: ../../protocols/eci-both.coh: this text composes spaces that share nothing, and a machine that is simulated has one\n",
+            "error: this cannot be simulated: clusters-4x4 has no space of the host's memory, of which `eci_both` is",
         ),
     ] {
         let (code, output, error) = sim(&arguments);

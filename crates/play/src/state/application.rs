@@ -81,8 +81,16 @@ where
             }
             Action::Wake { tag, .. } => self.state.timers.push(tag),
             Action::Count { .. } | Action::Begin { .. } | Action::End { .. } => {}
-            Action::Reply { .. } | Action::HostFetch { .. } | Action::HostStore { .. } => {
+            Action::Reply { .. }
+            | Action::HostFetch { .. }
+            | Action::HostStore { .. }
+            | Action::Interrupt { .. } => {
                 return Err(format!("{}: {NO_BUS}", self.of.name));
+            }
+            Action::CoherentLoad { .. }
+            | Action::CoherentStore { .. }
+            | Action::CoherentUpdate { .. } => {
+                return Err(format!("{}: {NO_HOST}", self.of.name));
             }
         }
         Ok(())

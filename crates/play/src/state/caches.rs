@@ -194,6 +194,7 @@ where
                 Step::ReadRegister { .. }
                 | Step::WriteRegister { .. }
                 | Step::LoadHost { .. }
+                | Step::AwaitInterrupt
                 | Step::StoreHost { .. } => {
                     return Err(format!("thread {thread}: {NO_BUS}"));
                 }

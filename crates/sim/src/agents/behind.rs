@@ -17,6 +17,7 @@ use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_protocol::threads::Accesses;
 use rustc_hash::FxHashMap;
 
+use super::beyond::Beyond;
 use super::home::Work;
 use super::host::Host;
 use super::program::{ConfigurationId, Transition};
@@ -58,6 +59,8 @@ pub(crate) struct ApplicationRun {
     pub threads: Vec<Running>,
     /// Registers and the CPU's own memory; none on a machine without a bus.
     pub host: Option<Host>,
+    /// The way to the host's memory where that is a space of its own.
+    pub beyond: Option<Beyond>,
     /// When what the application times began, by tag.
     began: FxHashMap<u32, Time>,
     pub tally: Tally,
@@ -93,6 +96,9 @@ pub(crate) struct Running {
     pub fenced: bool,
     /// Since when it waits for a register.
     pub reads: Option<Time>,
+    /// When it could go on after an interrupt that it has not waited for yet, and whether it waits for one.
+    pub interrupted: Option<Time>,
+    pub waits: bool,
     pub stopped: bool,
 }
 
@@ -158,7 +164,7 @@ impl ApplicationRun {
         let (name, placement) = (application.name().to_string(), application.placement());
         let uses = match &placement {
             Placement::Between(lines) => lines.end.max(play.scenario.uses()),
-            Placement::Beside => play.scenario.uses(),
+            Placement::Beside | Placement::Among(_) => play.scenario.uses(),
         };
         if uses > homed {
             return Err(format!("{name} uses {uses} lines, but memory has {homed}"));
@@ -201,6 +207,8 @@ impl ApplicationRun {
             blocked: 0,
             fenced: false,
             reads: None,
+            interrupted: None,
+            waits: false,
             stopped: false,
         };
         Ok(ApplicationRun {
@@ -221,6 +229,7 @@ impl ApplicationRun {
             unlocks: Ports::new(platform),
             leaves: 0,
             host: platform.bus.as_ref().map(|bus| Host::new(Bus::new(bus))),
+            beyond: None,
             began: FxHashMap::default(),
             tally: Tally::default(),
             accesses: Accesses::of(protocol),
@@ -255,6 +264,12 @@ impl ApplicationRun {
         let polls =
             |thread: &Running| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
         self.threads.iter().position(polls)
+    }
+
+    /// A thread that waits for an interrupt.
+    pub fn awaits(&self) -> Option<usize> {
+        let waits = |thread: &Running| !thread.stopped && thread.waits;
+        self.threads.iter().position(waits)
     }
 
     /// What is open, in sentences with the line that each is about.
@@ -381,6 +396,10 @@ impl Simulation {
     /// The run is to end.
     pub(crate) fn stop_application(&mut self) {
         if let Some(behind) = &mut self.behind {
+            // No interrupt need come any more.
+            for thread in behind.threads.iter_mut().filter(|thread| thread.waits) {
+                thread.stopped = true;
+            }
             if !std::mem::replace(&mut behind.stopped, true) {
                 self.tell(self.now, Event::Stop);
             }
@@ -553,6 +572,10 @@ impl Simulation {
             Action::Reply { thread, value } => self.reply(thread, value),
             Action::HostFetch { tag, first, words } => self.host_fetch(tag, first, words),
             Action::HostStore { first, words } => self.host_store(first, words),
+            Action::Interrupt { thread } => self.interrupt(thread),
+            Action::CoherentLoad { .. }
+            | Action::CoherentStore { .. }
+            | Action::CoherentUpdate { .. } => self.reaches_beyond(action),
             Action::Begin { tag } => drop(behind.began.insert(tag, now)),
             Action::End { tag, what } => {
                 if let Some(since) = behind.began.remove(&tag) {
@@ -657,19 +680,31 @@ impl Simulation {
         self.present_local(Work::Unlock(line), line);
     }
 
+    /// Nothing more is counted or timed.
+    pub(crate) fn close_window(&mut self) {
+        if let Some(behind) = &mut self.behind {
+            let end = behind.until.min(self.counters.end.max(self.now));
+            behind.tally.window = end.saturating_sub(behind.warm_up);
+        }
+    }
+
     /// Judges the end of a scenario.
     pub(crate) fn verify_scenario(&mut self) {
-        let Some(mut behind) = self.behind.take() else {
+        self.close_window();
+        let Some(behind) = self.behind.take() else {
             return;
         };
-        let end = behind.until.min(self.counters.end.max(self.now));
-        behind.tally.window = end.saturating_sub(behind.warm_up);
         let verdict = match self.oracle.level {
             Level::Off => Ok(()),
             _ => behind.played.verify(&*self),
         };
-        let name = behind.name.clone();
         self.behind = Some(behind);
+        self.judge_scenario(verdict);
+    }
+
+    /// What is wrong at the end of a scenario ends the run.
+    pub(crate) fn judge_scenario(&mut self, verdict: Result<(), String>) {
+        let name = self.behind.as_ref().map_or("", |behind| behind.name());
         if let Err(wrong) = verdict {
             self.fail(FailureKind::Result, 0, format!("{name}: {wrong}"));
         }

@@ -21,7 +21,7 @@ use crate::kernel::Time;
 use crate::message::{Agent, Line, Message, HOME};
 use crate::platform::Home;
 use crate::simulation::earlier::is_earlier;
-use crate::simulation::{Event as KernelEvent, Kind, Purpose, Simulation};
+use crate::simulation::{Event as KernelEvent, Kind, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
 /// Something a unit has to handle.
@@ -813,7 +813,8 @@ impl Simulation {
             self.fail(FailureKind::SingleWriter, line, text);
         }
         let buffered = self.performed_by_home(store.from, line);
-        let buffered = buffered.filter(|access| access.purpose == Purpose::Drain);
+        let several = |access: &Pending| matches!(access.purpose, Purpose::Drain | Purpose::Port);
+        let buffered = buffered.filter(several);
         let value = self.data.word(line, store.copy, 0);
         if whole && buffered.is_none() {
             let version = self.oracle.write(line, 0..self.data.words(), value);
@@ -821,9 +822,18 @@ impl Simulation {
             self.data.set_memory(line, store.copy);
             return None;
         }
-        self.check_memory(line, "is written in part");
-        let old = self.data.share(self.data.memory(line));
+        let of_port = |access: &Pending| access.purpose == Purpose::Port;
+        let old = match &buffered {
+            // What comes from a port has a word of its own in each place.
+            Some(access) if whole && of_port(access) => store.copy,
+            _ => {
+                self.check_memory(line, "is written in part");
+                self.data.memory(line)
+            }
+        };
+        let old = self.data.share(old);
         let new = match &buffered {
+            Some(access) if of_port(access) => self.write_by_port(access, old),
             // What a write buffer has sent does not change until it has been performed.
             Some(access) => self.write_buffered(access, old),
             None => {

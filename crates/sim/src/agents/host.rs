@@ -23,9 +23,11 @@ pub(crate) struct Host {
     numbers: u32,
 }
 
-enum Transfer {
+#[derive(Debug)]
+pub(crate) enum Transfer {
     Fetch { tag: u32, first: u32, words: u32 },
     Store { first: u32, words: Words },
+    Interrupt { thread: u32 },
 }
 
 impl Host {
@@ -69,6 +71,9 @@ impl Simulation {
         let Some(step) = self.behind.as_ref().map(|b| b.threads[number].step) else {
             return;
         };
+        if self.asks_beyond(core, step) {
+            return;
+        }
         let Some(host) = self.host() else {
             return;
         };
@@ -140,7 +145,10 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        let at = host.bus.carry(Way::Up, now, 0) + host.bus.memory();
+        let mut at = host.bus.carry(Way::Up, now, 0);
+        if self.behind.as_ref().is_some_and(|b| b.beyond.is_none()) {
+            at += self.host().map_or(0, |host| host.bus.memory());
+        }
         self.transfer(at, Transfer::Fetch { tag, first, words });
     }
 
@@ -152,6 +160,44 @@ impl Simulation {
         };
         let at = host.bus.carry(Way::Up, now, WORD * words.len() as u64);
         self.transfer(at, Transfer::Store { first, words });
+    }
+
+    /// The application interrupts a thread.
+    pub(crate) fn interrupt(&mut self, thread: u32) {
+        let now = self.now;
+        let Some(host) = self.host() else {
+            return;
+        };
+        let at = host.bus.carry(Way::Up, now, WORD);
+        self.transfer(at, Transfer::Interrupt { thread });
+    }
+
+    /// A thread is interrupted now.
+    pub(crate) fn interrupted(&mut self, thread: u32) {
+        let at = self.now + self.host().map_or(0, |host| host.bus.interrupt());
+        self.expect(at);
+        let Some(behind) = &mut self.behind else {
+            return;
+        };
+        let threads = behind.threads.len();
+        let Some(running) = behind.threads.get_mut(thread as usize) else {
+            let name = behind.name();
+            let text = format!("{name} interrupts thread {thread}, and there are {threads}");
+            return self.fail(FailureKind::Contract, 0, text);
+        };
+        match std::mem::take(&mut running.waits) {
+            true => self.queue.push(at, KernelEvent::Thread(thread as u16)),
+            false => running.interrupted = Some(at),
+        }
+    }
+
+    /// What the application has read over the bus goes back there.
+    pub(crate) fn fetched(&mut self, tag: u32, words: Words, at: Time) {
+        let Some(host) = self.host() else {
+            return;
+        };
+        let at = host.bus.carry(Way::Down, at, WORD * words.len() as u64);
+        self.tell(at, Event::HostFetched { tag, words });
     }
 
     fn transfer(&mut self, at: Time, transfer: Transfer) {
@@ -173,12 +219,21 @@ impl Simulation {
             return;
         };
         host.read.clear();
-        match host.transfers.remove(&number) {
+        let transfer = host.transfers.remove(&number);
+        let beyond = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
+        if let Some(beyond) = beyond {
+            beyond.transfers.extend(transfer);
+            return self.transfers_beyond();
+        }
+        let Some(host) = self.host() else {
+            return;
+        };
+        match transfer {
             Some(Transfer::Fetch { tag, first, words }) => {
                 let words: Words = (first..first + words).map(|word| host.word(word)).collect();
-                let at = host.bus.carry(Way::Down, now, WORD * words.len() as u64);
-                self.tell(at, Event::HostFetched { tag, words });
+                self.fetched(tag, words, now);
             }
+            Some(Transfer::Interrupt { thread }) => self.interrupted(thread),
             Some(Transfer::Store { first, words }) => {
                 for (word, &value) in (first..).zip(&words[..]) {
                     host.memory.insert(word, value);

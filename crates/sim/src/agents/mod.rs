@@ -1,11 +1,13 @@
 //! Who acts: caches and homes, which execute controllers; cores before them, and what is behind the home.
 
 pub(crate) mod behind;
+pub(crate) mod beyond;
 pub mod clocked;
 pub(crate) mod core;
 pub mod device;
 pub mod home;
 pub(crate) mod host;
+pub(crate) mod port;
 pub mod program;
 pub(crate) mod registers;
 pub mod remote;

@@ -509,7 +509,9 @@ impl Simulation {
         match access.kind {
             Access::Load | Access::ReadOnce | Access::Acquire => {
                 self.check_load(access.cache, line, entry.copy, access.word);
-                if self.behind.is_some() {
+                if access.purpose == Purpose::Port {
+                    self.read_by_port(&access, entry.copy, true);
+                } else if self.behind.is_some() {
                     let value = self.data.word(line, entry.copy, access.word);
                     self.give(access.core, value);
                 }
@@ -534,6 +536,9 @@ impl Simulation {
 
     /// Performs a write of the whole line in place of a copy of it.
     fn write_whole(&mut self, access: &Pending, old: Copy) -> Copy {
+        if access.purpose == Purpose::Port {
+            return self.write_by_port(access, old);
+        }
         let words = 0..self.data.words();
         let version = self.oracle.write(access.line, words, access.value);
         let copy = self.data.filled(access.value);
@@ -562,6 +567,9 @@ impl Simulation {
             self.meaningless(cache, line, entry.configuration, what);
         }
         self.accesses[index].sent = true;
+        if access.purpose == Purpose::Port {
+            return (self.bytes_of_port(&access), access.word, access.words);
+        }
         (self.data.filled(access.value), access.word, access.words)
     }
 
@@ -584,8 +592,10 @@ impl Simulation {
 
     /// Performs a store, or all that the access stands for, in a copy of the line.
     fn write(&mut self, access: &Pending, copy: Copy) -> Copy {
-        if access.purpose == Purpose::Drain {
-            return self.write_buffered(access, copy);
+        match access.purpose {
+            Purpose::Drain => return self.write_buffered(access, copy),
+            Purpose::Port => return self.write_by_port(access, copy),
+            Purpose::Core | Purpose::Posted | Purpose::Atomic | Purpose::Hint => {}
         }
         let Pending {
             line,
@@ -923,7 +933,9 @@ impl Simulation {
                     let text = format!("{name} ends a read with what was old before write {since}, after which it began");
                     self.fail(FailureKind::DataValue, line, text);
                 }
-                if self.behind.is_some() {
+                if access.purpose == Purpose::Port {
+                    self.read_by_port(&access, copy, brought.is_none());
+                } else if self.behind.is_some() {
                     let value = self.data.word(line, copy, access.word);
                     self.give(access.core, value);
                 }

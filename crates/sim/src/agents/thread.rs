@@ -92,6 +92,9 @@ impl Simulation {
                         return;
                     }
                 }
+                Step::LoadHost { .. } | Step::StoreHost { .. } if behind.beyond.is_some() => {
+                    return self.queue.push(at, KernelEvent::HostStep(core));
+                }
                 Step::ReadRegister { .. }
                 | Step::WriteRegister { .. }
                 | Step::LoadHost { .. }
@@ -99,6 +102,13 @@ impl Simulation {
                     let at = at + self.groups.of_core(core).request;
                     return self.queue.push(at, KernelEvent::HostStep(core));
                 }
+                Step::AwaitInterrupt => match std::mem::take(&mut running.interrupted) {
+                    Some(since) => at = at.max(since),
+                    None => {
+                        running.waits = true;
+                        return;
+                    }
+                },
                 Step::Hint { line } => {
                     self.access_of_thread(core, (line, 0), Access::Load, Purpose::Hint, at);
                 }

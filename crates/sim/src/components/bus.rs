@@ -41,6 +41,11 @@ impl Bus {
         *free + of.latency.value
     }
 
+    /// From an interrupt's arrival until a thread that waits for it goes on.
+    pub fn interrupt(&self) -> Time {
+        self.quantities.interrupt.value
+    }
+
     /// From the arrival of a read at the CPU's own memory until its words leave.
     pub fn memory(&self) -> Time {
         self.quantities.memory.value

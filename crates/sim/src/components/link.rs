@@ -95,6 +95,11 @@ impl Direction {
         }
     }
 
+    /// Changes places on the links with what travels another direction of the same links.
+    pub(crate) fn trade(&mut self, other: &mut Direction) {
+        std::mem::swap(&mut self.free, &mut other.free);
+    }
+
     /// What a message of a kind takes if nothing else is on the links: for its bytes, and for its way. The rest of its time
     /// it waits, or is late by chance.
     pub fn alone(&self, kind: MessageId) -> (Time, Time) {

@@ -93,6 +93,7 @@ impl Levels {
                 platform: below.platform.clone(),
                 device: DeviceWorkload::default(),
                 below: None,
+                host: None,
                 seed: mix(setup.seed.wrapping_add(1 + u64::from(cache))),
                 ..setup.clone()
             };

@@ -32,12 +32,22 @@ pub enum Unit {
 /// Before the names of what is below each cache of the upper of two levels.
 const BELOW: &str = "below.";
 
+/// Before the names of what is beside, where the host's memory is a space of its own.
+const HOST: &str = "host.";
+
 /// Before the names of kinds of caching agents beside the first, and of their quantities.
 const AGENTS: &str = "agents.";
 
 /// Whether a quantity is of the whole machine, and so not of one level.
 fn of_both_levels(name: &str) -> bool {
     name.starts_with("cores.") || matches!(name, "patience" | "lines")
+}
+
+/// Whether a quantity of the host's memory is of the whole machine.
+fn of_the_machine(name: &str) -> bool {
+    let of_device = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
+    let link = of_device.is_some_and(|(_, name)| name.starts_with("link."));
+    link || name == "patience" || name.starts_with("bus.")
 }
 
 /// One quantity of a machine.
@@ -366,6 +376,8 @@ pub struct Bus {
     pub payload_bytes: Quantity,
     /// From the arrival of a read at the CPU's own memory until its words leave, picoseconds.
     pub memory: Quantity,
+    /// From an interrupt's arrival at the CPU until a thread that waits for it goes on, picoseconds.
+    pub interrupt: Quantity,
 }
 
 /// A switch between the caching agents and the homes, each of which has a port there with links like all others.
@@ -471,6 +483,10 @@ pub struct Platform {
     /// links between them, and as memory the copies of the caching agent. Cores, lines and patience are those of the
     /// whole machine.
     pub below: Option<Box<Platform>>,
+    /// The host's memory where that is a space of its own, with its home, the host's caches of it and, as the agents of
+    /// further kinds, those of the device. What the device's messages there travel are the links of this machine, and so is
+    /// its patience.
+    pub host: Option<Box<Platform>>,
     /// Lines the homes have memory for.
     pub lines: u32,
     /// Simulated time without a performed access after which a run is given up, picoseconds.
@@ -570,6 +586,14 @@ impl Platform {
                     "`{name}` is of both levels: set it without `{BELOW}`"
                 )),
                 false => below.set(name, value),
+            };
+        }
+        if let (Some(of), Some(host)) = (name.strip_prefix(HOST), &mut self.host) {
+            return match of_the_machine(of) {
+                true => Err(format!(
+                    "`{name}` is of the whole machine: set it without `{HOST}`"
+                )),
+                false => host.set(of, value),
             };
         }
         let whole = |low: u64, most: u64| {
@@ -675,6 +699,65 @@ impl Platform {
         })
     }
 
+    /// Two machines as one: this one is what the device and the host have to do with lines whose home is the device, and the
+    /// other one with lines of the host's memory.
+    ///
+    /// # Errors
+    /// A sentence: what of them cannot be in one machine.
+    pub fn beside(self, host: Platform) -> Result<Platform, String> {
+        let with = |platform: &Platform| match platform {
+            Platform { host: Some(_), .. } => Some("two spaces already"),
+            Platform { below: Some(_), .. } => Some("two levels of caches"),
+            Platform {
+                switch: Some(_), ..
+            } => Some("a switch"),
+            _ => None,
+        };
+        for platform in [&self, &host] {
+            if let Some(with) = with(platform) {
+                let name = &platform.name;
+                return Err(format!(
+                    "{name} has {with}, and is no part of a machine of two spaces"
+                ));
+            }
+        }
+        self.has_pipes()?;
+        if !self.agents.is_empty() {
+            let what = "has caching agents of further kinds, and of the device's lines the host alone has copies";
+            return Err(format!("{} {what}", self.name));
+        }
+        if host.agents.is_empty() {
+            let what = "has caching agents of one kind, and both host and device cache lines of the host's memory";
+            return Err(format!("{} {what}", host.name));
+        }
+        Ok(Platform {
+            name: format!("{}+{}", self.name, host.name),
+            host: Some(Box::new(host)),
+            ..self
+        })
+    }
+
+    /// Refuses links that carry the messages of one space alone.
+    pub(crate) fn has_pipes(&self) -> Result<(), String> {
+        match self.link.layer {
+            None => Ok(()),
+            Some(_) => Err(format!(
+                "{}: framed links carry the messages of one space: `link.layer=none` makes them a pipe",
+                self.name
+            )),
+        }
+    }
+
+    /// The host's memory, where it is a space of its own, as a machine with the links and the patience of this one.
+    pub fn host(&self) -> Option<Platform> {
+        let mut host = self.host.as_deref()?.clone();
+        host.patience = self.patience.clone();
+        for agents in &mut host.agents {
+            agents.link = self.link.clone();
+        }
+        Some(host)
+    }
+
     /// Every quantity of all kinds and levels by its full name, in a fixed order.
     pub fn all_quantities(&self) -> Vec<(String, Unit, Quantity)> {
         let rows = self.rows().into_iter();
@@ -696,6 +779,11 @@ impl Platform {
                 let name = format!("{before}{}", row.name);
                 all.extend(quantity.map(|quantity| (name, row, quantity.clone())));
             }
+        }
+        if let Some(host) = &platform.host {
+            let its = host.rows().into_iter();
+            let its = its.filter(|(name, ..)| !of_the_machine(name));
+            all.extend(its.map(|(name, row, quantity)| (format!("{HOST}{name}"), row, quantity)));
         }
         if let Some(below) = &platform.below {
             let its = below.rows().into_iter();
@@ -857,11 +945,13 @@ impl Platform {
                 header_bytes: test(8),
                 payload_bytes: test(16),
                 memory: test(5 * NANOSECOND),
+                interrupt: test(20 * NANOSECOND),
             }),
             switch: None,
             hosts: None,
             agents: Vec::new(),
             below: None,
+            host: None,
             lines: 1 << 20,
             patience: test(200_000 * NANOSECOND),
         }

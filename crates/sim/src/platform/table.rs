@@ -242,4 +242,5 @@ pub const TABLE: &[Row] = &[
     row("bus.header_bytes", Bytes, HEADER, Place::Bus(|b| &mut b.header_bytes)),
     row("bus.payload_bytes", Bytes, SIZE, Place::Bus(|b| &mut b.payload_bytes)),
     row("bus.memory", Picoseconds, TIME, Place::Bus(|b| &mut b.memory)),
+    row("bus.interrupt", Picoseconds, TIME, Place::Bus(|b| &mut b.interrupt)),
 ];

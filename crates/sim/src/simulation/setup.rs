@@ -29,6 +29,8 @@ pub struct Setup {
     pub play: Option<Play>,
     /// What is below each cache, if there are two levels: then cores are before the caches there.
     pub below: Option<Box<Lower>>,
+    /// The host's memory, if it is a space of its own beside that of the device's lines.
+    pub host: Option<Box<HostSpace>>,
     /// Decides everything random.
     pub seed: u64,
     /// How much is watched.
@@ -47,6 +49,19 @@ pub struct Lower {
     pub home: Controller,
     /// The machine between cores and upper level.
     pub platform: Platform,
+}
+
+/// The space of the host's memory, whose lines the host and the device cache.
+#[derive(Clone)]
+pub struct HostSpace {
+    /// The protocol: the host's caches are its first kind of remotes, the device's the second.
+    pub protocol: Protocol,
+    /// The controller of its home.
+    pub home: Controller,
+    /// The machine around it, [as it is of one with both](Platform::host).
+    pub platform: Platform,
+    /// What cores of the host and of the device do there by themselves, in the order of the kinds.
+    pub workloads: [Workload; 2],
 }
 
 impl Setup {
@@ -71,6 +86,7 @@ impl Setup {
             clocked: None,
             play: None,
             below: None,
+            host: None,
             seed: 0,
             oracle: Level::Versions,
         })
@@ -193,6 +209,7 @@ impl Setup {
                 tables: false,
             }),
             below: None,
+            host: None,
             seed: 0,
             oracle: Level::Versions,
             protocol,
@@ -205,21 +222,29 @@ impl Setup {
             .below
             .as_ref()
             .map_or(&self.protocol, |below| &below.protocol);
-        let remote = &protocol.remote;
-        let has = |access| {
-            let mut rules = remote.rules.iter();
-            rules.any(|rule| rule.event == Cause::Access(access))
+        let lacks = |protocol: &Protocol, workloads: &[&Workload]| {
+            let has = |access| {
+                let mut rules = protocol.remote.rules.iter();
+                rules.any(|rule| rule.event == Cause::Access(access))
+            };
+            let asks = |access| {
+                let mut all = workloads.iter();
+                all.any(|workload| workload.cores > 0 && workload.has(access))
+            };
+            let mut all = Access::ALL.iter().map(|&(access, _)| access);
+            all.find(|&access| asks(access) && !has(access))
         };
-        let asks = |access| {
-            let mut all = std::iter::once(&self.workload).chain(&self.others);
-            all.any(|workload| workload.cores > 0 && workload.has(access))
-        };
-        let mut all = Access::ALL.iter().map(|&(access, _)| access);
-        all.find(|&access| asks(access) && !has(access))
+        let own: Vec<&Workload> = std::iter::once(&self.workload)
+            .chain(&self.others)
+            .collect();
+        lacks(protocol, &own).or_else(|| {
+            let host = self.host.as_ref()?;
+            lacks(&host.protocol, &host.workloads.each_ref())
+        })
     }
 }
 
-fn sentence(error: ConstructionError) -> String {
+pub(crate) fn sentence(error: ConstructionError) -> String {
     match error {
         ConstructionError::Refused(refusal) => refusal.what,
         ConstructionError::Fault(fault) => format!("{}: {}", fault.kind.name(), fault.text),
@@ -311,6 +336,27 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
     ))
 }
 
+/// Refuses machines and texts of which one is of two spaces and the other not, and who needs the second one and has none.
+fn check_spaces(setup: &Setup) -> Result<(), String> {
+    let (machine, text) = (&setup.platform.name, &setup.protocol.name);
+    match (&setup.platform.host, &setup.host) {
+        (Some(_), None) => Err(format!(
+            "{machine} has the host's memory as a space of its own, and `{text}` says nothing of that: a text that composes both directions does"
+        )),
+        (None, Some(_)) => Err(format!(
+            "`{text}` is of two spaces, and {machine} of one: two machines make one of two, as `enzian-dc-ddr+enzian-cpu-home`"
+        )),
+        (None, None) => match &setup.play {
+            Some(play) if play.scenario.host_words() > 0 => Err(format!(
+                "{} accesses the host's memory coherently, which is no space of {machine} with `{text}`: `enzian-dc-ddr+enzian-cpu-home` with a text that composes both directions has one",
+                play.scenario.begin().application().name()
+            )),
+            _ => Ok(()),
+        },
+        (Some(_), Some(_)) => Ok(()),
+    }
+}
+
 /// Refuses setups that make no sense.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
@@ -331,12 +377,13 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
     )?;
     let remotes = platform.kinds(&setup.protocol)?;
     let kinds = (0..remotes.kinds() as u8).map(|kind| remotes.of(KindId(kind)));
-    if setup.others.is_empty() {
+    if setup.others.is_empty() && setup.host.is_none() {
         within("cores", setup.workload.cores.into(), 1, 4096)?;
     }
     for (of_kind, workload) in kinds.zip(setup.workloads()) {
         check_workload(workload, of_kind, platform.lines)?;
     }
+    check_spaces(setup)?;
     let alone = match (&setup.clocked, &setup.play) {
         (Some(_), _) => Some("a home in hardware"),
         (_, Some(play)) if !play.scenario.threads_only() => Some("a device application"),

@@ -121,6 +121,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         clocked: None,
         play: None,
         below: None,
+        host: None,
         seed,
         oracle: Level::Bytes,
     }

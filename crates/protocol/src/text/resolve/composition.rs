@@ -1,17 +1,10 @@
 //! From the tree of a text that composes protocols to the [`Composition`].
 
 use super::*;
-use crate::composition::{Composition, Joint, Over, Space};
+use crate::composition::{Composition, Joint, Node, Over, Place, Space};
 
 /// How a used text is come by: from its file's name to what it says, or to a sentence on why not.
 pub(in crate::text) type Load<'l> = dyn FnMut(&str) -> Result<Protocol, String> + 'l;
-
-/// What a part of a text stands for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Remotes(usize, KindId),
-    Home(usize),
-}
 
 struct Composer<'a, 's> {
     sink: &'s mut Sink,
@@ -67,8 +60,15 @@ pub(in crate::text) fn compose(
         sink,
         spaces,
         levels,
+        node_names,
+        nodes,
         ..
     } = composer;
+    let nodes = node_names.list.iter().zip(nodes);
+    let nodes = nodes.map(|(name, parts)| Node {
+        name: name.text.to_string(),
+        parts,
+    });
     let Some((name, title)) = file.header else {
         let missing = "the text lacks `protocol NAME`";
         sink.push(Diagnostic::new(Code::MissingBlock, file.end, missing));
@@ -86,6 +86,7 @@ pub(in crate::text) fn compose(
         title: title.to_string(),
         spaces: spaces.into_iter().collect::<Option<_>>()?,
         levels,
+        nodes: nodes.collect(),
         systems,
     })
 }

@@ -1,0 +1,295 @@
+//! Copies by a DMA engine of the device: descriptors in the host's memory, a doorbell, and completion that a thread polls
+//! for or is interrupted by.
+//!
+//! A thread writes what is to be copied, and descriptors that say whence, whereto and how much, and rings. The engine
+//! fetches one descriptor after the other, then what it names, writes that where it says, and the number of the ring into
+//! the descriptor behind it. Buffers of different threads share lines.
+
+use crate::interface::{
+    Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread,
+};
+
+/// Threads that have words copied.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Copies {
+    /// Threads, each with descriptors and buffers of its own.
+    pub threads: u32,
+    /// Words of each copy.
+    pub words: u32,
+    /// Descriptors of each ring of the doorbell.
+    pub descriptors: u32,
+    /// Rings of each thread; without end if not given.
+    pub rings: Option<u64>,
+    /// Whether the engine interrupts the thread behind its last copy, which then does not poll.
+    pub interrupts: bool,
+}
+
+/// Words of a descriptor: whence, whereto, how many words, and the ring that is done.
+const DESCRIPTOR: u32 = 4;
+const DONE: u32 = 3;
+
+impl Copies {
+    /// The first word of a thread's descriptor. Behind all of its descriptors lie its buffers.
+    fn descriptor(&self, thread: u32, number: u32) -> u32 {
+        let each = self.descriptors * (DESCRIPTOR + 2 * self.words);
+        thread * each + number * DESCRIPTOR
+    }
+
+    /// The first word of what a descriptor copies; of what it is copied to, for `to`.
+    fn buffer(&self, thread: u32, number: u32, to: bool) -> u32 {
+        let first = self.descriptor(thread, self.descriptors);
+        first + (2 * number + u32::from(to)) * self.words
+    }
+
+    /// A word that is copied in a ring.
+    fn word(&self, thread: u32, ring: u64, number: u32, word: u32) -> u64 {
+        let which = u64::from(number) << 32 | u64::from(word);
+        (ring << 48 | u64::from(thread) << 40) ^ which
+    }
+}
+
+/// The engine.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Engine {
+    copies: Copies,
+    /// Of each thread the ring under way and the descriptor that it is at.
+    at: Vec<(u64, u32)>,
+    /// Where what is being fetched goes, by thread.
+    targets: Vec<u32>,
+}
+
+impl Engine {
+    /// Fetches the descriptor that it is at for a thread.
+    fn describe(&self, thread: u32, actions: &mut Actions) {
+        let (_, number) = self.at[thread as usize];
+        let first = self.copies.descriptor(thread, number);
+        actions.host_fetch(2 * thread, first, DONE);
+    }
+
+    /// A descriptor has come, or what it names.
+    fn fetched(&mut self, tag: u32, words: Box<[u64]>, actions: &mut Actions) {
+        let thread = tag / 2;
+        let (ring, number) = self.at[thread as usize];
+        if tag.is_multiple_of(2) {
+            self.targets[thread as usize] = words[1] as u32;
+            return actions.host_fetch(tag + 1, words[0] as u32, words[2] as u32);
+        }
+        let descriptor = self.copies.descriptor(thread, number);
+        actions.count("words copied", words.len() as u64);
+        actions.host_store(self.targets[thread as usize], words);
+        actions.host_store(descriptor + DONE, [ring].into());
+        self.at[thread as usize].1 += 1;
+        if number + 1 < self.copies.descriptors {
+            self.describe(thread, actions);
+        } else if self.copies.interrupts {
+            actions.interrupt(thread);
+        }
+    }
+}
+
+impl Application for Engine {
+    fn name(&self) -> &str {
+        "DMA engine"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::RegisterWritten { register, value } if register < self.copies.threads => {
+                self.at[register as usize] = (value, 0);
+                self.describe(register, actions);
+            }
+            Event::HostFetched { tag, words } => self.fetched(tag, words, actions),
+            _ => {}
+        }
+    }
+}
+
+/// What a thread does next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    Rest,
+    /// Writes this word of all buffers of a descriptor, what is copied and what that replaces.
+    From(u32, u32),
+    To(u32, u32),
+    /// Writes this word of a descriptor.
+    Describe(u32, u32),
+    Ring,
+    Wait,
+    Poll,
+    Polled,
+    /// Reads whether a descriptor is done, then this word of its copy; the one before comes back.
+    Check(u32),
+    Read(u32, u32),
+}
+
+/// A thread that has words copied again and again.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Ringer {
+    copies: Copies,
+    thread: u32,
+    phase: Phase,
+    ring: u64,
+    wrong: u64,
+}
+
+impl Ringer {
+    /// The place behind a word of all descriptors, and whether there is one.
+    fn behind(&self, number: u32, word: u32, words: u32) -> Option<(u32, u32)> {
+        match (word + 1 < words, number + 1 < self.copies.descriptors) {
+            (true, _) => Some((number, word + 1)),
+            (false, true) => Some((number + 1, 0)),
+            (false, false) => None,
+        }
+    }
+
+    /// Writes buffers, descriptors and the doorbell.
+    fn prepares(&self) -> (Phase, Step) {
+        let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
+        match self.phase {
+            Phase::From(number, word) => {
+                let value = copies.word(thread, ring, number, word);
+                let next = Phase::To(number, word);
+                let word = copies.buffer(thread, number, false) + word;
+                (next, Step::StoreHost { word, value })
+            }
+            Phase::To(number, word) => {
+                let next = self.behind(number, word, copies.words);
+                let next = next.map_or(Phase::Describe(0, 0), |(n, w)| Phase::From(n, w));
+                let word = copies.buffer(thread, number, true) + word;
+                let value = ring;
+                (next, Step::StoreHost { word, value })
+            }
+            Phase::Describe(number, word) => {
+                let what = [
+                    copies.buffer(thread, number, false),
+                    copies.buffer(thread, number, true),
+                    copies.words,
+                ];
+                let value = what[word as usize].into();
+                let next = self.behind(number, word, DONE);
+                let next = next.map_or(Phase::Ring, |(n, w)| Phase::Describe(n, w));
+                let word = copies.descriptor(thread, number) + word;
+                (next, Step::StoreHost { word, value })
+            }
+            _ => {
+                let next = if copies.interrupts {
+                    Phase::Wait
+                } else {
+                    Phase::Poll
+                };
+                let (register, value) = (thread, ring);
+                (next, Step::WriteRegister { register, value })
+            }
+        }
+    }
+
+    /// Reads whether a descriptor is done, and its copy.
+    fn reads(&mut self, result: u64) -> (Phase, Step) {
+        let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
+        let done = |number| Step::LoadHost {
+            word: copies.descriptor(thread, number) + DONE,
+        };
+        let (number, word) = match self.phase {
+            Phase::Read(number, word) => {
+                let wanted = match word.checked_sub(1) {
+                    None => ring,
+                    Some(before) => copies.word(thread, ring, number, before),
+                };
+                self.wrong += u64::from(result != wanted);
+                (number, word)
+            }
+            Phase::Check(number) => return (Phase::Read(number, 0), done(number)),
+            _ => return (Phase::Rest, Step::Stop),
+        };
+        if word < copies.words {
+            let word_there = copies.buffer(thread, number, true) + word;
+            let load = Step::LoadHost { word: word_there };
+            return (Phase::Read(number, word + 1), load);
+        }
+        let (what, by) = ("rings", 1);
+        match number + 1 < copies.descriptors {
+            true => (Phase::Read(number + 1, 0), done(number + 1)),
+            false => (Phase::Rest, Step::Count { what, by }),
+        }
+    }
+}
+
+impl Thread for Ringer {
+    fn step(&mut self, result: u64) -> Step {
+        let last = self.copies.descriptors - 1;
+        let (phase, step) = match self.phase {
+            Phase::Rest if self.copies.rings == Some(self.ring) => return Step::Stop,
+            Phase::Rest => {
+                self.ring += 1;
+                (Phase::From(0, 0), Step::Begin)
+            }
+            Phase::Wait => (Phase::Polled, Step::AwaitInterrupt),
+            Phase::Poll => {
+                let word = self.copies.descriptor(self.thread, last) + DONE;
+                (Phase::Polled, Step::LoadHost { word })
+            }
+            Phase::Polled => match self.copies.interrupts || result == self.ring {
+                true => (Phase::Check(0), Step::End { what: "ring" }),
+                false => {
+                    self.phase = Phase::Poll;
+                    return self.step(0);
+                }
+            },
+            Phase::Check(_) | Phase::Read(..) => self.reads(result),
+            _ => self.prepares(),
+        };
+        self.phase = phase;
+        step
+    }
+}
+
+impl Scenario for Copies {
+    type Application = Engine;
+    type Thread = Ringer;
+
+    fn lines(&self) -> Line {
+        0
+    }
+
+    fn ends(&self) -> bool {
+        self.rings.is_some()
+    }
+
+    fn application(&self) -> Engine {
+        Engine {
+            copies: self.clone(),
+            at: vec![(0, 0); self.threads as usize],
+            targets: vec![0; self.threads as usize],
+        }
+    }
+
+    fn threads(&self) -> Vec<Ringer> {
+        let threads = (0..self.threads).map(|thread| Ringer {
+            copies: self.clone(),
+            thread,
+            phase: Phase::Rest,
+            ring: 0,
+            wrong: 0,
+        });
+        threads.collect()
+    }
+
+    /// Every copy has been there when its completion was.
+    fn verify(
+        &self,
+        _application: &Engine,
+        threads: &[Ringer],
+        _contents: &dyn Contents,
+    ) -> Result<(), String> {
+        match threads.iter().find(|thread| thread.wrong > 0) {
+            None => Ok(()),
+            Some(Ringer { wrong, thread, .. }) => Err(format!(
+                "{wrong} words of thread {thread} were not as copied"
+            )),
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Gathering: the device follows linked lists through the host's memory and serves what it finds through its own lines.
+//!
+//! A thread writes the nodes of its list, then loads a line of the device. The device follows the list from its head,
+//! marks each node with the number of the query, and answers with what it has made of all values in their order. Both
+//! access the same words, and nodes of different threads share lines. As with calls, a thread loads two lines in turn, and
+//! the device takes the other one back before it answers.
+
+use crate::interface::{
+    Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
+};
+
+/// Threads with a list each.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Gather {
+    /// Threads.
+    pub threads: u32,
+    /// Nodes of each list.
+    pub nodes: u32,
+    /// Queries of each thread; without end if not given.
+    pub queries: Option<u64>,
+    /// Whether the device's cache keeps what it accesses.
+    pub cached: bool,
+}
+
+/// Words of a node: the number of the next one and one more, or 0 at the end; its value; the query that has marked it.
+const NODE: u32 = 4;
+const VALUE: u32 = 1;
+const MARK: u32 = 2;
+
+impl Gather {
+    /// The first word of a thread's node. Those of all threads lie among each other.
+    fn node(&self, thread: u32, node: u32) -> u32 {
+        NODE * (node * self.threads + thread)
+    }
+
+    /// The word that says with which node a thread's list begins.
+    fn head(&self, thread: u32) -> u32 {
+        NODE * (self.nodes * self.threads + thread)
+    }
+
+    /// The value of a node in a query.
+    fn value(&self, thread: u32, query: u64, node: u32) -> u64 {
+        (query << 32 | u64::from(thread) << 16).wrapping_add(node.into())
+    }
+
+    /// The node that a list begins with in a query; the others follow in turn.
+    fn first(&self, query: u64) -> u32 {
+        (query % u64::from(self.nodes)) as u32
+    }
+
+    /// What a query makes of all values.
+    fn answer(&self, thread: u32, query: u64) -> u64 {
+        let first = self.first(query);
+        let nodes = (first..self.nodes).chain(0..first);
+        nodes.fold(0, |so_far, node| {
+            and(so_far, self.value(thread, query, node))
+        })
+    }
+}
+
+/// What a value makes of what those before it have: their order matters.
+fn and(so_far: u64, value: u64) -> u64 {
+    so_far.rotate_left(5) ^ value
+}
+
+/// The query of a thread.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct Query {
+    number: u64,
+    /// The line that is loaded, and the one that the CPU may still have.
+    line: Line,
+    given: Option<Line>,
+    /// The node that is read, if it is not the head.
+    node: Option<u32>,
+    so_far: u64,
+    /// Whether the end of the list has been seen, and marks that are not performed.
+    followed: bool,
+    marks: u32,
+}
+
+/// The device.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Gatherer {
+    gather: Gather,
+    words: usize,
+    queries: Vec<Query>,
+}
+
+impl Gatherer {
+    /// A thread loads one of its lines: its next query begins.
+    fn begin(&mut self, line: Line, actions: &mut Actions) {
+        let thread = line / 2;
+        let query = &mut self.queries[thread as usize];
+        query.number += 1;
+        query.line = line;
+        (query.node, query.so_far, query.followed) = (None, 0, false);
+        if let Some(given) = query.given {
+            actions.local(given, Operation::CleanInvalidate, false);
+        }
+        let Gather { cached, .. } = self.gather;
+        actions.coherent_load(thread, self.gather.head(thread), 1, cached);
+    }
+
+    /// The head of a list, or a node, has been read.
+    fn read(&mut self, thread: u32, words: &[u64], actions: &mut Actions) {
+        let gather = &self.gather;
+        let query = &mut self.queries[thread as usize];
+        if let Some(node) = query.node {
+            query.so_far = and(query.so_far, words[VALUE as usize]);
+            query.marks += 1;
+            let (mark, number) = (gather.node(thread, node) + MARK, query.number);
+            actions.coherent_store(thread, mark, [number].into(), gather.cached);
+            actions.count("nodes followed", 1);
+        }
+        match words[0].checked_sub(1) {
+            Some(next) => {
+                let next = next as u32 % gather.nodes;
+                query.node = Some(next);
+                let first = gather.node(thread, next);
+                actions.coherent_load(thread, first, VALUE + 1, gather.cached);
+            }
+            None => {
+                query.followed = true;
+                self.answer(thread, actions);
+            }
+        }
+    }
+
+    /// Answers if everything has been done.
+    fn answer(&mut self, thread: u32, actions: &mut Actions) {
+        let query = &mut self.queries[thread as usize];
+        if !query.followed || query.marks > 0 || query.given.is_some() {
+            return;
+        }
+        let mut words = vec![0; self.words];
+        words[0] = query.so_far;
+        query.followed = false;
+        query.given = Some(query.line);
+        actions.answer(query.line, words.into());
+    }
+}
+
+impl Application for Gatherer {
+    fn name(&self) -> &str {
+        "gather"
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Between(0..2 * self.gather.threads)
+    }
+
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Start { words } => self.words = words.into(),
+            Event::Read { line, .. } => self.begin(line, actions),
+            Event::Write { line, .. } => actions.accept(line),
+            Event::CoherentLoaded { tag, words } => self.read(tag, &words, actions),
+            Event::CoherentStored { tag } => {
+                self.queries[tag as usize].marks -= 1;
+                self.answer(tag, actions);
+            }
+            Event::Done { line, .. } => {
+                self.queries[line as usize / 2].given = None;
+                self.answer(line / 2, actions);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a thread does next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Phase {
+    Rest,
+    /// Writes this node's place in the list, or its value.
+    Link(u32),
+    Value(u32),
+    Head,
+    Ask,
+    Asked,
+    /// Reads the mark of this node; that of the one before comes back.
+    Mark(u32),
+}
+
+/// A thread that asks again and again.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Asker {
+    gather: Gather,
+    thread: u32,
+    phase: Phase,
+    /// Queries that have begun, and those that have ended.
+    query: u64,
+    ended: u64,
+    wrong: u64,
+}
+
+impl Asker {
+    /// The node behind one in the list, and one more; 0 behind the last.
+    fn next(&self, node: u32) -> u64 {
+        let next = (node + 1) % self.gather.nodes;
+        match next == self.gather.first(self.query) {
+            true => 0,
+            false => u64::from(next) + 1,
+        }
+    }
+}
+
+impl Thread for Asker {
+    fn step(&mut self, result: u64) -> Step {
+        let (thread, query) = (self.thread, self.query);
+        let store = |word, value| Step::StoreHost { word, value };
+        let (phase, step) = match self.phase {
+            Phase::Rest if self.gather.queries == Some(query) => return Step::Stop,
+            Phase::Rest => {
+                self.query += 1;
+                (Phase::Link(0), Step::Begin)
+            }
+            Phase::Link(node) => {
+                let word = self.gather.node(thread, node);
+                (Phase::Value(node), store(word, self.next(node)))
+            }
+            Phase::Value(node) => {
+                let word = self.gather.node(thread, node) + VALUE;
+                let next = match node + 1 < self.gather.nodes {
+                    true => Phase::Link(node + 1),
+                    false => Phase::Head,
+                };
+                (next, store(word, self.gather.value(thread, query, node)))
+            }
+            Phase::Head => {
+                let first = u64::from(self.gather.first(query)) + 1;
+                (Phase::Ask, store(self.gather.head(thread), first))
+            }
+            Phase::Ask => {
+                let line = 2 * thread + (query % 2) as Line;
+                (Phase::Asked, Step::Load { line, word: 0 })
+            }
+            Phase::Asked => {
+                self.wrong += u64::from(result != self.gather.answer(thread, query));
+                (Phase::Mark(0), Step::End { what: "query" })
+            }
+            Phase::Mark(node) => {
+                self.wrong += u64::from(node > 0 && result != query);
+                if node == self.gather.nodes {
+                    self.ended += 1;
+                    self.phase = Phase::Rest;
+                    let (what, by) = ("queries", 1);
+                    return Step::Count { what, by };
+                }
+                let word = self.gather.node(thread, node) + MARK;
+                (Phase::Mark(node + 1), Step::LoadHost { word })
+            }
+        };
+        self.phase = phase;
+        step
+    }
+}
+
+impl Scenario for Gather {
+    type Application = Gatherer;
+    type Thread = Asker;
+
+    fn lines(&self) -> Line {
+        2 * self.threads
+    }
+
+    fn ends(&self) -> bool {
+        self.queries.is_some()
+    }
+
+    fn asks(&self) -> Vec<(Operation, bool)> {
+        vec![(Operation::CleanInvalidate, false)]
+    }
+
+    fn host_words(&self) -> u64 {
+        u64::from(NODE) * u64::from(self.threads) * (u64::from(self.nodes) + 1)
+    }
+
+    fn application(&self) -> Gatherer {
+        Gatherer {
+            gather: self.clone(),
+            words: 0,
+            queries: vec![Query::default(); self.threads as usize],
+        }
+    }
+
+    fn threads(&self) -> Vec<Asker> {
+        let threads = (0..self.threads).map(|thread| Asker {
+            gather: self.clone(),
+            thread,
+            phase: Phase::Rest,
+            query: 0,
+            ended: 0,
+            wrong: 0,
+        });
+        threads.collect()
+    }
+
+    /// Every query has given what its list held, and marked all of its nodes.
+    fn verify(
+        &self,
+        _application: &Gatherer,
+        threads: &[Asker],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        for asker in threads {
+            let Asker {
+                thread,
+                wrong,
+                query,
+                ended,
+                ..
+            } = *asker;
+            if wrong > 0 {
+                return Err(format!(
+                    "{wrong} answers and marks of thread {thread} were wrong"
+                ));
+            }
+            // Its last query may be under way.
+            for node in (0..self.nodes).filter(|_| query == ended) {
+                let mark = contents.host(self.node(thread, node) + MARK);
+                if mark != Some(ended) {
+                    return Err(format!(
+                        "node {node} of thread {thread} is marked {mark:?} after query {ended}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}

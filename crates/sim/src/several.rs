@@ -1,0 +1,377 @@
+//! Several scenarios behind one home, side by side: each has a range of lines, threads, registers and words of the host's
+//! memory of its own, numbers them from 0, and knows nothing of the others.
+
+use cohkit_application::interface::{
+    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Step, Table,
+};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::scenario::{Playable, Played};
+
+/// Most of them.
+const MOST: usize = 16;
+
+/// Words that each has of a host's memory which only the bus leads to.
+const BUS_WORDS: u32 = 1 << 26;
+
+/// Scenarios side by side, in the order of their lines and threads.
+pub struct Several {
+    parts: Vec<Arc<dyn Playable>>,
+}
+
+/// What each part has, beside those before it.
+#[derive(Clone)]
+struct Share {
+    /// Its lines, and which of them its application serves.
+    lines: Range<Line>,
+    served: Range<Line>,
+    threads: Range<usize>,
+    /// Its first word of the host's memory.
+    word: u32,
+}
+
+/// Lines from here on are no home's, and each part has so many of them as memory of its own.
+const OWN: Line = 1 << 31;
+const OWN_LINES: Line = 1 << 26;
+
+impl Share {
+    /// A line of the home as all know it. A line beyond those that the part uses is none.
+    fn line(&self, line: Line) -> Line {
+        match line < self.lines.len() as Line {
+            true => self.lines.start + line,
+            false => Line::MAX,
+        }
+    }
+
+    /// The first of so many lines of the application's memory, where those that it uses are the home's, too.
+    fn memory(&self, part: usize, line: Line, lines: Line) -> Line {
+        let homed = self.lines.len() as Line;
+        let end = u64::from(line) + u64::from(lines);
+        if end <= homed.into() {
+            self.lines.start + line
+        } else if line >= homed && end <= u64::from(homed + OWN_LINES) {
+            OWN + part as Line * OWN_LINES + (line - homed)
+        } else {
+            Line::MAX
+        }
+    }
+
+    /// What the part calls a line of its memory.
+    fn own(&self, part: usize, line: Line) -> Line {
+        match line.checked_sub(OWN + part as Line * OWN_LINES) {
+            Some(line) => line + self.lines.len() as Line,
+            None => line - self.lines.start,
+        }
+    }
+}
+
+impl Several {
+    /// Scenarios side by side.
+    ///
+    /// # Errors
+    /// A sentence: what of them cannot be beside others.
+    pub fn new(parts: Vec<Arc<dyn Playable>>) -> Result<Several, String> {
+        for part in &parts {
+            let mut played = part.begin();
+            let name = played.application().name().to_string();
+            if part.threads_only() {
+                return Err(format!(
+                    "{name} has engines in place of an application, and stands beside no other"
+                ));
+            }
+        }
+        let lines: u64 = parts.iter().map(|part| u64::from(part.uses())).sum();
+        let words: u64 = parts.iter().map(|part| part.host_words()).sum();
+        if lines > Line::MAX.into() || words > u64::from(u32::MAX / 2) || parts.len() > MOST {
+            let parts = parts.len();
+            return Err(format!(
+                "{parts} applications use {lines} lines and {words} words of the host's memory: there are fewer, and up to {MOST} applications stand side by side"
+            ));
+        }
+        Ok(Several { parts })
+    }
+}
+
+impl Playable for Several {
+    fn uses(&self) -> Line {
+        self.parts.iter().map(|part| part.uses()).sum()
+    }
+
+    fn words_used(&self) -> u64 {
+        let words = self.parts.iter().map(|part| part.words_used());
+        words.max().unwrap_or(0)
+    }
+
+    fn has_end(&self) -> bool {
+        self.parts.iter().all(|part| part.has_end())
+    }
+
+    fn asked_for(&self) -> Vec<(Operation, bool)> {
+        self.parts
+            .iter()
+            .flat_map(|part| part.asked_for())
+            .collect()
+    }
+
+    fn host_words(&self) -> u64 {
+        self.parts.iter().map(|part| part.host_words()).sum()
+    }
+
+    fn begin(&self) -> Box<dyn Played> {
+        let mut parts: Vec<Box<dyn Played>> = self.parts.iter().map(|part| part.begin()).collect();
+        let (mut line, mut thread) = (0, 0);
+        // Behind the words that are coherent lie those that only the bus leads to.
+        let mut coherent = 0;
+        let mut others = self.host_words() as u32;
+        let mut names = Vec::new();
+        let shares = self.parts.iter().zip(&mut parts).map(|(part, played)| {
+            let application = played.application();
+            names.push(application.name().to_string());
+            let served = match application.placement() {
+                Placement::Between(lines) => line + lines.start..line + lines.end,
+                Placement::Beside | Placement::Among(_) => line..line,
+            };
+            let of_bus = part.host_words() == 0;
+            let word = if of_bus { &mut others } else { &mut coherent };
+            let first = *word;
+            *word += if of_bus {
+                BUS_WORDS
+            } else {
+                part.host_words() as u32
+            };
+            let share = Share {
+                lines: line..line + part.uses(),
+                served,
+                threads: thread..thread + played.threads(),
+                word: first,
+            };
+            (line, thread) = (share.lines.end, share.threads.end);
+            share
+        });
+        Box::new(SeveralPlayed {
+            shares: shares.collect(),
+            parts,
+            name: names.join(" and "),
+            tags: Vec::new(),
+        })
+    }
+}
+
+/// All of them at some moment.
+struct SeveralPlayed {
+    parts: Vec<Box<dyn Played>>,
+    shares: Vec<Share>,
+    name: String,
+    /// Whose each tag is, and what its application calls it.
+    tags: Vec<(usize, u32)>,
+}
+
+impl SeveralPlayed {
+    /// The tag by which a part's is known here.
+    fn tag(&mut self, part: usize, tag: u32) -> u32 {
+        let known = self.tags.iter().position(|&known| known == (part, tag));
+        let place = known.unwrap_or_else(|| {
+            self.tags.push((part, tag));
+            self.tags.len() - 1
+        });
+        place as u32
+    }
+
+    fn part_of_line(&self, line: Line) -> Option<usize> {
+        let mut shares = self.shares.iter();
+        shares.position(|share| share.lines.contains(&line))
+    }
+
+    fn part_of_thread(&self, thread: usize) -> Option<usize> {
+        let mut shares = self.shares.iter();
+        shares.position(|share| share.threads.contains(&thread))
+    }
+
+    /// Whose an event is, and how it is called there; nothing if it is everybody's.
+    fn own(&self, event: &mut Event) -> Option<usize> {
+        match event {
+            Event::Start { .. } | Event::Stop => None,
+            Event::Read { line, .. }
+            | Event::Write { line, .. }
+            | Event::Changed { line, .. }
+            | Event::Done { line, .. } => {
+                let part = self.part_of_line(*line)?;
+                *line -= self.shares[part].lines.start;
+                Some(part)
+            }
+            Event::Fetched { tag, line, .. } => {
+                let (part, own) = self.tags[*tag as usize];
+                *tag = own;
+                *line = self.shares[part].own(part, *line);
+                Some(part)
+            }
+            Event::Stored { tag }
+            | Event::Timer { tag }
+            | Event::HostFetched { tag, .. }
+            | Event::CoherentLoaded { tag, .. }
+            | Event::CoherentStored { tag } => {
+                let (part, own) = self.tags[*tag as usize];
+                *tag = own;
+                Some(part)
+            }
+            Event::RegisterRead { register, thread } => {
+                let part = self.part_of_thread(*thread as usize)?;
+                *register /= self.shares.len() as u32;
+                *thread -= self.shares[part].threads.start as u32;
+                Some(part)
+            }
+            Event::RegisterWritten { register, .. } => {
+                let parts = self.shares.len() as u32;
+                let part = *register % parts;
+                *register /= parts;
+                Some(part as usize)
+            }
+        }
+    }
+
+    /// An action of a part as it is called here.
+    fn outer(&mut self, part: usize, mut action: Action) -> Action {
+        let share = self.shares[part].clone();
+        let from = share.word;
+        match &mut action {
+            Action::Answer { line, .. }
+            | Action::Accept { line }
+            | Action::Local { line, .. }
+            | Action::Unlock { line } => *line = share.line(*line),
+            Action::Fetch {
+                tag,
+                first: line,
+                lines,
+            } => {
+                *tag = self.tag(part, *tag);
+                *line = share.memory(part, *line, *lines);
+            }
+            Action::Store { tag, line, .. } => {
+                *tag = self.tag(part, *tag);
+                *line = share.memory(part, *line, 1);
+            }
+            Action::Wake { tag, .. } | Action::Begin { tag } | Action::End { tag, .. } => {
+                *tag = self.tag(part, *tag);
+            }
+            Action::HostFetch { tag, first, .. }
+            | Action::CoherentLoad { tag, first, .. }
+            | Action::CoherentStore { tag, first, .. }
+            | Action::CoherentUpdate {
+                tag, word: first, ..
+            } => {
+                *tag = self.tag(part, *tag);
+                *first = first.saturating_add(from);
+            }
+            Action::HostStore { first, .. } => *first = first.saturating_add(from),
+            Action::Reply { thread, .. } | Action::Interrupt { thread } => {
+                *thread += share.threads.start as u32
+            }
+            Action::Count { .. } => {}
+        }
+        action
+    }
+}
+
+impl Application for SeveralPlayed {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn placement(&self) -> Placement {
+        let served = self.shares.iter().map(|share| share.served.clone());
+        let served: Vec<Range<Line>> = served.filter(|lines| !lines.is_empty()).collect();
+        match served.is_empty() {
+            true => Placement::Beside,
+            false => Placement::Among(served.into()),
+        }
+    }
+
+    fn handle(&mut self, mut event: Event, actions: &mut Actions) {
+        let parts = match self.own(&mut event) {
+            Some(part) => part..part + 1,
+            None => 0..self.parts.len(),
+        };
+        for part in parts {
+            let mut own = Actions::new();
+            self.parts[part]
+                .application()
+                .handle(event.clone(), &mut own);
+            for action in own.take() {
+                let action = self.outer(part, action);
+                actions.push(action);
+            }
+        }
+    }
+}
+
+impl Played for SeveralPlayed {
+    fn application(&mut self) -> &mut dyn Application {
+        self
+    }
+
+    fn threads(&self) -> usize {
+        self.shares.last().map_or(0, |share| share.threads.end)
+    }
+
+    fn step(&mut self, thread: usize, result: u64) -> Step {
+        let Some(part) = self.part_of_thread(thread) else {
+            return Step::Stop;
+        };
+        let (share, parts) = (&self.shares[part], self.shares.len() as u32);
+        let mut step = self.parts[part].step(thread - share.threads.start, result);
+        match &mut step {
+            Step::Load { line, .. }
+            | Step::LoadExclusive { line, .. }
+            | Step::Store { line, .. }
+            | Step::StoreWords { line, .. }
+            | Step::Acquire { line, .. }
+            | Step::Release { line, .. }
+            | Step::Update { line, .. }
+            | Step::Hint { line } => *line = share.line(*line),
+            Step::ReadRegister { register } | Step::WriteRegister { register, .. } => {
+                *register = register.saturating_mul(parts).saturating_add(part as u32);
+            }
+            Step::LoadHost { word } | Step::StoreHost { word, .. } => {
+                *word = word.saturating_add(share.word);
+            }
+            Step::Work(_)
+            | Step::AwaitInterrupt
+            | Step::Fence
+            | Step::Count { .. }
+            | Step::Begin
+            | Step::End { .. }
+            | Step::Stop => {}
+        }
+        step
+    }
+
+    fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
+        let mut parts = self.parts.iter().zip(&self.shares);
+        parts.try_for_each(|(part, share)| part.verify(&Within { contents, share }))
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        self.parts.iter().flat_map(|part| part.tables()).collect()
+    }
+}
+
+/// What lines and words hold, as a part numbers them.
+struct Within<'c> {
+    contents: &'c dyn Contents,
+    share: &'c Share,
+}
+
+impl Contents for Within<'_> {
+    fn word(&self, line: Line, word: u16) -> u64 {
+        self.contents.word(self.share.lines.start + line, word)
+    }
+
+    fn initial(&self, line: Line, word: u16) -> u64 {
+        self.contents.initial(self.share.lines.start + line, word)
+    }
+
+    fn host(&self, word: u32) -> Option<u64> {
+        self.contents.host(self.share.word + word)
+    }
+}

@@ -1,0 +1,243 @@
+//! Several applications behind one device, each with lines, threads and registers of its own.
+
+mod common;
+
+use cohkit_application::dma::Copies;
+use cohkit_application::interface::{
+    Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread,
+};
+use cohkit_application::invalidation::Invalidation;
+use cohkit_application::locks::LockTable;
+use cohkit_application::prefetcher::Prefetch;
+use cohkit_application::rpc::Calls;
+use cohkit_application::rpc_bus::BusCalls;
+use cohkit_application::shared_table::SharedTable;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::scenario::{Playable, Tally};
+use cohkit_sim::several::Several;
+use cohkit_sim::simulation::{Setup, Simulation};
+use common::{protocol, seeds};
+use std::sync::{Arc, OnceLock};
+
+fn machine(parts: Vec<Arc<dyn Playable>>, seed: u64) -> Setup {
+    static MACHINE: OnceLock<Setup> = OnceLock::new();
+    let setup = MACHINE.get_or_init(|| {
+        let mut platform = Platform::torture(1);
+        platform.lines = 4096;
+        let calls: Arc<dyn Playable> = Arc::new(Calls::new(1, 1, Some(1)));
+        let setup = Setup::with_scenario(protocol("eci"), platform, calls);
+        setup.expect("there is a home")
+    });
+    let several = Several::new(parts).expect("they stand side by side");
+    let mut setup = setup.clone();
+    (setup.seed, setup.oracle) = (seed, Level::Bytes);
+    setup.workload.cores = several.begin().threads() as u32;
+    if let Some(play) = &mut setup.play {
+        play.scenario = Arc::new(several);
+    }
+    setup
+}
+
+fn play(setup: &Setup) -> Result<Tally, String> {
+    let mut simulation = Simulation::new(setup, None).map_err(|what| format!("setup: {what}"))?;
+    simulation.run().map_err(|failure| failure.to_string())?;
+    Ok(simulation.tally())
+}
+
+/// What ships, small; each of a kind that no other is.
+fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
+    [
+        Arc::new(Calls::new(1 + (seed % 3) as u32, 1, Some(20))),
+        Arc::new(LockTable {
+            records: 1 + (seed % 7) as Line,
+            threads: 2,
+            device: 2,
+            hold: 50_000,
+            pause: 20_000,
+            transactions: Some(15),
+            messages: seed.is_multiple_of(3),
+            cached: false,
+        }),
+        Arc::new(Prefetch {
+            lines: 32,
+            blocks: 2,
+            block: 8,
+            burst: 4,
+            threads: 2,
+            reads: Some(60),
+            written: 300,
+        }),
+        Arc::new(SharedTable {
+            rows: 3,
+            contended: 1000,
+            engines: 1,
+            outstanding: 1,
+            device: Some(40),
+            threads: 2,
+            thread: Some(30),
+            cached: false,
+        }),
+        Arc::new(BusCalls {
+            contexts: 2,
+            words: 1 + (seed % 4) as u32,
+            calls: Some(15),
+            descriptors: seed.is_multiple_of(2),
+        }),
+        Arc::new(Copies {
+            threads: 2,
+            words: 1 + (seed % 20) as u32,
+            descriptors: 1 + (seed % 3) as u32,
+            rings: Some(8),
+            interrupts: seed.is_multiple_of(2),
+        }),
+        Arc::new(Invalidation {
+            lines: 40,
+            outstanding: 3,
+            dirty: true,
+            held: true,
+        }),
+    ]
+}
+
+#[test]
+fn applications_stand_side_by_side() {
+    for seed in seeds(30) {
+        let all = parts(seed);
+        // Two or more of them, in an order of their own for each seed.
+        let many = 2 + (seed % 5) as usize;
+        let chosen = (0..many).map(|n| Arc::clone(&all[(seed as usize + n * 5) % 7]));
+        let tally = play(&machine(chosen.collect(), seed)).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test several applications_stand\n{failure}")
+        });
+        let count = |what| tally.counts.get(what).copied().unwrap_or(0);
+        let has = |number: usize| (0..many).any(|n| (seed as usize + n * 5) % 7 == number);
+        let calls = 20 * (1 + seed % 3) * u64::from(has(0)) + 30 * u64::from(has(4));
+        assert_eq!(count("calls"), calls, "seed {seed}");
+        assert_eq!(count("host locks"), 30 * u64::from(has(1)));
+        assert_eq!(count("device locks"), 30 * u64::from(has(1)));
+        assert_eq!(count("device increments"), 40 * u64::from(has(3)));
+        assert_eq!(count("invalidated"), 40 * u64::from(has(6)));
+        assert_eq!(count("rings"), 16 * u64::from(has(5)));
+    }
+}
+
+/// The same twice, and each keeps to its own.
+#[test]
+fn twice_the_same_is_twice_as_much() {
+    for seed in seeds(10) {
+        let calls = || Arc::new(Calls::new(2, 2, Some(25))) as Arc<dyn Playable>;
+        let tally = play(&machine(vec![calls(), calls()], seed)).expect("it ends well");
+        assert_eq!(tally.counts["calls"], 100);
+    }
+}
+
+/// Reaches beyond its lines, where those of another begin.
+#[derive(Clone, PartialEq)]
+enum Beyond {
+    Thread,
+    Local,
+    Store,
+    Fetch,
+}
+
+impl Application for Beyond {
+    fn name(&self) -> &str {
+        "beyond"
+    }
+    fn placement(&self) -> Placement {
+        Placement::Between(0..2)
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        use cohkit_application::interface::Operation::CleanInvalidate;
+        match event {
+            Event::Start { words } => match self {
+                Beyond::Thread => {}
+                Beyond::Local => actions.local(2, CleanInvalidate, false),
+                // What lies behind is memory of its own.
+                Beyond::Store => actions.store(7, 2, vec![5; words.into()].into()),
+                Beyond::Fetch => actions.fetch(0, 0, 3),
+            },
+            Event::Stored { tag: 7 } => actions.fetch(8, 2, 1),
+            Event::Fetched {
+                tag: 8,
+                line,
+                words,
+            } => {
+                actions.count(
+                    "own words",
+                    u64::from(line == 2 && words.iter().all(|w| *w == 5)),
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Thread for Beyond {
+    fn step(&mut self, _: u64) -> Step {
+        match std::mem::replace(self, Beyond::Store) {
+            Beyond::Thread => Step::Load { line: 2, word: 0 },
+            _ => Step::Stop,
+        }
+    }
+}
+
+impl Scenario for Beyond {
+    type Application = Beyond;
+    type Thread = Beyond;
+    fn lines(&self) -> Line {
+        2
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Beyond {
+        self.clone()
+    }
+    fn threads(&self) -> Vec<Beyond> {
+        vec![self.clone()]
+    }
+    fn verify(&self, _: &Beyond, _: &[Beyond], _: &dyn Contents) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn who_reaches_into_the_lines_of_another_is_found() {
+    let beside = |beyond: Beyond| {
+        let other = Arc::new(Calls::new(1, 1, Some(5))) as Arc<dyn Playable>;
+        play(&machine(vec![Arc::new(beyond), other], 1))
+    };
+    for (beyond, says) in [
+        (Beyond::Thread, "thread 0 accesses word 0 of line"),
+        (Beyond::Local, "cleans a line that is its own"),
+        (Beyond::Fetch, "reads 3 lines at once"),
+    ] {
+        let failure = beside(beyond).err().expect("it is found");
+        assert!(failure.contains(says), "{failure}");
+    }
+    let tally = beside(Beyond::Store).expect("it ends well");
+    assert_eq!((tally.counts["own words"], tally.counts["calls"]), (1, 5));
+}
+
+#[test]
+fn engines_stand_beside_no_other() {
+    let table = |cached| SharedTable {
+        rows: 4,
+        contended: 1000,
+        engines: 1,
+        outstanding: 1,
+        device: Some(1),
+        threads: 1,
+        thread: Some(1),
+        cached,
+    };
+    let parts = |cached| {
+        [true, cached]
+            .map(|c| Arc::new(table(c)) as Arc<dyn Playable>)
+            .to_vec()
+    };
+    let refused = Several::new(parts(false)).err().expect("it is refused");
+    assert!(refused.contains("stands beside no other"), "{refused}");
+}

@@ -1,0 +1,794 @@
+//! Two spaces in time: lines of a device, and lines of the host's memory that host and device both cache. Every byte is
+//! watched in both, on small caches that evict each other's lines.
+
+mod common;
+
+use cohkit_application::dma::{Copies, Engine, Ringer};
+use cohkit_application::gather::{Asker, Gather, Gatherer};
+use cohkit_application::interface::{
+    Action, Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Update,
+    Words,
+};
+use cohkit_application::rpc_bus::BusCalls;
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::{Agents, Platform};
+use cohkit_sim::scenario::Playable;
+use cohkit_sim::simulation::{run, HostSpace, Setup};
+use cohkit_sim::spaces::Spaces;
+use common::{parse, protocol, seeds, source};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+
+/// A machine of both spaces that makes races likely.
+fn platform(links: u16) -> Platform {
+    let mut host = Platform::torture(1);
+    host.agents.push(Agents {
+        kind: "device".into(),
+        remotes: links,
+        cores: host.cores.clone(),
+        cache: host.cache.clone(),
+        link: host.link.clone(),
+    });
+    let mut device = Platform::torture(links);
+    device.lines = 4096;
+    device.beside(host).expect("they make one")
+}
+
+/// A scenario on such a machine, with one link or two. Homes are constructed once.
+fn machine(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
+    static MACHINES: [OnceLock<Setup>; 2] = [const { OnceLock::new() }; 2];
+    let links = seed % 2;
+    let setup = MACHINES[links as usize].get_or_init(|| {
+        let platform = platform(1 + links as u16);
+        let host = HostSpace::new(protocol("eci-near"), &platform).expect("there is a home");
+        let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(gather(0)));
+        let mut setup = setup.expect("there is a home");
+        setup.host = Some(Box::new(host));
+        setup.oracle = Level::Bytes;
+        setup
+    });
+    let mut setup = setup.clone();
+    setup.seed = seed;
+    setup.workload.cores = scenario.begin().threads() as u32;
+    if let Some(play) = &mut setup.play {
+        play.scenario = scenario;
+    }
+    setup
+}
+
+fn play(setup: &Setup) -> Result<Spaces, String> {
+    let mut spaces = Spaces::new(setup, None).expect("it makes sense");
+    match spaces.run_while(&mut |_| true) {
+        Ok(_) => Ok(spaces),
+        Err((side, failure)) => Err(format!("{side:?}: {failure}")),
+    }
+}
+
+/// Plays a scenario with a seed. COHKIT_SEED=n repeats it.
+fn plays(name: &str, setup: &Setup) -> Spaces {
+    let seed = setup.seed;
+    play(setup).unwrap_or_else(|failure| {
+        panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test spaces {name}\n{failure}")
+    })
+}
+
+fn gather(seed: u64) -> Gather {
+    Gather {
+        threads: 1 + (seed % 4) as u32,
+        nodes: 1 + (seed % 11) as u32,
+        queries: Some(12),
+        cached: (seed / 4).is_multiple_of(2),
+    }
+}
+
+#[test]
+fn lists_in_the_hosts_memory_are_gathered() {
+    for seed in seeds(30) {
+        let gather = gather(seed);
+        let spaces = plays("lists_in", &machine(Arc::new(gather.clone()), seed));
+        let tally = spaces.tally();
+        let queries = 12 * u64::from(gather.threads);
+        assert_eq!(tally.counts["queries"], queries);
+        let nodes = queries * u64::from(gather.nodes);
+        assert_eq!(tally.counts["nodes followed"], nodes);
+        let host = spaces.statistics().host.expect("there are two spaces");
+        let cached = ["ReadShared", "ReadExclusive"].map(|name| host.sent(name));
+        assert!(cached.iter().any(|sent| *sent > Some(0)), "{cached:?}");
+        let once = ["ReadOnce", "WritePartial"].map(|name| host.sent(name) > Some(0));
+        assert_eq!(once, [!gather.cached; 2]);
+    }
+}
+
+/// How a device goes wrong.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fault {
+    /// It takes its stores for performed when it has begun them.
+    Early,
+    /// It keeps what it has read, and is never told that the host has written it.
+    Stale,
+}
+
+/// A device that gathers, with a fault.
+#[derive(Clone)]
+struct Faulty(Gather, Fault);
+
+struct FaultyGatherer {
+    inner: Gatherer,
+    fault: Fault,
+    asked: BTreeMap<u32, u32>,
+    kept: BTreeMap<u32, Words>,
+}
+
+impl Application for FaultyGatherer {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+    fn placement(&self) -> Placement {
+        self.inner.placement()
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match &event {
+            Event::CoherentStored { .. } if self.fault == Fault::Early => return,
+            Event::CoherentLoaded { tag, words } => {
+                self.kept.insert(self.asked[tag], words.clone());
+            }
+            _ => {}
+        }
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            let mut own = Actions::new();
+            self.inner.handle(event, &mut own);
+            for action in own.take() {
+                match (self.fault, &action) {
+                    (Fault::Early, Action::CoherentStore { tag, .. }) => {
+                        events.push_back(Event::CoherentStored { tag: *tag });
+                    }
+                    (Fault::Stale, Action::CoherentLoad { tag, first, .. }) => {
+                        self.asked.insert(*tag, *first);
+                        if let Some(words) = self.kept.get(first) {
+                            let (tag, words) = (*tag, words.clone());
+                            events.push_back(Event::CoherentLoaded { tag, words });
+                            continue;
+                        }
+                    }
+                    _ => {}
+                }
+                if let (Fault::Early, Action::CoherentLoad { tag, first, .. }) =
+                    (self.fault, &action)
+                {
+                    self.asked.insert(*tag, *first);
+                }
+                actions.push(action);
+            }
+        }
+    }
+}
+
+impl Scenario for Faulty {
+    type Application = FaultyGatherer;
+    type Thread = Asker;
+    fn lines(&self) -> Line {
+        self.0.lines()
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn host_words(&self) -> u64 {
+        Scenario::host_words(&self.0)
+    }
+    fn application(&self) -> FaultyGatherer {
+        FaultyGatherer {
+            inner: self.0.application(),
+            fault: self.1,
+            asked: BTreeMap::new(),
+            kept: BTreeMap::new(),
+        }
+    }
+    fn threads(&self) -> Vec<Asker> {
+        self.0.threads()
+    }
+    fn verify(
+        &self,
+        application: &FaultyGatherer,
+        threads: &[Asker],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        self.0.verify(&application.inner, threads, contents)
+    }
+}
+
+/// An answer before its data, and a copy that no invalidation reaches, are both seen by who asked.
+#[test]
+fn a_device_that_is_early_or_stale_is_found() {
+    for fault in [Fault::Early, Fault::Stale] {
+        let found = (0..8).filter(|&seed| {
+            let mut gather = gather(seed);
+            gather.nodes += 4;
+            let setup = machine(Arc::new(Faulty(gather, fault)), seed);
+            let failure = play(&setup).err();
+            let says = failure
+                .as_ref()
+                .is_none_or(|f| f.contains("answers and marks of thread"));
+            assert!(says, "{fault:?} {failure:?}");
+            failure.is_some()
+        });
+        let found = found.count();
+        assert!(found >= 6, "{fault:?} was found with {found} of 8 seeds");
+    }
+}
+
+/// Caches that keep a line which they were told to give up are found by what loads give, and by rights.
+#[test]
+fn a_missed_invalidation_of_the_hosts_memory_is_found() {
+    let good = source("eci-near");
+    for (row, instead) in [
+        (
+            "send AckDropped           | I",
+            "send AckDropped           | stay",
+        ),
+        (
+            "send AckDirtyShared       | S",
+            "send AckDirtyShared       | stay",
+        ),
+    ] {
+        assert_eq!(good.matches(row).count(), 1);
+        let bad = parse(&good.replace(row, instead));
+        let found = (0..8).filter(|&seed| {
+            let mut setup = machine(Arc::new(mixed(seed)), seed);
+            if let Some(host) = &mut setup.host {
+                host.protocol.remote = bad.remote.clone();
+            }
+            play(&setup).is_err()
+        });
+        assert_eq!(found.count(), 8, "{row}");
+    }
+}
+
+/// A device and threads that access the same words of the host's memory at random, and lines of the device besides.
+#[derive(Clone)]
+struct Mixed {
+    threads: u32,
+    words: u32,
+    /// Accesses of the device at a time, and of it and each thread in all.
+    chains: u32,
+    accesses: u32,
+    /// Whether the device loads and its transfers write, and threads access its own lines alone.
+    only_transfers: bool,
+    seed: u64,
+}
+
+fn mixed(seed: u64) -> Mixed {
+    Mixed {
+        threads: 1 + (seed % 3) as u32,
+        words: 16 * (3 + (seed % 5) as u32),
+        chains: 1 + (seed % 6) as u32,
+        accesses: 200,
+        only_transfers: false,
+        seed,
+    }
+}
+
+/// Words that only the device changes, each by adding 1.
+const COUNTERS: u32 = 8;
+/// Lines of the device.
+const OWN: Line = 6;
+
+struct MixedDevice {
+    of: Mixed,
+    random: u64,
+    left: u32,
+    added: u64,
+}
+
+struct MixedThread {
+    of: Mixed,
+    random: u64,
+    left: u32,
+}
+
+fn draw(random: &mut u64, below: u32) -> u32 {
+    *random = cohkit_sim::data::mix(*random);
+    (*random >> 33) as u32 % below
+}
+
+impl MixedDevice {
+    fn next(&mut self, tag: u32, actions: &mut Actions) {
+        if self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        let (of, random) = (self.of.clone(), &mut self.random);
+        let first = COUNTERS + draw(random, of.words);
+        let many = 1 + draw(random, 40);
+        let cached = draw(random, 2) == 0;
+        let value = u64::from(draw(random, u32::MAX));
+        let chosen = match of.only_transfers {
+            true => 9 - 9 * draw(random, 2),
+            false => draw(random, 10),
+        };
+        match chosen {
+            // What loads keep is what the writes of transfers have to take away.
+            0 if of.only_transfers => actions.coherent_load(tag, first, many, true),
+            0 | 1 => actions.coherent_load(tag, first, many, cached),
+            2 | 3 => actions.coherent_store(tag, first, [value].into(), cached),
+            4 => {
+                let words = (0..u64::from(many)).map(|word| value + word).collect();
+                actions.coherent_store(tag, first, words, cached);
+            }
+            5 => {
+                let words = (0..16).map(|word| value ^ word).collect();
+                actions.coherent_store(tag, first.next_multiple_of(16), words, cached);
+            }
+            6 => {
+                let (old, new) = (value, value + 1);
+                actions.coherent_update(tag, first, Update::CompareSwap { old, new });
+            }
+            8 => actions.host_fetch(tag, first, many),
+            9 => {
+                let words = (0..u64::from(many)).map(|word| value + word).collect();
+                actions.host_store(first, words);
+                // Nothing comes back of it.
+                actions.host_fetch(tag, first, 1);
+            }
+            _ => {
+                self.added += 1;
+                let word = draw(random, COUNTERS);
+                actions.coherent_update(tag, word, Update::Add(1));
+            }
+        }
+    }
+}
+
+impl Application for MixedDevice {
+    fn name(&self) -> &str {
+        "mixed"
+    }
+    fn placement(&self) -> Placement {
+        Placement::Between(0..OWN)
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        match event {
+            Event::Start { .. } => (0..self.of.chains).for_each(|tag| self.next(tag, actions)),
+            Event::CoherentLoaded { tag, .. }
+            | Event::CoherentStored { tag }
+            | Event::HostFetched { tag, .. } => self.next(tag, actions),
+            Event::Read { line, .. } => actions.fetch(0, line, 1),
+            Event::Fetched { line, words, .. } => actions.answer(line, words),
+            Event::Write { line, words, .. } => actions.store(line, line, words),
+            Event::Stored { tag } => actions.accept(tag),
+            _ => {}
+        }
+    }
+}
+
+impl Thread for MixedThread {
+    fn step(&mut self, _: u64) -> Step {
+        if self.left == 0 {
+            return Step::Stop;
+        }
+        self.left -= 1;
+        let random = &mut self.random;
+        let word = draw(random, COUNTERS + self.of.words);
+        let line = draw(random, OWN);
+        let value = u64::from(draw(random, u32::MAX));
+        match draw(random, 6) {
+            _ if self.of.only_transfers => Step::Load { line, word: 3 },
+            0 | 1 => Step::LoadHost { word },
+            2 | 3 if word >= COUNTERS => Step::StoreHost { word, value },
+            4 => Step::Load { line, word: 3 },
+            _ => Step::Store {
+                line,
+                word: 3,
+                value,
+            },
+        }
+    }
+}
+
+impl Scenario for Mixed {
+    type Application = MixedDevice;
+    type Thread = MixedThread;
+    fn lines(&self) -> Line {
+        OWN
+    }
+    fn words(&self) -> u64 {
+        4
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn host_words(&self) -> u64 {
+        u64::from(COUNTERS + self.words) + 60
+    }
+    fn application(&self) -> MixedDevice {
+        let (of, random) = (self.clone(), self.seed);
+        let (left, added) = (self.accesses, 0);
+        MixedDevice {
+            of,
+            random,
+            left,
+            added,
+        }
+    }
+    fn threads(&self) -> Vec<MixedThread> {
+        let thread = |number: u32| MixedThread {
+            of: self.clone(),
+            random: self.seed + 1000 + u64::from(number),
+            left: self.accesses,
+        };
+        (0..self.threads).map(thread).collect()
+    }
+    /// No addition is lost.
+    fn verify(
+        &self,
+        application: &MixedDevice,
+        _: &[MixedThread],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        let counters = (0..COUNTERS).map(|word| contents.host(word).expect("there is one"));
+        match counters.sum::<u64>() == application.added && application.left == 0 {
+            true => Ok(()),
+            false => Err(format!(
+                "{} additions, and other counters",
+                application.added
+            )),
+        }
+    }
+}
+
+#[test]
+fn host_and_device_access_the_same_words_in_every_way() {
+    let mut sent = BTreeMap::new();
+    for seed in seeds(30) {
+        let spaces = plays("host_and_device", &machine(Arc::new(mixed(seed)), seed));
+        let host = spaces.statistics().host.expect("there are two spaces");
+        for (message, count) in host.messages {
+            *sent.entry(message).or_insert(0) += count;
+        }
+    }
+    // Everything that the text has is used, but for what becomes of a line that was asked for to write it and is not.
+    let unused = sent.iter().filter(|(_, count)| **count == 0);
+    let unused: Vec<&str> = unused.map(|(message, _)| message.as_str()).collect();
+    assert_eq!(unused, ["AckClean", "AckCleanShared", "VictimClean"]);
+}
+
+#[test]
+fn equal_seeds_give_equal_statistics() {
+    let one = |seed| {
+        let setup = machine(Arc::new(mixed(seed)), seed);
+        format!("{:?}", plays("equal_seeds", &setup).statistics())
+    };
+    assert_eq!(one(7), one(7));
+    assert_ne!(one(7), one(9));
+}
+
+/// A load by the device takes as long as its parts: its cache, the links, the host's home and memory.
+#[test]
+fn a_load_of_the_hosts_memory_takes_the_time_of_its_parts() {
+    #[derive(Clone)]
+    struct One;
+    struct Loads;
+    struct Nothing;
+    impl Application for Loads {
+        fn name(&self) -> &str {
+            "loads"
+        }
+        fn placement(&self) -> Placement {
+            Placement::Beside
+        }
+        fn handle(&mut self, event: Event, actions: &mut Actions) {
+            match event {
+                Event::Start { .. } => {
+                    actions.begin(0);
+                    actions.coherent_load(0, 100, 1, false);
+                }
+                Event::CoherentLoaded { tag, .. } => actions.end(tag, "load"),
+                _ => {}
+            }
+        }
+    }
+    impl Thread for Nothing {
+        fn step(&mut self, _: u64) -> Step {
+            Step::Stop
+        }
+    }
+    impl Scenario for One {
+        type Application = Loads;
+        type Thread = Nothing;
+        fn lines(&self) -> Line {
+            0
+        }
+        fn ends(&self) -> bool {
+            true
+        }
+        fn host_words(&self) -> u64 {
+            200
+        }
+        fn application(&self) -> Loads {
+            Loads
+        }
+        fn threads(&self) -> Vec<Nothing> {
+            vec![Nothing]
+        }
+        fn verify(&self, _: &Loads, _: &[Nothing], _: &dyn Contents) -> Result<(), String> {
+            Ok(())
+        }
+    }
+    let mut setup = machine(Arc::new(One), 0);
+    setup.platform = shipped();
+    let host = setup.host.as_mut().expect("there are two spaces");
+    host.platform = setup.platform.host().expect("there are two spaces");
+    let times = plays("a_load", &setup).tally().times["load"].clone();
+    let mut host = setup.platform.host().expect("there are two spaces");
+    let agents = host.agents.remove(0);
+    (host.cache, host.link) = (agents.cache, agents.link);
+    let parts = common::read_latency(&host, 128);
+    let parts: u64 = parts.iter().map(|part| part.1).sum();
+    assert_eq!((times.count(), times.max()), (1, parts));
+}
+
+fn shipped() -> Platform {
+    let [device, host] = ["enzian-dc-ddr", "enzian-cpu-home"].map(Platform::shipped);
+    let both = device.expect("it ships").beside(host.expect("it ships"));
+    both.expect("they make one")
+}
+
+/// What the host writes to the device and what the device reads of the host travel the same links the same way.
+#[test]
+fn both_spaces_share_the_links() {
+    let platform = shipped();
+    let stream = |access, cores| Workload {
+        outstanding: 64,
+        ..Workload::pass(Pattern::Chunked, access, 1 << 14, cores, 64)
+    };
+    let idle = Workload::idle();
+    let one = |protocol: &Protocol, host: [Workload; 2], device: Workload| {
+        let mut setup = Setup::new(protocol.clone(), platform.clone(), device).expect("a home");
+        let mut space = HostSpace::new(common::protocol("eci-near"), &platform).expect("a home");
+        space.workloads = host;
+        setup.host = Some(Box::new(space));
+        run(&setup).expect("it holds")
+    };
+    let eci = protocol("eci");
+    let writes = || stream(Access::WriteLine, 16);
+    let reads = || [idle.clone(), stream(Access::ReadOnce, 1)];
+    let both = one(&eci, reads(), writes());
+    let alone = one(&eci, [idle.clone(), idle.clone()], writes());
+    let there = one(&eci, reads(), idle.clone())
+        .host
+        .expect("there are two");
+    let of = |s: &cohkit_sim::statistics::Statistics, name: &str| s.get(name).expect("measured");
+    let host = both.host.as_deref().expect("there are two spaces");
+    let shares = [
+        of(&both, "link_occupancy_to_home"),
+        of(host, "link_occupancy_from_home"),
+    ];
+    let apart = [
+        of(&alone, "link_occupancy_to_home"),
+        of(&there, "link_occupancy_from_home"),
+    ];
+    assert!(shares.iter().sum::<f64>() <= 1.0, "{shares:?}");
+    assert!(apart.iter().sum::<f64>() > 1.1, "{apart:?}");
+}
+
+#[test]
+fn what_two_spaces_cannot_be_is_refused() {
+    let wrong = |change: &dyn Fn(&mut Setup)| {
+        let mut setup = machine(Arc::new(gather(1)), 1);
+        change(&mut setup);
+        Spaces::new(&setup, None).err().expect("it is refused")
+    };
+    let text = wrong(&|setup| setup.platform.remotes = 1);
+    assert!(
+        text.contains("1 lead to caches of the host and 2 to those of the device"),
+        "{text}"
+    );
+    let text = wrong(&|setup| setup.host.as_mut().expect("one").platform.lines = 1);
+    assert!(
+        text.contains("words of the host's memory are used, and there are 16"),
+        "{text}"
+    );
+    let text = wrong(&|setup| setup.platform.host = None);
+    assert!(text.contains("is of two spaces, and torture"), "{text}");
+    let mut alone = machine(Arc::new(gather(1)), 1);
+    (alone.host, alone.platform.host) = (None, None);
+    let text = run(&alone).expect_err("it is refused").to_string();
+    assert!(
+        text.starts_with("gather accesses the host's memory coherently"),
+        "{text}"
+    );
+}
+
+fn copies(seed: u64) -> Copies {
+    Copies {
+        threads: 1 + (seed % 4) as u32,
+        words: 1 + (seed * 7 % 40) as u32,
+        descriptors: 1 + (seed % 3) as u32,
+        rings: Some(10),
+        interrupts: (seed / 2).is_multiple_of(2),
+    }
+}
+
+/// What transfers write is seen by the host, whatever its caches had, and what they read is what the host wrote last.
+#[test]
+fn transfers_of_the_bus_are_coherent() {
+    for seed in seeds(30) {
+        let copies = copies(seed);
+        let spaces = plays("transfers_of", &machine(Arc::new(copies.clone()), seed));
+        let tally = spaces.tally();
+        let rings = 10 * u64::from(copies.threads);
+        assert_eq!(tally.counts["rings"], rings);
+        let words = rings * u64::from(copies.descriptors * copies.words);
+        assert_eq!(tally.counts["words copied"], words);
+    }
+}
+
+#[test]
+fn calls_by_descriptors_are_coherent() {
+    for seed in seeds(10) {
+        let calls = BusCalls {
+            contexts: 1 + (seed % 3) as u32,
+            words: 1 + (seed % 7) as u32,
+            calls: Some(20),
+            descriptors: true,
+        };
+        let tally = plays("calls_by", &machine(Arc::new(calls.clone()), seed)).tally();
+        assert_eq!(tally.counts["calls"], 20 * u64::from(calls.contexts));
+    }
+}
+
+/// An engine that writes its completion, and interrupts, before its data.
+#[derive(Clone)]
+struct EarlyCopies(Copies);
+
+struct EarlyEngine {
+    inner: Engine,
+    held: Vec<Action>,
+}
+
+/// Tag of the timer after which the data are written.
+const LATE: u32 = u32::MAX;
+
+impl Application for EarlyEngine {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+    fn placement(&self) -> Placement {
+        self.inner.placement()
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        if event == (Event::Timer { tag: LATE }) {
+            actions.push(self.held.remove(0));
+            return;
+        }
+        let mut own = Actions::new();
+        self.inner.handle(event, &mut own);
+        for action in own.take() {
+            match action {
+                // A completion is one word, and data are many.
+                Action::HostStore { ref words, .. } if words.len() > 1 => {
+                    self.held.push(action);
+                    actions.wake(LATE, 3_000_000);
+                }
+                action => actions.push(action),
+            }
+        }
+    }
+}
+
+impl Scenario for EarlyCopies {
+    type Application = EarlyEngine;
+    type Thread = Ringer;
+    fn lines(&self) -> Line {
+        0
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn application(&self) -> EarlyEngine {
+        EarlyEngine {
+            inner: self.0.application(),
+            held: Vec::new(),
+        }
+    }
+    fn threads(&self) -> Vec<Ringer> {
+        self.0.threads()
+    }
+    fn verify(
+        &self,
+        application: &EarlyEngine,
+        threads: &[Ringer],
+        contents: &dyn Contents,
+    ) -> Result<(), String> {
+        self.0.verify(&application.inner, threads, contents)
+    }
+}
+
+#[test]
+fn a_completion_before_its_data_is_found() {
+    for interrupts in [false, true] {
+        let found = (0..8).filter(|&seed| {
+            let mut copies = copies(seed);
+            (copies.words, copies.interrupts) = (40, interrupts);
+            let failure = play(&machine(Arc::new(EarlyCopies(copies)), seed)).err();
+            let says = failure
+                .as_ref()
+                .is_none_or(|f| f.contains("were not as copied"));
+            assert!(says, "{failure:?}");
+            failure.is_some()
+        });
+        let found = found.count();
+        assert!(found >= 6, "it was found with {found} of 8 seeds");
+    }
+}
+
+/// A copy of the device that outlives a transfer's write is found by what the device loads.
+#[test]
+fn a_missed_invalidation_by_a_transfer_is_found() {
+    let good = source("eci-near");
+    let row = "send AckDropped           | I";
+    assert_eq!(good.matches(row).count(), 1);
+    let bad = parse(&good.replace(row, "send AckDropped           | stay"));
+    let found = (0..8).filter(|&seed| {
+        let mut mixed = mixed(seed);
+        mixed.only_transfers = true;
+        plays("a_missed", &machine(Arc::new(mixed.clone()), seed));
+        let mut setup = machine(Arc::new(mixed), seed);
+        if let Some(host) = &mut setup.host {
+            host.protocol.remote = bad.remote.clone();
+        }
+        play(&setup).is_err()
+    });
+    assert_eq!(found.count(), 8);
+}
+
+/// A thread that waits for an interrupt in vain is told of.
+#[test]
+fn an_interrupt_that_never_comes_is_found() {
+    #[derive(Clone)]
+    struct Mute(Copies);
+    struct MuteEngine(Engine);
+    impl Application for MuteEngine {
+        fn name(&self) -> &str {
+            self.0.name()
+        }
+        fn placement(&self) -> Placement {
+            self.0.placement()
+        }
+        fn handle(&mut self, event: Event, actions: &mut Actions) {
+            let mut own = Actions::new();
+            self.0.handle(event, &mut own);
+            let all = own.take();
+            all.filter(|action| !matches!(action, Action::Interrupt { .. }))
+                .for_each(|action| actions.push(action));
+        }
+    }
+    impl Scenario for Mute {
+        type Application = MuteEngine;
+        type Thread = Ringer;
+        fn lines(&self) -> Line {
+            0
+        }
+        fn ends(&self) -> bool {
+            true
+        }
+        fn application(&self) -> MuteEngine {
+            MuteEngine(self.0.application())
+        }
+        fn threads(&self) -> Vec<Ringer> {
+            self.0.threads()
+        }
+        fn verify(&self, _: &MuteEngine, _: &[Ringer], _: &dyn Contents) -> Result<(), String> {
+            Ok(())
+        }
+    }
+    let mut copies = copies(1);
+    copies.interrupts = true;
+    let failure = play(&machine(Arc::new(Mute(copies)), 1)).err();
+    let failure = failure.expect("it is found");
+    let says = "waits for an interrupt, and DMA engine does nothing more";
+    assert!(failure.contains(says), "{failure}");
+}
