@@ -17,11 +17,12 @@ use cohkit_litmus::cores::{Cores, Wish};
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
-use cohkit_litmus::program::{End, Observed, Program, Quantifier};
+use cohkit_litmus::program::{End, Observed, Program, Quantifier, Via};
 use cohkit_litmus::run::{run as explore, run_below as explore_below, shortest, Found};
-use cohkit_litmus::{herd, run as protocols};
+use cohkit_litmus::{herd, mixes, run as protocols};
 use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::suggestion;
 use cohkit_system::world::Wrong;
 use serde_json::{json, Value};
@@ -75,6 +76,28 @@ impl Test {
             file: Some(file.to_string()),
             program,
         })
+    }
+}
+
+impl Test {
+    /// The test with its writes made by these accesses of a text, or by all mixes of them; the name says which.
+    fn mixes(self, stores: &str, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
+        let mixes = match stores {
+            "every" => mixes::every(protocol, &self.program),
+            letters => {
+                let mix = mixes::read(letters, protocol, &self.program);
+                let wrong =
+                    |what| Failure::new(Outcome::BadInput, format!("error: --stores: {what}"));
+                vec![mix.map_err(wrong)?]
+            }
+        };
+        let of = |mix: Vec<Via>| {
+            let mut program = mixes::mixed(&self.program, &mix);
+            program.name = format!("{} {}", program.name, mixes::letters(&mix));
+            let file = self.file.clone();
+            Test { file, program }
+        };
+        Ok(mixes.into_iter().map(of).collect())
     }
 }
 
@@ -284,6 +307,12 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
             Err(failure) => outcome = outcome.max(said(&failure, console)),
         }
     }
+    if !(tests.is_empty() || tests.len() == options.files.len()) {
+        let (refused, all) = (options.files.len() - tests.len(), options.files.len());
+        console.say(&format!(
+            "{refused} of {all} tests are not decided, as they are not read"
+        ));
+    }
     if options.shapes {
         tests.extend(classic().into_iter().map(|program| Test {
             file: None,
@@ -296,6 +325,16 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         let all = all.map_err(|what| Failure::new(Outcome::BadInput, format!("error: {what}")))?;
         deliver(&all.join("\n"), &options.output, console)?;
         return Ok(outcome);
+    }
+    if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
+        let mut all = Vec::new();
+        for test in tests {
+            match test.mixes(stores, &source.protocol) {
+                Ok(mixes) => all.extend(mixes),
+                Err(failure) => outcome = outcome.max(said(&failure, console)),
+            }
+        }
+        tests = all;
     }
     let mut reports = Vec::new();
     for test in &tests {

@@ -272,6 +272,17 @@ pub(crate) struct Litmus {
     #[arg(long, value_enum)]
     pub cores: Option<Cores>,
 
+    /// By which of the text's accesses each write is made: a letter for each, thread by thread (`t` as the text's cores store,
+    /// `b` written back in the core's own copy, `a` acknowledged by the home), or `every` for all mixes, each a test of its
+    /// own.
+    #[arg(
+        long,
+        value_name = "MIX",
+        requires = "protocol",
+        conflicts_with = "simulate"
+    )]
+    pub stores: Option<String>,
+
     /// Run each test so many times in the simulator, with random times of threads and messages, instead of trying every
     /// order: an end that decides is seen, or nothing is decided.
     #[arg(long, value_name = "N", requires = "protocol", conflicts_with_all = ["gives_up", "max_states"])]

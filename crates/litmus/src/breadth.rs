@@ -31,7 +31,7 @@ const IN_C: [Between; 4] = [
 ];
 
 /// The texts that the files are run on, by their names; each guarantees the model that their ends are compared with.
-pub const ORDERINGS: [(&str, &str); 8] = [
+pub const ORDERINGS: [(&str, &str); 10] = [
     ("so", include_str!("../../../ordering/so.coh")),
     ("seq", include_str!("../../../ordering/seq.coh")),
     ("cord", include_str!("../../../ordering/cord.coh")),
@@ -40,6 +40,8 @@ pub const ORDERINGS: [(&str, &str); 8] = [
     ("tso/so", include_str!("../../../ordering/tso/so.coh")),
     ("tso/cord", include_str!("../../../ordering/tso/cord.coh")),
     ("tso/wb", include_str!("../../../ordering/tso/wb.coh")),
+    ("tso/seq", include_str!("../../../ordering/tso/seq.coh")),
+    ("tso/mp", include_str!("../../../ordering/tso/mp.coh")),
 ];
 /// The names of the files that show on `mp` what release consistency forbids, in their order.
 pub const SHOWN_ON_MP: &str = include_str!("../../../litmus/shapes/shown-on-mp.txt");

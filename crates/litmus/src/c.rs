@@ -10,6 +10,7 @@ use crate::condition::{location, MOST_INSTRUCTIONS, MOST_THREADS};
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{
     Acquire, Change, Fence, Instruction, Location, Operand, Operation, Program, Register, Thread,
+    Via,
 };
 
 /// Expressions and statements within each other, at most.
@@ -572,6 +573,7 @@ impl<'t> Reader<'_, 't> {
                 to: at,
                 value,
                 release,
+                via: Via::Text,
             };
             self.emit(name, store)?;
             return Ok(Operand::Number(0));
@@ -609,6 +611,7 @@ impl<'t> Reader<'_, 't> {
             value,
             acquire: order.acquires(),
             release: order.releases(),
+            via: Via::Text,
         };
         self.emit(name, atomic)?;
         Ok(Operand::Register(to))
@@ -639,6 +642,7 @@ impl<'t> Reader<'_, 't> {
             value,
             acquire: order.acquires(),
             release: order.releases(),
+            via: Via::Text,
         };
         self.emit(name, atomic)?;
         self.compute(name, Operation::Equal, found, before)

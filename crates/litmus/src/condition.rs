@@ -89,6 +89,7 @@ impl Reader<'_> {
         };
         let mut rest = piece.from(end).trim();
         let claim = self.or(&mut rest, 0)?;
+        implies(rest)?;
         if !rest.text.is_empty() {
             return wrong(rest, "nothing should follow the condition");
         }
@@ -132,6 +133,7 @@ impl Reader<'_> {
             let open = *rest;
             *rest = rest.from(1).trim();
             let claim = self.or(rest, depth + 1)?;
+            implies(*rest)?;
             if !rest.text.starts_with(')') {
                 return wrong(open.until(1), "this parenthesis is not closed");
             }
@@ -167,5 +169,17 @@ impl Reader<'_> {
             }
         };
         Ok(Claim::Is(observed, value))
+    }
+}
+
+/// What the herd tools read between two claims, and we do not.
+fn implies(rest: Piece) -> Result<()> {
+    match rest.text.starts_with("=>") {
+        true => helped(
+            rest.until(2),
+            "`=>` is not read in a condition",
+            "`not (a) \\/ b` says the same",
+        ),
+        false => Ok(()),
     }
 }

@@ -6,7 +6,9 @@
 
 use cohkit_protocol::orders::{Issue, Orders};
 
-use crate::program::{Acquire, Change, Fence, Instruction, Location, Operand, Program, Update};
+use crate::program::{
+    Acquire, Change, Fence, Instruction, Location, Operand, Program, Update, Via,
+};
 
 /// What stands between a thread and memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +35,8 @@ impl Cores {
                 Instruction::Load {
                     acquire: Acquire::Full,
                     ..
-                },
+                }
+                | Instruction::Atomic { acquire: true, .. },
             ) => return true,
             _ => {}
         }
@@ -90,17 +93,17 @@ struct Begun {
 pub enum Wish {
     /// To be read, and whether later accesses wait for it.
     Read(Location, bool),
-    /// To be written, from the buffer or not, and whether that waits for earlier accesses.
-    Write(Location, i64, bool),
-    /// Both at once.
-    Update(Location, Update),
+    /// To be written, from the buffer or not, whether that waits for earlier accesses, and by which access.
+    Write(Location, i64, bool, Via),
+    /// Both at once, and by which access.
+    Update(Location, Update, Via),
 }
 
 impl Wish {
     /// The location.
     pub fn location(self) -> Location {
         match self {
-            Wish::Read(at, _) | Wish::Write(at, ..) | Wish::Update(at, _) => at,
+            Wish::Read(at, _) | Wish::Write(at, ..) | Wish::Update(at, ..) => at,
         }
     }
 }
@@ -247,14 +250,15 @@ impl Core {
             return None;
         };
         Some(match code[begun.place] {
-            Instruction::Store { release, .. } => Wish::Write(location, value, release),
-            Instruction::Atomic { change, .. } => Wish::Update(
+            Instruction::Store { release, via, .. } => Wish::Write(location, value, release, via),
+            Instruction::Atomic { change, via, .. } => Wish::Update(
                 location,
                 match change {
                     Change::Set => Update::Set(value),
                     Change::Add => Update::Add(value),
                     Change::SetIf(_) => Update::SetIf(expected, value),
                 },
+                via,
             ),
             Instruction::Load { acquire, .. } => Wish::Read(location, acquire != Acquire::No),
             _ => return None,

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use crate::executions::{each, Execution, Kind};
 use crate::program::{
     Acquire, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation, Program,
-    Quantifier, Thread,
+    Quantifier, Thread, Via,
 };
 
 /// The shapes that have names, each with its cycle. The last relation of each leads from one thread to the first, or back
@@ -422,6 +422,7 @@ fn add(thread: &mut Thread, access: &Access) {
             value: operand,
             acquire: true,
             release: true,
+            via: Via::Text,
         });
     } else {
         thread.code.push(Instruction::Store {
@@ -430,6 +431,7 @@ fn add(thread: &mut Thread, access: &Access) {
             release: with(Between::Orders)
                 || with(Between::LaterOrders)
                 || before == Some(Between::HandsOver),
+            via: Via::Text,
         });
     }
 }
@@ -504,10 +506,16 @@ pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
                 from: place(from),
                 acquire,
             },
-            Instruction::Store { to, value, release } => Instruction::Store {
+            Instruction::Store {
+                to,
+                value,
+                release,
+                via,
+            } => Instruction::Store {
                 to: place(to),
                 value,
                 release,
+                via,
             },
             Instruction::Atomic {
                 to,
@@ -516,6 +524,7 @@ pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
                 value,
                 acquire,
                 release,
+                via,
             } => Instruction::Atomic {
                 to,
                 at: place(at),
@@ -523,6 +532,7 @@ pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
                 value,
                 acquire,
                 release,
+                via,
             },
             other => other,
         };

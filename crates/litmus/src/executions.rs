@@ -427,7 +427,9 @@ impl Walk<'_> {
                 Instruction::Fence(fence) => {
                     self.way.fences.push((fence, self.way.events.len()));
                 }
-                Instruction::Store { to, value, release } => {
+                Instruction::Store {
+                    to, value, release, ..
+                } => {
                     let value = self.value(value);
                     self.event(place, Kind::Write, to, value).release = release;
                 }

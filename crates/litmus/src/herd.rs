@@ -11,7 +11,7 @@ use crate::condition::{self, location, thread_number, MOST_INSTRUCTIONS, MOST_TH
 use crate::piece::{helped, number, without_comments, wrong, Piece, Result};
 use crate::program::{
     Acquire, Change, Claim, Fence, Instruction, Location, Operand, Operation, Program, Quantifier,
-    Register, Thread,
+    Register, Thread, Via,
 };
 
 pub use crate::piece::Diagnostic;
@@ -392,7 +392,12 @@ impl Test {
                 let value = self.operand(thread, parts[0])?;
                 let to = self.address(thread, parts[1])?;
                 let release = name == "STLR";
-                Instruction::Store { to, value, release }
+                Instruction::Store {
+                    to,
+                    value,
+                    release,
+                    via: Via::Text,
+                }
             }
             _ if ["SWP", "LDADD", "CAS"].iter().any(|word| atomic(word)) => {
                 takes(3)?;
@@ -426,6 +431,7 @@ impl Test {
                     value,
                     acquire: order.is_some_and(|order| order.contains('A')),
                     release: order.is_some_and(|order| order.contains('L')),
+                    via: Via::Text,
                 }
             }
             "DMB" | "DSB" => {

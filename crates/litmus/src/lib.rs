@@ -9,6 +9,7 @@
 //! * [`models`]: what a program may show under a memory model, by running it on memory that acts at once: sequential
 //!   consistency where cores are in order, total store order where they buffer stores;
 //! * [`executions`], [`axioms`]: the same independently, by axioms on who reads from whom; and release consistency;
+//! * [`mixes`]: programs whose writes are made by several accesses of a text;
 //! * [`machine`]: the caches that programs run on, of one level or two;
 //! * [`lines`]: single lines of these caches, and what each leads to, worked out once;
 //! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
@@ -29,6 +30,7 @@ pub mod executions;
 pub mod herd;
 pub mod lines;
 pub mod machine;
+pub mod mixes;
 pub mod models;
 pub mod numbered;
 mod piece;

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use crate::cores::Wish;
 use crate::machine::{Machine, Moment, Queue};
 use crate::numbered::Numbered;
-use crate::program::{Program, Update};
+use crate::program::{Program, Update, Via};
 
 /// A copy of a line: the number of the write that left it, counted from 1, and its value. The default is no copy.
 pub type Copy = (u16, i64);
@@ -72,6 +72,9 @@ struct Accesses {
     write: Access,
     acquire: Access,
     release: Access,
+    back: Option<Access>,
+    acknowledged: Option<Access>,
+    update: Access,
     fence: bool,
 }
 
@@ -86,8 +89,30 @@ impl Accesses {
             write: there(of.write, "writes")?,
             acquire: there(of.acquire, "reads")?,
             release: there(of.release, "writes")?,
+            back: of.back,
+            acknowledged: of.acknowledged,
+            update: there(of.update, "writes")?,
             fence: of.fence.is_some(),
         })
+    }
+
+    /// By which a thread writes. A release of the text is ordered by its rows, others by the thread.
+    fn write(&self, via: Via, release: bool) -> Access {
+        let there = |access: Option<Access>| access.expect("mixes are those of the text");
+        match via {
+            Via::Text if release => self.release,
+            Via::Text => self.write,
+            Via::Back => there(self.back),
+            Via::Acknowledged => there(self.acknowledged),
+        }
+    }
+
+    /// By which it reads and writes at once.
+    fn update(&self, via: Via) -> Access {
+        match via {
+            Via::Text => self.update,
+            Via::Back | Via::Acknowledged => self.write(via, false),
+        }
     }
 }
 
@@ -190,9 +215,9 @@ impl<'p> Lines<'p> {
         })
     }
 
-    /// The protocol's name.
-    pub fn protocol(&self) -> &'p str {
-        &self.machine.protocol().name
+    /// The protocol of the caches that threads are before.
+    pub fn protocol(&self) -> &'p Protocol {
+        self.machine.protocol()
     }
 
     /// How many threads there are, each before a cache.
@@ -246,6 +271,15 @@ impl<'p> Lines<'p> {
     pub(crate) fn world(&self, line: Line) -> Option<(&System<'p>, Rc<Moment<Values>>)> {
         match &self.machine {
             Machine::One(system) => Some((system, self.worlds.thing(line))),
+            Machine::Two(..) => None,
+        }
+    }
+
+    /// The system of one level, and all of its worlds that programs have met.
+    pub fn met(&self) -> Option<(&System<'p>, Vec<Rc<Moment<Values>>>)> {
+        let all = 0..self.worlds.count() as Line;
+        match &self.machine {
+            Machine::One(system) => Some((system, all.map(|n| self.worlds.thing(n)).collect())),
             Machine::Two(..) => None,
         }
     }
@@ -363,9 +397,10 @@ impl<'p> Lines<'p> {
         let (access, what) = match wish {
             Wish::Read(_, true) => (accesses.acquire, Update::Add(0)),
             Wish::Read(_, false) => (accesses.read, Update::Add(0)),
-            Wish::Write(_, value, true) => (accesses.release, Update::Set(value)),
-            Wish::Write(_, value, false) => (accesses.write, Update::Set(value)),
-            Wish::Update(_, update) => (accesses.write, update),
+            Wish::Write(_, value, release, via) => {
+                (accesses.write(via, release), Update::Set(value))
+            }
+            Wish::Update(_, update, via) => (accesses.update(via), update),
         };
         self.begins(line, within, thread, (access, what))
     }

@@ -62,8 +62,8 @@ impl State {
         let found = *place;
         match wish {
             Wish::Read(..) => {}
-            Wish::Write(_, value, _) => *place = Update::Set(value).of(found),
-            Wish::Update(_, update) => *place = update.of(found),
+            Wish::Write(_, value, ..) => *place = Update::Set(value).of(found),
+            Wish::Update(_, update, _) => *place = update.of(found),
         }
         found
     }

@@ -136,7 +136,9 @@ fn statement(
             let (to, from) = (&thread.names[to], location(from));
             format!("int {to} = atomic_load_explicit({from}, memory_order_{order})")
         }
-        Instruction::Store { to, value, release } => {
+        Instruction::Store {
+            to, value, release, ..
+        } => {
             let order = if release { "release" } else { "relaxed" };
             let (to, value) = (location(to), operand(value));
             format!("atomic_store_explicit({to}, {value}, memory_order_{order})")
@@ -286,7 +288,9 @@ impl Column {
                 };
                 format!("{word} {},{}", name(thread, to), self.address(from))
             }
-            Instruction::Store { to, value, release } => {
+            Instruction::Store {
+                to, value, release, ..
+            } => {
                 let word = if release { "STLR" } else { "STR" };
                 let value = self.holds(thread, value);
                 format!("{word} {value},{}", self.address(to))
@@ -298,6 +302,7 @@ impl Column {
                 value,
                 acquire,
                 release,
+                ..
             } => {
                 let value = self.holds(thread, value);
                 let (address, to) = (self.address(at), name(thread, to));

@@ -101,6 +101,18 @@ pub enum Fence {
     Stores,
 }
 
+/// By which of a text's accesses a write is made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Via {
+    /// As the text's cores store, and read and write at once.
+    #[default]
+    Text,
+    /// In the core's own copy: `write_back`.
+    Back,
+    /// At the home, which acknowledges it: `write_partial`.
+    Acknowledged,
+}
+
 /// One instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Instruction {
@@ -121,6 +133,8 @@ pub enum Instruction {
         value: Operand,
         /// Whether it comes after earlier accesses.
         release: bool,
+        /// By which access it is made.
+        via: Via,
     },
     /// Reads and writes a location at once.
     Atomic {
@@ -136,6 +150,8 @@ pub enum Instruction {
         acquire: bool,
         /// Whether it comes after all earlier ones.
         release: bool,
+        /// By which access it is made.
+        via: Via,
     },
     /// Keeps accesses apart.
     Fence(Fence),

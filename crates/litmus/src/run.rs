@@ -11,6 +11,7 @@ use std::rc::Rc;
 use crate::cores::{Core, Cores, Wish};
 use crate::lines::{Finished, Lines, Move};
 use crate::machine::{seatings, Queue};
+use crate::mixes::ordered;
 use crate::models::end;
 use crate::numbered::{Numbered, Rows};
 use crate::program::{End, Location, Program};
@@ -151,6 +152,7 @@ pub fn run_on(
 ) -> Found {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
     lines.forget();
+    let program = &ordered(lines.protocol(), program);
     let mut runner = Runner::new(lines, program, options);
     // What is shown in one placement of the locations is shown.
     let (mut all, mut visited) = (BTreeSet::new(), 0);
@@ -180,6 +182,7 @@ pub fn shortest(
     wanted: &dyn Fn(Option<&End>) -> bool,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Option<Sequence> {
+    let program = &ordered(lines.protocol(), program);
     let mut runner = Runner::new(lines, program, options);
     let mut best: Option<(Vec<u8>, Way)> = None;
     for placement in runner.placements(options) {
@@ -295,7 +298,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 }
             })?;
             if self.unread {
-                let name = self.lines.protocol();
+                let name = &self.lines.protocol().name;
                 let what = format!("the home of {name} performs what caches write and gives nothing back, so nothing can be read and written at once");
                 return Ok((Found::Cannot(what), None));
             }
@@ -493,7 +496,7 @@ impl<'r, 'p> Runner<'r, 'p> {
                 Some((location, value)) => {
                     let mut wishes = thread.known(next[place]).wishes.iter();
                     let updates =
-                        wishes.any(|w| matches!(w, Wish::Update(at, _) if *at == location));
+                        wishes.any(|w| matches!(w, Wish::Update(at, ..) if *at == location));
                     self.unread |= updates && value.is_none();
                     thread.ended(next[place], location, value.unwrap_or_default())
                 }

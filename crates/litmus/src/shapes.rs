@@ -1,6 +1,8 @@
 //! The classic programs: cycles of a few accesses, each thread with two of them at two locations.
 
-use crate::program::{Acquire, Claim, Fence, Instruction, Operand, Program, Quantifier, Thread};
+use crate::program::{
+    Acquire, Claim, Fence, Instruction, Operand, Program, Quantifier, Thread, Via,
+};
 
 /// A read or a write, and the location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +75,7 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
                             to: step.at,
                             value: Operand::Number(value),
                             release: false,
+                            via: Via::Text,
                         }
                     }
                     false => {

@@ -11,7 +11,7 @@ use cohkit_system::world::{Carried, Flight, System, World};
 
 use crate::cores::{Core, Wish};
 use crate::lines::{Values, Written};
-use crate::program::{Location, Program, Update};
+use crate::program::{Location, Program, Update, Via};
 
 /// What a thread does in a step of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,11 +104,16 @@ impl<'s> Story<'s> {
                 if acquire { "acquires" } else { "loads" },
                 name(at)
             )),
-            Did::Begins(_, Wish::Write(at, value, release)) => {
+            Did::Begins(_, Wish::Write(at, value, release, via)) => {
                 let what = if release { "releases" } else { "stores" };
-                Some(format!("{what} {} = {value}", name(at)))
+                let how = match via {
+                    Via::Text => "",
+                    Via::Back => ", written back",
+                    Via::Acknowledged => ", acknowledged",
+                };
+                Some(format!("{what} {} = {value}{how}", name(at)))
             }
-            Did::Begins(_, Wish::Update(at, _)) => Some(format!("changes {}", name(at))),
+            Did::Begins(_, Wish::Update(at, ..)) => Some(format!("changes {}", name(at))),
             Did::Fences(_) => Some("fences".to_string()),
             Did::Forwards(_) => Some("reads its own store".to_string()),
             Did::Nothing => None,

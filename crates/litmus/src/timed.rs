@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cores::{Core, Cores, Wish};
+use crate::mixes::ordered;
 use crate::models::end;
 use crate::program::{End, Instruction, Program, Update};
 
@@ -26,6 +27,8 @@ pub struct Seen {
     pub ends: BTreeMap<End, (u64, u64)>,
     /// Runs that came to their end.
     pub runs: u64,
+    /// Messages sent in these runs, by name.
+    pub messages: BTreeMap<String, u64>,
     /// What went wrong, with the seed that shows it; no run follows.
     pub failure: Option<(String, u64)>,
 }
@@ -137,6 +140,7 @@ pub fn observe(
     let mut seen = Seen {
         ends: BTreeMap::new(),
         runs: 0,
+        messages: BTreeMap::new(),
         failure: None,
     };
     for run in 0..options.runs {
@@ -146,7 +150,7 @@ pub fn observe(
         let seed = options.seed.wrapping_add(run);
         let machine = &machines[(seed % machines.len() as u64) as usize];
         let mut setup = machine.setup(InTime {
-            program: program.clone(),
+            program: ordered(protocol, program),
             cores: options.cores,
             fences: accesses.fence.is_some(),
             caches: machine.caches().into(),
@@ -163,6 +167,9 @@ pub fn observe(
                 let end = End(program.observed().into_iter().zip(values).collect());
                 seen.ends.entry(end).or_insert((0, seed)).0 += 1;
                 seen.runs += 1;
+                for (name, sent) in performance.statistics.messages {
+                    *seen.messages.entry(name).or_default() += sent;
+                }
             }
             Err(RunError::Failure(failure)) => {
                 seen.failure = Some((failure.to_string(), seed));
@@ -287,17 +294,17 @@ impl Running {
         let update = match wish {
             Wish::Read(_, false) => return Step::Load { line, word },
             Wish::Read(_, true) => return Step::Acquire { line, word },
-            Wish::Write(_, value, false) => {
+            Wish::Write(_, value, false, _) => {
                 let value = of(value);
                 return Step::Store { line, word, value };
             }
-            Wish::Write(_, value, true) => {
+            Wish::Write(_, value, true, _) => {
                 let value = of(value);
                 return Step::Release { line, word, value };
             }
-            Wish::Update(_, Update::Set(value)) => Change::Swap(of(value)),
-            Wish::Update(_, Update::Add(by)) => Change::Add(by as u64),
-            Wish::Update(_, Update::SetIf(old, new)) => Change::CompareSwap {
+            Wish::Update(_, Update::Set(value), _) => Change::Swap(of(value)),
+            Wish::Update(_, Update::Add(by), _) => Change::Add(by as u64),
+            Wish::Update(_, Update::SetIf(old, new), _) => Change::CompareSwap {
                 old: of(old),
                 new: of(new),
             },

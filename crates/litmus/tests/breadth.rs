@@ -99,6 +99,7 @@ fn files_of_few_threads_show_on_mp_alone_what_texts_guarantee_not_to_show() {
         ("tso/so", 3),
         ("tso/cord", 2),
         ("tso/wb", 3),
+        ("tso/seq", 3),
     ] {
         assert_eq!(forbidden(name, threads), BTreeSet::new(), "{name}");
     }

@@ -214,3 +214,57 @@ fn no_text_makes_the_reader_fail() {
         }
     }
 }
+
+/// What the herd tools read and we do not, in files of our own: each is refused at its line with the words for it.
+#[test]
+fn what_is_not_read_is_said_with_its_line() {
+    let said = [
+        ("byte", "5:2", "`STRB` is no instruction that is read here"),
+        (
+            "exclusive",
+            "5:2",
+            "`LDXR` is no instruction that is read here",
+        ),
+        ("fault", "6:9", "a value is asked for here"),
+        ("implies", "6:16", "`=>` is not read in a condition"),
+        (
+            "indexed",
+            "6:24",
+            "an address with an index or an offset is not read here",
+        ),
+        (
+            "kernel",
+            "4:3",
+            "`WRITE_ONCE` is no function that is read here",
+        ),
+        ("loop", "6:24", "a branch goes forward here"),
+        ("pair", "5:2", "`STP` is no instruction that is read here"),
+        (
+            "plain",
+            "4:3",
+            "what is shared is accessed by atomic functions only",
+        ),
+        ("pointer", "2:10", "`x` is no number"),
+        ("shift", "5:2", "`LSL` is no instruction that is read here"),
+        ("table", "2:3", "`[PTE(x)]` is no name of a location"),
+        (
+            "weak",
+            "5:12",
+            "`atomic_compare_exchange_weak_explicit` is no function",
+        ),
+        ("while", "8:3", "`while` is not read here"),
+        (
+            "x86",
+            "1:1",
+            "`X86` is not an architecture that is read here",
+        ),
+    ];
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/refused");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), said.len());
+    for (name, place, words) in said {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.litmus"))).unwrap();
+        let error = read(&text).expect_err(name).render(name, &text, false);
+        assert!(error.contains(&format!("{name}:{place}\n")), "{error}");
+        assert!(error.contains(words), "{error}");
+    }
+}

@@ -226,11 +226,15 @@ pub enum Access {
     Release,
     /// Order what comes earlier and what comes later in the thread. It is about no line.
     Fence,
+    /// Write in the agent's own copy, whatever the text does on a store.
+    WriteBack,
+    /// Read and write at once, where the rows of the text have it done.
+    Atomic,
 }
 
 impl Access {
     /// All accesses with their names in protocol texts.
-    pub const ALL: [(Access, &'static str); 11] = [
+    pub const ALL: [(Access, &'static str); 13] = [
         (Access::Load, "load"),
         (Access::Store, "store"),
         (Access::Evict, "evict"),
@@ -242,6 +246,8 @@ impl Access {
         (Access::Acquire, "acquire"),
         (Access::Release, "release"),
         (Access::Fence, "fence"),
+        (Access::WriteBack, "write_back"),
+        (Access::Atomic, "atomic"),
     ];
 
     /// The name in protocol texts.
@@ -253,19 +259,19 @@ impl Access {
     pub fn needs(self) -> Right {
         match self {
             Access::Load | Access::ReadOnce | Access::Acquire => Right::Read,
-            Access::Store | Access::WriteLine | Access::WritePartial | Access::Release => {
-                Right::Write
-            }
+            Access::Store
+            | Access::WriteLine
+            | Access::WritePartial
+            | Access::Release
+            | Access::WriteBack
+            | Access::Atomic => Right::Write,
             Access::Evict | Access::Demote | Access::Clean | Access::Fence => Right::None,
         }
     }
 
     /// Whether it changes the line's bytes.
     pub fn writes(self) -> bool {
-        matches!(
-            self,
-            Access::Store | Access::WriteLine | Access::WritePartial | Access::Release
-        )
+        self.needs() == Right::Write
     }
 }
 

@@ -16,6 +16,12 @@ pub struct Accesses {
     pub release: Option<Access>,
     /// Fences, if caches take part in them.
     pub fence: Option<Access>,
+    /// Writes that are performed in the agent's own copy, where the text tells them apart from others.
+    pub back: Option<Access>,
+    /// Writes that end when the home has performed them, where the text tells them apart from others.
+    pub acknowledged: Option<Access>,
+    /// Reads and writes at once: at the home if the text has rows for that, and otherwise in the agent's own copy.
+    pub update: Option<Access>,
 }
 
 impl Accesses {
@@ -37,6 +43,9 @@ impl Accesses {
             acquire: first(&[Access::Acquire]).or(read),
             release: first(&[Access::Release]).or(write),
             fence: first(&[Access::Fence]),
+            back: first(&[Access::WriteBack]),
+            acknowledged: first(&[Access::WritePartial]).filter(|_| write == Some(Access::Store)),
+            update: first(&[Access::Atomic, Access::WriteBack]).or(write),
         }
     }
 }

@@ -82,11 +82,11 @@ pub trait Around {
     /// # Errors
     /// If there is no such read, or it should have read something else.
     fn read(&mut self, copy: &Self::Copy) -> Result<(), Self::Wrong>;
-    /// The write under way, whose bytes were sent, ends.
+    /// The write under way, whose bytes were sent, ends: `found` is what the home found before it, if it tells.
     ///
     /// # Errors
     /// If the home has not performed it.
-    fn written(&mut self) -> Result<(), Self::Wrong>;
+    fn written(&mut self, found: Option<&Self::Copy>) -> Result<(), Self::Wrong>;
     /// The write under way, whose bytes were sent, is given up.
     fn gives_up(&mut self);
 }
@@ -138,7 +138,7 @@ pub fn remote<A: Around>(
                     copy = around.write(&copy)?;
                     written = true;
                 }
-                Done::Ends(Ending::Sent) => around.written()?,
+                Done::Ends(Ending::Sent) => around.written(brought)?,
                 // What a message brings was judged when it was sent.
                 Done::Ends(Ending::Read) => {
                     if brought.is_none() && !around.current(&copy) {

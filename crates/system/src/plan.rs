@@ -81,7 +81,7 @@ impl Plan {
                 None => Done::Unclear,
             },
             keeps_a_part: remote.is_some_and(|accesses| {
-                let part = |u: &UnderWay| matches!(u.access, Access::Store | Access::WritePartial);
+                let part = |u: &UnderWay| u.access.writes() && u.access != Access::WriteLine;
                 accesses.within(row.state).iter().any(part)
             }),
             gives_up: remote.is_some_and(|accesses| accesses.gives_up(controller, row)),

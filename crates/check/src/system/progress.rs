@@ -126,9 +126,12 @@ fn hits(access: Access, state: &State) -> bool {
 fn suffices(access: Access, right: Right) -> bool {
     match access {
         Access::Load | Access::ReadOnce | Access::Acquire => right >= Right::Read,
-        Access::Store | Access::WriteLine | Access::WritePartial | Access::Release => {
-            right == Right::Write
-        }
+        Access::Store
+        | Access::WriteLine
+        | Access::WritePartial
+        | Access::Release
+        | Access::WriteBack
+        | Access::Atomic => right == Right::Write,
         Access::Evict | Access::Demote | Access::Clean | Access::Fence => false,
     }
 }

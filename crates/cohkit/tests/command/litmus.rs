@@ -280,7 +280,9 @@ fn the_shortest_way_to_what_decides_is_drawn() {
     assert_eq!(code, Some(0));
     let all: Value = serde_json::from_str(&shown).expect("JSON");
     let steps = all[0]["sequence"]["steps"].as_array().expect("steps");
-    let last = steps.iter().rfind(|step| step["agent"] == 1);
+    let last = steps
+        .iter()
+        .rfind(|step| step["agent"] == 1 && step["action"]["what"].is_string());
     assert_eq!(last.expect("P1 acts")["action"]["what"], "finds x = 0");
     // None decides: no end is forbidden, and none fulfils the condition.
     let (code, shown, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
@@ -291,4 +293,46 @@ fn the_shortest_way_to_what_decides_is_drawn() {
     let (code, _, said) = litmus(&["SB", "--protocol", two, "--chart"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("the text has two"), "{said}");
+}
+
+#[test]
+fn a_test_that_is_not_read_is_not_decided_and_keeps_no_other_from_being_run() {
+    let files = [
+        "../../litmus/refused/loop.litmus",
+        "../../litmus/MP.litmus",
+        "../../litmus/refused/pair.litmus",
+    ];
+    let (code, shown, said) = litmus(&files);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        shown.starts_with("MP on memory") && shown.matches("condition of").count() == 1,
+        "{shown}"
+    );
+    assert!(
+        said.contains("loop.litmus:6:24") && said.contains("pair.litmus:5:2"),
+        "{said}"
+    );
+    assert!(
+        said.contains("2 of 3 tests are not decided, as they are not read"),
+        "{said}"
+    );
+}
+
+/// Each write in every way that the text has.
+#[test]
+fn mixes_of_stores_are_tests_of_their_own() {
+    let cord = ["--protocol", "../../ordering/cord.coh"];
+    let (code, shown, _) = litmus(&[&["MP+popl+poap", "--stores", "every"][..], &cord].concat());
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        shown
+            .matches("exactly the ends of release consistency")
+            .count(),
+        9,
+        "{shown}"
+    );
+    assert!(shown.contains("MP+popl+poap ba on cord"), "{shown}");
+    let (code, _, said) = litmus(&[&["MP+popl+poap", "--stores", "t"][..], &cord].concat());
+    assert_eq!(code, Some(2));
+    assert!(said.contains("--stores: `t` has 1 letters"), "{said}");
 }

@@ -491,7 +491,7 @@ where
         Ok(())
     }
 
-    fn written(&mut self) -> Result<(), Violation> {
+    fn written(&mut self, _found: Option<&Self::Copy>) -> Result<(), Violation> {
         Err(SENT.into())
     }
 

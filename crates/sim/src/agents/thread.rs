@@ -139,7 +139,9 @@ impl Simulation {
                 Step::LoadExclusive { line, word } | Step::Update { line, word, .. } => {
                     let at_line = (line, word);
                     let purpose = Purpose::Atomic;
-                    return self.access_of_thread(core, at_line, Access::Store, purpose, at);
+                    // Words are changed in a copy of the cache's own, whatever the text does on a store.
+                    let access = behind.accesses.back.unwrap_or(Access::Store);
+                    return self.access_of_thread(core, at_line, access, purpose, at);
                 }
             }
         }

@@ -807,14 +807,14 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
         Ok(())
     }
 
-    fn written(&mut self) -> Result<(), Wrong> {
+    fn written(&mut self, found: Option<&D::Copy>) -> Result<(), Wrong> {
         let place = self.place();
         place.writes = None;
         if place.pending {
             let what = "a write ends that the home has not performed";
             return Err(Violation::data_value(what).into());
         }
-        self.ends(None);
+        self.ends(found.cloned());
         Ok(())
     }
 

@@ -177,9 +177,12 @@ impl<'c> Accesses<'c> {
         let right = self.controller.states[to.index()].right;
         match access {
             Access::Load | Access::ReadOnce | Access::Acquire => right >= Right::Read,
-            Access::Store | Access::WriteLine | Access::WritePartial | Access::Release => {
-                right == Right::Write
-            }
+            Access::Store
+            | Access::WriteLine
+            | Access::WritePartial
+            | Access::Release
+            | Access::WriteBack
+            | Access::Atomic => right == Right::Write,
             Access::Fence => false,
             Access::Evict | Access::Demote | Access::Clean => self.begun_from(to),
         }

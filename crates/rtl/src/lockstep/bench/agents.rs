@@ -85,7 +85,7 @@ impl Around for AtRemote<'_, '_> {
     }
 
     // It is performed when the home starts to write it.
-    fn written(&mut self) -> Checked {
+    fn written(&mut self, _found: Option<&Bytes>) -> Checked {
         Ok(())
     }
 

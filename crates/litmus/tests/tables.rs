@@ -1,0 +1,495 @@
+//! The tables of `cord`, which cores keep from overflowing, and its messages, counted.
+
+use cohkit_base::sequence::Action;
+use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::breadth::files;
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::herd;
+use cohkit_litmus::lines::{Lines, Values};
+use cohkit_litmus::machine::Moment;
+use cohkit_litmus::program::{Claim, Instruction, Operand, Program, Quantifier, Thread, Via};
+use cohkit_litmus::run::{run_on, shortest, Found, Options, Placed};
+use cohkit_litmus::timed::{self, Level};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+
+const SO: &str = include_str!("../../../ordering/so.coh");
+const MP: &str = include_str!("../../../ordering/mp.coh");
+const CORD: &str = include_str!("../../../ordering/cord.coh");
+/// Programs with many epochs, and with many stores of one.
+const PROGRAMS: [&str; 5] = [
+    include_str!("../../../litmus/ordering/MP+counts.litmus"),
+    include_str!("../../../litmus/ordering/MP+rounds.litmus"),
+    include_str!("../../../litmus/ordering/MP+epochs.litmus"),
+    include_str!("../../../litmus/ordering/MP+releases.litmus"),
+    include_str!("../../../litmus/ordering/MP+homes.litmus"),
+];
+
+fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+fn home(protocol: &Protocol) -> &Controller {
+    match &protocol.home {
+        Home::Controller(home) => home,
+        Home::Policy(_) => panic!("a home written as rows"),
+    }
+}
+
+/// A text without its systems, and with these sizes in place of its own.
+fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
+    let (text, _) = text.split_once("\nsystem ").expect("systems");
+    let line = |line: &str| {
+        let of = |(name, size): &(&str, u16)| {
+            let its = line.strip_prefix("size ")?.split_whitespace().next()?;
+            (its == *name).then(|| format!("size {name} {size}"))
+        };
+        let given = sizes.iter().find_map(of);
+        given.unwrap_or_else(|| line.to_string()) + "\n"
+    };
+    text.lines().map(line).collect()
+}
+
+fn options(protocol: &Protocol) -> Options {
+    Options {
+        cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
+        gives_up: 0,
+        ..Options::default()
+    }
+}
+
+/// The sizes of the tables of a core and of a home.
+#[derive(Clone, Copy, Debug)]
+struct Tables {
+    epochs: u16,
+    most: u16,
+    counters: u16,
+    entries: u16,
+    slots: u16,
+    notes: u16,
+}
+
+/// The smallest that there are; those of a core alone, and those of a home; and what the text has.
+const SMALL: [Tables; 4] = [
+    Tables {
+        epochs: 2,
+        most: 1,
+        counters: 1,
+        entries: 1,
+        slots: 1,
+        notes: 1,
+    },
+    Tables {
+        epochs: 3,
+        most: 1,
+        counters: 1,
+        entries: 1,
+        slots: 3,
+        notes: 2,
+    },
+    Tables {
+        epochs: 4,
+        most: 2,
+        counters: 2,
+        entries: 2,
+        slots: 1,
+        notes: 1,
+    },
+    Tables {
+        epochs: 3,
+        most: 1,
+        counters: 1,
+        entries: 2,
+        slots: 2,
+        notes: 1,
+    },
+];
+
+impl Tables {
+    fn of(self, text: &str) -> String {
+        sized(
+            text,
+            &[
+                ("epochs", self.epochs),
+                ("most", self.most),
+                ("counters", self.counters),
+                ("entries", self.entries),
+                ("slots", self.slots),
+                ("notes", self.notes),
+            ],
+        )
+    }
+}
+
+/// How many entries a core has in a table of a home at most, in all worlds that programs have met.
+fn used(lines: &Lines, table: &str, epochs: u16) -> usize {
+    let (system, worlds) = lines.met().expect("one level");
+    let variables = &system.home.variables;
+    let number = variables.iter().position(|v| v.name == table);
+    let first = system.slot_of_home(number.expect("a register") as u16);
+    let epochs = usize::from(epochs);
+    let in_world = |moment: &Moment<Values>| {
+        let homes = moment.worlds().flat_map(|world| &world.lines);
+        let most = homes.map(|line| {
+            let cores = (0..usize::from(system.remotes)).map(|core| {
+                let from = first + core * epochs;
+                let entries = &line.home.slots[from..from + epochs];
+                entries.iter().filter(|&&count| count != 0).count()
+            });
+            cores.max().unwrap_or(0)
+        });
+        most.max().unwrap_or(0)
+    };
+    worlds
+        .iter()
+        .map(|world| in_world(world))
+        .max()
+        .unwrap_or(0)
+}
+
+/// The written programs, and every shape of two threads that a release or a fence stands in.
+fn programs() -> Vec<Program> {
+    let written = PROGRAMS.map(|text| herd::read(text).expect("a program"));
+    let shapes = files().expect("shapes").into_iter();
+    let shapes = shapes.filter(|file| file.path.starts_with("aarch64"));
+    let shapes = shapes.map(|file| herd::read(&file.text).expect("a program"));
+    let releases = |program: &Program| {
+        let mut code = program.threads.iter().flat_map(|thread| &thread.code);
+        code.any(|one| {
+            matches!(
+                one,
+                Instruction::Store { release: true, .. } | Instruction::Fence(_)
+            )
+        })
+    };
+    let shapes = shapes.filter(|program| program.threads.len() == 2 && releases(program));
+    written.into_iter().chain(shapes).collect()
+}
+
+/// What is wrong with programs on `cord` with tables of these sizes: an end that release consistency forbids, threads that
+/// wait for ever, or more entries than a table of a home has.
+fn wrong(text: &str, tables: Tables, programs: &[Program]) -> Option<String> {
+    let protocol = read(&tables.of(text));
+    let options = options(&protocol);
+    for group in Lines::groups(&protocol, programs.to_vec()) {
+        let locations = group[0].locations.len() as u8;
+        let mut lines =
+            Lines::new(&protocol, home(&protocol), 2, locations, options.room).expect("lines");
+        for program in &group {
+            let name = &program.name;
+            match run_on(&mut lines, program, &options, &mut || true) {
+                Found::Ends { ends, .. } => {
+                    let allowed = allowed(program, Model::Rc).expect("a small program");
+                    if let Some(end) = ends.iter().find(|end| !allowed.contains(end)) {
+                        return Some(format!("{name} ends with {}", program.words(end)));
+                    }
+                }
+                Found::Stuck { .. } => return Some(format!("{name} waits for ever")),
+                other => return Some(format!("{name}: {other:?}")),
+            }
+        }
+        for (table, room) in [("arrived", tables.slots), ("told", tables.notes)] {
+            let used = used(&lines, table, tables.epochs);
+            if used > usize::from(room) {
+                return Some(format!("{used} entries of `{table}`, which has {room}"));
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn programs_over_the_smallest_tables_are_release_consistent_end_and_overflow_none() {
+    let programs = programs();
+    assert!(programs.len() > 100, "{}", programs.len());
+    for tables in SMALL {
+        assert_eq!(wrong(CORD, tables, &programs), None, "{tables:?}");
+    }
+}
+
+/// In time, too: nothing stands still, and nothing else is seen.
+#[test]
+fn programs_over_the_smallest_tables_come_to_their_ends_in_the_simulator() {
+    for tables in SMALL {
+        let protocol = read(&tables.of(CORD));
+        for text in PROGRAMS {
+            let program = herd::read(text).expect("a program");
+            let upper = Level {
+                protocol: &protocol,
+                home: home(&protocol).clone(),
+                caches: 2,
+            };
+            let machines = [timed::Machine { upper, lower: None }];
+            let options = timed::Options {
+                cores: options(&protocol).cores,
+                runs: 10,
+                seed: 0,
+            };
+            let seen = timed::observe(&machines, &program, &options, &mut || true);
+            let seen = seen.expect("it runs");
+            let name = &program.name;
+            assert_eq!(
+                (seen.runs, &seen.failure),
+                (10, &None),
+                "{name}: {tables:?}"
+            );
+            let allowed = allowed(&program, Model::Rc).expect("a small program");
+            let other = seen.ends.keys().find(|end| !allowed.contains(end));
+            assert_eq!(other, None, "{name}: {tables:?}");
+        }
+    }
+}
+
+/// Each fault is a table that is not waited for, or is left too late or too early.
+#[test]
+fn a_table_that_is_not_waited_for_is_refuted_by_what_it_overflows() {
+    let [smallest, _, homes, _] = SMALL;
+    let faults = [
+        (
+            "a store does not wait for an entry of its home",
+            " and open < slots",
+            "",
+            homes,
+            "2 entries of `arrived`, which has 1",
+        ),
+        (
+            "a release does not wait for an entry of its home",
+            " and unacked[home] < notes",
+            "",
+            Tables { slots: 3, ..homes },
+            "2 entries of `told`, which has 1",
+        ),
+        (
+            "a release does not wait for an entry of its core",
+            "release if open < entries and",
+            "release if",
+            Tables {
+                notes: 2,
+                ..smallest
+            },
+            "a rule cannot be executed: OutOfRange",
+        ),
+        (
+            "homes are counted for which a core has no entry",
+            " and count(touched) < counters and count(touched) < entries",
+            "",
+            smallest,
+            "waits for ever",
+        ),
+        (
+            "a release leaves the entries of all epochs",
+            "write, arrived[sender][epoch] := 0, told",
+            "write, arrived := 0, told",
+            Tables { slots: 2, ..homes },
+            "waits for ever",
+        ),
+        (
+            "a core leaves the entries of a home with its first acknowledgement",
+            "Ack if unacked[sender] == 1 | unacked[sender] := 0, waiting",
+            "Ack if unacked[sender] < 3 | unacked[sender] -= 1, waiting",
+            Tables { notes: 2, ..homes },
+            "MP+releases ends with",
+        ),
+    ];
+    let programs = programs();
+    let mut missed = Vec::new();
+    for (what, right, instead, tables, says) in faults {
+        assert!(CORD.contains(right), "{what}");
+        let found = wrong(&CORD.replace(right, instead), tables, &programs);
+        if !found.as_ref().is_some_and(|found| found.contains(says)) {
+            missed.push(format!("{what}: {found:?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// A thread that makes rounds: in each it stores so often to each of these locations, and then releases the last one.
+fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
+    let mut code = Vec::new();
+    let mut value = 0;
+    let mut store = |to: u8, release: bool| {
+        value += 1;
+        let (value, via) = (Operand::Number(value), Via::Text);
+        code.push(Instruction::Store {
+            to,
+            value,
+            release,
+            via,
+        });
+    };
+    for (to, times) in rounds {
+        for _ in 0..*times {
+            to.iter().for_each(|&to| store(to, false));
+        }
+        store(0, true);
+    }
+    let names = ["x", "y", "z", "w"].iter().take(locations);
+    Program {
+        name: name.to_string(),
+        locations: names.map(|name| name.to_string()).collect(),
+        initial: vec![0; locations],
+        threads: vec![Thread {
+            code,
+            ..Thread::default()
+        }],
+        quantifier: Quantifier::Exists,
+        claim: Claim::True,
+    }
+}
+
+/// The messages of a way to the end of a program whose locations are at one home after the other, in the order in which they
+/// are sent.
+fn messages(text: &str, program: &Program) -> Vec<String> {
+    let protocol = read(text);
+    let options = Options {
+        placed: Placed::InTurn,
+        ..options(&protocol)
+    };
+    let locations = program.locations.len() as u8;
+    let lines = Lines::new(&protocol, home(&protocol), 1, locations, options.room);
+    let mut lines = lines.expect("lines");
+    let way = shortest(
+        &mut lines,
+        program,
+        &options,
+        &|end| end.is_some(),
+        &mut || true,
+    );
+    let steps = way.expect("an end").steps.into_iter();
+    let sent = steps.filter_map(|step| match step.action {
+        Action::Send { message, .. } => Some(message),
+        _ => None,
+    });
+    sent.collect()
+}
+
+/// How many of them have this name.
+fn of(messages: &[String], name: &str) -> usize {
+    let its = |message: &&String| message.split('(').next() == Some(name);
+    messages.iter().filter(its).count()
+}
+
+/// What the releases among them say that they need, together.
+fn needed(messages: &[String]) -> usize {
+    let needs = |message: &String| {
+        let (_, needs) = message.strip_prefix("Release(")?.split_once("needs=")?;
+        needs.trim_end_matches(')').parse::<usize>().ok()
+    };
+    messages.iter().filter_map(needs).sum()
+}
+
+/// `cord` with more homes than the text has, and room for what is counted here.
+fn wide(homes: u16) -> String {
+    let sizes = [
+        ("homes", homes),
+        ("epochs", 8),
+        ("most", 4),
+        ("counters", homes),
+        ("entries", 6),
+        ("slots", 7),
+        ("notes", 6),
+    ];
+    sized(CORD, &sizes)
+}
+
+/// Earlier releases acknowledged, m stores to other homes, then one release: m + 1 acknowledgements at the source; at the
+/// directories a request and a notification for each of the p others that are pending, and one acknowledgement.
+#[test]
+fn an_isolated_round_takes_m_and_1_acknowledgements_at_the_source_and_2_p_and_1_messages_at_directories(
+) {
+    for (p, times) in [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2), (3, 1)] {
+        let others: Vec<u8> = (1..=p).collect();
+        let m = others.len() * times;
+        let program = rounds("a round", others.len() + 1, &[(&others, times)]);
+        let source = messages(SO, &program);
+        assert_eq!((of(&source, "Write"), of(&source, "Ack")), (m + 1, m + 1));
+        let directories = messages(&wide(4), &program);
+        assert_eq!(
+            (of(&directories, "Relaxed"), of(&directories, "Release")),
+            (m, 1)
+        );
+        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| of(&directories, name));
+        let p = usize::from(p);
+        assert_eq!(control, [p, p, 1, 0]);
+        assert_eq!(control.iter().sum::<usize>(), 2 * p + 1);
+        assert_eq!(directories.len(), m + 1 + 2 * p + 1, "{directories:?}");
+    }
+}
+
+/// In a stream of releases each has the homes that are pending for it, and the sum agrees.
+#[test]
+fn in_a_stream_the_messages_at_directories_are_twice_what_its_releases_need_and_one_for_each() {
+    for stream in [
+        [(&[1u8][..], 1), (&[1, 2], 1), (&[][..], 0)],
+        [(&[1, 2], 1), (&[2], 2), (&[1], 1)],
+        [(&[][..], 0), (&[1], 1), (&[1], 1)],
+    ] {
+        let program = rounds("a stream", 3, &stream);
+        let sent = messages(&wide(3), &program);
+        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| of(&sent, name));
+        let needed = needed(&sent);
+        assert!(needed > 0, "{sent:?}");
+        assert_eq!(control, [needed, needed, stream.len(), 0], "{sent:?}");
+    }
+}
+
+/// The simulator counts the same, whichever homes its seed puts the locations at: each round is alone in its run.
+#[test]
+fn in_the_simulator_a_round_takes_as_many_messages_by_its_statistics() {
+    let program = rounds("a round", 2, &[(&[1], 2)]);
+    let sent = |text: &str, seed: u64| {
+        let protocol = read(text);
+        let upper = Level {
+            protocol: &protocol,
+            home: home(&protocol).clone(),
+            caches: 1,
+        };
+        let machines = [timed::Machine { upper, lower: None }];
+        let options = timed::Options {
+            cores: options(&protocol).cores,
+            runs: 1,
+            seed,
+        };
+        let seen = timed::observe(&machines, &program, &options, &mut || true).expect("it runs");
+        assert_eq!((seen.runs, &seen.failure), (1, &None), "seed {seed}");
+        move |name: &str| seen.messages.get(name).copied().unwrap_or(0)
+    };
+    let mut pending = [0; 2];
+    for seed in 0..40 {
+        let source = sent(SO, seed);
+        assert_eq!((source("Write"), source("Ack")), (3, 3), "seed {seed}");
+        let cord = sent(CORD, seed);
+        assert_eq!((cord("Relaxed"), cord("Release")), (2, 1), "seed {seed}");
+        let p = cord("Ask");
+        let control = (cord("Notify"), cord("Ack"), cord("Empty"));
+        assert_eq!(control, (p, 1, 0), "seed {seed}");
+        pending[p as usize] += 1;
+    }
+    assert!(pending.iter().all(|&runs| runs > 5), "{pending:?}");
+}
+
+/// With one directory no home is told of another, and what `cord` sends more than posted stores is an acknowledgement for
+/// each release. (A credit of `mp` says that there is room at a home, for which `cord` has its tables.)
+#[test]
+fn with_one_directory_no_notification_is_sent_and_each_release_has_one_acknowledgement() {
+    let stream = [(&[1u8, 2][..], 2), (&[1][..], 1)];
+    let program = rounds("one directory", 3, &stream);
+    let cord = messages(&wide(1), &program);
+    let posted = messages(&sized(MP, &[("homes", 1), ("credits", 2)]), &program);
+    let stores = of(&cord, "Relaxed") + of(&cord, "Release");
+    assert_eq!(
+        (of(&posted, "Write"), of(&cord, "Release")),
+        (stores, stream.len())
+    );
+    assert_eq!(
+        (of(&cord, "Ask"), of(&cord, "Notify"), needed(&cord)),
+        (0, 0, 0)
+    );
+    let of_posted = posted.len() - of(&posted, "Credit");
+    assert_eq!(cord.len() - of_posted, stream.len());
+    assert_eq!(of(&cord, "Ack"), stream.len());
+}
