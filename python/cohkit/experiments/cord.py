@@ -29,11 +29,15 @@ STORES = 16384
 """Stores of a simulation, about; at least two releases, and 256 at most."""
 
 Sizes = dict[str, int]
+TABLES: Sizes = {"counters": 8, "slots": 8, "notes": 16}
+"""The published tables beside the epochs without acknowledgement: homes whose stores a core counts, and of each core's at
+a home the epochs whose stores are counted and the releases that notifications are counted for. `8*16` and `16*16` are
+read as 8 and 16 for each of 16 cores."""
 ORDERINGS: Mapping[str, Sizes] = {
     "so": {},
     "mp": {"homes": HOMES, "credits": WIDE},
     "wb": {},
-    "cord": {"homes": HOMES, "epochs": 16, "entries": 8, "most": WIDE},
+    "cord": {"homes": HOMES, "epochs": 16, "entries": 8, "most": WIDE, **TABLES},
 }
 """The texts, and the sizes with which they are read. `cord` has the published 8 entries, so that more than 9 numbers of
 epochs change nothing."""
@@ -210,6 +214,7 @@ def _epochs(epoch: int, counter: int, platform: str) -> Run:
         "epochs": 2**epoch,
         "entries": min(8, 2**epoch - 2),
         "most": min(2**counter - 1, WIDE),
+        **TABLES,
     }
     settings = {"home.count": 1, "hosts.number_bits": epoch, "hosts.counter_bits": counter}
     return Run("cord", sizes, platform, Work(), settings, homes=1)
