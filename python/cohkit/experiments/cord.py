@@ -251,7 +251,7 @@ included. Who acquires the flag checks the bytes when all is over, and lets the 
 Each store is to a line of its own; one above a line is a store to a larger line. Credits of posted stores do not count.
 Message sizes, the core's clock and its stores under way are assumed (`cohkit platform cxl-8x8`).
 """
-LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache, tables of directories"
+LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache"
 
 EXPERIMENTS = {
     "cord-fig8": Experiment(
@@ -278,7 +278,7 @@ EXPERIMENTS = {
         run=_fig10,
         note=NOTE + "Time is that of numbers of 40 bits, traffic that of 8. Fan-out 1, one directory.\n",
         left_out=LEFT_OUT,
-        headline="Epochs and counters of few bits cost no more time than numbers of many, and no more bytes than few.",
+        headline="Counters of four bits and fewer cost time; other epochs and counters none beside numbers of 40 bits.",
         axis="of numbers with each store (%)",
         along="bits",
         limited=_limited,
