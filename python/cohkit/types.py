@@ -394,6 +394,13 @@ class Times(TypedDict):
     distribution: list[tuple[float, int]]
 
 
+class Travelled(TypedDict):
+    """What has travelled on the links of caching agents of one kind, both ways."""
+
+    messages: int
+    bytes: int
+
+
 class Play(TypedDict):
     """What an application and its threads did; what was measured is `None` if there is a `failure`."""
 
@@ -411,6 +418,7 @@ class Play(TypedDict):
     rates_per_s: dict[str, float] | None
     courses: dict[str, list[Stretch] | None] | None
     times_ns: dict[str, Times] | None
+    links: dict[str, Travelled] | None
     tables: dict[str, list[list[int]]] | None
     end_ns: float | None
     statistics: dict[str, float] | None

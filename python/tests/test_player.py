@@ -321,6 +321,19 @@ def test_a_card_has_its_locks_sooner_the_more_of_the_table_it_caches() -> None:
     assert locks["64, host rate"]["ours"] < locks["1, host rate"]["ours"]
 
 
+def test_what_a_line_costs_is_its_protocol_s() -> None:
+    framed, pipe = rows("symmetric-vs-asymmetric"), rows("symmetric-vs-asymmetric-64")
+    assert len(framed) == len(pipe) == 3 * 4 * 3 * 3
+    # A line that the host has written is taken by forward and answer; by snoop, write-back, its end and answer; or by
+    # request, data and GO.
+    for of in (framed, pipe):
+        taken = [of[f"1, engine dirty, {name}, messages"]["ours"] for name in ("ECI", "CXL.mem", "CXL.cache")]
+        assert taken == [2, 4, 3]
+    assert pipe["1, engine dirty, ECI, bytes"]["ours"] == 2 * 16 + 64
+    # A flit of 256 bytes is sent for each of the messages, as nothing else waits.
+    assert framed["1, engine dirty, CXL.mem, bytes"]["ours"] >= 4 * 256
+
+
 def test_lines_are_the_way_for_calls_of_a_few_lines() -> None:
     ours = {name: row["ours"] for name, row in rows("rpc-payload").items()}
     # Latency and rate of five ways, throughput of one and the best of it, each of eight sizes.

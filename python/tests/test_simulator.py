@@ -89,7 +89,7 @@ def test_agents_of_each_kind_do_what_they_are_told() -> None:
 
 # The quantities of `hosts-512x8` are those of `hosts-8x8`, and ECI's home looks at all its caches in every step.
 # A machine of two levels takes a text of two, and one of several kinds of agents a text that has them.
-KINDS = {"enzian-cpu-home": "eci-near", "n1sdp-u280": "ccix", "n1sdp-vck5000": "ccix"}
+KINDS = {"enzian-cpu-home": "eci-near", "n1sdp-u280": "ccix", "n1sdp-vck5000": "ccix", "peers-host-memory": "cxl-cache"}
 PLATFORMS = [name for name in cohkit.platforms() if name not in {"hosts-512x8", "clusters-4x4", *KINDS}]
 
 MANY: list[Request] = [

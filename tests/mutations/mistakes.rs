@@ -215,7 +215,7 @@ pub const MISTAKES: &[Mistake] = &[
         changes: &[
             ("| BISnpInv | send BIConflict       | stay", "| BISnpInv | send BIConflict, send BIRspI | stay"),
             ("| send BIConflict, data := true | stay", "| send BIConflict, send BIRspI | stay"),
-            ("  RD RI RC W C CI | BIConflict ", "  N RD RI RC W C CI | BIConflict "),
+            ("  RD RI RC W C CI TB | BIConflict ", "  N RD RI RC W C CI TB | BIConflict "),
 ("  I IS IE IR IW         | BIConflictAck            | send BIRspI, data := false   | stay", "  I IS IS_C IE IE_C LE IR IW | BIConflictAck | | stay"),
             ("  S                     | BIConflictAck            | send BIRspI                  | I", "  S | BIConflictAck | | stay"),
             ("  E                     | BIConflictAck            | send BIRspI                  | I", "  E | BIConflictAck | | stay"),
@@ -239,8 +239,8 @@ pub const MISTAKES: &[Mistake] = &[
         story: "The device takes BIConflict for word that the host has nothing, and serves the next without the answer.",
         protocol: "cxl-mem",
         changes: &[
-            ("  RD RI RC W C CI | BIConflict ", "  RD | BIConflict | send BIConflictAck, send MemData to asker, send CmpE to asker, holders := { asker }, alone := true, asker := none | N\n  RI RC W C CI | BIConflict "),
-            ("  RD RI W CI  | BIRspI if", "  N | BIRspI BIRspS | | stay\n  RD RI W CI  | BIRspI if"),
+            ("  RD RI RC W C CI TB | BIConflict ", "  RD | BIConflict | send BIConflictAck, send MemData to asker, send CmpE to asker, holders := { asker }, alone := true, asker := none | N\n  RI RC W C CI TB | BIConflict "),
+            ("  RD RI W CI TB | BIRspI if", "  N | BIRspI BIRspS | | stay\n  RD RI W CI TB | BIRspI if"),
         ],
         system: "two_hosts",
         found: "data value",

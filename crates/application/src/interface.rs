@@ -642,6 +642,12 @@ pub trait Scenario {
         Vec::new()
     }
 
+    /// Whether its application has to hear of what becomes of the CPU's rights ([`Event::Changed`]), which only a home that is
+    /// constructed from a policy can tell. One that does without stands beside any home.
+    fn hears(&self) -> bool {
+        true
+    }
+
     /// How many of its threads, the last ones, are engines of a device that caches lines of the CPU's memory, as the CPU's
     /// cores do. If there are any, nothing is behind the home, and its application hears of nothing.
     fn engines(&self) -> u32 {

@@ -235,6 +235,10 @@ impl Scenario for SharedTable {
         }
     }
 
+    fn hears(&self) -> bool {
+        false
+    }
+
     fn engines(&self) -> u32 {
         match self.cached {
             true => self.outstanding,

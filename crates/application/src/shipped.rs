@@ -104,6 +104,8 @@ pub const ALL: [Shipped; 12] = [
             parameter("outstanding", 1, (1, 1 << 20), "clean-invalidates that are not complete, at most"),
             parameter("dirty", 0, (0, 1), "whether the thread writes the lines (1) or reads them (0)"),
             parameter("held", 1, (0, 1), "whether the thread touches the lines at all"),
+            parameter("after", 0, (0, 1 << 30), "nanoseconds after which the device begins; 0: when the thread tells it to"),
+            parameter("cached", 0, (0, 1), "whether the lines are in the CPU's memory, of which the device has copies of its own (1)"),
         ],
     },
     Shipped {
@@ -289,11 +291,21 @@ pub fn visit<V: Visitor>(
                 written: small("written"),
             })
         }
+        "invalidation" if value("cached") == 1 && value("after") == 0 => {
+            return Err("after must be given where the device has copies of its own: nobody tells it to begin".into());
+        }
+        "invalidation" if value("cached") == 1 && value("outstanding") > 4095 => {
+            return Err(
+                "outstanding must be 1 to 4095 where the device has copies of its own".into(),
+            );
+        }
         "invalidation" => visitor.visit(Invalidation {
             lines: line("lines"),
             outstanding: small("outstanding"),
             dirty: value("dirty") == 1,
             held: value("held") == 1,
+            after: 1000 * value("after"),
+            cached: value("cached") == 1,
         }),
         "rpc-registers" | "rpc-descriptors" => visitor.visit(BusCalls {
             contexts: small("contexts"),

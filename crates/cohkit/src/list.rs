@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 19] = [
+const EXPERIMENTS: [(&str, &str); 21] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -88,6 +88,14 @@ const EXPERIMENTS: [(&str, &str); 19] = [
     (
         "cord-fig10",
         "stores ordered by epochs and counters of so many bits, over those with numbers of 40 and 8 bits",
+    ),
+    (
+        "symmetric-vs-asymmetric",
+        "a shared table and an invalidation engine over ECI, CXL.mem and CXL.cache, each with its line and framing",
+    ),
+    (
+        "symmetric-vs-asymmetric-64",
+        "the same with lines of 64 bytes over a pipe",
     ),
 ];
 

@@ -338,6 +338,14 @@ impl Play {
                 let times = tally.times.iter().map(|(&what, times)| (what.into(), times_json(times)));
                 Value::Object(times.collect())
             }),
+            "links": played_well.map(|played| {
+                let kinds = self.setup.protocol.kinds.iter().zip(&played.tally.traffic);
+                let kinds = kinds.map(|(kind, traffic)| {
+                    let told = json!({ "messages": traffic.messages, "bytes": traffic.bytes });
+                    (kind.name.clone(), told)
+                });
+                Value::Object(kinds.collect())
+            }),
             "tables": played_well.filter(|_| self.request.tables).map(|played| {
                 let tables = played.tables.iter();
                 let tables = tables.map(|table| (table.name.to_string(), json!(table.rows)));

@@ -1,5 +1,5 @@
-//! CXL.mem over flits of 68 or 256 bytes: messages in slots by their bits, data in slots of their own, credits for
-//! messages of each class, and flits sent again.
+//! CXL.mem over flits of 68 or 256 bytes, and CXL.cache over those of 68: messages in slots by their bits, data in slots of
+//! their own, credits for messages of each class, and flits sent again.
 //!
 //! What no public source here says is chosen and named. Slots take as many messages of one class as have room in them by
 //! bits (the standard lists fewer combinations). Flits of both sizes are sent again as ECI's blocks are ([`crate::replay`]).
@@ -10,11 +10,11 @@ use crate::layer::{Carried, Layer, Message, Refused, Shortage};
 use crate::replay::{Next, Retry, Sync};
 use std::collections::VecDeque;
 
-/// Requests to memory; snoops of back-invalidation in the other direction.
+/// Requests to memory, or to the host that is home; snoops in the other direction.
 pub const REQUEST: u8 = 0;
 /// Answers to those snoops; answers without data in the other direction.
 pub const RESPONSE: u8 = 1;
-/// Writes to memory; answers with data in the other direction.
+/// Writes to memory, or what a device gives up; answers with data in the other direction.
 pub const DATA: u8 = 2;
 
 /// Bytes of data of a message with data.
@@ -35,13 +35,30 @@ pub enum Flits {
     Large,
 }
 
-/// Who sends: the host (M2S) or the memory device (S2M).
+/// Who sends: the host (M2S) or the memory device (S2M) of CXL.mem, the device that caches (D2H) or the host (H2D) of
+/// CXL.cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Sends requests, answers to snoops, and writes.
     Host,
     /// Sends snoops, answers, and data.
     Device,
+    /// Sends requests, answers to snoops, and data of lines of the host.
+    CachingDevice,
+    /// Sends snoops, answers, and data of its own lines.
+    HomeHost,
+}
+
+impl Side {
+    /// Who receives.
+    pub fn partner(self) -> Side {
+        match self {
+            Side::Host => Side::Device,
+            Side::Device => Side::Host,
+            Side::CachingDevice => Side::HomeHost,
+            Side::HomeHost => Side::CachingDevice,
+        }
+    }
 }
 
 impl Flits {
@@ -69,7 +86,8 @@ impl Flits {
         }
     }
 
-    /// Bits of a message beside its data. None if these flits have no such message.
+    /// Bits of a message beside its data. None if these flits have no such message: those of 256 bytes are not known here of
+    /// CXL.cache, whose formats for 68 bytes are those of CXL 2.0.
     pub fn header(self, side: Side, class: u8) -> Option<u32> {
         let [small, large] = match (side, class) {
             (Side::Host, REQUEST) => [87, 100],
@@ -78,6 +96,12 @@ impl Flits {
             (Side::Device, REQUEST) => [0, 84],
             (Side::Device, RESPONSE) => [30, 40],
             (Side::Device, DATA) => [40, 40],
+            (Side::CachingDevice, REQUEST) => [79, 0],
+            (Side::CachingDevice, RESPONSE) => [20, 0],
+            (Side::CachingDevice, DATA) => [17, 0],
+            (Side::HomeHost, REQUEST) => [64, 0],
+            (Side::HomeHost, RESPONSE) => [32, 0],
+            (Side::HomeHost, DATA) => [24, 0],
             _ => [0, 0],
         };
         let bits = if self == Flits::Small { small } else { large };
@@ -224,10 +248,7 @@ impl End {
     /// An end from which nothing can be sent yet: credits come from the partner.
     pub fn new(parameters: Parameters) -> End {
         let mut owed = parameters.room;
-        let partner = match parameters.side {
-            Side::Host => Side::Device,
-            Side::Device => Side::Host,
-        };
+        let partner = parameters.side.partner();
         for class in [REQUEST, RESPONSE, DATA] {
             if parameters.flits.header(partner, class).is_none() {
                 owed[usize::from(class)] = 0;
@@ -355,6 +376,8 @@ impl Layer for End {
         match self.parameters.side {
             Side::Host => &["Req", "BIRsp", "RwD"],
             Side::Device => &["BISnp", "NDR", "DRS"],
+            Side::CachingDevice => &["D2H Req", "D2H Rsp", "D2H Data"],
+            Side::HomeHost => &["H2D Req", "H2D Rsp", "H2D Data"],
         }
     }
 

@@ -140,6 +140,8 @@ fn lines_are_invalidated() {
             outstanding: 1,
             dirty,
             held,
+            after: 0,
+            cached: false,
         };
         holds(&play(&engine, 1, 2, 1, 0));
     }

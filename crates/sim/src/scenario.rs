@@ -56,6 +56,11 @@ pub trait Playable: Send + Sync {
         Vec::new()
     }
 
+    /// Whether its application has to hear of what becomes of the CPU's rights.
+    fn hears_changes(&self) -> bool {
+        true
+    }
+
     /// How many of its threads, the last ones, run before caches of the second kind: engines of a device.
     fn engines(&self) -> u32 {
         0
@@ -111,6 +116,10 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
 
     fn asked_for(&self) -> Vec<(Operation, bool)> {
         self.asks()
+    }
+
+    fn hears_changes(&self) -> bool {
+        self.hears()
     }
 
     fn engines(&self) -> u32 {
@@ -172,8 +181,20 @@ pub struct Tally {
     pub courses: BTreeMap<&'static str, Course>,
     /// What threads have timed, by name, and the local operations: from asking to completion at the application.
     pub times: BTreeMap<&'static str, Histogram>,
+    /// What has travelled on the links of the caching agents of each kind, in their order, from the first message that was sent
+    /// in this time to its end. There is none where there was no such message.
+    pub traffic: Vec<Traffic>,
     /// The time in which this happened, picoseconds.
     pub window: Time,
+}
+
+/// What has travelled on links, both ways.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Traffic {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes: headers and payload on pipes; on framed links units that say something, all that frames them included.
+    pub bytes: u64,
 }
 
 impl Tally {

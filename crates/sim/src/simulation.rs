@@ -459,7 +459,7 @@ impl Simulation {
         check(setup)?;
         let protocol = &setup.protocol;
         let remotes = platform.kinds(protocol)?;
-        let kinds = kinds(protocol, platform.hosts.as_ref());
+        let mut kinds = kinds(protocol, platform.hosts.as_ref());
         let homes = platform.homes();
         let workloads: Vec<&Workload> = setup.workloads().take(remotes.kinds()).collect();
         let in_flight = workloads.iter().map(|workload| {
@@ -467,6 +467,10 @@ impl Simulation {
         });
         let in_flight = in_flight.sum();
         let described = Described::of(platform, remotes.kinds());
+        for layer in described.iter().filter_map(|of| of.link.layer.as_ref()) {
+            let orders = layer::kept_by_receivers(protocol, layer.framing);
+            kinds::keep_at_receivers(&mut kinds, protocol, &orders);
+        }
         let units = homes * platform.home.slices.value * platform.home.units.value;
         let clocked = match &setup.clocked {
             Some(make) => Some(make()?),
@@ -728,6 +732,9 @@ impl Simulation {
             busy_down: sum(down, |d| d.busy) + busy(1),
             replayed: (self.network.ports.iter().any(Option::is_some))
                 .then(|| framed(&|port| port.replayed())),
+            downs: (ports.clone().flatten())
+                .filter_map(layer::Port::downs)
+                .reduce(|one, other| one + other),
             waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
             ..self.totals_but_for_links()
         }
@@ -752,6 +759,7 @@ impl Simulation {
             waited: 0,
             translated: self.translations.as_ref().map(|of| of.told),
             replayed: None,
+            downs: None,
             row_hits: self.memories.iter().map(|memory| memory.row_hits).sum(),
             row_misses: self.memories.iter().map(|memory| memory.row_misses).sum(),
         }
@@ -962,6 +970,9 @@ impl Simulation {
     /// Sends a message that is ready at a time not before now.
     #[inline]
     pub(crate) fn send(&mut self, mut message: Message, ready: Time) {
+        if self.behind.is_some() {
+            self.begin_to_count();
+        }
         self.flights = self.flights.wrapping_add(1);
         message.flight = self.flights;
         message.credit = true;

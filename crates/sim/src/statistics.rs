@@ -238,6 +238,8 @@ impl Statistics {
 pub(crate) struct Totals {
     /// Units that framed links have sent again, if there are such links.
     pub replayed: Option<u64>,
+    /// How often framed links went down, if there are any that do.
+    pub downs: Option<u64>,
     /// What translations of addresses have cost, where there are any.
     pub translated: Option<Translated>,
     pub line_bytes: u32,
@@ -275,6 +277,7 @@ impl Totals {
             busy_down: self.busy_down + other.busy_down,
             waited: self.waited + other.waited,
             replayed: self.replayed.or(other.replayed),
+            downs: self.downs.or(other.downs),
             translated: self.translated.or(other.translated),
             row_hits: self.row_hits + other.row_hits,
             row_misses: self.row_misses + other.row_misses,
@@ -419,6 +422,13 @@ impl Counters {
                 "link_units_replayed",
                 "blocks, packets or flits of framed links that were sent again",
                 Value::Count(replayed),
+            );
+        }
+        if let Some(downs) = totals.downs {
+            put(
+                "link_downs",
+                "times that a framed link went down",
+                Value::Count(downs),
             );
         }
         if let Some(told) = totals.translated {

@@ -97,6 +97,8 @@ fn invalidation() {
         outstanding: 1 + (seed % 9) as u32,
         dirty: seed.is_multiple_of(2),
         held: !seed.is_multiple_of(7),
+        after: 0,
+        cached: false,
     };
     torture(
         "invalidation",
@@ -710,6 +712,8 @@ fn clean_invalidate_takes_its_time() {
             outstanding: 1,
             dirty: false,
             held: true,
+            after: 0,
+            cached: false,
         };
         let platform = Platform::shipped(name).unwrap();
         let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(engine)).unwrap();
@@ -719,6 +723,95 @@ fn clean_invalidate_takes_its_time() {
         assert!(
             (nanoseconds / 350.0 - 1.0).abs() < 0.05,
             "{name}: {nanoseconds} ns"
+        );
+    }
+}
+
+/// A device takes rows of a home that is written as rows, where it need not hear what the CPU may do with them: device bias of
+/// CXL.mem is its lock.
+#[test]
+fn what_hears_nothing_stands_beside_a_home_that_is_written_as_rows() {
+    for layer in ["none", "cxl-256"] {
+        let table = SharedTable {
+            rows: 16,
+            contended: 500,
+            engines: 1,
+            outstanding: 3,
+            device: Some(200),
+            threads: 2,
+            thread: Some(300),
+            cached: false,
+        };
+        let engine = Invalidation {
+            lines: 40,
+            outstanding: 5,
+            dirty: true,
+            held: true,
+            after: 100_000_000,
+            cached: false,
+        };
+        let mut platform = Platform::shipped("peers-device-memory").unwrap();
+        platform.set("link.layer", layer).unwrap();
+        let played = |scenario| {
+            let text = protocol("cxl-mem");
+            let setup = Setup::with_scenario(text, platform.clone(), scenario).unwrap();
+            play(&setup).unwrap_or_else(|failure| panic!("{layer}: {failure}"))
+        };
+        let counts = played(Arc::new(table)).counts;
+        assert_eq!(
+            (counts["increments"], counts["device increments"]),
+            (600, 200)
+        );
+        let counts = played(Arc::new(engine)).counts;
+        assert_eq!((counts["invalidated"], counts["written back"]), (40, 40));
+    }
+    // It would wait for ever to hear that it is to begin.
+    let told = Invalidation {
+        lines: 1,
+        outstanding: 1,
+        dirty: false,
+        held: true,
+        after: 0,
+        cached: false,
+    };
+    let platform = Platform::shipped("peers-device-memory").unwrap();
+    let wrong = Setup::with_scenario(protocol("cxl-mem"), platform, Arc::new(told)).err();
+    let wrong = wrong.expect("its home does not tell").to_string();
+    assert!(wrong.contains("written by hand"), "{wrong}");
+}
+
+/// Each line that a device takes costs the messages of its protocol, and on a pipe their headers and bytes.
+#[test]
+fn what_travels_for_each_line_that_is_taken() {
+    // Of a line that the host has written: forward and answer; snoop, write-back, its end, and answer; request, data and GO.
+    let of_eci = [("peers-device-memory", "eci", 2, 2 * 16 + 128)];
+    let of_cxl = [
+        ("peers-device-memory", "cxl-mem", 4, 4 * 16 + 64),
+        ("peers-host-memory", "cxl-cache", 3, 3 * 16 + 64),
+    ];
+    for (machine, name, messages, bytes) in of_eci.into_iter().chain(of_cxl) {
+        let cached = name == "cxl-cache";
+        let engine = Invalidation {
+            lines: 50,
+            outstanding: 1,
+            dirty: true,
+            held: true,
+            after: 100_000_000,
+            cached,
+        };
+        let platform = Platform::shipped(machine).unwrap();
+        let setup = Setup::with_scenario(protocol(name), platform, Arc::new(engine));
+        let mut setup = setup.unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+        // The lines have been touched by then.
+        setup.play.as_mut().unwrap().warm_up = 100_000_000;
+        let tally = play(&setup).unwrap_or_else(|failure| panic!("{name}: {failure}"));
+        assert_eq!(tally.counts.get("touched"), None);
+        assert_eq!(tally.counts["invalidated"], 50);
+        let across = tally.traffic[usize::from(cached)];
+        assert_eq!(
+            (across.messages, across.bytes),
+            (50 * messages, 50 * bytes),
+            "{name}"
         );
     }
 }

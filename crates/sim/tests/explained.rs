@@ -126,6 +126,7 @@ fn nothing_of_shipped_machines_is_elsewhere() {
         let text = match name {
             "enzian-cpu-home" => "eci-near",
             "n1sdp-u280" | "n1sdp-vck5000" => "ccix",
+            "peers-host-memory" => "cxl-cache",
             "hosts-8x8" | "hosts-512x8" => "back-invalidate",
             _ => "eci",
         };

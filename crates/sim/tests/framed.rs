@@ -91,10 +91,10 @@ fn a_read_takes_its_blocks() {
 fn every_protocol_holds_on_every_framing() {
     let mut ran = 0;
     for name in protocols() {
-        for seed in seeds(4) {
+        for seed in seeds(5) {
             let remotes = 1 + (seed % 3) as u16;
             let mut setup = torture(protocol(&name), remotes, seed).unwrap();
-            let framing = ["eci", "ccix", "cxl-256", "cxl-68"][(seed % 4) as usize];
+            let framing = ["eci", "ccix", "cxl-256", "cxl-68", "cxl-cache-68"][(seed % 5) as usize];
             setup.platform.set("link.layer", framing).unwrap();
             // Half of them end at a switch, with a home or two behind it.
             if (seed / 4 + name.len() as u64).is_multiple_of(2) {
@@ -147,7 +147,7 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
     assert_eq!(
         platform.set("link.layer", "usb").unwrap_err(),
-        "`link.layer` is eci, ccix, cxl-68, cxl-256 or none, not `usb`"
+        "`link.layer` is eci, ccix, cxl-68, cxl-256, cxl-cache-68 or none, not `usb`"
     );
     assert!(platform.set("link.lanes", "4").is_err());
     platform.set("link.layer", "eci").unwrap();
@@ -214,5 +214,98 @@ fn hosts_reach_memory_devices_over_flits_and_a_switch() {
     assert!(
         (4.0..8.0).contains(&more),
         "{flits} and {pipe}: {more:.2} flits"
+    );
+}
+
+/// Snoops and GO travel in different slots of flits, so that either comes first: the receiver keeps a snoop behind the GO of its
+/// line. Bits go wrong, so that what is sent again comes late.
+#[test]
+fn snoops_stay_behind_go_on_flits() {
+    for seed in seeds(6) {
+        let mut setup = torture(protocol("cxl-cache"), 2, seed).unwrap();
+        let settings = [
+            ("link.layer", "cxl-cache-68"),
+            ("link.errors", "20000000000"),
+        ];
+        for (name, value) in settings {
+            setup.platform.set(name, value).unwrap();
+        }
+        setup.workload.accesses = 300;
+        setup.oracle = Level::Bytes;
+        let ended = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test framed\n{failure}")
+        });
+        assert!(ended.get("link_units_replayed").unwrap() > 0.0);
+        assert!(ended.sent("SnpInv").unwrap() > 0);
+    }
+}
+
+/// Links go down, lose what is under way, and come up with fewer lanes or with all: nothing is lost and nothing comes twice, as the
+/// data oracle sees, and what is written last is read.
+#[test]
+fn links_that_go_down_lose_nothing() {
+    let mut again = 0.0;
+    let layers = [
+        ("eci", "eci"),
+        ("ccix", "ccix"),
+        ("cxl-mem", "cxl-256"),
+        ("cxl-cache", "cxl-cache-68"),
+    ];
+    for (name, layer) in layers {
+        for seed in seeds(2) {
+            let mut setup = torture(protocol(name), 2, seed).unwrap();
+            let settings = [
+                ("link.layer", layer),
+                ("link.lanes_left", "4"),
+                ("link.faults", "3us"),
+                ("link.down", "500ns"),
+                ("link.errors", "10000000000"),
+            ];
+            for (name, value) in settings {
+                setup.platform.set(name, value).unwrap();
+            }
+            setup.workload.accesses = 300;
+            setup.oracle = Level::Bytes;
+            let ended = run(&setup).unwrap_or_else(|failure| {
+                panic!(
+                    "COHKIT_SEED={seed} cargo test -p cohkit-sim --test framed\n{name}: {failure}"
+                )
+            });
+            let told = |name: &str| ended.get(name).unwrap();
+            assert_eq!(told("accesses") + told("accesses_skipped"), 300.0);
+            assert!(told("link_downs") > 0.0, "{name}");
+            again += told("link_units_replayed");
+        }
+    }
+    assert!(again > 100.0, "{again}");
+}
+
+/// A link that is down half the time, or has half its lanes half the time, carries so much less.
+#[test]
+fn links_that_go_down_cost_what_they_should() {
+    let rate = |more: &[(&str, &str)]| {
+        let settings = [&[("link.layer", "eci"), ("link.links", "1")], more].concat();
+        let ended = reads("eci", &settings, 10_000);
+        ended.get("bandwidth_bytes_per_s").unwrap()
+    };
+    let whole = rate(&[]);
+    // Down for 10 us of each 20 on the average, after which credits and what was lost have to come again.
+    let down = rate(&[("link.faults", "20us"), ("link.down", "10us")]) / whole;
+    assert!((0.4..0.55).contains(&down), "{down}");
+    let fewer = rate(&[("link.faults", "20us"), ("link.lanes_left", "6")]) / whole;
+    assert!((0.6..0.8).contains(&fewer), "{fewer}");
+    let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
+    for (name, value) in [
+        ("link.layer", "eci"),
+        ("link.faults", "1us"),
+        ("link.lanes_left", "13"),
+    ] {
+        platform.set(name, value).unwrap();
+    }
+    let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
+    let wrong = run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap_err();
+    assert_eq!(
+        wrong.to_string(),
+        "a link of 12 lanes cannot come up with 13: `link.lanes_left` must be 1 to 12"
     );
 }

@@ -96,6 +96,8 @@ fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
             outstanding: 3,
             dirty: true,
             held: true,
+            after: 0,
+            cached: false,
         }),
     ]
 }

@@ -159,7 +159,7 @@ fn a_unit_waits_for_no_answer_that_goes_elsewhere() {
 #[test]
 fn a_local_operation_without_a_row_waits() {
     let text = source("cxl-mem");
-    let row = "MemRdCur MemWr clean clean_invalidate | leave";
+    let row = "MemRdCur MemWr clean clean_invalidate take_bias | leave";
     assert_eq!(text.matches(row).count(), 1);
     let silent = text.replace(row, "MemRdCur MemWr | leave");
     for seed in 0..5 {

@@ -19,6 +19,7 @@ from cohkit.experiments import (
     eci_link,
     locktable,
     rpc_payload,
+    symmetry,
 )
 from cohkit.experiments.experiment import Conditions, Experiment, Span
 
@@ -39,5 +40,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     **ccix.EXPERIMENTS,
     "ccix-locktable": locktable.CARD_EXPERIMENT,
     **cord.EXPERIMENTS,
+    **symmetry.EXPERIMENTS,
 }
 """All experiments, in the order in which `all` runs them."""

@@ -12,6 +12,7 @@ from cohkit.published import Ours
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from cohkit._cohkit import Protocol
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Application, Request
     from cohkit.types import Play, Times
@@ -45,7 +46,7 @@ class Stage(NamedTuple):
     """Of a throughput, what is counted."""
     per_s: float = 0
     """How many of it in a second this number is for each that it has."""
-    protocol: str | None = None
+    protocol: Protocol | str | None = None
     """The text, if it is not `eci`."""
     settings: Mapping[str, int | str] = {}
     """Quantities of the platform that are set."""
@@ -152,4 +153,7 @@ def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
             time, warm_up = min(time, most), min(warm_up, most)
         request["time"] = f"{warm_up + time}ns"
         request["warm_up"] = f"{warm_up}ns"
+    elif stage.warm_up_us:
+        # It ends by itself, and begins what is measured after this time.
+        request["warm_up"] = f"{stage.warm_up_us}us"
     return request

@@ -52,7 +52,7 @@ const fn setting(remotes: u16, lines: u8, device: bool, states: u64) -> Setting 
 const SYSTEMS: [Setting; 5] = [
     setting(2, 1, true, 150_000),
     setting(1, 2, true, 50_000),
-    setting(3, 1, true, 120_000),
+    setting(3, 1, true, 260_000),
     setting(2, 2, true, 60_000),
     setting(4, 1, true, 60_000),
 ];

@@ -123,7 +123,7 @@ fn what_cannot_be_played_is_refused() {
             exit code 2
             --- stderr
             error: no platform is named `enzian`
-              help: the shipped platforms are clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, thunderx1-2s, thunderx1-2s-eci, upi-8x8; the name of a file ends in `.toml`
+              help: the shipped platforms are clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8; the name of a file ends in `.toml`
         "#]],
         ),
         (
@@ -324,7 +324,7 @@ fn what_cannot_be_played_is_refused() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: this cannot be played: the home of `msi` is written by hand; behind an application stands one that is constructed from a policy
+                error: this cannot be played: the home of `msi` is written by hand; an application that hears of the CPU's rights stands behind one that is constructed from a policy
             "#]],
         ),
     ] {
@@ -507,7 +507,7 @@ fn an_application_is_explored_in_every_order_of_events() {
         &explored(&numbers),
         expect![[r#"
         exit code 0
-        eci on enzian-dc-bram: invalidation with lines=1 outstanding=1 dirty=0 held=1, in every order of events
+        eci on enzian-dc-bram: invalidation with lines=1 outstanding=1 dirty=0 held=1 after=0 cached=0, in every order of events
         verified: 2614 states, and from each the end is in reach; 4 are ends
     "#]],
     );
@@ -616,7 +616,7 @@ fn behind_a_home_that_is_written_by_hand_nothing_is_explored() {
     let output = command.output().expect("starts");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     expect![[r#"
-        error: this cannot be played: the home of `msi` is written by hand; behind an application stands one that is constructed from a policy
+        error: this cannot be played: the home of `msi` is written by hand; an application that hears of the CPU's rights stands behind one that is constructed from a policy
     "#]].assert_eq(&text(&output.stderr));
 }
 

@@ -28,7 +28,7 @@ use crate::kernel::Time;
 use crate::message::Line;
 use crate::oracle::Level;
 use crate::platform::Platform;
-use crate::scenario::{Play, Played, Tally};
+use crate::scenario::{Play, Played, Tally, Traffic};
 use crate::simulation::{Event as KernelEvent, Simulation};
 
 /// The application in a run, and the threads that it comes with.
@@ -70,6 +70,8 @@ pub(crate) struct ApplicationRun {
     pub orders: Option<Orders>,
     pub warm_up: Time,
     pub until: Time,
+    /// What had travelled on links when the time began in which things count, and when it ended.
+    travelled: [Option<Vec<Traffic>>; 2],
     stopped: bool,
     /// How often in a row the application has only woken itself, and when it did so last.
     idle: (u32, Time),
@@ -236,6 +238,7 @@ impl ApplicationRun {
             orders: protocol.kept,
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),
+            travelled: [None, None],
             stopped: false,
             idle: (0, 0),
             hardware,
@@ -393,8 +396,44 @@ impl Simulation {
         }
     }
 
+    /// What has travelled so far on the links of the caching agents of each kind.
+    fn travelled(&self) -> Vec<Traffic> {
+        let of_cache = |cache: u16| {
+            let (number, network) = (usize::from(cache), &self.network);
+            let both = [&network.up[number], &network.down[number]];
+            let port = network.ports.get(number).and_then(Option::as_ref);
+            let bytes = |side: usize| port.map_or(both[side].bytes, |port| port.bytes(side));
+            (both[0].messages + both[1].messages, bytes(0) + bytes(1))
+        };
+        let of_kind = |caches: std::ops::Range<u16>| {
+            let all = caches.map(of_cache);
+            all.fold(Traffic::default(), |sum, (messages, bytes)| Traffic {
+                messages: sum.messages + messages,
+                bytes: sum.bytes + bytes,
+            })
+        };
+        let groups = self.groups.groups.iter();
+        groups.map(|group| of_kind(group.caches.clone())).collect()
+    }
+
+    /// A message is sent: what has travelled before the first that counts does not count.
+    pub(crate) fn begin_to_count(&mut self) {
+        let begins =
+            |behind: &ApplicationRun| behind.travelled[0].is_none() && self.now >= behind.warm_up;
+        if self.behind.as_deref().is_some_and(begins) {
+            let travelled = Some(self.travelled());
+            if let Some(behind) = &mut self.behind {
+                behind.travelled[0] = travelled;
+            }
+        }
+    }
+
     /// The run is to end.
     pub(crate) fn stop_application(&mut self) {
+        let travelled = self.travelled();
+        if let Some(behind) = &mut self.behind {
+            behind.travelled[1].get_or_insert(travelled);
+        }
         if let Some(behind) = &mut self.behind {
             // No interrupt need come any more.
             for thread in behind.threads.iter_mut().filter(|thread| thread.waits) {
@@ -691,9 +730,18 @@ impl Simulation {
     /// Judges the end of a scenario.
     pub(crate) fn verify_scenario(&mut self) {
         self.close_window();
-        let Some(behind) = self.behind.take() else {
+        let travelled = self.travelled();
+        let Some(mut behind) = self.behind.take() else {
             return;
         };
+        if let [Some(before), after] = &behind.travelled {
+            let after = after.as_ref().unwrap_or(&travelled).iter().zip(before);
+            let since = after.map(|(after, before)| Traffic {
+                messages: after.messages - before.messages,
+                bytes: after.bytes - before.bytes,
+            });
+            behind.tally.traffic = since.collect();
+        }
         let verdict = match self.oracle.level {
             Level::Off => Ok(()),
             _ => behind.played.verify(&*self),

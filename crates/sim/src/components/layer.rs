@@ -4,6 +4,7 @@
 //! has room in the end there, travels as the link layer has it, and can be taken at the other side when it is whole, at the
 //! pace of the receiver. What is not taken keeps its room, so that a circuit that stops holds up no other.
 
+use cohkit_link::chance::Chance;
 use cohkit_link::drive::{Drive, LANE_BYTE};
 use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
 use cohkit_protocol::protocol::{Class, End, MessageId, Protocol};
@@ -45,8 +46,10 @@ trait Links {
     fn take(&mut self, to: usize, came: Came);
     fn due(&self) -> Option<Time>;
     fn come(&self, to: usize, link: usize) -> u32;
+    fn bytes(&self, side: usize) -> u64;
     fn busy(&self, side: usize) -> Time;
     fn replayed(&self) -> u64;
+    fn downs(&self) -> Option<u64>;
 }
 
 /// The links between a caching agent and the home, side 0 being the agent's.
@@ -78,6 +81,10 @@ impl Port {
         let count = link.links.value as usize;
         let lanes = layer.lanes.value as u32;
         let rate = layer.errors.value as f64 / 1e15;
+        let rated = |lanes: Lanes| Lanes {
+            rate: 8 * layer.lane_rate.value,
+            ..lanes
+        };
         let at = |lanes: Lanes, pace, ends: &dyn Fn(u32) -> Made| {
             let byte = lanes.blocks().value() / f64::from(lanes.count);
             let delay =
@@ -89,6 +96,11 @@ impl Port {
                 seed,
                 count,
                 pace,
+                faults: Faults {
+                    between: layer.faults.value,
+                    down: layer.down.value,
+                    lanes: layer.lanes_left.value as u32,
+                },
             };
             // A round trip in units of the longest kind, and as much again for what is under way.
             let unit = 512.0 / 8.0 / (byte * f64::from(lanes.count)) * SECOND as f64;
@@ -96,7 +108,7 @@ impl Port {
             ends(patience.max(256)).of(plan)
         };
         let links: Box<dyn Links> = match layer.framing {
-            Framing::Eci => at(Lanes::ECI.with(lanes), eci_pace, &|patience| {
+            Framing::Eci => at(rated(Lanes::ECI.with(lanes)), eci_pace, &|patience| {
                 Made::Eci(Parameters {
                     patience,
                     // What waits is counted here.
@@ -104,15 +116,19 @@ impl Port {
                     ..Parameters::ECI
                 })
             }),
-            Framing::Ccix => at(Lanes::pcie(lanes, 16), at_once, &|_| {
+            Framing::Ccix => at(rated(Lanes::pcie(lanes, 16)), at_once, &|_| {
                 Made::Ccix(limit(lanes))
             }),
-            Framing::Cxl68 => at(Lanes::pcie(lanes, 32), at_once, &|patience| {
-                Made::Cxl(cxl::Flits::Small, patience, of_home)
-            }),
-            Framing::Cxl256 => at(Lanes::pcie(lanes, 32), at_once, &|patience| {
-                Made::Cxl(cxl::Flits::Large, patience, of_home)
-            }),
+            Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => {
+                let flits = match layer.framing {
+                    Framing::Cxl256 => cxl::Flits::Large,
+                    _ => cxl::Flits::Small,
+                };
+                let agent = sender(layer.framing, !of_home);
+                at(rated(Lanes::pcie(lanes, 32)), at_once, &|patience| {
+                    Made::Cxl(flits, patience, agent)
+                })
+            }
         };
         Port {
             links,
@@ -186,6 +202,11 @@ impl Port {
         self.links.due()
     }
 
+    /// Bytes of units that say something, from a side, over all links: frames, checksums and what is sent again included.
+    pub fn bytes(&self, side: usize) -> u64 {
+        self.links.bytes(side)
+    }
+
     /// For how long the links have sent what says something, from a side, summed over them.
     pub fn busy(&self, side: usize) -> Time {
         self.links.busy(side)
@@ -194,6 +215,25 @@ impl Port {
     /// Units that were sent again.
     pub fn replayed(&self) -> u64 {
         self.links.replayed()
+    }
+
+    /// How often the links went down; nothing of links that never do.
+    pub fn downs(&self) -> Option<u64> {
+        self.links.downs()
+    }
+}
+
+/// Refuses links that cannot be.
+///
+/// # Errors
+/// A sentence that names the quantity.
+pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
+    let (left, all) = (layer.lanes_left.value, layer.lanes.value);
+    match layer.faults.value > 0 && left > all {
+        true => Err(format!(
+            "a link of {all} lanes cannot come up with {left}: `link.lanes_left` must be 1 to {all}"
+        )),
+        false => Ok(()),
     }
 }
 
@@ -221,8 +261,8 @@ fn at_once(_: u8, _: u16) -> Option<(u64, u64)> {
 enum Made {
     Eci(Parameters),
     Ccix(u64),
-    /// The device is at side 0 of the links of a home.
-    Cxl(cxl::Flits, u32, bool),
+    /// With who is at side 0.
+    Cxl(cxl::Flits, u32, cxl::Side),
 }
 
 /// What is the same for all links of a port.
@@ -233,6 +273,45 @@ struct Plan {
     seed: u64,
     count: usize,
     pace: Pace,
+    faults: Faults,
+}
+
+/// When links go down, and how they come up.
+#[derive(Clone, Copy)]
+struct Faults {
+    /// The mean time between two of these times; 0 if there are none.
+    between: Time,
+    down: Time,
+    /// Lanes after every other time.
+    lanes: u32,
+}
+
+/// A link that goes down now and then.
+struct Failing {
+    chance: Chance,
+    /// When it goes down next.
+    next: Time,
+    /// How often it has gone down.
+    downs: u64,
+    /// For how long it has sent what says something, by side, until it went down last, and how many bytes that were.
+    busy: [(Time, u64); 2],
+}
+
+impl Failing {
+    fn new(faults: &Faults, seed: u64) -> Failing {
+        let mut failing = Failing {
+            chance: Chance::new(seed),
+            next: 0,
+            downs: 0,
+            busy: [(0, 0); 2],
+        };
+        failing.draw(faults);
+        failing
+    }
+
+    fn draw(&mut self, faults: &Faults) {
+        self.next += 1 + self.chance.below(2 * faults.between);
+    }
 }
 
 impl Made {
@@ -245,7 +324,7 @@ impl Made {
                 let end = || ccix::End::new(256, ccix::OPTIMISED, true, *limit);
                 Box::new(Wired::new(&plan, || [end(), end()]))
             }
-            Made::Cxl(flits, patience, of_home) => {
+            Made::Cxl(flits, patience, first) => {
                 let end = |side| {
                     let parameters = cxl::Parameters::new(*flits, side);
                     cxl::End::new(cxl::Parameters {
@@ -254,10 +333,7 @@ impl Made {
                         ..parameters
                     })
                 };
-                Box::new(Wired::new(&plan, || match of_home {
-                    false => [end(cxl::Side::Host), end(cxl::Side::Device)],
-                    true => [end(cxl::Side::Device), end(cxl::Side::Host)],
-                }))
+                Box::new(Wired::new(&plan, || [end(*first), end(first.partner())]))
             }
         }
     }
@@ -276,7 +352,7 @@ pub(crate) fn ways(
     let fits = match framing {
         Framing::Eci => line.is_multiple_of(32) && line <= 128,
         Framing::Ccix => line <= 128,
-        Framing::Cxl68 | Framing::Cxl256 => line == u32::from(cxl::LINE),
+        Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => line == u32::from(cxl::LINE),
     };
     if !fits {
         let (name, framing) = (&protocol.name, framing.name());
@@ -292,7 +368,7 @@ pub(crate) fn ways(
         let bytes = match framing {
             Framing::Eci => payload.next_multiple_of(32),
             Framing::Ccix => payload,
-            Framing::Cxl68 | Framing::Cxl256 => {
+            Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => {
                 if data {
                     line
                 } else {
@@ -310,12 +386,8 @@ pub(crate) fn ways(
     if framing == Framing::Cxl68 {
         let snoops = protocol.message_ids().zip(&ways).find(|(id, way)| {
             let up = protocol.channel_of(*id).from == End::Remote;
-            let side = if up {
-                cxl::Side::Host
-            } else {
-                cxl::Side::Device
-            };
-            cxl::Flits::Small.header(side, way.circuits[0]).is_none()
+            let flits = cxl::Flits::Small;
+            flits.header(sender(framing, up), way.circuits[0]).is_none()
         });
         if let Some((id, _)) = snoops {
             let name = &protocol.message(id).name;
@@ -324,7 +396,11 @@ pub(crate) fn ways(
             ));
         }
     }
-    for order in &protocol.orders {
+    let kept = kept_by_receivers(protocol, framing);
+    for (number, order) in protocol.orders.iter().enumerate() {
+        if kept.contains(&number) {
+            continue;
+        }
         keep_order(protocol, framing, &mut ways, |id| {
             order.contains(&protocol.message(id).channel)
         })?;
@@ -344,7 +420,38 @@ pub(crate) fn ways(
 }
 
 fn of_cxl(framing: Framing) -> bool {
-    matches!(framing, Framing::Cxl68 | Framing::Cxl256)
+    matches!(
+        framing,
+        Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68
+    )
+}
+
+/// Who sends on links of CXL: a caching agent, or the home.
+fn sender(framing: Framing, agent: bool) -> cxl::Side {
+    let of_agents = match framing {
+        Framing::CxlCache68 => cxl::Side::CachingDevice,
+        _ => cxl::Side::Host,
+    };
+    if agent {
+        of_agents
+    } else {
+        of_agents.partner()
+    }
+}
+
+/// The orders of a protocol that links do not keep, so that receivers do: those of one line that CXL.cache has between
+/// snoops and the answers that were sent before them.
+pub(crate) fn kept_by_receivers(protocol: &Protocol, framing: Framing) -> Vec<usize> {
+    let to_remotes = |number: &usize| {
+        let mut order = protocol.orders[*number].iter();
+        order.all(|channel| protocol.channels[channel.index()].from == End::Home)
+    };
+    let orders = 0..protocol.orders.len();
+    orders
+        .filter(|_| framing == Framing::CxlCache68)
+        .filter(|&number| protocol.per_line[number])
+        .filter(to_remotes)
+        .collect()
 }
 
 /// Messages that keep an order travel on one circuit, which is one with data if any of them carries some.
@@ -392,7 +499,7 @@ fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8
             Some(Class::Forward) => [1; 2],
             _ => [2; 2],
         },
-        Framing::Cxl68 | Framing::Cxl256 => match (data, up) {
+        Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => match (data, up) {
             (true, _) => [cxl::DATA; 2],
             (false, true) if asks || class == Some(Class::Victim) => [cxl::REQUEST; 2],
             (false, false) if class == Some(Class::Forward) => [cxl::REQUEST; 2],
@@ -411,6 +518,10 @@ struct Wired<L: Layer> {
     free: Vec<[Vec<Time>; 2]>,
     /// When a receiver that is busy goes on with what has come.
     pace: Pace,
+    faults: Faults,
+    /// Each link, if they go down at all; and how many lanes it has when all work.
+    failing: Vec<Failing>,
+    lanes: u32,
     waits: Option<Time>,
     /// Ticks of the drives at time 0.
     begun: u64,
@@ -464,6 +575,14 @@ impl<L: Layer> Wired<L> {
             queued: 0,
             free: (0..plan.count).map(|_| [free(0), free(1)]).collect(),
             pace: plan.pace,
+            faults: plan.faults,
+            failing: match plan.faults.between {
+                0 => Vec::new(),
+                _ => (0..plan.count)
+                    .map(|link| Failing::new(&plan.faults, plan.seed ^ (0x2222 << link)))
+                    .collect(),
+            },
+            lanes: plan.lanes.count,
             waits: None,
             begun,
             byte,
@@ -489,21 +608,64 @@ impl<L: Layer> Wired<L> {
         time
     }
 
+    /// Bytes of what has said something on a link, from a side.
+    fn bytes_of(&self, link: usize, side: usize) -> u64 {
+        let wire = &self.drives[link].wires[side];
+        wire.bits.saturating_sub(wire.idle) / 8
+    }
+
+    /// The time of so many bytes on a link as it is now.
+    fn time_of(&self, link: usize, bytes: u64) -> Time {
+        let bytes = u128::from(bytes) / u128::from(self.drives[link].lanes());
+        (bytes * self.byte.over / self.byte.under) as Time
+    }
+
+    /// Links go down that do so until now, each at its time.
+    fn fail(&mut self, now: Time) {
+        for link in 0..self.failing.len() {
+            while self.failing[link].next <= now {
+                let at = self.ticks(self.failing[link].next);
+                go_on(&mut self.drives[link], at);
+                for side in 0..2 {
+                    let (busy, before) = self.failing[link].busy[side];
+                    let bytes = self.bytes_of(link, side);
+                    let since = self.time_of(link, bytes - before);
+                    self.failing[link].busy[side] = (busy + since, bytes);
+                }
+                let failing = &mut self.failing[link];
+                let lanes = match failing.downs % 2 {
+                    0 => self.faults.lanes,
+                    _ => self.lanes,
+                };
+                failing.downs += 1;
+                failing.draw(&self.faults);
+                let down = self.ticks(self.faults.down) - self.begun;
+                self.drives[link].retrain(down, lanes);
+            }
+        }
+    }
+
     fn is_at_rest(&self) -> bool {
         self.queued == 0 && self.waits.is_none() && self.drives.iter().all(Drive::is_at_rest)
     }
 }
 
+/// A link goes on until a time. Bits that go wrong make no difference to one at rest.
+fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64) {
+    let noisy = drive.wires.iter().any(|wire| !wire.noise.is_silent());
+    if noisy && drive.is_at_rest() {
+        drive.sleep(until);
+    } else {
+        drive.advance(until);
+    }
+}
+
 impl<L: Layer> Links for Wired<L> {
     fn advance(&mut self, now: Time) {
+        self.fail(now);
         let until = self.ticks(now) + 1;
         for drive in &mut self.drives {
-            let noisy = drive.wires.iter().any(|wire| !wire.noise.is_silent());
-            if noisy && drive.is_at_rest() {
-                drive.sleep(until);
-            } else {
-                drive.advance(until);
-            }
+            go_on(drive, until);
         }
         self.waits = None;
     }
@@ -588,20 +750,36 @@ impl<L: Layer> Links for Wired<L> {
         self.drives[link].ends[to].come()
     }
 
-    fn busy(&self, side: usize) -> Time {
+    fn bytes(&self, side: usize) -> u64 {
         let bits = |drive: &Drive<L>| {
             drive.wires[side]
                 .bits
                 .saturating_sub(drive.wires[side].idle)
         };
-        let bits: u64 = self.drives.iter().map(bits).sum();
+        self.drives.iter().map(bits).sum::<u64>() / 8
+    }
+
+    fn busy(&self, side: usize) -> Time {
+        if !self.failing.is_empty() {
+            let links = self.failing.iter().enumerate();
+            let busy = links.map(|(link, failing)| {
+                let (busy, before) = failing.busy[side];
+                busy + self.time_of(link, self.bytes_of(link, side) - before)
+            });
+            return busy.sum();
+        }
         let lanes = self.drives.first().map_or(1, |drive| drive.lanes());
-        let bytes = u128::from(bits) / 8 / u128::from(lanes);
+        let bytes = u128::from(self.bytes(side)) / u128::from(lanes);
         (bytes * self.byte.over / self.byte.under) as Time
     }
 
     fn replayed(&self) -> u64 {
         let ends = self.drives.iter().flat_map(|drive| &drive.ends);
         ends.map(Layer::replayed).sum()
+    }
+
+    fn downs(&self) -> Option<u64> {
+        let downs = self.failing.iter().map(|failing| failing.downs);
+        (!self.failing.is_empty()).then(|| downs.sum())
     }
 }

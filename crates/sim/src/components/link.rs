@@ -53,6 +53,8 @@ pub struct Direction {
     circuits: Vec<Circuit>,
     /// Whether circuits have a limit at all.
     limited: bool,
+    /// Messages sent.
+    pub messages: u64,
     /// Bytes sent, headers included.
     pub bytes: u64,
     /// Time that messages waited for a link to be free, in total.
@@ -89,6 +91,7 @@ impl Direction {
                 && link.bandwidth.time_of(link.header_bytes.value as u32) > 0,
             jitter: link.jitter.value,
             last: FxHashMap::default(),
+            messages: 0,
             bytes: 0,
             waited: 0,
             busy: 0,
@@ -143,6 +146,7 @@ impl Direction {
 
     /// Counts a message of a kind, and so many bytes besides, that travels on links that are framed.
     pub fn count(&mut self, (kind, more): (MessageId, u32)) {
+        self.messages += 1;
         self.bytes += u64::from(self.sizes[kind.index()].bytes + more);
     }
 
@@ -184,6 +188,7 @@ impl Direction {
         }
         let start = ready.max(*link);
         *link = start + size.time;
+        self.messages += 1;
         self.bytes += u64::from(size.bytes);
         self.waited += start - ready;
         self.busy += size.time;

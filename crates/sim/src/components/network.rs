@@ -69,6 +69,7 @@ impl Network {
                 continue;
             };
             let ways = layer::ways(protocol, layer.framing, &payloads)?;
+            layer::check(layer)?;
             let port =
                 |number: u64| Some(Port::new(of.link, layer, &ways, mix(seed ^ number), false));
             framed.extend(group.caches.clone().map(|cache| port(cache.into())));
@@ -76,6 +77,7 @@ impl Network {
         for home in 0..ports {
             let port = |layer: &platform::Layer| -> Result<Port, String> {
                 let ways = layer::ways(protocol, layer.framing, &payloads)?;
+                layer::check(layer)?;
                 let seed = mix(seed ^ (u64::from(HOME) + home));
                 Ok(Port::new(&platform.link, layer, &ways, seed, true))
             };

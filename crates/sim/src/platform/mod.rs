@@ -179,15 +179,18 @@ pub enum Framing {
     Cxl68,
     /// Flits of 256 bytes of CXL.mem over PCIe of generation 5.
     Cxl256,
+    /// Flits of 68 bytes of CXL.cache over PCIe of generation 5: the home is the host.
+    CxlCache68,
 }
 
 impl Framing {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Framing); 4] = [
+    pub const ALL: [(&'static str, Framing); 5] = [
         ("eci", Framing::Eci),
         ("ccix", Framing::Ccix),
         ("cxl-68", Framing::Cxl68),
         ("cxl-256", Framing::Cxl256),
+        ("cxl-cache-68", Framing::CxlCache68),
     ];
 
     /// Its name in texts of platforms.
@@ -215,6 +218,15 @@ impl Framing {
             _ => 16,
         }
     }
+
+    /// What one of its lanes carries, bytes per second before their coding.
+    fn lane_rate(self) -> u64 {
+        match self {
+            Framing::Eci => 10_312_500_000 / 8,
+            Framing::Ccix => 16_000_000_000 / 8,
+            Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => 32_000_000_000 / 8,
+        }
+    }
 }
 
 /// A link whose messages are framed, credited and replayed as they are, in place of a pipe with a bandwidth.
@@ -224,8 +236,16 @@ pub struct Layer {
     pub framing: Framing,
     /// Lanes of one link.
     pub lanes: Quantity,
+    /// Of one lane, before its coding, bytes per second.
+    pub lane_rate: Quantity,
     /// Of 10^15 bits, how many go wrong.
     pub errors: Quantity,
+    /// Between two times at which a link goes down, which are drawn: from nearly nothing to twice this, picoseconds; 0 for never.
+    pub faults: Quantity,
+    /// For how long it is down then, until its lanes are trained again, picoseconds. What is under way is lost, and sent again.
+    pub down: Quantity,
+    /// Lanes with which it comes up after every other of these times; after the next it has all of them again.
+    pub lanes_left: Quantity,
     /// From a message's coming out of its link to its receiver, where messages of one line come on any of several links:
     /// at the home, and at the caching agent.
     pub join: Quantity,
@@ -240,7 +260,11 @@ impl Layer {
         Layer {
             framing,
             lanes: set(framing.lanes()),
+            lane_rate: set(framing.lane_rate()),
             errors: set(0),
+            faults: set(0),
+            down: set(0),
+            lanes_left: set(framing.lanes()),
             join: set(0),
             join_back: set(0),
         }
@@ -494,7 +518,7 @@ pub struct Platform {
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 13] = [
+const SHIPPED: [(&str, &str); 15] = [
     (
         "clusters-4x4",
         include_str!("../../../../platforms/clusters-4x4.toml"),
@@ -534,6 +558,14 @@ const SHIPPED: [(&str, &str); 13] = [
     (
         "n1sdp-vck5000",
         include_str!("../../../../platforms/n1sdp-vck5000.toml"),
+    ),
+    (
+        "peers-device-memory",
+        include_str!("../../../../platforms/peers-device-memory.toml"),
+    ),
+    (
+        "peers-host-memory",
+        include_str!("../../../../platforms/peers-host-memory.toml"),
     ),
     (
         "thunderx1-2s",

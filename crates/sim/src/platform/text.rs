@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn links_may_be_framed() {
         let with = |what: &str| TEXT.replacen("[link]\n", &format!("[link]\n{what}\n"), 1);
-        let lanes = "lanes = { value = 8, origin = \"a test\" }\nerrors = { value = 0, origin = \"a test\" }";
+        let lanes = "lanes = { value = 8, origin = \"a test\" }\nlane_rate = { value = \"1GB/s\", origin = \"a test\" }\nerrors = { value = 0, origin = \"a test\" }\nfaults = { value = \"0ns\", origin = \"a test\" }\ndown = { value = \"0ns\", origin = \"a test\" }\nlanes_left = { value = 8, origin = \"a test\" }";
         let join = "join = { value = \"3ns\", origin = \"a test\" }\njoin_back = { value = \"0ns\", origin = \"a test\" }";
         let platform = read(&with(&format!("layer = \"eci\"\n{lanes}\n{join}"))).unwrap();
         let layer = platform.link.layer.unwrap();
@@ -489,12 +489,21 @@ mod tests {
             let errors = read(&with(what)).unwrap_err().into_iter();
             errors.map(|error| error.message).collect()
         };
-        let missing = ["lanes", "errors", "join", "join_back"]
-            .map(|name| format!("`link.{name}` is missing"));
+        let missing = [
+            "lanes",
+            "lane_rate",
+            "errors",
+            "faults",
+            "down",
+            "lanes_left",
+            "join",
+            "join_back",
+        ]
+        .map(|name| format!("`link.{name}` is missing"));
         assert_eq!(told("layer = \"eci\""), missing);
         assert_eq!(
             told("layer = \"usb\""),
-            ["`link.layer` is eci, ccix, cxl-68, cxl-256 or none, not `usb`"]
+            ["`link.layer` is eci, ccix, cxl-68, cxl-256, cxl-cache-68 or none, not `usb`"]
         );
         assert!(told(lanes)[0].starts_with("unknown key `link.lanes`"));
     }

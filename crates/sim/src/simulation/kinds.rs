@@ -70,6 +70,18 @@ fn of_fields(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
     field_bytes(bits.sum(), hosts)
 }
 
+/// The orders of these numbers are kept by receivers: each message stays behind those that were sent before it.
+pub(super) fn keep_at_receivers(kinds: &mut [Kind], protocol: &Protocol, orders: &[usize]) {
+    for (kind, id) in kinds.iter_mut().zip(protocol.message_ids()) {
+        let order = protocol.order_of(protocol.message(id).channel);
+        if let Some(order) = order.filter(|order| orders.contains(order)) {
+            let declared = (protocol.behind.len() + order) as u8;
+            kind.stays = kind.stays.or(Some(declared));
+            kind.leads = kind.leads.or(Some(declared));
+        }
+    }
+}
+
 /// What the simulator needs to know of each message.
 pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec<Kind> {
     let group = |id| protocol.order_of(protocol.message(id).channel);

@@ -109,7 +109,7 @@ impl std::fmt::Display for NoScenario {
         match self {
             NoScenario::Written(name) => write!(
                 f,
-                "the home of `{name}` is written by hand; behind an application stands one that is constructed from a policy"
+                "the home of `{name}` is written by hand; an application that hears of the CPU's rights stands behind one that is constructed from a policy"
             ),
             NoScenario::Home(error) => f.write_str(&sentence(error.clone())),
             NoScenario::NoDevice(name) => write!(
@@ -133,8 +133,8 @@ impl Setup {
     /// A setup in which a scenario takes the place of traffic and device, without end and without warm-up.
     ///
     /// # Errors
-    /// If the protocol's home does not say what it knows of rights, as one that is not constructed does not,
-    /// or if none can be constructed, or only one with a fault.
+    /// If the scenario's application has to hear of rights of which the protocol's home does not say what it knows, as one that
+    /// is not constructed does not, or if none can be constructed, or only one with a fault.
     pub fn with_scenario(
         protocol: Protocol,
         platform: Platform,
@@ -147,8 +147,12 @@ impl Setup {
             let home = home(&protocol, platform.all_remotes() as u16).map_err(NoScenario::Home)?;
             return Ok(Setup::with_threads(protocol, home, platform, scenario));
         }
-        if let Home::Controller(_) = &protocol.home {
-            return Err(NoScenario::Written(protocol.name));
+        if let Home::Controller(home) = &protocol.home {
+            if scenario.hears_changes() {
+                return Err(NoScenario::Written(protocol.name));
+            }
+            let home = home.clone();
+            return Ok(Setup::with_threads(protocol, home, platform, scenario));
         }
         let sound = construct(&protocol).and_then(Construction::sound);
         let construction = sound.map_err(NoScenario::Home)?;

@@ -1,0 +1,210 @@
+"""A shared table and an invalidation engine over three protocols, with the memory at the device or at the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.errors import InputError
+from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.plays import Stage, run, time_each
+from cohkit.protocols import parse, shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cohkit._cohkit import Protocol
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.player import Application
+    from cohkit.published import Ours
+    from cohkit.types import Play, Travelled
+
+KEY = "symmetry"
+LANES: dict[str, int | str] = {"lanes": 16, "lane_rate": "4GB/s"}
+"""Of each link, whatever frames its messages: 32 Gb/s before the coding of the lanes."""
+ROWS = 1024
+SHARES = (10, 100)
+"""Percent of the rows that the device increments, too."""
+LINES = 512
+"""That are taken from the host, which has touched them before the engine begins."""
+BEGIN_US = 500
+AT_A_TIME = (1, 8, 64)
+"""Rows or lines that the device works on at a time."""
+NARROW = 64
+"""Bytes of a line where all have the same."""
+
+
+class Way(NamedTuple):
+    """A protocol, its machine, what frames its messages, and which caching agents are at the host's or device's end."""
+
+    name: str
+    protocol: str
+    machine: str
+    framing: str
+    line: int
+    across: str
+    cached: bool = False
+    """Whether the memory is the host's, and the device caches it."""
+
+
+WAYS = (
+    Way("ECI", "eci", "peers-device-memory", "eci", 128, "cpu"),
+    Way("CXL.mem", "cxl-mem", "peers-device-memory", "cxl-256", 64, "host"),
+    Way("CXL.cache", "cxl-cache", "peers-host-memory", "cxl-cache-68", 64, "device", cached=True),
+)
+
+_INCREMENTS = ("increments", "device increments")
+_TAKEN = ("invalidated",)
+
+
+def _settings(way: Way) -> dict[str, int | str]:
+    link = f"agents.{way.across}.link" if way.cached else "link"
+    settings: dict[str, int | str] = {f"{link}.layer": way.framing}
+    settings |= {f"{link}.{name}": value for name, value in LANES.items()}
+    if way.line > NARROW:
+        # As many bytes of cache.
+        settings["cache.sets"] = 1024 * NARROW // way.line
+    return settings
+
+
+def _narrow(way: Way) -> Protocol:
+    text = shipped(way.protocol).text
+    said = f"line {way.line} bytes"
+    if said not in text:
+        message = f"the text of {way.protocol} does not say `{said}`"
+        raise InputError(message)
+    return parse(text.replace(said, f"line {NARROW} bytes"), file=f"{way.protocol} with lines of {NARROW} bytes")
+
+
+def _count(result: Play, names: tuple[str, ...]) -> int:
+    counts = result["counts"] or {}
+    if not (number := sum(counts.get(name, 0) for name in names)):
+        message = f"no `{names[0]}` in {result['window_ns'] or 0:.15g} ns; more accesses are needed"
+        raise InputError(message)
+    if counts.get("touched"):
+        message = f"the host has not touched all lines in {BEGIN_US} us"
+        raise InputError(message)
+    return number
+
+
+def _time(names: tuple[str, ...]) -> Callable[[Play], float]:
+    return lambda result: (result["window_ns"] or 0) / _count(result, names)
+
+
+def _travelled(result: Play, way: Way) -> Travelled:
+    # Where nothing was sent there is nothing.
+    return (result["links"] or {}).get(way.across, {"messages": 0, "bytes": 0})
+
+
+def _bytes(way: Way, names: tuple[str, ...]) -> Callable[[Play], float]:
+    return lambda result: _travelled(result, way)["bytes"] / _count(result, names)
+
+
+def _messages(way: Way, names: tuple[str, ...]) -> Callable[[Play], float]:
+    return lambda result: _travelled(result, way)["messages"] / _count(result, names)
+
+
+def _measured(stage: Stage, way: Way, names: tuple[str, ...]) -> list[Stage]:
+    """Give the three numbers of a play: names and keys end with what they are."""
+    measures = {
+        "time": ("ns", _time(names)),
+        "bytes": ("B", _bytes(way, names)),
+        "messages": ("messages", _messages(way, names)),
+    }
+    return [
+        stage._replace(name=f"{stage.name}, {what}", key=f"{stage.key}.{what}", measure=measure, unit=unit)
+        for what, (unit, measure) in measures.items()
+    ]
+
+
+def _stages(way: Way, key: str, lines: int, protocol: Protocol | str, settings: dict[str, int | str]) -> list[Stage]:
+    def stage(name: str, number: int, application: Application, numbers: dict[str, int]) -> Stage:
+        return Stage(
+            f"{number}, {name}, {way.name}",
+            f"{key}.{name.replace(' %', '').replace(' ', '_')}.{way.protocol}.{number}",
+            way.machine,
+            application,
+            {**numbers, "outstanding": number, "cached": int(way.cached)},
+            _time(()),
+            protocol=protocol,
+            settings=settings,
+        )
+
+    stages = []
+    for share in SHARES:
+        for number in AT_A_TIME:
+            table = stage(f"table {share} %", number, "shared-table", {"rows": ROWS, "contended": 10 * share})
+            stages += _measured(table._replace(time_us=200, warm_up_us=100), way, _INCREMENTS)
+    for dirty, state in enumerate(("clean", "dirty")):
+        for number in AT_A_TIME:
+            numbers = {"lines": lines, "dirty": dirty, "after": 1000 * BEGIN_US}
+            engine = stage(f"engine {state}", number, "invalidation", numbers)
+            stages += _measured(engine._replace(warm_up_us=BEGIN_US, cut=lines < LINES), way, _TAKEN)
+    return stages
+
+
+def _lines(conditions: Conditions) -> int:
+    return LINES if conditions.accesses is None else max(1, min(LINES, conditions.accesses))
+
+
+def _framed(conditions: Conditions) -> list[Ours]:
+    of_each = (_stages(way, f"{KEY}.framed", _lines(conditions), way.protocol, _settings(way)) for way in WAYS)
+    return run([stage for stages in of_each for stage in stages], "", conditions)
+
+
+def _piped(conditions: Conditions) -> list[Ours]:
+    of_each = (_stages(way, f"{KEY}.pipe", _lines(conditions), _narrow(way), {}) for way in WAYS)
+    return run([stage for stages in of_each for stage in stages], "", conditions)
+
+
+def _limited(accesses: int) -> str:
+    return f"{time_each(accesses)}; of the engine no more than {accesses} line{'' if accesses == 1 else 's'}"
+
+
+_NOTE = f"""\
+A host and a device across a link of 16 lanes of 32 Gb/s, 50 ns one way, with a cache of 1 MiB on each side that
+caches (peers-device-memory, peers-host-memory). Of ECI and CXL.mem memory and home are the device's, and the host
+caches lines; the device takes one by a local operation (ECI: clean-invalidate with lock; CXL.mem: device bias). Of
+CXL.cache both are the host's, and device and host cache lines. Table: one thread of the host increments each of
+{ROWS} rows of a line in turn, and the device 10 or 100 % of them, as many at a time as the number says, in 200 us
+after 100 us of warm-up. Engine: the device takes each of {LINES} lines that the host has read (clean) or written
+(dirty). Each number is for one increment by whichever side, or for one line taken; bytes and messages are those
+between host and device, both ways.
+"""
+_LEFT_OUT = "what else goes over the lanes, and that a home in a device is slower than one in a host"
+_AXIS = "time of one (ns); link bytes of one; messages of one"
+
+
+def _experiment(title: str, note: str, of: Callable[[Conditions], list[Ours]], headline: str) -> Experiment:
+    return Experiment(
+        title=title,
+        run=of,
+        note=_NOTE + note,
+        left_out=_LEFT_OUT,
+        headline=headline,
+        axis=_AXIS,
+        along="rows or lines that the device works on at a time",
+        logarithmic="xy",
+        limited=_limited,
+    )
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "symmetric-vs-asymmetric": _experiment(
+        "a shared table and an invalidation engine over ECI, CXL.mem and CXL.cache, each with its line and framing",
+        """\
+Lines of 128 bytes in ECI's blocks, of 64 in flits of 256 bytes (CXL.mem with back-invalidate) and of 68 (CXL.cache):
+bytes are those of blocks and flits that say something.
+""",
+        _framed,
+        "One table, three protocols over the same lanes, each with the line and the framing that it has.",
+    ),
+    "symmetric-vs-asymmetric-64": _experiment(
+        "the same with lines of 64 bytes over a pipe",
+        """\
+All have lines of 64 bytes, and a pipe of 63 GB/s with 16 bytes of header.
+""",
+        _piped,
+        "One table, three protocols, all with lines of 64 bytes over a pipe.",
+    ),
+}
+"""By name, in their order."""
