@@ -386,7 +386,7 @@ fn texts_are_read_with_other_sizes() {
     for (size, said) in [
         (
             "houses=8",
-            "the text has no size `houses`; it has homes, epochs, entries, most, line",
+            "the text has no size `houses`; it has homes, epochs, most, counters, entries, slots, notes, line",
         ),
         ("homes", "`homes` has no `=`: write it like `homes=8`"),
         (

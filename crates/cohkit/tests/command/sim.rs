@@ -145,7 +145,7 @@ fn bad_input_is_said_in_one_message() {
     for (arguments, says) in [
         (
             &["enzian", "random-read"][..],
-            "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci; ",
+            "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8; ",
         ),
         (&["missing.toml", "random-read"], "error: missing.toml: no such file\n"),
         (&["enzian-dc-ddr", "read"], "error: invalid value 'read' for '<WORKLOAD>'\n"),
@@ -370,9 +370,9 @@ fn errors_of_a_platform_show_their_place() {
           |           ^
 
         error: `bram.latency` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)
-          --> wrong.toml:64:21
+          --> wrong.toml:65:21
            |
-        64 | latency = { value = 3, origin = "CCKit, figure 5: 2 x 64 KiB BRAM, 38.4 GiB/s, 3.1 ns" }
+        65 | latency = { value = 3, origin = "CCKit, figure 5: 2 x 64 KiB BRAM, 38.4 GiB/s, 3.1 ns" }
            |                     ^
     "#]]
     .assert_eq(&text(&output.stderr));
