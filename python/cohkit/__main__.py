@@ -52,7 +52,7 @@ Other files are left alone.
 
 _REPORTS_EXAMPLE = """\
 Example:
-  $ cohkit report protocols --out report.html
+  $ cohkit report ordering --out report.html
 """
 
 

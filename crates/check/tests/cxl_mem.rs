@@ -154,10 +154,16 @@ fn a_snoop_that_leaves_its_owner_the_right_to_write_lets_old_memory_be_read() {
 /// Device bias is a lock: a request that is served under it gives a host a right beside the device's.
 #[test]
 fn a_line_in_device_bias_is_the_device_s_alone() {
-    let served = violated(&[(
-        "  D           | unlock ",
-        "  D | MemRdS | send MemData, send CmpE, holders := { sender }, alone := true | stay\n  D           | unlock ",
-    )]);
+    let served = violated(&[
+        (
+            "  D           | unlock ",
+            "  D | MemRdS | send MemData, send CmpE, holders := { sender }, alone := true | stay\n  D           | unlock ",
+        ),
+        (
+            "  RD RI RC W C CI TB D | MemRdS MemRdA ",
+            "  RD RI RC W C CI TB | MemRdS | leave |\n  RD RI RC W C CI TB D | MemRdA ",
+        ),
+    ]);
     assert_eq!(served, "single writer");
     // Taken before the snooped have answered.
     let taken = violated(&[(
