@@ -191,7 +191,9 @@ def test_the_example_of_its_help_runs_until_ctrl_c_and_a_taken_port_is_refused(
         assert f"port {port[1]} of 127.0.0.1 cannot be listened on: " in done.stderr
         running.send_signal(signal.SIGINT)
         assert running.wait() == 130
+    # It listens no more; connections that have ended may still hold the port for a while.
     with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         free.bind(("127.0.0.1", int(port[1])))
 
 
