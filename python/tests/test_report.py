@@ -266,6 +266,12 @@ def test_what_was_changed_in_a_result_is_told_by_its_place(tmp_path: Path, resul
     assert "this is no message sequence" in changed(*chart, "steps", 0, "action", to={"kind": "does"})
 
 
+def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, results: Path) -> None:
+    rows = json.loads((results / "fig8.json").read_text())
+    (tmp_path / "some.json").write_text(json.dumps([row for row in rows if not row["name"][0].isdigit()]))
+    assert "at best, with prefetcher" in cohkit.report(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("value", "hint", "says"),
     [

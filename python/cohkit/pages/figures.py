@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 def figures(experiment: Experiment, rows: Sequence[Result]) -> list[dict[str, Any]]:
     """Give plots as series of points, each with the number of its row."""
-    if not experiment.axis:
+    drawn = [row for row in rows if is_point(row)] if experiment.along and not experiment.shares else rows
+    units = {row["unit"] for row in drawn}
+    # Rows of an older version, or some of an experiment's only, need not have all that its axes name; tables show them.
+    if not experiment.axis or len(units) != len(experiment.axis.split("; ")):
         return []
     numbers = {row["name"]: number for number, row in enumerate(rows)}
     if experiment.shares:
