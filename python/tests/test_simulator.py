@@ -142,7 +142,7 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
     [
         (
             {"platform": "enzian"},
-            "no platform is named `enzian`; the shipped platforms are clusters-4x4, enzian-cohkit, ",
+            "no platform is named `enzian`; the shipped platforms are clusters-4x4, cxl-8x8, enzian-cohkit, ",
         ),
         ({"workload": "read"}, "no workload is named `read`; the workloads are sequential-read, random-read, "),
         ({"region": "64GiB"}, "a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB; "),

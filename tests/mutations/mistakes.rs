@@ -215,7 +215,7 @@ pub const MISTAKES: &[Mistake] = &[
         changes: &[
             ("| BISnpInv | send BIConflict       | stay", "| BISnpInv | send BIConflict, send BIRspI | stay"),
             ("| send BIConflict, data := true | stay", "| send BIConflict, send BIRspI | stay"),
-            ("  RD RI RC W C CI TB | BIConflict ", "  N RD RI RC W C CI TB | BIConflict "),
+            ("  RD RI RC W C CI TB | BIConflict ", "  N RD RI RC W C CI TB D | BIConflict "),
 ("  I IS IE IR IW         | BIConflictAck            | send BIRspI, data := false   | stay", "  I IS IS_C IE IE_C LE IR IW | BIConflictAck | | stay"),
             ("  S                     | BIConflictAck            | send BIRspI                  | I", "  S | BIConflictAck | | stay"),
             ("  E                     | BIConflictAck            | send BIRspI                  | I", "  E | BIConflictAck | | stay"),
