@@ -243,10 +243,6 @@ fn what_is_planted_is_named() {
 fn steps_are_the_quantities_of_the_platform() {
     for name in common::of_one_level() {
         let platform = Platform::shipped(name).unwrap();
-        // Of these it is not told.
-        if platform.hosts.is_some() {
-            continue;
-        }
         let mut workload = Workload::pass(Pattern::Random, Access::Load, 1 << 23, 1, 1);
         workload.accesses = 500;
         let setup = Setup::new(common::protocol("eci"), platform.clone(), workload).unwrap();

@@ -132,10 +132,13 @@ pub fn with_one_cache() -> impl Iterator<Item = &'static str> {
     Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().all_remotes() == 1)
 }
 
-/// The shipped platforms with one level of caches of one kind, whose links are pipes.
+/// The shipped platforms with one level of caches of one kind, whose links are pipes and reach no meshes of hosts.
 pub fn of_one_level() -> impl Iterator<Item = &'static str> {
     let simple = |platform: &Platform| {
-        platform.below.is_none() && platform.agents.is_empty() && platform.link.layer.is_none()
+        platform.below.is_none()
+            && platform.agents.is_empty()
+            && platform.link.layer.is_none()
+            && platform.hosts.is_none()
     };
     Platform::shipped_names().filter(move |name| simple(&Platform::shipped(name).unwrap()))
 }
