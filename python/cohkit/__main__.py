@@ -15,6 +15,7 @@ from cohkit.errors import Error, InputError, UnavailableError
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.explorer import Explorer, serve
 from cohkit.pages import report
+from cohkit.pages.reading import left_out
 from cohkit.plots import FORMATS
 from cohkit.reproduce import Wanted, reproduce, write
 from cohkit.sweep.command import run as sweep
@@ -47,7 +48,7 @@ Makes one page of HTML of a folder with results, to look through in a browser.
 It needs no network and no other file. The folder holds what check, table,
 reproduce, sim, play and litmus print with --json, each in a file that ends in
 .json; protocol texts (.coh), whose tables are shown; and folders of sweeps.
-Other files are left alone.
+Other files are left alone, and so, with a word, are texts that compose others.
 """
 
 _REPORTS_EXAMPLE = """\
@@ -234,6 +235,8 @@ def _reproduce(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     out = options.out or str(Path(options.folder) / "report.html")
     write(Path(out), report(options.folder).encode())
+    for name in left_out(Path(options.folder)):
+        sys.stderr.write(f"note: {name} composes other texts and has no tables; those of the texts it uses have\n")
     sys.stdout.write(f"report: {out}\n")
 
 

@@ -266,6 +266,18 @@ def test_what_was_changed_in_a_result_is_told_by_its_place(tmp_path: Path, resul
     assert "this is no message sequence" in changed(*chart, "steps", 0, "action", to={"kind": "does"})
 
 
+def test_texts_that_compose_others_are_left_out_with_a_word(
+    root: Path, tmp_path: Path, cohkit_command: Command
+) -> None:
+    (tmp_path / "both.coh").write_text((root / "protocols/eci-both.coh").read_text())
+    assert "nothing in this folder goes into a report" in refused(tmp_path)
+    (tmp_path / "eci.coh").write_text((root / "protocols/eci.coh").read_text())
+    assert [part.file for part in parts(tmp_path)] == ["eci.coh"]
+    done = cohkit_command("report", str(tmp_path))
+    assert done.returncode == 0
+    assert done.stderr == "note: both.coh composes other texts and has no tables; those of the texts it uses have\n"
+
+
 def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, results: Path) -> None:
     rows = json.loads((results / "fig8.json").read_text())
     (tmp_path / "some.json").write_text(json.dumps([row for row in rows if not row["name"][0].isdigit()]))

@@ -23,7 +23,8 @@ def report(folder: str | os.PathLike[str]) -> str:
     """Give one page of HTML that shows what a folder holds: results of commands, protocol texts and sweeps.
 
     The page needs nothing else: no network, no other file. Files are what `cohkit check`, `table`, `reproduce`, `sim`,
-    `play` and `litmus` print with `--json`; of a protocol text (`.coh`) the tables of both agents are shown.
+    `play` and `litmus` print with `--json`; of a protocol text (`.coh`) the tables of both agents are shown;
+    one that composes others has none, and is left out.
 
     Raises:
         InputError: a file is none of these, or there is none.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import types
@@ -49,13 +50,24 @@ def parts(folder: Path) -> list[Part]:
         name = str(path.relative_to(folder))
         if path.is_dir() and (path / _JOURNAL).is_file():
             found.append(Part("sweep", name, _sweep(path)))
-        elif path.suffix == ".coh":
+        elif path.suffix == ".coh" and not _composes(path):
             found.append(Part("text", name, _text(path)))
         elif path.suffix == ".json":
             found += _json(path, name)
     if not found:
         raise InputError(f"{folder}: nothing in this folder goes into a report; {_EXPECTED}")
     return found
+
+
+def left_out(folder: Path) -> list[str]:
+    """Name the texts of a folder that compose others, and so have no tables to show."""
+    return [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.coh")) if _composes(path)]
+
+
+def _composes(path: Path) -> bool:
+    # As the language has it: a statement that begins so. What is no text is refused by whoever reads it.
+    statements = re.split("[\n;]", path.read_text(encoding="utf-8", errors="replace"))
+    return any(statement.lstrip().startswith("use ") for statement in statements)
 
 
 def _text(path: Path) -> Protocol:
