@@ -6,7 +6,7 @@
 //! the flags of the round between have told that all have checked it.
 
 use crate::interface::{Contents, Line, Scenario, Step, Thread, Time};
-use crate::remote_writes::Nobody;
+use crate::kernel::Nobody;
 
 /// The threads.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -482,7 +482,7 @@ pub enum Step {
         /// The new value of each.
         value: u64,
     },
-    /// Loads a word, which comes back, and all that the thread does later waits for it.
+    /// Loads a word, which comes back, and all that the thread does later waits for it. It waits for earlier releases.
     Acquire {
         /// The line.
         line: Line,

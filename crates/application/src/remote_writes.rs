@@ -7,9 +7,8 @@
 //! further target, that they may check theirs. So bytes that are late at one host are found out though the flag that
 //! tells of them was released at another.
 
-use crate::interface::{
-    Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Time,
-};
+use crate::interface::{Contents, Line, Scenario, Step, Thread, Time};
+use crate::kernel::Nobody;
 
 /// The writer, and those that check.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -256,22 +255,6 @@ impl Thread for Worker {
             Doing::Ends => Step::Stop,
         }
     }
-}
-
-/// Nothing is behind the home.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Nobody;
-
-impl Application for Nobody {
-    fn name(&self) -> &str {
-        "threads"
-    }
-
-    fn placement(&self) -> Placement {
-        Placement::Beside
-    }
-
-    fn handle(&mut self, _event: Event, _actions: &mut Actions) {}
 }
 
 impl Scenario for RemoteWrites {

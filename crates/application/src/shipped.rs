@@ -3,14 +3,21 @@
 use crate::broadcast::Broadcast;
 use crate::dma::Copies;
 use crate::gather::Gather;
+use crate::graphs::{Graphs, What};
+use crate::histogram::Histogram;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
+use crate::kernel::{Hosts, Kernels};
 use crate::locks::LockTable;
+use crate::messages::{Messages, Program};
+use crate::padding::Padding;
 use crate::prefetcher::Prefetch;
 use crate::remote_writes::RemoteWrites;
 use crate::rpc::Calls;
 use crate::rpc_bus::BusCalls;
 use crate::shared_table::SharedTable;
+use crate::task_queue::TaskQueue;
+use crate::transpose::Transpose;
 use crate::view::{orders, View, ROWS};
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -69,7 +76,7 @@ const BUS: [Parameter; 3] = [
 ];
 
 /// All of them.
-pub const ALL: [Shipped; 12] = [
+pub const ALL: [Shipped; 22] = [
     Shipped {
         name: "shared-table",
         text: "threads increment all rows of a table, one line each; the device increments some of them under its lock",
@@ -195,6 +202,120 @@ pub const ALL: [Shipped; 12] = [
             parameter("rounds", 16, (1, 1 << 20), "rounds"),
         ],
     },
+    Shipped {
+        name: "pagerank",
+        text: "threads share a graph and rank its vertices: each stores ranks, word by word, in the memory of all hosts with neighbours",
+        parameters: &[
+            HOMES,
+            KERNEL_THREADS,
+            WORK,
+            parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
+            parameter("far", 3, (0, 64), "neighbours anywhere that each vertex is given, beside four on a ring"),
+            parameter("rounds", 4, (1, 1 << 16), "rounds"),
+            parameter("release", 5120, RELEASE, "bytes of stores between two releases"),
+        ],
+    },
+    Shipped {
+        name: "sssp",
+        text: "threads share a graph and find the shortest paths from one vertex: each stores lengths that have changed",
+        parameters: &[
+            HOMES,
+            KERNEL_THREADS,
+            WORK,
+            parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
+            parameter("far", 1, (0, 64), "neighbours anywhere that each vertex is given, beside four on a ring"),
+            parameter("release", 704, RELEASE, "bytes of stores between two releases"),
+        ],
+    },
+    Shipped {
+        name: "padding",
+        text: "threads move the rows of a matrix apart where they are, part by part from its end",
+        parameters: &[
+            HOMES,
+            KERNEL_THREADS,
+            WORK,
+            parameter("rows", 64, (1, 1 << 16), "rows"),
+            parameter("columns", 60, (1, 1 << 12), "lines of a row"),
+            parameter("pad", 4, (0, 1 << 12), "lines that each row gets behind it"),
+            parameter("part", 16, (1, 1 << 12), "lines of a part, after whose stores there is a release"),
+            parameter("block", 8, (1, 1 << 12), "lines beside each other in one host's memory"),
+        ],
+    },
+    Shipped {
+        name: "task-queue",
+        text: "threads of one half store tasks in another host's memory; those of the other half take them and count their values",
+        parameters: &[
+            HOMES,
+            KERNEL_THREADS,
+            WORK,
+            parameter("tasks", 128, (1, 1 << 20), "tasks of each thread that makes some"),
+            parameter("slots", 4, (1, 4096), "tasks of a queue that are not done, at most"),
+            parameter("most", 32, (1, 4096), "lines of the largest task"),
+            parameter("bins", 64, (1, 1 << 16), "bins of the histogram"),
+        ],
+    },
+    Shipped {
+        name: "histogram",
+        text: "threads count values and store their counts at the few threads that add them up",
+        parameters: &[
+            HOMES,
+            KERNEL_THREADS,
+            WORK,
+            parameter("fanout", 3, (1, 4096), "threads that add up, no more than there are"),
+            parameter("bins", 256, (1, 1 << 16), "bins, a line each"),
+            parameter("values", 1024, (1, 1 << 20), "values of a thread in a round"),
+            parameter("rounds", 8, (1, 1 << 16), "rounds"),
+            parameter("release", 1024, RELEASE, "bytes of stores between two releases"),
+        ],
+    },
+    Shipped {
+        name: "transpose",
+        text: "threads transpose matrices: each stores the elements of its rows, a line each, where their columns are rows",
+        parameters: &[
+            HOMES,
+            KERNEL_THREADS,
+            WORK,
+            parameter("size", 64, (1, 1 << 12), "rows, and columns"),
+            parameter("rounds", 2, (1, 1 << 16), "matrices"),
+            parameter("release", 512, RELEASE, "bytes of stores between two releases"),
+        ],
+    },
+    Shipped {
+        name: "mocfe",
+        text: "threads pass messages: some words or lines to all others, and sums",
+        parameters: &MESSAGES,
+    },
+    Shipped {
+        name: "cmc2d",
+        text: "threads pass messages: up to 14 KB to all others, and sums",
+        parameters: &MESSAGES,
+    },
+    Shipped {
+        name: "bigfft",
+        text: "threads pass messages: 10 KB with one partner after the other, and barriers",
+        parameters: &MESSAGES,
+    },
+    Shipped {
+        name: "crystal-router",
+        text: "threads pass messages: up to 2 KB with the partners of a hypercube",
+        parameters: &MESSAGES,
+    },
+];
+
+const KERNEL_THREADS: Parameter =
+    parameter("threads", 8, (2, 4096), "threads, one host after the other");
+const WORK: Parameter = parameter(
+    "work",
+    1000,
+    (0, 1 << 30),
+    "picoseconds of calculation for each value",
+);
+const RELEASE: (u64, u64) = (8, 1 << 30);
+const MESSAGES: [Parameter; 4] = [
+    HOMES,
+    KERNEL_THREADS,
+    WORK,
+    parameter("steps", 8, (1, 1 << 20), "steps"),
 ];
 
 /// Of threads alone.
@@ -254,6 +375,10 @@ pub fn visit<V: Visitor>(
     let line = |name: &str| value(name) as Line;
     let end = |name: &str| Some(value(name)).filter(|&count| count > 0);
     Ok(match name {
+        "pagerank" | "sssp" | "padding" | "task-queue" | "histogram" | "transpose" | "mocfe"
+        | "cmc2d" | "bigfft" | "crystal-router" => {
+            return visit_kernel(name, &value, visitor);
+        }
         "shared-table" => {
             let table = SharedTable {
                 rows: line("rows"),
@@ -410,5 +535,92 @@ pub fn visit<V: Visitor>(
             })
         }
         _ => visitor.visit(Calls::new(small("contexts"), line("payload"), end("calls"))),
+    })
+}
+
+/// The same of a kernel, of numbers that are in their ranges.
+fn visit_kernel<V: Visitor>(
+    name: &str,
+    value: &dyn Fn(&str) -> u64,
+    visitor: V,
+) -> Result<V::Output, String> {
+    let small = |name: &str| value(name) as u32;
+    let hosts = Hosts {
+        homes: small("homes"),
+        threads: small("threads"),
+    };
+    let (every, work) = (small("release"), value("work"));
+    Ok(match name {
+        "pagerank" | "sssp" => visitor.visit(Kernels(Graphs {
+            what: match name {
+                "sssp" => What::Paths,
+                _ => What::PageRank,
+            },
+            hosts,
+            vertices: small("vertices"),
+            far: small("far"),
+            rounds: small("rounds"),
+            every,
+            work,
+        })),
+        "padding" => visitor.visit(Kernels(Padding {
+            hosts,
+            rows: small("rows"),
+            columns: small("columns"),
+            pad: small("pad"),
+            part: small("part"),
+            block: small("block"),
+            work,
+        })),
+        "task-queue" | "mocfe" | "cmc2d" | "bigfft" | "crystal-router"
+            if !hosts.threads.is_power_of_two() =>
+        {
+            return Err(format!(
+                "threads must be a power of two, not {}",
+                hosts.threads
+            ));
+        }
+        "task-queue" => visitor.visit(Kernels(TaskQueue {
+            hosts,
+            tasks: small("tasks"),
+            slots: small("slots"),
+            most: small("most"),
+            bins: small("bins"),
+            work,
+        })),
+        "histogram" if small("fanout") > hosts.threads => {
+            return Err(format!(
+                "fanout must be 1 to {} with so many threads, not {}",
+                hosts.threads,
+                small("fanout")
+            ));
+        }
+        "histogram" => visitor.visit(Kernels(Histogram {
+            hosts,
+            fanout: small("fanout"),
+            bins: small("bins"),
+            values: small("values"),
+            rounds: small("rounds"),
+            every,
+            work,
+        })),
+        "transpose" => visitor.visit(Kernels(Transpose {
+            hosts,
+            size: small("size"),
+            rounds: small("rounds"),
+            every,
+            work,
+        })),
+        _ => visitor.visit(Kernels(Messages {
+            hosts,
+            program: match name {
+                "mocfe" => Program::Mocfe,
+                "cmc2d" => Program::Cmc2d,
+                "bigfft" => Program::BigFft,
+                _ => Program::Router,
+            },
+            steps: small("steps"),
+            work,
+        })),
     })
 }

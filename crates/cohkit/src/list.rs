@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 21] = [
+const EXPERIMENTS: [(&str, &str); 24] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -88,6 +88,18 @@ const EXPERIMENTS: [(&str, &str); 21] = [
     (
         "cord-fig10",
         "stores ordered by epochs and counters of so many bits, over those with numbers of 40 and 8 bits",
+    ),
+    (
+        "cord-fig2",
+        "what waiting for acknowledgements of stores costs programs whose stores are ordered at their source",
+    ),
+    (
+        "cord-fig7",
+        "programs whose stores are ordered in three ways, over those ordered at directories",
+    ),
+    (
+        "cord-fig13",
+        "the same programs under total store order",
     ),
     (
         "symmetric-vs-asymmetric",

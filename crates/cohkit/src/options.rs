@@ -712,7 +712,8 @@ pub(crate) struct Play {
     pub platform: PathBuf,
 
     /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view,
-    /// remote-writes or broadcast.
+    /// remote-writes, broadcast, or a program on several hosts: pagerank, sssp, padding, task-queue, histogram, transpose, mocfe,
+    /// cmc2d, bigfft or crystal-router.
     /// Several joined by `+` stand side by side, and `--with NAME.NUMBER=...` says a number of one.
     pub application: String,
 

@@ -1,64 +1,19 @@
 //! Hosts that write to each other's memory and synchronise by releases, on texts of `ordering`.
 
 mod common;
+#[path = "common/orderings.rs"]
+mod orderings;
 
 use cohkit_application::broadcast::Broadcast;
 use cohkit_application::remote_writes::RemoteWrites;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text;
 use cohkit_sim::components::hosts::Taken;
 use cohkit_sim::explain::FailureKind;
-use cohkit_sim::platform::Platform;
-use cohkit_sim::scenario::{Performance, Playable};
+use cohkit_sim::scenario::Performance;
 use cohkit_sim::simulation::{play_while, RunError, Setup};
 use common::seeds;
-use std::path::PathBuf;
+use orderings::{machine, ordering, orderings, setup};
 use std::sync::Arc;
-
-/// A text of `ordering` with these sizes.
-fn ordering(name: &str, sizes: &[(&str, u16)]) -> Protocol {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
-    let text = std::fs::read_to_string(folder.join(format!("{name}.coh"))).unwrap();
-    let sizes: Vec<_> = sizes
-        .iter()
-        .map(|&(name, n)| (name.to_string(), n))
-        .collect();
-    text::parse_sized(&text, &sizes).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"))
-}
-
-/// The texts that keep release consistency on so many homes, and the one that does not.
-fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
-    let homes = ("homes", homes);
-    [
-        ("so", ordering("so", &[])),
-        ("wb", ordering("wb", &[])),
-        (
-            "cord",
-            ordering(
-                "cord",
-                &[homes, ("epochs", 16), ("entries", 8), ("most", 255)],
-            ),
-        ),
-        ("mp", ordering("mp", &[homes, ("credits", 64)])),
-    ]
-}
-
-fn machine() -> Platform {
-    let mut platform = Platform::shipped("cxl-8x8").unwrap();
-    platform.remotes = 8;
-    platform
-}
-
-fn setup(protocol: &Protocol, platform: &Platform, scenario: Arc<dyn Playable>) -> Setup {
-    let mut platform = platform.clone();
-    // A text that knows of no other homes is one of each.
-    if protocol.joins_lines().is_some() {
-        if let Some(count) = &mut platform.home.count {
-            count.value = protocol.homes.into();
-        }
-    }
-    Setup::with_scenario(protocol.clone(), platform, scenario).unwrap()
-}
 
 fn played(setup: &Setup, what: &str) -> Performance {
     play_while(setup, &mut |_| true).unwrap_or_else(|error| panic!("{what}: {error}"))

@@ -15,6 +15,7 @@ from cohkit.experiments import (
     cckit_table2,
     cckit_table3,
     cord,
+    cord_programs,
     eci_home,
     eci_link,
     locktable,
@@ -40,6 +41,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     **ccix.EXPERIMENTS,
     "ccix-locktable": locktable.CARD_EXPERIMENT,
     **cord.EXPERIMENTS,
+    **cord_programs.EXPERIMENTS,
     **symmetry.EXPERIMENTS,
 }
 """All experiments, in the order in which `all` runs them."""

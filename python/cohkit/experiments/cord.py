@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cohkit.errors import Error
 from cohkit.experiments.experiment import Experiment
@@ -14,7 +14,7 @@ from cohkit.published import PERCENT, Ours
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cohkit._cohkit import Protocol
+    from cohkit._cohkit import Protocol as Text
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Request
     from cohkit.types import Play
@@ -30,9 +30,9 @@ STORES = 16384
 
 Sizes = dict[str, int]
 TABLES: Sizes = {"counters": 8, "slots": 8, "notes": 16}
-"""The published tables beside the epochs without acknowledgement: homes whose stores a core counts, and of each core's at
-a home the epochs whose stores are counted and the releases that notifications are counted for. `8*16` and `16*16` are
-read as 8 and 16 for each of 16 cores."""
+"""The published tables beside the epochs without acknowledgement: homes whose stores a core counts, and of each core's
+at a home the epochs whose stores are counted and the releases that notifications are counted for. `8*16` and `16*16`
+are read as 8 and 16 for each of 16 cores."""
 ORDERINGS: Mapping[str, Sizes] = {
     "so": {},
     "mp": {"homes": HOMES, "credits": WIDE},
@@ -41,6 +41,13 @@ ORDERINGS: Mapping[str, Sizes] = {
 }
 """The texts, and the sizes with which they are read. `cord` has the published 8 entries, so that more than 9 numbers of
 epochs change nothing."""
+
+
+class Asks(Protocol):
+    """Something that is played."""
+
+    def request(self, conditions: Conditions) -> Request:
+        """Say what is played."""
 
 
 class Work(NamedTuple):
@@ -84,7 +91,7 @@ class Run(NamedTuple):
                 "releases": releases,
                 "every": 0,
             },
-            "protocol": _text(self.text),
+            "protocol": text(self.text),
             "sizes": sizes,
             # One core of each host takes part.
             "set": {"remotes": HOMES, **self.settings},
@@ -93,20 +100,26 @@ class Run(NamedTuple):
 
 
 @cache
-def _text(name: str) -> Protocol:
+def text(name: str) -> Text:
+    """Give a text of `ordering`."""
     file = f"ordering/{name}.coh"
     return parse(shipped_file(file), file=file)
 
 
-def _play(runs: Sequence[Run], conditions: Conditions) -> dict[str, Play]:
+def played(runs: Sequence[Asks], conditions: Conditions) -> dict[str, Play]:
     """Play each once, and give the results by what `repr` makes of a run."""
     different = {repr(run): run for run in runs}
     requests = [run.request(conditions) for run in different.values()]
     results = play_many(requests, threads=conditions.threads, progress=conditions.progress)
-    for run, result in zip(different.values(), results, strict=True):
-        if failure := result["failure"]:
-            raise Error(f"{run.text}, {run.work}: {failure['kind']}: {failure['message']}")
     return dict(zip(different, results, strict=True))
+
+
+def _play(runs: Sequence[Run], conditions: Conditions) -> dict[str, Play]:
+    results = played(runs, conditions)
+    for run in runs:
+        if failure := results[repr(run)]["failure"]:
+            raise Error(f"{run.text}, {run.work}: {failure['kind']}: {failure['message']}")
+    return results
 
 
 def _time(result: Play) -> float:
@@ -115,16 +128,17 @@ def _time(result: Play) -> float:
     return result["times_ns"]["delivered"]["mean"]
 
 
-def _traffic(result: Play) -> float:
+def traffic(result: Play) -> float:
     """Give the bytes between hosts. A credit only says that there is room, which other texts take for granted."""
     assert result["traffic"] is not None  # noqa: S101 -- there are hosts
     return sum(taken["between_bytes"] for name, taken in result["traffic"].items() if name != "Credit")
 
 
-MEASURES = {"time": _time, "traffic": _traffic}
+MEASURES = {"time": _time, "traffic": traffic}
 
 
-def _ratio(one: float, other: float) -> float:
+def ratio(one: float, other: float) -> float:
+    """Give so many percent."""
     return 100 * one / other if other else 0
 
 
@@ -156,7 +170,7 @@ def _fig8(conditions: Conditions) -> list[Ours]:
     return [
         Ours(
             f"{value} {name}, {varied}, {machine}, {what}",
-            _ratio(of(results[repr(runs[name])]), of(results[repr(runs["cord"])])),
+            ratio(of(results[repr(runs[name])]), of(results[repr(runs["cord"])])),
             PERCENT,
             f"cord.sensitivity.{what}.{machine}.{varied}.{value}.{name}",
             cut=conditions.accesses is not None,
@@ -189,7 +203,7 @@ def _fig9(conditions: Conditions) -> list[Ours]:
     return [
         Ours(
             name,
-            _ratio(times[repr(so)], times[repr(cord)]),
+            ratio(times[repr(so)], times[repr(cord)]),
             PERCENT,
             f"cord.latency.{key}",
             cut=conditions.accesses is not None,
@@ -233,7 +247,7 @@ def _fig10(conditions: Conditions) -> list[Ours]:
     for what, of in MEASURES.items():
         for bits, words, machine, run, seq40, seq8 in wanted:
             beside = seq40 if what == "time" else seq8
-            value = _ratio(of(results[repr(run)]), of(results[repr(beside)]))
+            value = ratio(of(results[repr(run)]), of(results[repr(beside)]))
             key = f"cord.numbers.{what}.{machine}.{words}.{bits}"
             name = f"{bits}, {words}, {machine}, {what}"
             ours.append(Ours(name, value, PERCENT, key, cut=conditions.accesses is not None))

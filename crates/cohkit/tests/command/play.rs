@@ -165,7 +165,7 @@ fn what_cannot_be_played_is_refused() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view, remote-writes, broadcast
+                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view, remote-writes, broadcast, pagerank, sssp, padding, task-queue, histogram, transpose, mocfe, cmc2d, bigfft, crystal-router
             "#]],
         ),
         (

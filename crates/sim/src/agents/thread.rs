@@ -221,7 +221,9 @@ impl Simulation {
         let mut under_way = running.posted.iter();
         let waits = full
             || under_way.any(|&(other, earlier)| {
-                orders.waits(earlier, later)
+                // As in litmus tests: acquires are those that do not pass earlier releases (RCsc).
+                (earlier, later) == (Issue::Release, Issue::Acquire)
+                    || orders.waits(earlier, later)
                     || reads && orders.waits(earlier, Issue::Load)
                     || other == line && later != Issue::Fence
             });

@@ -1,0 +1,241 @@
+//! Page rank and shortest paths on a graph that the threads share: each has a part of the vertices, and stores what it finds
+//! of a vertex in the memory of every host with a neighbour of it, word by word.
+//!
+//! The graph is generated: vertices on a ring have the two before and the two behind as neighbours, and others anywhere.
+//! Each thread calculates the whole alone, too, and compares its part with that.
+
+use crate::interface::{Line, Time};
+use crate::kernel::{
+    mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream,
+};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// What is calculated.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum What {
+    /// The rank of vertices after so many rounds: each gives what it has to its neighbours in equal parts.
+    PageRank,
+    /// The length of the shortest path from vertex 0, edges being of different lengths.
+    Paths,
+}
+
+/// The kernel.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Graphs {
+    /// What is calculated.
+    pub what: What,
+    /// Hosts and threads.
+    pub hosts: Hosts,
+    /// Vertices.
+    pub vertices: u32,
+    /// Neighbours anywhere that each vertex is given, beside those on the ring and those that are given it.
+    pub far: u32,
+    /// Rounds of page rank; paths take as many as they need.
+    pub rounds: u32,
+    /// Bytes of stores between two releases.
+    pub every: u32,
+    /// Picoseconds of calculation for an edge.
+    pub work: Time,
+}
+
+/// A rank of one.
+const ONE: u64 = 1 << 32;
+/// The length of no path.
+const FAR: u64 = 1 << 60;
+
+/// What all threads know.
+struct Plan {
+    neighbours: Vec<Vec<u32>>,
+    /// `sent[from][to]`: the vertices of a thread that another one needs, in order.
+    sent: Vec<Vec<Vec<u32>>>,
+    /// `copies[from][to]`: where they are, in even and in odd rounds.
+    copies: Vec<Vec<[Array; 2]>>,
+    flags: Vec<Vec<Place>>,
+    barrier: Barrier,
+    memory: Memory,
+}
+
+impl Graphs {
+    fn neighbours(&self) -> Vec<Vec<u32>> {
+        let n = self.vertices;
+        let mut sets = vec![BTreeSet::new(); n as usize];
+        for vertex in 0..n {
+            let far = (0..self.far).map(|number| {
+                (mixed(u64::from(vertex) << 16 | u64::from(number)) % u64::from(n)) as u32
+            });
+            let near = [(vertex + 1) % n, (vertex + 2) % n];
+            for other in far.chain(near).filter(|&other| other != vertex) {
+                sets[vertex as usize].insert(other);
+                sets[other as usize].insert(vertex);
+            }
+        }
+        sets.into_iter()
+            .map(|set| set.into_iter().collect())
+            .collect()
+    }
+
+    fn part(&self, thread: u32) -> Range<u32> {
+        let each = self.vertices.div_ceil(self.hosts.threads);
+        let end = |thread: u32| (thread * each).min(self.vertices);
+        end(thread)..end(thread + 1)
+    }
+
+    fn owner(&self, vertex: u32) -> usize {
+        (vertex / self.vertices.div_ceil(self.hosts.threads)) as usize
+    }
+
+    fn plan(&self) -> Plan {
+        let threads = self.hosts.threads as usize;
+        let neighbours = self.neighbours();
+        let mut sent = vec![vec![Vec::new(); threads]; threads];
+        for vertex in 0..self.vertices {
+            let from = self.owner(vertex);
+            let others = neighbours[vertex as usize].iter();
+            let to: BTreeSet<usize> = others.map(|&other| self.owner(other)).collect();
+            for to in to.into_iter().filter(|&to| to != from) {
+                sent[from][to].push(vertex);
+            }
+        }
+        let mut memory = Memory::new(self.hosts.homes);
+        let mut copies: Vec<Vec<[Array; 2]>> = Vec::new();
+        for from in &sent {
+            let to = from.iter().zip(0..).map(|(vertices, to)| {
+                [(); 2].map(|()| memory.array(to, vertices.len() as u32, Grain::Word))
+            });
+            copies.push(to.collect());
+        }
+        Plan {
+            flags: memory.flags(self.hosts.threads),
+            barrier: Barrier::new(&mut memory, self.hosts.threads),
+            neighbours,
+            sent,
+            copies,
+            memory,
+        }
+    }
+
+    fn start(&self, vertex: u32) -> u64 {
+        match (self.what, vertex) {
+            (What::PageRank, _) => ONE,
+            (What::Paths, 0) => 0,
+            (What::Paths, _) => FAR,
+        }
+    }
+
+    /// What becomes of a vertex, of what it and its neighbours had.
+    fn next(&self, neighbours: &[Vec<u32>], vertex: u32, had: &[u64]) -> u64 {
+        let around = neighbours[vertex as usize].iter();
+        match self.what {
+            What::PageRank => {
+                let given = around
+                    .map(|&other| had[other as usize] / neighbours[other as usize].len() as u64);
+                ONE * 15 / 100 + given.fold(0, u64::wrapping_add) / 100 * 85
+            }
+            What::Paths => around.fold(had[vertex as usize], |least, &other| {
+                let edge = u64::from(vertex.min(other)) << 32 | u64::from(vertex.max(other));
+                least.min(had[other as usize].wrapping_add(1 + mixed(edge) % 16))
+            }),
+        }
+    }
+
+    /// What has to come out, and the rounds that it takes.
+    fn right(&self, neighbours: &[Vec<u32>]) -> (Vec<u64>, u32) {
+        let mut has: Vec<u64> = (0..self.vertices)
+            .map(|vertex| self.start(vertex))
+            .collect();
+        let mut rounds = 0;
+        loop {
+            let vertices = 0..self.vertices;
+            let next: Vec<u64> = vertices.map(|of| self.next(neighbours, of, &has)).collect();
+            rounds += 1;
+            let ends = match self.what {
+                What::PageRank => rounds == self.rounds,
+                What::Paths => next == has,
+            };
+            has = next;
+            if ends {
+                return (has, rounds);
+            }
+        }
+    }
+}
+
+impl Kernel for Graphs {
+    fn hosts(&self) -> Hosts {
+        self.hosts
+    }
+
+    fn lines(&self) -> Line {
+        self.plan().memory.lines()
+    }
+
+    async fn run(self, core: Core) -> Result<(), String> {
+        let mut plan = self.plan();
+        let me = core.number as usize;
+        let (right, rounds) = self.right(&plan.neighbours);
+        let threads = 0..self.hosts.threads;
+        let with: Vec<u32> = threads
+            .filter(|&to| !plan.sent[me][to as usize].is_empty())
+            .collect();
+        let flags = plan.flags.iter().map(|into| into[me]).collect();
+        let mut stream = Stream::new(&core, flags, self.every);
+        let mut has: Vec<u64> = (0..self.vertices)
+            .map(|vertex| self.start(vertex))
+            .collect();
+        let mut places = vec![0; self.hosts.threads as usize];
+        let mut stored = vec![u64::MAX; self.vertices as usize];
+        core.begin().await;
+        for round in 0..rounds {
+            // Lengths only fall, so a copy may be overwritten before it has been read; ranks have two copies. Neighbours
+            // are so both ways: who has told of a round has read the copies of the round before the last.
+            let copy = match self.what {
+                What::PageRank => round as usize % 2,
+                What::Paths => 0,
+            };
+            places.fill(0);
+            for vertex in self.part(core.number) {
+                let value = has[vertex as usize];
+                let new = self.what == What::PageRank || stored[vertex as usize] != value;
+                stored[vertex as usize] = value;
+                for &to in &with {
+                    let (at, sent) = (&mut places[to as usize], &plan.sent[me][to as usize]);
+                    if sent.get(*at as usize) == Some(&vertex) {
+                        if new {
+                            let array = plan.copies[me][to as usize][copy];
+                            stream.store(to, array, *at, value).await;
+                        }
+                        *at += 1;
+                    }
+                }
+            }
+            stream.tell(&with).await;
+            for &from in &with {
+                core.hear(plan.flags[me][from as usize], round + 1).await;
+                let array = plan.copies[from as usize][me][copy];
+                for (&vertex, at) in plan.sent[from as usize][me].iter().zip(0..) {
+                    has[vertex as usize] = core.look(array, at).await;
+                }
+            }
+            let mine = self.part(core.number);
+            let edges: usize = mine
+                .clone()
+                .map(|of| plan.neighbours[of as usize].len())
+                .sum();
+            core.work(self.work * edges as Time).await;
+            let next: Vec<u64> = mine
+                .clone()
+                .map(|of| self.next(&plan.neighbours, of, &has))
+                .collect();
+            has[mine.start as usize..mine.end as usize].copy_from_slice(&next);
+        }
+        plan.barrier.wait(&core).await;
+        core.end("done").await;
+        let mut findings = Findings::default();
+        for vertex in self.part(core.number) {
+            let (found, right) = (has[vertex as usize], right[vertex as usize]);
+            findings.value(found, right, || format!("what it finds of vertex {vertex}"));
+        }
+        findings.come()
+    }
+}

@@ -1,0 +1,127 @@
+//! Rows of a matrix are moved apart where they are, so that each gets room behind it: threads take parts of the matrix from
+//! its end, load them, and store them farther back as soon as all that was there has been loaded.
+
+use crate::interface::{Line, Time};
+use crate::kernel::{mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place};
+
+/// The kernel.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Padding {
+    /// Hosts and threads.
+    pub hosts: Hosts,
+    /// Rows.
+    pub rows: u32,
+    /// Lines of a row, each an element.
+    pub columns: u32,
+    /// Lines that each row gets behind it.
+    pub pad: u32,
+    /// Lines of a part, after whose stores there is a release.
+    pub part: u32,
+    /// Lines beside each other in the memory of one host; the next ones are in that of the next host.
+    pub block: u32,
+    /// Picoseconds of calculation for an element.
+    pub work: Time,
+}
+
+/// The matrix, the flag of each part, and which part is taken next.
+struct Plan {
+    blocks: Vec<Array>,
+    loaded: Vec<Place>,
+    next: Array,
+    barrier: Barrier,
+    memory: Memory,
+}
+
+impl Padding {
+    fn elements(&self) -> u32 {
+        self.rows * self.columns
+    }
+
+    fn parts(&self) -> u32 {
+        self.elements().div_ceil(self.part)
+    }
+
+    fn plan(&self) -> Plan {
+        let mut memory = Memory::new(self.hosts.homes);
+        let lines = self.rows * (self.columns + self.pad);
+        let block = |block| memory.array(block, self.block, Grain::Line);
+        let blocks = (0..lines.div_ceil(self.block)).map(block).collect();
+        let loaded = (0..self.parts()).map(|part| memory.flag(part)).collect();
+        Plan {
+            blocks,
+            loaded,
+            next: memory.array(0, 1, Grain::Word),
+            barrier: Barrier::new(&mut memory, self.hosts.threads),
+            memory,
+        }
+    }
+
+    /// Where an element goes.
+    fn apart(&self, element: u32) -> u32 {
+        element + element / self.columns * self.pad
+    }
+
+    fn at(&self, plan: &Plan, line: u32) -> (Array, u32) {
+        (plan.blocks[(line / self.block) as usize], line % self.block)
+    }
+
+    /// Elements that a thread begins with and checks in the end.
+    fn mine(&self, thread: u32) -> impl Iterator<Item = u32> {
+        (thread..self.elements()).step_by(self.hosts.threads as usize)
+    }
+}
+
+impl Kernel for Padding {
+    fn hosts(&self) -> Hosts {
+        self.hosts
+    }
+
+    fn lines(&self) -> Line {
+        self.plan().memory.lines()
+    }
+
+    async fn run(self, core: Core) -> Result<(), String> {
+        let mut plan = self.plan();
+        for element in self.mine(core.number) {
+            let (array, line) = self.at(&plan, element);
+            core.store(array, line, mixed(element.into())).await;
+        }
+        if core.number == 0 {
+            core.store(plan.next, 0, 0).await;
+        }
+        plan.barrier.wait(&core).await;
+        core.begin().await;
+        loop {
+            let taken = core.add(plan.next.at(0), 1).await;
+            if taken >= self.parts().into() {
+                break;
+            }
+            let taken = taken as u32;
+            let part = self.parts() - 1 - taken;
+            let elements = part * self.part..((part + 1) * self.part).min(self.elements());
+            let mut values = Vec::new();
+            for element in elements.clone() {
+                let (array, line) = self.at(&plan, element);
+                values.push(core.look(array, line).await);
+            }
+            core.work(self.work * Time::from(self.part)).await;
+            if taken > 0 {
+                core.hear(plan.loaded[taken as usize - 1], 1).await;
+            }
+            core.tell(plan.loaded[taken as usize], 1).await;
+            for (element, value) in elements.zip(values) {
+                let (array, line) = self.at(&plan, self.apart(element));
+                core.store(array, line, value).await;
+            }
+        }
+        plan.barrier.wait(&core).await;
+        core.end("done").await;
+        let mut findings = Findings::default();
+        for element in self.mine(core.number) {
+            let (array, line) = self.at(&plan, self.apart(element));
+            let (found, right) = (core.look(array, line).await, mixed(element.into()));
+            findings.value(found, right, || format!("element {element}"));
+        }
+        findings.come()
+    }
+}

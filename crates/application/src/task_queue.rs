@@ -1,0 +1,176 @@
+//! Threads of one half make tasks, blocks of values in the memory of another host; those of the other half take them from
+//! queues there, each the next by a ticket, and count their values in a histogram that all share.
+
+use crate::interface::{Line, Time};
+use crate::kernel::{mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place};
+
+/// The kernel.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TaskQueue {
+    /// Hosts and threads, the first half of which make tasks.
+    pub hosts: Hosts,
+    /// Tasks of each thread that makes some.
+    pub tasks: u32,
+    /// Tasks of a queue that have not been done, at most.
+    pub slots: u32,
+    /// Lines of the largest task; each has at least one.
+    pub most: u32,
+    /// Bins of the histogram.
+    pub bins: u32,
+    /// Picoseconds of calculation for a value.
+    pub work: Time,
+}
+
+/// A queue: blocks in a host's memory, flags that they are full or empty, and the next ticket.
+#[derive(Clone)]
+struct Queue {
+    blocks: Vec<Array>,
+    full: Vec<Place>,
+    empty: Vec<Place>,
+    next: Array,
+}
+
+struct Plan {
+    queues: Vec<Queue>,
+    bins: Array,
+    barrier: Barrier,
+    memory: Memory,
+}
+
+impl TaskQueue {
+    fn makers(&self) -> u32 {
+        self.hosts.threads / 2
+    }
+
+    fn plan(&self) -> Plan {
+        let mut memory = Memory::new(self.hosts.homes);
+        let makers = self.makers();
+        let queue = |maker| {
+            let at = maker + makers;
+            let slots = 0..self.slots;
+            Queue {
+                blocks: slots
+                    .clone()
+                    .map(|_| memory.array(at, self.most, Grain::Line))
+                    .collect(),
+                full: slots.clone().map(|_| memory.flag(at)).collect(),
+                empty: slots.map(|_| memory.flag(maker)).collect(),
+                next: memory.array(at, 1, Grain::Line),
+            }
+        };
+        Plan {
+            queues: (0..makers).map(queue).collect(),
+            bins: memory.array(0, self.bins, Grain::Word),
+            barrier: Barrier::new(&mut memory, self.hosts.threads),
+            memory,
+        }
+    }
+
+    /// The number of a task among all.
+    fn number(&self, queue: u32, task: u32) -> u64 {
+        u64::from(queue) * u64::from(self.tasks) + u64::from(task)
+    }
+
+    fn values(&self, queue: u32, task: u32) -> impl Iterator<Item = u64> {
+        let number = self.number(queue, task);
+        let lines = 1 + mixed(number) % u64::from(self.most);
+        (0..lines).map(move |line| mixed(number << 20 | line))
+    }
+
+    fn bin(&self, value: u64) -> usize {
+        (value % u64::from(self.bins)) as usize
+    }
+
+    async fn make(&self, core: &Core, plan: &Plan) {
+        let queue = &plan.queues[core.number as usize];
+        for task in 0..self.tasks {
+            let (slot, turn) = ((task % self.slots) as usize, task / self.slots);
+            if turn > 0 {
+                core.hear(queue.empty[slot], turn).await;
+            }
+            for (value, line) in self.values(core.number, task).zip(0..) {
+                core.work(self.work).await;
+                core.store(queue.blocks[slot], line, value).await;
+            }
+            core.tell(queue.full[slot], turn + 1).await;
+        }
+    }
+
+    async fn take(&self, core: &Core, plan: &Plan, findings: &mut Findings) -> Vec<u64> {
+        let mut counts = vec![0; self.bins as usize];
+        let number = (core.number - self.makers()) % self.makers();
+        let queue = &plan.queues[number as usize];
+        loop {
+            let task = core.add(queue.next.at(0), 1).await;
+            if task >= self.tasks.into() {
+                return counts;
+            }
+            let task = task as u32;
+            let (slot, turn) = ((task % self.slots) as usize, task / self.slots);
+            core.hear(queue.full[slot], turn + 1).await;
+            for (right, line) in self.values(number, task).zip(0..) {
+                let found = core.look(queue.blocks[slot], line).await;
+                findings.value(found, right, || {
+                    format!("value {line} of task {task} of queue {number}")
+                });
+                counts[self.bin(found)] += 1;
+                core.work(self.work).await;
+            }
+            core.tell(queue.empty[slot], turn + 1).await;
+        }
+    }
+}
+
+impl Kernel for TaskQueue {
+    fn hosts(&self) -> Hosts {
+        self.hosts
+    }
+
+    fn lines(&self) -> Line {
+        self.plan().memory.lines()
+    }
+
+    async fn run(self, core: Core) -> Result<(), String> {
+        let mut plan = self.plan();
+        let mut findings = Findings::default();
+        if core.number == 0 {
+            for bin in 0..self.bins {
+                core.store(plan.bins, bin, 0).await;
+            }
+        }
+        if let Some(queue) = plan.queues.get(core.number as usize) {
+            core.store(queue.next, 0, 0).await;
+        }
+        plan.barrier.wait(&core).await;
+        core.begin().await;
+        if core.number < self.makers() {
+            self.make(&core, &plan).await;
+        } else {
+            let counts = self.take(&core, &plan, &mut findings).await;
+            for (&count, bin) in counts.iter().zip(0..) {
+                core.add(plan.bins.at(bin), count).await;
+            }
+        }
+        plan.barrier.wait(&core).await;
+        core.end("done").await;
+        findings.come()
+    }
+
+    fn check(&self, word: &dyn Fn(Place) -> u64) -> Result<(), String> {
+        let mut right = vec![0; self.bins as usize];
+        for queue in 0..self.makers() {
+            for task in 0..self.tasks {
+                self.values(queue, task)
+                    .for_each(|value| right[self.bin(value)] += 1);
+            }
+        }
+        let bins = self.plan().bins;
+        let mut findings = Findings::default();
+        for (&right, bin) in right.iter().zip(0..) {
+            findings.value(word(bins.at(bin)), right, || {
+                format!("the count of bin {bin}")
+            });
+        }
+        findings.come()
+    }
+}

@@ -1,0 +1,100 @@
+//! A matrix is transposed: each thread has rows of it, and stores each element, a line, where its column is a row.
+
+use crate::interface::{Line, Time};
+use crate::kernel::{mixed, Array, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream};
+
+/// The kernel.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Transpose {
+    /// Hosts and threads.
+    pub hosts: Hosts,
+    /// Rows, and columns. Thread T has row R if R mod the number of threads is T.
+    pub size: u32,
+    /// Matrices, one after the other.
+    pub rounds: u32,
+    /// Bytes of stores between two releases.
+    pub every: u32,
+    /// Picoseconds of calculation for an element.
+    pub work: Time,
+}
+
+/// Rows of what comes out, each in even and odd rounds; the flag from a thread at another.
+struct Plan {
+    rows: Vec<[Array; 2]>,
+    flags: Vec<Vec<Place>>,
+    memory: Memory,
+}
+
+impl Transpose {
+    fn plan(&self) -> Plan {
+        let mut memory = Memory::new(self.hosts.homes);
+        let row = |row| {
+            let host = row % self.hosts.threads;
+            [(); 2].map(|()| memory.array(host, self.size, Grain::Line))
+        };
+        let rows = (0..self.size).map(row).collect();
+        let flags = memory.flags(self.hosts.threads);
+        Plan {
+            rows,
+            flags,
+            memory,
+        }
+    }
+
+    fn element(&self, round: u32, row: u32, column: u32) -> u64 {
+        let size = u64::from(self.size);
+        mixed((u64::from(round) * size + u64::from(row)) * size + u64::from(column))
+    }
+
+    fn rows(&self, thread: u32) -> impl Iterator<Item = u32> {
+        (thread..self.size).step_by(self.hosts.threads as usize)
+    }
+}
+
+impl Kernel for Transpose {
+    fn hosts(&self) -> Hosts {
+        self.hosts
+    }
+
+    fn lines(&self) -> Line {
+        self.plan().memory.lines()
+    }
+
+    async fn run(self, core: Core) -> Result<(), String> {
+        let plan = self.plan();
+        let (me, threads) = (core.number as usize, self.hosts.threads);
+        let all: Vec<u32> = (0..threads).collect();
+        let flags = plan.flags.iter().map(|into| into[me]).collect();
+        let mut stream = Stream::new(&core, flags, self.every);
+        let mut findings = Findings::default();
+        core.begin().await;
+        for round in 0..self.rounds {
+            let copy = round as usize % 2;
+            for row in self.rows(core.number) {
+                for column in 0..self.size {
+                    core.work(self.work).await;
+                    let (array, value) = (
+                        plan.rows[column as usize][copy],
+                        self.element(round, row, column),
+                    );
+                    stream.store(column % threads, array, row, value).await;
+                }
+            }
+            stream.tell(&all).await;
+            for &from in &all {
+                core.hear(plan.flags[me][from as usize], round + 1).await;
+            }
+            for column in self.rows(core.number) {
+                for row in 0..self.size {
+                    let found = core.look(plan.rows[column as usize][copy], row).await;
+                    let right = self.element(round, row, column);
+                    findings.value(found, right, || {
+                        format!("element {row}, {column} of matrix {round}")
+                    });
+                }
+            }
+        }
+        core.end("done").await;
+        findings.come()
+    }
+}

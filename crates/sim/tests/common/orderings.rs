@@ -1,0 +1,64 @@
+//! The texts of `ordering`, and how they are run.
+
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::scenario::Playable;
+use cohkit_sim::simulation::Setup;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A text of `ordering` with these sizes.
+pub fn ordering(name: &str, sizes: &[(&str, u16)]) -> Protocol {
+    changed(name, sizes, &[])
+}
+
+/// A text of `ordering` with these sizes, in which words are replaced.
+pub fn changed(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &str)]) -> Protocol {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
+    let mut text = std::fs::read_to_string(folder.join(format!("{name}.coh"))).unwrap();
+    for (old, new) in changes {
+        assert!(text.contains(old), "{name} has no `{old}`");
+        text = text.replace(old, new);
+    }
+    let sizes: Vec<_> = sizes
+        .iter()
+        .map(|&(name, n)| (name.to_string(), n))
+        .collect();
+    text::parse_sized(&text, &sizes).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"))
+}
+
+/// The texts that keep release consistency on so many homes, and the one that does not.
+pub fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
+    let homes = ("homes", homes);
+    [
+        ("so", ordering("so", &[])),
+        ("wb", ordering("wb", &[])),
+        (
+            "cord",
+            ordering(
+                "cord",
+                &[homes, ("epochs", 16), ("entries", 8), ("most", 255)],
+            ),
+        ),
+        ("mp", ordering("mp", &[homes, ("credits", 64)])),
+    ]
+}
+
+/// Eight hosts, one core of each.
+pub fn machine() -> Platform {
+    let mut platform = Platform::shipped("cxl-8x8").unwrap();
+    platform.remotes = 8;
+    platform
+}
+
+pub fn setup(protocol: &Protocol, platform: &Platform, scenario: Arc<dyn Playable>) -> Setup {
+    let mut platform = platform.clone();
+    // A text that knows of no other homes is one of each.
+    if protocol.joins_lines().is_some() {
+        if let Some(count) = &mut platform.home.count {
+            count.value = protocol.homes.into();
+        }
+    }
+    Setup::with_scenario(protocol.clone(), platform, scenario).unwrap()
+}

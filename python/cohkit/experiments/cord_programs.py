@@ -1,0 +1,203 @@
+"""Programs on eight hosts that write to each other's memory, by who orders their stores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.errors import Error
+from cohkit.experiments.cord import HOMES, MACHINES, ORDERINGS, played, ratio, text, traffic
+from cohkit.experiments.experiment import Experiment
+from cohkit.published import PERCENT, Ours
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.player import Application, Request
+    from cohkit.types import Play
+
+THREADS = 8
+"""One core of each host takes part."""
+
+
+class Program(NamedTuple):
+    """A program, its numbers, and that of them by which it is cut: so many stores are one of it, about."""
+
+    application: Application
+    numbers: Mapping[str, int]
+    by: str
+    stores: int
+    least: int
+
+
+PROGRAMS: Mapping[str, Program] = {
+    "pr": Program("pagerank", {"vertices": 16384, "release": 5120}, "vertices", 15, 64),
+    "sssp": Program("sssp", {"vertices": 16384, "release": 704}, "vertices", 6, 64),
+    "pad": Program("padding", {"rows": 256, "columns": 60, "pad": 4, "part": 16, "block": 8}, "rows", 120, 2),
+    "tqh": Program("task-queue", {"tasks": 512, "most": 32}, "tasks", 70, 1),
+    "hsti": Program("histogram", {"bins": 256, "fanout": 3, "rounds": 32, "release": 1024}, "rounds", 2000, 1),
+    "trns": Program("transpose", {"size": 128, "rounds": 2, "release": 512}, "size", 100, 8),
+    "mocfe": Program("mocfe", {"steps": 32}, "steps", 700, 1),
+    "cmc2d": Program("cmc2d", {"steps": 8}, "steps", 6600, 1),
+    "bigfft": Program("bigfft", {"steps": 16}, "steps", 6600, 1),
+    "cr": Program("crystal-router", {"steps": 64}, "steps", 420, 1),
+}
+"""The ten of the published table, with its bytes between two releases and its fan-outs."""
+
+TSO = {
+    "so": {},
+    "mp": ORDERINGS["mp"],
+    "wb": {},
+    "cord": {"homes": HOMES, "epochs": 16, "entries": 8, "notes": 16},
+}
+"""The texts for total store order, and their sizes."""
+
+
+class Runs(NamedTuple):
+    """A program on a machine, with a text."""
+
+    program: str
+    platform: str
+    ordering: str
+    order: str = ""
+
+    def request(self, conditions: Conditions) -> Request:
+        """Say what is played."""
+        program = PROGRAMS[self.program]
+        numbers = {"homes": HOMES, "threads": THREADS, **program.numbers}
+        if (most := conditions.accesses) is not None:
+            numbers[program.by] = min(numbers[program.by], max(program.least, most // program.stores))
+        sizes = TSO if self.order else ORDERINGS
+        return {
+            "platform": self.platform,
+            "application": program.application,
+            "numbers": numbers,
+            "protocol": text(self.order + self.ordering),
+            "sizes": sizes[self.ordering],
+            "set": {"remotes": THREADS},
+            "seed": conditions.seed,
+        }
+
+
+def _right(results: Mapping[str, Play]) -> dict[str, Play]:
+    """Give those whose data are right at the end; whatever else fails is an error."""
+    for run, result in results.items():
+        if (failure := result["failure"]) and failure["kind"] != "result of a scenario":
+            raise Error(f"{run}: {failure['kind']}: {failure['message']}")
+    return {run: result for run, result in results.items() if not result["failure"]}
+
+
+def _done(result: Play) -> float:
+    """Give the nanoseconds that a program takes, mean over its threads."""
+    assert result["times_ns"] is not None  # noqa: S101 -- it has not failed
+    return result["times_ns"]["done"]["mean"]
+
+
+def _waiting(result: Play) -> float:
+    """Give the share of threads' time in which they waited for stores under way."""
+    assert result["statistics"] is not None  # noqa: S101 -- it has not failed
+    assert result["end_ns"] is not None  # noqa: S101 -- it has not failed
+    return ratio(result["statistics"]["posted_wait_ns"], THREADS * result["end_ns"])
+
+
+def _acknowledgements(result: Play) -> float:
+    """Give the share of the bytes between hosts that acknowledgements take."""
+    assert result["traffic"] is not None  # noqa: S101 -- there are hosts
+    return ratio(result["traffic"]["Ack"]["between_bytes"], traffic(result))
+
+
+def _fig2(conditions: Conditions) -> list[Ours]:
+    wanted = [
+        (machine, program, Runs(program, platform, "so"))
+        for machine, platform in MACHINES.items()
+        for program in PROGRAMS
+    ]
+    results = _right(played([run for *_, run in wanted], conditions))
+    return [
+        Ours(
+            f"{program}, {machine}, {what}",
+            of(results[repr(run)]),
+            PERCENT,
+            f"cord.acknowledgements.{what}.{machine}.{program}",
+            cut=conditions.accesses is not None,
+        )
+        for what, of in {"time": _waiting, "traffic": _acknowledgements}.items()
+        for machine, program, run in wanted
+    ]
+
+
+def _over_cord(conditions: Conditions, order: str, key: str) -> list[Ours]:
+    """Give time and traffic of each ordering over that of directories; none of one whose data are wrong."""
+    wanted = [
+        (machine, program, {name: Runs(program, platform, name, order) for name in ORDERINGS})
+        for machine, platform in MACHINES.items()
+        for program in PROGRAMS
+    ]
+    results = _right(played([run for *_, runs in wanted for run in runs.values()], conditions))
+    return [
+        Ours(
+            f"{program} {name}, {machine}, {what}",
+            ratio(of(results[repr(runs[name])]), of(results[repr(runs["cord"])])),
+            PERCENT,
+            f"{key}.{what}.{machine}.{program}.{name}",
+            cut=conditions.accesses is not None,
+        )
+        for what, of in {"time": _done, "traffic": traffic}.items()
+        for machine, program, runs in wanted
+        for name in ("so", "mp", "wb")
+        if repr(runs[name]) in results
+    ]
+
+
+def _fig7(conditions: Conditions) -> list[Ours]:
+    return _over_cord(conditions, "", "cord.programs")
+
+
+def _fig13(conditions: Conditions) -> list[Ours]:
+    return _over_cord(conditions, "tso/", "cord.tso")
+
+
+def _limited(accesses: int) -> str:
+    return f"no more than {accesses} stores each, or the least that a program makes"
+
+
+NOTE = """\
+Ten programs, one thread on each of eight hosts, that calculate with real data and check what comes out; one whose check
+fails has no number. Bytes between two releases and fan-outs are those of the published table; graphs are generated, of
+16384 vertices; matrices are of 256 by 60 and 128 by 128 lines; which messages the mini-applications pass, and how
+often, is assumed (`cohkit play cxl-8x8 mocfe --with help`). Time is from the first moment at which all have their
+data to the last check. What a thread keeps to itself is calculated outside of the memory that is simulated, in 1 ns for
+each value. Acknowledged stores of a thread to one line wait for each other, so words cost more than lines. Credits of
+posted stores do not count.
+"""
+LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
+
+EXPERIMENTS = {
+    "cord-fig2": Experiment(
+        title="what waiting for acknowledgements of stores costs programs whose stores are ordered at their source",
+        run=_fig2,
+        note=NOTE + "The share of time is that in which threads wait for stores of theirs that are under way.\n",
+        left_out=LEFT_OUT,
+        headline="Threads wait for acknowledgements, which take a part of what goes between hosts.",
+        axis="share (%)",
+        limited=_limited,
+    ),
+    "cord-fig7": Experiment(
+        title="programs whose stores are ordered in three ways, over those ordered at directories",
+        run=_fig7,
+        note=NOTE,
+        left_out=LEFT_OUT,
+        headline="Programs with stores ordered at their source, between two points or written back.",
+        axis="of cord (%)",
+        limited=_limited,
+    ),
+    "cord-fig13": Experiment(
+        title="the same programs under total store order",
+        run=_fig13,
+        note=NOTE,
+        left_out=LEFT_OUT,
+        headline="Under total store order each store to a directory is a release.",
+        axis="of cord (%)",
+        limited=_limited,
+    ),
+}
