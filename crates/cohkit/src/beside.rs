@@ -8,6 +8,7 @@ use crate::{files, options};
 use cohkit_base::words::counted;
 use cohkit_nearmemory::device::FIFO_PIPES;
 use cohkit_nearmemory::{controller, host, Binaries, Evictions, Happened, Machine, Platform};
+use cohkit_nearmemory::{Race, Site, Who, Wrong};
 use cohkit_riscv::channel::{self, Grant};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::System;
@@ -33,17 +34,9 @@ pub(crate) fn run(
     let colour = outside.console.terminal.colour;
     let platform = platform(options, colour)?;
     let channels = channels(options, &platform)?;
-    let mut binaries = Binaries::default();
-    for Channel { name, file } in &channels {
-        let added = binaries.add(name, file);
-        added.map_err(|reason| bad(&format!("the channel program `{name}`: {reason}")))?;
-    }
-    let evictions = options.evict.map(|every| Evictions {
-        every,
-        seed: options.seed,
-    });
-    let mut machine = Machine::new(&platform, main, system, image.entry, binaries, evictions);
+    let mut machine = machine(options, &platform, &channels, (main, system), image.entry)?;
     let shown = options.program.display();
+    let mut races: u64 = 0;
     let mut outcome = Outcome::Yes;
     loop {
         let happened = machine.run(TURN, &mut outside);
@@ -71,6 +64,10 @@ pub(crate) fn run(
                 outcome = Outcome::No;
                 break;
             }
+            Some(Happened::Race(race)) => {
+                races += 1;
+                outside.say(&told(&race, (file, image), &machine, &channels));
+            }
             Some(other) => tell(&other, &channels, &mut outside),
             None => {}
         }
@@ -87,7 +84,37 @@ pub(crate) fn run(
             break;
         }
     }
+    if races > 0 {
+        outside.say(&counted(races, "race"));
+        if outcome == Outcome::Yes {
+            outcome = Outcome::No;
+        }
+    }
     end(options, &machine, outside, outcome)
+}
+
+/// The machine with its programs.
+fn machine(
+    options: &options::Run,
+    platform: &Platform,
+    channels: &[Channel],
+    (main, system): ((Flat, u64), System),
+    entry: u64,
+) -> Result<Machine, Failure> {
+    let mut binaries = Binaries::default();
+    for Channel { name, file } in channels {
+        let added = binaries.add(name, file);
+        added.map_err(|reason| bad(&format!("the channel program `{name}`: {reason}")))?;
+    }
+    let evictions = options.evict.map(|every| Evictions {
+        every,
+        seed: options.seed,
+    });
+    let mut machine = Machine::new(platform, main, system, entry, binaries, evictions);
+    if options.races {
+        machine.watch();
+    }
+    Ok(machine)
 }
 
 /// What is told at the end.
@@ -141,6 +168,56 @@ fn tell(happened: &Happened, channels: &[Channel], outside: &mut Outside) {
         }
         _ => {}
     }
+}
+
+/// A race, with its two places.
+fn told(
+    race: &Race,
+    (file, image): (&[u8], &Image),
+    machine: &Machine,
+    channels: &[Channel],
+) -> String {
+    let (what, second, first) = match race.wrong {
+        Wrong::StaleLoad => ("is stale where it is loaded", "loads it", "wrote it"),
+        Wrong::StaleFetch => (
+            "is fetched before far memory has for certain what was stored in it",
+            "fetches it",
+            "stored in it",
+        ),
+        Wrong::Overwritten => (
+            "is written back over what is newer",
+            "stored in a line that was stale",
+            "wrote what is newer",
+        ),
+        Wrong::BothWrite => ("is written by both sides", "writes it", "has written it"),
+        Wrong::NotStored => (
+            "is loaded before it is stored in far memory for certain",
+            "loads it",
+            "stores it",
+        ),
+    };
+    let place = |site: Site, does: &str| match site.who {
+        Who::Host(core) => {
+            let place = outside::place(file, image, site.pc, "");
+            format!("the host's core {core} {does}, at {place}")
+        }
+        Who::Mcc(mcc) => {
+            let name = machine.name(mcc);
+            let own = channels.iter().find(|own| Some(own.name.as_str()) == name);
+            let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
+            let place = image.map_or_else(
+                || format!("{:#x}", site.pc),
+                |(own, image)| outside::place(&own.file, &image, site.pc, ""),
+            );
+            let name = name.map_or_else(String::new, |name| format!(" of `{name}`"));
+            format!("core {mcc}{name} {does}, at {place}")
+        }
+    };
+    let (second, first) = (place(race.second, second), place(race.first, first));
+    format!(
+        "race: the line at {:#x} {what}\n{second}\n{first}",
+        race.line
+    )
 }
 
 fn bad(reason: &str) -> Failure {

@@ -198,6 +198,11 @@ pub(crate) struct Run {
     #[arg(long)]
     pub unverified: bool,
 
+    /// Look for what the programs forget of far memory, which nothing keeps coherent: loads of stale lines, write-backs over
+    /// what is newer, lines that both sides write. Each is told with both places in the programs, and the answer is then no.
+    #[arg(long)]
+    pub races: bool,
+
     /// Evict a line from the host's caches at random, once in so many accesses.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub evict: Option<u64>,
@@ -211,7 +216,7 @@ impl Run {
     /// Whether it is run on a machine with cores beside far memory.
     pub(crate) fn beside(&self) -> bool {
         let machine = self.platform.is_some() || !self.set.is_empty() || self.evict.is_some();
-        machine || !self.channels.is_empty() || self.counters || self.unverified
+        machine || !self.channels.is_empty() || self.counters || self.races || self.unverified
     }
 }
 

@@ -13,6 +13,10 @@ pub const PRIVATE: u64 = 0x1_0000;
 pub const SCRATCHPAD: u64 = 0x10_0000;
 /// Where the registers begin, which are words of 64 bits.
 pub const REGISTERS: u64 = 0x20_0000;
+/// Where a store begins to fetch lines from far memory, and where to store them there.
+pub const FETCH: u64 = REGISTERS + register::FETCH;
+/// See [`FETCH`].
+pub const STORE: u64 = REGISTERS + register::STORE;
 /// How long they are.
 pub const REGISTERS_BYTES: u64 = 72;
 /// Where the registers begin that host and core share.
@@ -157,6 +161,11 @@ impl Controller {
             self.scratchpad.line_mut(line).expect("it is there").fill(0);
         }
         self.put(image)
+    }
+
+    /// The address in far memory and the number of lines of the transfer that was begun last.
+    pub fn next(&self) -> (u64, u64) {
+        self.next
     }
 
     /// Whether far memory is to be asked for something.

@@ -1,9 +1,10 @@
 //! The device: far memory, and cores beside it with their scratchpads, registers, copy engines and FIFOs.
 
 use crate::controller::{self, Controller, PRIVATE, SHARES};
-use crate::events::{Event, Queue, Request, Response, Time, Why, Wire};
+use crate::events::{Event, Request, Response, Time, Who, Why, Wire};
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
+use crate::races::{Queue, Site, Way};
 use crate::scratchpad::{Answer, Data, Kind, LINE};
 use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
@@ -241,12 +242,18 @@ impl Device {
                 let mut data = Box::new([0; LINE]);
                 self.far.get(at, &mut *data);
                 self.far.reads += 1;
+                if let Some(watch) = &mut queue.watch {
+                    watch.fetched(at);
+                }
                 let end = self.far.operate(now, at);
                 self.answer(queue, end, number, Response::Line(data));
             }
             Request::WriteLine(at, data) => {
                 self.far.put(at, &*data);
                 self.far.writes += 1;
+                if let Some(watch) = &mut queue.watch {
+                    watch.written_back(number);
+                }
                 let end = self.far.operate(now, at);
                 self.answer(queue, end, number, Response::Written);
             }
@@ -265,10 +272,16 @@ impl Device {
                 self.answer(queue, end, number, Response::Written);
             }
             Request::ReadWord(at, _) => {
+                if let Some(watch) = &mut queue.watch {
+                    watch.answers(number, way_of(at));
+                }
                 let value = self.read_register(at);
                 self.answer_register(queue, now, number, Response::Word(value));
             }
             Request::WriteWord(at, _, value) => {
+                if let Some(watch) = &mut queue.watch {
+                    watch.arrives(number, way_of(at));
+                }
                 self.write_register(queue, now, at, value);
                 self.answer_register(queue, now, number, Response::Written);
             }
@@ -299,6 +312,13 @@ impl Device {
             ..
         } = &mut self.mccs[mcc];
         controller.at(clock);
+        if let Some(watch) = &mut queue.watch {
+            let way = Way::Line(mcc, line);
+            match &data {
+                None => watch.asks(number, way),
+                Some(_) => watch.arrives(number, way),
+            }
+        }
         let done = match &data {
             None => {
                 counters.host_reads += 1;
@@ -321,7 +341,12 @@ impl Device {
         while let Some(answer) = self.mccs[mcc].controller.answer() {
             any = true;
             let (number, response) = match answer {
-                Answer::Read { request, data } => (request, Response::Line(data)),
+                Answer::Read { request, data } => {
+                    if let Some(watch) = &mut queue.watch {
+                        watch.gets(request);
+                    }
+                    (request, Response::Line(data))
+                }
                 Answer::Written { request } => (request, Response::Written),
             };
             self.answer(queue, now, number, response);
@@ -406,7 +431,10 @@ impl Device {
     }
 
     /// A binary is in private memory: its program starts, or is refused.
-    pub(crate) fn loaded(&mut self, number: usize) {
+    pub(crate) fn loaded(&mut self, queue: &mut Queue, number: usize) {
+        if let Some(watch) = &mut queue.watch {
+            watch.starts(number);
+        }
         let (bytes, verified) = self.mccs[number].binary;
         let grant = self.grant(number);
         let scratchpad = self.mccs[number].controller.scratchpad();
@@ -499,6 +527,9 @@ impl Device {
         mcc.rights = None;
         mcc.fifos.iter_mut().for_each(VecDeque::clear);
         mcc.controller.at(clock);
+        if let Some(watch) = &mut queue.watch {
+            watch.ends(number);
+        }
         // Nobody would ever release what is held.
         for line in 0..lines {
             for kind in [Kind::Read, Kind::WriteBack] {
@@ -547,6 +578,9 @@ impl Device {
                 mcc.counters.fetched += 1;
             }
         }
+        if let Some(watch) = &mut queue.watch {
+            watch.copies(number, access.far, access.number);
+        }
         mcc.asked += 1;
         mcc.copying = true;
         let path = self.platform.copy_path.value;
@@ -567,6 +601,9 @@ impl Device {
         let clock = self.clock(now);
         let mcc = &mut self.mccs[number];
         mcc.controller.at(clock);
+        if let Some(watch) = &mut queue.watch {
+            watch.copied(number, access);
+        }
         if mcc.controller.done(access, data) {
             mcc.asked -= 1;
         }
@@ -596,12 +633,35 @@ fn of_register(at: u64) -> (usize, u64) {
     )
 }
 
+/// What a register passes on what is known by.
+fn way_of(at: u64) -> Way {
+    let (mcc, offset) = of_register(at);
+    match offset < control::STATE {
+        true => Way::Register(mcc, offset / 8),
+        false => Way::Control(mcc),
+    }
+}
+
+/// By what an access of a core passes on what is known.
+fn passes(mcc: usize, at: u64) -> Option<Way> {
+    match at {
+        controller::SCRATCHPAD..controller::REGISTERS => {
+            let line = (at - controller::SCRATCHPAD) as usize / LINE;
+            Some(Way::Line(mcc, line))
+        }
+        controller::SHARED..FIFOS => Some(Way::Register(mcc, (at - controller::SHARED) / 8)),
+        _ => None,
+    }
+}
+
 /// What a core beside far memory sees, whatever it may touch of it.
 pub(crate) struct MccPort<'a> {
     pub device: &'a mut Device,
     pub queue: &'a mut Queue,
     pub mcc: usize,
     pub now: Time,
+    /// The instruction that asks.
+    pc: u64,
     longer: u64,
     pub why: Why,
 }
@@ -613,6 +673,7 @@ impl<'a> MccPort<'a> {
             queue,
             mcc,
             now: 0,
+            pc: 0,
             longer: 0,
             why: Why::Nothing,
         }
@@ -684,6 +745,9 @@ impl<'a> MccPort<'a> {
             return self.blocked();
         };
         self.device.stirred = true;
+        if let Some(watch) = &mut self.queue.watch {
+            watch.learns(Who::Mcc(mine), Way::Fifo(other, mine));
+        }
         self.takes(FIFOS);
         Reply::Done(value)
     }
@@ -700,11 +764,30 @@ impl<'a> MccPort<'a> {
             return self.blocked();
         }
         there.coming[mine].push_back(word);
+        if let Some(watch) = &mut self.queue.watch {
+            watch.gives(Who::Mcc(mine), Way::Fifo(mine, other));
+        }
         self.own().counters.words += 1;
         self.takes(FIFOS);
         let arrives = self.now + self.device.platform.fifo_latency.value;
         self.queue.add(arrives, Event::Passed(mine, other));
         Reply::Done(())
+    }
+
+    /// A store in a place by which others may learn, or that begins a copy.
+    fn watch_store(&mut self, at: u64, value: u64) {
+        let Some(watch) = &mut self.queue.watch else {
+            return;
+        };
+        let who = Who::Mcc(self.mcc);
+        if let Some(way) = passes(self.mcc, at) {
+            watch.gives(who, way);
+        }
+        let stores = at == controller::STORE;
+        if stores || at == controller::FETCH {
+            let (far, lines) = self.device.mccs[self.mcc].controller.next();
+            watch.commands(Site { who, pc: self.pc }, (value, far, lines), stores);
+        }
     }
 
     fn set_clock(&mut self) {
@@ -731,6 +814,15 @@ impl Memory for MccPort<'_> {
         }
         self.set_clock();
         self.takes(at);
+        if let Some(watch) = &mut self.queue.watch {
+            if let Some(way) = passes(self.mcc, at) {
+                watch.learns(Who::Mcc(self.mcc), way);
+            }
+            // Of the two stamps of a line, that of reads is the first one.
+            if at >= controller::STAMPS && at.is_multiple_of(16) {
+                watch.looks(self.mcc, (at - controller::STAMPS) / 16);
+            }
+        }
         self.own().controller.load(at, size, to)
     }
 
@@ -751,6 +843,7 @@ impl Memory for MccPort<'_> {
             return self.blocked();
         }
         self.takes(at);
+        self.watch_store(at, value);
         self.device.answers(self.queue, self.now, self.mcc);
         let path = self.device.platform.copy_path.value;
         let mcc = &mut self.device.mccs[self.mcc];
@@ -788,6 +881,10 @@ impl TimedMemory for MccPort<'_> {
 
     fn longer(&mut self) -> u64 {
         std::mem::take(&mut self.longer)
+    }
+
+    fn by(&mut self, pc: u64) {
+        self.pc = pc;
     }
 }
 

@@ -2,8 +2,9 @@
 //! scratchpads.
 
 use crate::cache::{Cache, Copy, Way};
-use crate::events::{Event, Queue, Request, Response, Time, Why, Wire};
+use crate::events::{Event, Request, Response, Time, Who, Why, Wire};
 use crate::platform::Platform;
+use crate::races::{Queue, Site};
 use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::system::Bytes;
 use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Shared, Size, TimedMemory};
@@ -230,7 +231,7 @@ impl Host {
     }
 
     /// Sends a request, and says by which number it will be answered.
-    fn send(&mut self, queue: &mut Queue, now: Time, sent: Sent, request: Request) {
+    fn send(&mut self, queue: &mut Queue, now: Time, sent: Sent, request: Request) -> u64 {
         let (bytes, path) = match &request {
             Request::ReadLine(_) => (0, self.platform.device_path.value),
             Request::WriteLine(..) => (LINE_BYTES, self.platform.device_path.value),
@@ -253,6 +254,7 @@ impl Host {
         self.sent.insert(number, sent);
         let arrives = self.up.carry(now + self.platform.request.value, bytes);
         queue.add(arrives + path / 2, Event::Asked(number, request));
+        number
     }
 
     /// Whether no more can be sent now.
@@ -266,14 +268,35 @@ impl Host {
         for core in &mut self.cores {
             core.own.remove(way.line);
         }
-        if let Some(copy) = way.copy.filter(|copy| copy.dirty) {
-            self.write_back(queue, now, way.line, copy.data, cores);
+        match way.copy {
+            Some(copy) if copy.dirty => {
+                self.write_back(queue, now, way.line, copy.data, cores, false);
+            }
+            Some(_) => {
+                if let Some(watch) = &mut queue.watch {
+                    watch.drops(way.line);
+                }
+            }
+            None => {}
         }
     }
 
-    fn write_back(&mut self, queue: &mut Queue, now: Time, line: u64, data: Data, cores: u64) {
+    /// Writes a line back, which the cache keeps or not.
+    fn write_back(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        line: u64,
+        data: Data,
+        cores: u64,
+        keeps: bool,
+    ) {
         let sent = Sent::WriteBack { line, cores };
-        self.send(queue, now, sent, Request::WriteLine(line, Box::new(data)));
+        let request = Request::WriteLine(line, Box::new(data));
+        let number = self.send(queue, now, sent, request);
+        if let Some(watch) = &mut queue.watch {
+            watch.writes_back(line, number, keeps, line < UNCACHED);
+        }
     }
 
     /// What an access of the host's own memory takes longer.
@@ -345,9 +368,17 @@ impl Host {
         response: Response,
     ) -> Vec<Delivery> {
         match (self.sent.remove(&number), response) {
-            (Some(Sent::Line(line)), Response::Line(data)) => self.filled(queue, now, line, *data),
+            (Some(Sent::Line(line)), Response::Line(data)) => {
+                if let Some(watch) = queue.watch.as_mut().filter(|_| line > UNCACHED) {
+                    watch.filled(line, number);
+                }
+                self.filled(queue, now, line, *data)
+            }
             (Some(Sent::Word { core, to }), Response::Word(value)) => {
                 self.cores[core].loads -= 1;
+                if let Some(watch) = &mut queue.watch {
+                    watch.answered(Who::Host(core), number);
+                }
                 vec![Delivery { core, to, value }]
             }
             (Some(Sent::WriteBack { cores, .. }), _) => {
@@ -448,6 +479,8 @@ pub(crate) struct HostPort<'a> {
     pub queue: &'a mut Queue,
     pub core: usize,
     pub now: Time,
+    /// The instruction that asks.
+    pc: u64,
     /// What the last access takes longer.
     longer: Time,
     /// Why the last access waits.
@@ -463,6 +496,7 @@ impl<'a> HostPort<'a> {
             queue,
             core,
             now: 0,
+            pc: 0,
             longer: 0,
             why: Why::Nothing,
             begun: false,
@@ -477,6 +511,36 @@ impl<'a> HostPort<'a> {
             self.why = Why::Early;
         }
         early
+    }
+
+    fn site(&self) -> Site {
+        Site {
+            who: Who::Host(self.core),
+            pc: self.pc,
+        }
+    }
+
+    #[inline(always)]
+    fn fenced(&mut self) {
+        if let Some(watch) = &mut self.queue.watch {
+            watch.fenced(self.core);
+        }
+    }
+
+    #[inline(always)]
+    fn watch_load(&mut self, line: u64) {
+        let site = self.site();
+        if let Some(watch) = &mut self.queue.watch {
+            watch.loads(site, line, line < UNCACHED);
+        }
+    }
+
+    #[inline(always)]
+    fn watch_store(&mut self, at: u64, size: Size) {
+        let site = self.site();
+        if let Some(watch) = &mut self.queue.watch {
+            watch.stores(site, at, size as u32, at < UNCACHED);
+        }
     }
 
     fn blocked<T>(&mut self) -> Reply<T> {
@@ -557,13 +621,16 @@ impl<'a> HostPort<'a> {
             return reply;
         }
         if let Some(copy) = self.copy(line) {
-            return Reply::Done(read(&copy.data, at, size));
+            let value = read(&copy.data, at, size);
+            self.watch_load(line);
+            return Reply::Done(value);
         }
         let core = self.core;
         match self.miss(line) {
             Some(miss) => {
                 miss.waiters.push(Waiter { core, to, at, size });
                 self.host.cores[core].loads += 1;
+                self.watch_load(line);
                 Reply::Later
             }
             None => self.blocked(),
@@ -581,6 +648,7 @@ impl<'a> HostPort<'a> {
         if let Some(copy) = self.copy(line) {
             write(&mut copy.data, at, size, value);
             copy.dirty = true;
+            self.watch_store(at, size);
             return Reply::Done(());
         }
         let core = self.core;
@@ -589,6 +657,7 @@ impl<'a> HostPort<'a> {
                 write(&mut miss.stored, at, size, value);
                 miss.mask |= ((1 << size as u32) - 1) << (at % LINE_BYTES);
                 miss.storing |= 1 << core;
+                self.watch_store(at, size);
                 Reply::Done(())
             }
             None => self.blocked(),
@@ -621,8 +690,11 @@ impl<'a> HostPort<'a> {
         let core = self.core;
         self.host.cores[core].writes += 1;
         let request = Request::WriteWord(at, size, value);
-        self.host
-            .send(self.queue, self.now, Sent::Write { core }, request);
+        let sent = Sent::Write { core };
+        let number = self.host.send(self.queue, self.now, sent, request);
+        if let Some(watch) = self.queue.watch.as_mut().filter(|_| at >= REGISTERS) {
+            watch.sends(Who::Host(core), number);
+        }
         self.begun = true;
         Reply::Done(())
     }
@@ -650,6 +722,9 @@ impl<'a> HostPort<'a> {
             }
             self.host.cores[self.core].writes += waits;
         }
+        if let Some(watch) = &mut self.queue.watch {
+            watch.cleans(self.core, line);
+        }
         let Some(way) = self.host.llc.find(line) else {
             return Reply::Done(());
         };
@@ -662,7 +737,8 @@ impl<'a> HostPort<'a> {
             if let Some(copy) = way.copy.as_deref_mut().filter(|copy| copy.dirty) {
                 copy.dirty = false;
                 let data = copy.data;
-                self.host.write_back(self.queue, self.now, line, data, bit);
+                let (queue, now) = (&mut *self.queue, self.now);
+                self.host.write_back(queue, now, line, data, bit, true);
             }
         } else {
             let mut way = self.host.llc.remove(line);
@@ -780,6 +856,7 @@ impl Memory for HostPort<'_> {
         let core = &self.host.cores[self.core];
         let waits = core.loads > 0 || core.writes > 0;
         if !waits && self.host.misses.is_empty() {
+            self.fenced();
             return Reply::Done(());
         }
         if self.early() {
@@ -789,6 +866,7 @@ impl Memory for HostPort<'_> {
         if waits || self.host.misses.values().any(stores) {
             return self.blocked();
         }
+        self.fenced();
         Reply::Done(())
     }
 
@@ -831,6 +909,10 @@ impl TimedMemory for HostPort<'_> {
     fn longer(&mut self) -> u64 {
         let cycle = self.host.platform.host_cycle.value;
         std::mem::take(&mut self.longer).div_ceil(cycle)
+    }
+
+    fn by(&mut self, pc: u64) {
+        self.pc = pc;
     }
 
     fn stops(&self) -> bool {

@@ -33,6 +33,7 @@ mod events;
 pub mod host;
 pub mod machine;
 pub mod platform;
+mod races;
 mod scratchpad;
 
 pub use binaries::Binaries;
@@ -42,4 +43,5 @@ pub use events::Who;
 pub use host::Evictions;
 pub use machine::{Happened, Machine};
 pub use platform::Platform;
+pub use races::{Race, Site, Wrong};
 pub use scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, Stamps, LINE};

@@ -3,9 +3,10 @@
 use crate::binaries::Binaries;
 use crate::controller::PRIVATE;
 use crate::device::{Calls, Device, MccPort, Start, State};
-use crate::events::{Event, Queue, Time, Who, Why};
+use crate::events::{Event, Time, Who, Why};
 use crate::host::{Evictions, Host, HostPort};
 use crate::platform::Platform;
+use crate::races::{Queue, Race, Races};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
 use cohkit_riscv::{
@@ -72,6 +73,8 @@ pub enum Happened {
         /// The instruction.
         instruction: String,
     },
+    /// A program has forgotten something in far memory. The machine goes on.
+    Race(Race),
     /// Nothing will ever happen, as the host waits for this.
     Stuck(String),
 }
@@ -130,6 +133,12 @@ impl Machine {
         machine
     }
 
+    /// Watches from now on what programs forget in far memory.
+    pub fn watch(&mut self) {
+        let races = Races::new(self.hosts.len(), self.mccs.len());
+        self.queue.watch = Some(Box::new(races));
+    }
+
     /// How late it is, in picoseconds.
     pub fn now(&self) -> u64 {
         self.now
@@ -152,6 +161,11 @@ impl Machine {
         text(hart, |at| self.host.main.memory.fetch(at))
     }
 
+    /// The name of the binary that a core has loaded last, if it came as it was.
+    pub fn name(&self, mcc: usize) -> Option<&str> {
+        self.names.get(mcc)?.as_deref()
+    }
+
     /// Goes on for so many events, or until something has happened that others are to know of.
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
         for _ in 0..events {
@@ -165,6 +179,10 @@ impl Machine {
             match event {
                 Event::Run(who) => self.go(who, world),
                 event => self.happen(event),
+            }
+            if let Some(watch) = &mut self.queue.watch {
+                self.happened
+                    .extend(watch.new.drain(..).map(Happened::Race));
             }
         }
         None
@@ -201,7 +219,7 @@ impl Machine {
             Event::Copy(mcc) => device.copy(queue, now, mcc),
             Event::Copied(mcc, access, data) => device.copied(queue, now, mcc, access, &data),
             Event::Loaded(mcc) => {
-                device.loaded(mcc);
+                device.loaded(queue, mcc);
                 let file = std::mem::take(&mut device.mccs[mcc].file);
                 let name = self.binaries.named(&file).map(str::to_string);
                 self.names[mcc].clone_from(&name);

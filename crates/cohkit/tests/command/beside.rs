@@ -78,6 +78,43 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
 }
 
 #[test]
+fn races_are_told_with_both_places_and_are_a_no() {
+    if !require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let programs = "crates/nearmemory/tests/programs";
+    let forgets = ["-DFORGETS=7"];
+    let host = format!("{programs}/forgets-host.c");
+    compiled(folder, "host", &host, &forgets);
+    compiled(
+        folder,
+        "channel",
+        &format!("{programs}/forgets.c"),
+        &forgets,
+    );
+    let words = ["--cp", "forgets=forgets.elf", "forgets-host.elf"];
+    let said = transcript(&run(folder, &[&["--races"][..], &words].concat()));
+    let source = include_str!("../../../nearmemory/tests/programs/forgets-host.c");
+    let line = source.lines().position(|line| line.ends_with("// loads"));
+    let line = line.expect("it is there") + 1;
+    assert!(said.starts_with("exit code 1\nsum "), "{said}");
+    for part in [
+        "race: the line at 0x4000000000 is stale where it is loaded\nthe host's core 0 loads it, at 0x",
+        &format!(", forgets-host.c:{line}\ncore 0 of `forgets` wrote it, at 0x"),
+        ", scratchpad.h:",
+        "\n1 race\n",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    // Nobody looks unless asked to.
+    let said = transcript(&run(folder, &words));
+    assert!(said.starts_with("exit code 0\nsum "), "{said}");
+    assert!(!said.contains("race"), "{said}");
+}
+
+#[test]
 fn hostile_programs_and_wrong_options_are_refused() {
     if !require("riscv-gcc") {
         return;

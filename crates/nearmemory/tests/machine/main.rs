@@ -4,6 +4,7 @@
 mod require;
 
 mod programs;
+mod races;
 mod stops;
 
 use cohkit_nearmemory::machine::{loaded, Happened, Machine};
@@ -88,6 +89,28 @@ fn run(
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
 ) -> Ran {
+    run_as(platform, host, command, channels, evictions, false)
+}
+
+/// The same, and looks for races.
+fn run_watched(
+    platform: &Platform,
+    host: &[u8],
+    command: &str,
+    channels: &[(&str, &[u8])],
+    evictions: Option<Evictions>,
+) -> Ran {
+    run_as(platform, host, command, channels, evictions, true)
+}
+
+fn run_as(
+    platform: &Platform,
+    host: &[u8],
+    command: &str,
+    channels: &[(&str, &[u8])],
+    evictions: Option<Evictions>,
+    watched: bool,
+) -> Ran {
     let image = Image::read(host).expect("it is a program");
     let (main, system) = loaded(&image, 64 << 20, command).expect("it fits");
     let mut binaries = Binaries::default();
@@ -95,6 +118,9 @@ fn run(
         binaries.add(name, file).expect("it is a program");
     }
     let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
+    if watched {
+        machine.watch();
+    }
     // Long runs are asked for.
     let most = match std::env::var_os("COHKIT_WORDS") {
         Some(_) => u64::MAX,
@@ -105,7 +131,7 @@ fn run(
     loop {
         let found = machine.run(1 << 16, &mut written);
         let ends = match &found {
-            Some(Happened::Refused { .. } | Happened::Stopped { .. }) => false,
+            Some(Happened::Refused { .. } | Happened::Stopped { .. } | Happened::Race(_)) => false,
             Some(_) => true,
             None => machine.instructions() > most,
         };

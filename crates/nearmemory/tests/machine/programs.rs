@@ -1,6 +1,6 @@
 //! Programs that do what they are for.
 
-use crate::{compile, require, run};
+use crate::{compile, require, run, run_watched};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
 
 #[test]
@@ -23,6 +23,10 @@ fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
             ran.happened
         );
         assert_eq!(ran.happened, [Happened::Exit(0)]);
+        // Whoever watches changes nothing, and has nothing to tell.
+        let watched = run_watched(&platform, &host, "", &[("sum", &sum)], evictions);
+        assert_eq!(watched.happened, [Happened::Exit(0)]);
+        assert_eq!(watched.counters, ran.counters);
         assert_eq!(
             every.is_some(),
             ran.counter("host: lines evicted at random") > 0
@@ -49,7 +53,7 @@ fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
     ] {
         let evictions = every.map(|every| Evictions { every, seed: lines });
         let command = format!("{kind} {words} {lines}");
-        let ran = run(&platform, &host, &command, &[("relay", &relay)], evictions);
+        let ran = run_watched(&platform, &host, &command, &[("relay", &relay)], evictions);
         let said = format!("{words} words, with 10 and 11\n");
         assert_eq!(ran.text, said, "{command} {every:?}: {:?}", ran.happened);
         assert_eq!(ran.happened, [Happened::Exit(0)]);

@@ -1,0 +1,507 @@
+//! What programs forget in far memory, which nothing keeps coherent: a load of a line that is stale, a write-back over what is
+//! newer, a line that both sides write. Each is told with the two places in the programs.
+//!
+//! That a line is stale is wrong only if the program could know: if what it has received since tells of the write, by
+//! registers, lines of a scratchpad, a FIFO, or the end of a program. So each core has a vector clock, and what passes between
+//! cores carries it.
+
+use crate::events::Queue as Events;
+use crate::events::{Event, Time, Who};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeSet, VecDeque};
+
+/// What happens when, and who watches it.
+#[derive(Default)]
+pub(crate) struct Queue {
+    events: Events,
+    pub(crate) watch: Option<Box<Races>>,
+}
+
+impl Queue {
+    pub(crate) fn add(&mut self, time: Time, event: Event) {
+        self.events.add(time, event);
+    }
+
+    pub(crate) fn next(&mut self) -> Option<(Time, Event)> {
+        self.events.next()
+    }
+
+    /// When the next event is; the end of time if there is none.
+    #[inline(always)]
+    pub(crate) fn soonest(&self) -> Time {
+        self.events.soonest()
+    }
+}
+
+/// A place in a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    /// Whose program.
+    pub who: Who,
+    /// The instruction.
+    pub pc: u64,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wrong {
+    /// A load of a line in the host's cache that was written in far memory since, as the program could know.
+    StaleLoad,
+    /// A copy engine has read a line whose newest data was in the host's cache or on its way, as the program could know.
+    StaleFetch,
+    /// A write-back has overwritten what was newer.
+    Overwritten,
+    /// A line was written by both sides, of whom none had what the other wrote.
+    BothWrite,
+    /// The host has read a line that a copy engine was still to write, as the program could know.
+    NotStored,
+}
+
+/// Something wrong, at two places in programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Race {
+    /// What it is.
+    pub wrong: Wrong,
+    /// The access that came second.
+    pub second: Site,
+    /// The write that it has to do with.
+    pub first: Site,
+    /// The line's address in far memory.
+    pub line: u64,
+}
+
+type Clock = Vec<u64>;
+
+/// A write, and what its core knew by then.
+#[derive(Clone, Debug)]
+struct Write {
+    site: Site,
+    clock: Clock,
+}
+
+/// A line in far memory.
+#[derive(Clone, Debug)]
+struct Mark {
+    version: u64,
+    write: Write,
+    /// What cores knew that had waited until the line was in far memory: whoever knows that may read it there.
+    settled: Vec<Clock>,
+}
+
+impl Mark {
+    /// Whether a program that knows this knows of the write, but not that it is in far memory.
+    fn unsettled(&self, known: &Clock) -> bool {
+        before(&self.write.clock, known) && !self.settled.iter().any(|clock| before(clock, known))
+    }
+
+    /// A core has waited until the line was there.
+    fn settle(&mut self, clock: &Clock) {
+        if !self.settled.iter().any(|settled| before(settled, clock)) {
+            self.settled.push(clock.clone());
+        }
+    }
+}
+
+/// What a copy engine was told to copy, and has yet to ask for.
+#[derive(Clone, Debug)]
+struct Command {
+    far: u64,
+    scratchpad: u64,
+    lines: u64,
+    write: Write,
+    stores: bool,
+}
+
+/// A line in the host's last cache.
+#[derive(Clone, Debug, Default)]
+struct Copy {
+    /// The version that it is of; nothing before it is there.
+    base: Option<u64>,
+    /// The first store since it was clean, and the last one.
+    dirtied: Option<Write>,
+    stored: Clock,
+    /// The bytes that were stored since it was clean, a bit for each.
+    mask: u128,
+    /// Of a line of a scratchpad, what whoever reads it learns.
+    tells: Clock,
+}
+
+/// What passes what a core knows on to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Way {
+    /// A register that host and core share.
+    Register(usize, u64),
+    /// The registers by which programs are started.
+    Control(usize),
+    /// A line of a scratchpad.
+    Line(usize, usize),
+    /// A FIFO.
+    Fifo(usize, usize),
+}
+
+/// Watches a machine. It changes nothing of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Races {
+    hosts: usize,
+    clocks: Vec<Clock>,
+    ways: FxHashMap<Way, Clock>,
+    marks: FxHashMap<u64, Mark>,
+    /// By line; a store to one that is on its way is kept here, too.
+    copies: FxHashMap<u64, Copy>,
+    /// Write-backs on their way, by number: the line, the version they are of, the first store, and whether all of
+    /// the line was stored.
+    flying: FxHashMap<u64, (u64, u64, Write, bool)>,
+    /// What requests carry there, and answers back.
+    carried: FxHashMap<u64, Clock>,
+    /// Lines of scratchpads that have been asked for, by the numbers of requests.
+    asked: FxHashMap<u64, Way>,
+    commands: Vec<VecDeque<Command>>,
+    /// Lines that copy engines store, by engine and number of the access: the line of the scratchpad, that of far memory, and
+    /// the version that it is of there.
+    storing: FxHashMap<(usize, u64), (u64, u64, u64)>,
+    /// Those that are stored, by engine and line of the scratchpad, as the core has not seen yet.
+    stored: FxHashMap<(usize, u64), Vec<(u64, u64)>>,
+    /// Lines that each core of the host has cleaned or flushed since its last fence.
+    cleaned: Vec<Vec<u64>>,
+    told: BTreeSet<(Wrong, Site, Site)>,
+    pub(crate) new: Vec<Race>,
+}
+
+fn join(clock: &mut Clock, other: &Clock) {
+    clock.resize(clock.len().max(other.len()), 0);
+    for (own, other) in clock.iter_mut().zip(other) {
+        *own = (*own).max(*other);
+    }
+}
+
+/// Whether one is known where the other one is the clock.
+fn before(clock: &Clock, other: &Clock) -> bool {
+    let others = other.iter().copied().chain(std::iter::repeat(0));
+    clock.iter().zip(others).all(|(own, other)| *own <= other)
+}
+
+impl Races {
+    pub(crate) fn new(hosts: usize, mccs: usize) -> Races {
+        let count = hosts + mccs;
+        let clock = |own| (0..count).map(|at| u64::from(at == own)).collect();
+        Races {
+            hosts,
+            clocks: (0..count).map(clock).collect(),
+            ways: FxHashMap::default(),
+            marks: FxHashMap::default(),
+            copies: FxHashMap::default(),
+            flying: FxHashMap::default(),
+            carried: FxHashMap::default(),
+            asked: FxHashMap::default(),
+            commands: vec![VecDeque::new(); mccs],
+            storing: FxHashMap::default(),
+            stored: FxHashMap::default(),
+            cleaned: vec![Vec::new(); hosts],
+            told: BTreeSet::new(),
+            new: Vec::new(),
+        }
+    }
+
+    fn number(&self, who: Who) -> usize {
+        match who {
+            Who::Host(core) => core,
+            Who::Mcc(mcc) => self.hosts + mcc,
+        }
+    }
+
+    /// What a core knows now. What it does later is known to nobody by that.
+    fn leaves(&mut self, who: Who) -> Clock {
+        let number = self.number(who);
+        let clock = self.clocks[number].clone();
+        self.clocks[number][number] += 1;
+        clock
+    }
+
+    fn tell(&mut self, wrong: Wrong, second: Site, first: Site, line: u64) {
+        if self.told.insert((wrong, second, first)) {
+            self.new.push(Race {
+                wrong,
+                second,
+                first,
+                line,
+            });
+        }
+    }
+
+    /// A core beside far memory gives away what it knows.
+    pub(crate) fn gives(&mut self, who: Who, way: Way) {
+        let clock = self.leaves(who);
+        join(self.ways.entry(way).or_default(), &clock);
+    }
+
+    /// It learns what is known there.
+    pub(crate) fn learns(&mut self, who: Who, way: Way) {
+        let number = self.number(who);
+        if let Some(clock) = self.ways.get(&way) {
+            join(&mut self.clocks[number], clock);
+        }
+    }
+
+    /// A word of a host leaves with what it knows; when it is there, [`Races::arrives`] is called.
+    pub(crate) fn sends(&mut self, who: Who, request: u64) {
+        let clock = self.leaves(who);
+        self.carried.insert(request, clock);
+    }
+
+    /// What a request carries is there.
+    pub(crate) fn arrives(&mut self, request: u64, way: Way) {
+        if let Some(clock) = self.carried.remove(&request) {
+            join(self.ways.entry(way).or_default(), &clock);
+        }
+    }
+
+    /// The answer to a request carries what is known there.
+    pub(crate) fn answers(&mut self, request: u64, way: Way) {
+        let clock = self.ways.get(&way).cloned().unwrap_or_default();
+        self.carried.insert(request, clock);
+    }
+
+    /// A line of a scratchpad is asked for.
+    pub(crate) fn asks(&mut self, request: u64, way: Way) {
+        self.asked.insert(request, way);
+    }
+
+    /// It is answered.
+    pub(crate) fn gets(&mut self, request: u64) {
+        if let Some(way) = self.asked.remove(&request) {
+            self.answers(request, way);
+        }
+    }
+
+    /// A core of a host gets an answer.
+    pub(crate) fn answered(&mut self, who: Who, request: u64) {
+        let number = self.number(who);
+        if let Some(clock) = self.carried.remove(&request) {
+            join(&mut self.clocks[number], &clock);
+        }
+    }
+
+    /// A line of far memory is read for the host's cache.
+    pub(crate) fn fetched(&mut self, line: u64) {
+        let base = self.marks.get(&line).map_or(0, |mark| mark.version);
+        self.copies.entry(line).or_default().base = Some(base);
+    }
+
+    /// A line of a scratchpad is in the host's cache.
+    pub(crate) fn filled(&mut self, line: u64, request: u64) {
+        let clock = self.carried.remove(&request).unwrap_or_default();
+        self.copies.entry(line).or_default().tells = clock;
+    }
+
+    /// A host's core loads from a line, which it has or gets.
+    pub(crate) fn loads(&mut self, site: Site, line: u64, is_far: bool) {
+        let number = self.number(site.who);
+        let copy = self.copies.get(&line);
+        if !is_far {
+            if let Some(copy) = copy {
+                join(&mut self.clocks[number], &copy.tells);
+            }
+            return;
+        }
+        let known = &self.clocks[number];
+        let mark = self.marks.get(&line);
+        let stale = mark.zip(copy).filter(|(mark, copy)| {
+            copy.base.is_some_and(|base| mark.version > base) && before(&mark.write.clock, known)
+        });
+        let mut commands = self.commands.iter().flatten();
+        let late = commands.find(|command| {
+            let within = line >= command.far && line < command.far + command.lines * 128;
+            command.stores && within && before(&command.write.clock, known)
+        });
+        // By chance it may be there already.
+        let by_chance =
+            mark.filter(|mark| matches!(mark.write.site.who, Who::Mcc(_)) && mark.unsettled(known));
+        let late = late.map(|command| command.write.site);
+        let late = late.or(by_chance.map(|mark| mark.write.site));
+        let found = match stale {
+            Some((mark, _)) => Some((Wrong::StaleLoad, mark.write.site)),
+            None => late.map(|first| (Wrong::NotStored, first)),
+        };
+        if let Some((wrong, first)) = found {
+            self.tell(wrong, site, first, line);
+        }
+    }
+
+    /// A host's core stores so many bytes in a line, which it has or gets.
+    pub(crate) fn stores(&mut self, site: Site, at: u64, bytes: u32, is_far: bool) {
+        let (line, number) = (at & !127, self.number(site.who));
+        let clock = self.clocks[number].clone();
+        let copy = self.copies.entry(line).or_default();
+        copy.stored.clone_from(&clock);
+        copy.mask |= ((1 << bytes) - 1) << (at & 127);
+        let base = copy.base;
+        let known = clock.clone();
+        if copy.dirtied.is_none() {
+            copy.dirtied = Some(Write { site, clock });
+        }
+        // One that the program knows of it may mean to overwrite as a whole.
+        let mark = self.marks.get(&line).filter(|mark| {
+            base.is_some_and(|base| mark.version > base) && !before(&mark.write.clock, &known)
+        });
+        if let Some(first) = mark.map(|mark| mark.write.site).filter(|_| is_far) {
+            self.tell(Wrong::BothWrite, site, first, line);
+        }
+    }
+
+    /// The host drops a line.
+    pub(crate) fn drops(&mut self, line: u64) {
+        self.copies.remove(&line);
+    }
+
+    /// The host writes a line of far memory or of a scratchpad back, which it may keep.
+    pub(crate) fn writes_back(&mut self, line: u64, request: u64, keeps: bool, is_far: bool) {
+        let Some(copy) = self.copies.get_mut(&line) else {
+            return;
+        };
+        let dirtied = copy.dirtied.take();
+        let whole = std::mem::take(&mut copy.mask) == u128::MAX;
+        let (base, stored) = (copy.base.unwrap_or(0), copy.stored.clone());
+        if !keeps {
+            self.copies.remove(&line);
+        }
+        if is_far {
+            if let Some(write) = dirtied {
+                self.flying.insert(request, (line, base, write, whole));
+            }
+            return;
+        }
+        // What the line of a scratchpad tells is what its last store knew.
+        if let Some(Who::Host(core)) = dirtied.map(|write| write.site.who) {
+            self.clocks[core][core] = self.clocks[core][core].max(stored[core] + 1);
+        }
+        self.carried.insert(request, stored);
+    }
+
+    /// A write-back is in far memory.
+    pub(crate) fn written_back(&mut self, request: u64) {
+        let Some((line, base, write, whole)) = self.flying.remove(&request) else {
+            return;
+        };
+        let newer = (self.marks.get(&line)).filter(|mark| mark.version > base && !whole);
+        if let Some(first) = newer.map(|mark| mark.write.site) {
+            self.tell(Wrong::Overwritten, write.site, first, line);
+        }
+        self.marked(line, write);
+    }
+
+    /// A line is in far memory, as this write has it.
+    fn marked(&mut self, line: u64, write: Write) {
+        let version = self.marks.get(&line).map_or(0, |mark| mark.version) + 1;
+        let by_host = matches!(write.site.who, Who::Host(_));
+        let settled = Vec::new();
+        let mark = Mark {
+            version,
+            write,
+            settled,
+        };
+        self.marks.insert(line, mark);
+        // What the host has kept is what it has written.
+        if let Some(copy) = self.copies.get_mut(&line).filter(|_| by_host) {
+            copy.base = Some(version);
+        }
+    }
+
+    /// A core orders its copy engine to copy lines.
+    pub(crate) fn commands(
+        &mut self,
+        site: Site,
+        (scratchpad, far, lines): (u64, u64, u64),
+        stores: bool,
+    ) {
+        let Who::Mcc(mcc) = site.who else { return };
+        let clock = self.leaves(site.who);
+        self.commands[mcc].push_back(Command {
+            far,
+            scratchpad,
+            lines,
+            write: Write { site, clock },
+            stores,
+        });
+    }
+
+    /// A core of the host has a line cleaned or flushed, which its next fence waits for.
+    pub(crate) fn cleans(&mut self, core: usize, line: u64) {
+        self.cleaned[core].push(line);
+    }
+
+    /// It has waited for all of that.
+    pub(crate) fn fenced(&mut self, core: usize) {
+        for line in std::mem::take(&mut self.cleaned[core]) {
+            let mark = self.marks.get_mut(&line);
+            if let Some(mark) = mark.filter(|mark| matches!(mark.write.site.who, Who::Host(_))) {
+                mark.settle(&self.clocks[core]);
+            }
+        }
+    }
+
+    /// A copy engine is done with an access.
+    pub(crate) fn copied(&mut self, mcc: usize, access: u64) {
+        if let Some((scratchpad, line, version)) = self.storing.remove(&(mcc, access)) {
+            let stored = self.stored.entry((mcc, scratchpad)).or_default();
+            stored.push((line, version));
+        }
+    }
+
+    /// A core looks when a line of its scratchpad was last read by its copy engine.
+    pub(crate) fn looks(&mut self, mcc: usize, scratchpad: u64) {
+        let clock = &self.clocks[self.hosts + mcc];
+        for (line, version) in self.stored.remove(&(mcc, scratchpad)).unwrap_or_default() {
+            let mark = self.marks.get_mut(&line);
+            if let Some(mark) = mark.filter(|mark| mark.version == version) {
+                mark.settle(clock);
+            }
+        }
+    }
+
+    /// A copy engine reads or writes its next line.
+    pub(crate) fn copies(&mut self, mcc: usize, line: u64, access: u64) {
+        let Some(command) = self.commands[mcc].front_mut() else {
+            return;
+        };
+        let (write, stores, scratchpad) =
+            (command.write.clone(), command.stores, command.scratchpad);
+        command.far += 128;
+        command.scratchpad += 1;
+        command.lines -= 1;
+        if command.lines == 0 {
+            self.commands[mcc].pop_front();
+        }
+        let here = self.copies.get(&line).and_then(|copy| copy.dirtied.clone());
+        if stores {
+            if let Some(first) = here {
+                self.tell(Wrong::BothWrite, write.site, first.site, line);
+            }
+            self.marked(line, write);
+            let version = self.marks[&line].version;
+            self.storing
+                .insert((mcc, access), (scratchpad, line, version));
+            return;
+        }
+        let flying = self.flying.values().find(|(own, ..)| *own == line);
+        let newest = here.or(flying.map(|(_, _, write, _)| write.clone()));
+        let newest = newest.filter(|first| before(&first.clock, &write.clock));
+        // By chance it may be there already.
+        let by_chance = self.marks.get(&line).filter(|mark| {
+            matches!(mark.write.site.who, Who::Host(_)) && mark.unsettled(&write.clock)
+        });
+        if let Some(first) = newest.or(by_chance.map(|mark| mark.write.clone())) {
+            self.tell(Wrong::StaleFetch, write.site, first.site, line);
+        }
+    }
+
+    /// A program ends, and its copy engine forgets what it was to do.
+    pub(crate) fn ends(&mut self, mcc: usize) {
+        self.gives(Who::Mcc(mcc), Way::Control(mcc));
+    }
+
+    /// A program starts on a core.
+    pub(crate) fn starts(&mut self, mcc: usize) {
+        self.commands[mcc].clear();
+        self.learns(Who::Mcc(mcc), Way::Control(mcc));
+    }
+}

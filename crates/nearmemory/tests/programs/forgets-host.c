@@ -1,0 +1,80 @@
+// Lets a core double the words of some lines twice. With FORGETS, one thing that manages caches is wrong; the lines that the
+// detector is to tell are marked.
+
+#include "nearmemory/host.h"
+#include "double.h"
+
+#ifndef FORGETS
+#define FORGETS 0
+#endif
+
+static void signal_and_wait(void) {
+  uint64_t word;
+  nm_send_word(nm_registers_of(0, 0), 1);
+  while (nm_try_receive_word(nm_registers_of(0, 1), &word) == 0) {
+  }
+}
+
+__attribute__((noipa)) static void clean(volatile uint64_t *far, uint64_t lines) { nm_clean_all(far, lines * NM_LINE); }
+__attribute__((noipa)) static void flush(volatile uint64_t *far, uint64_t lines) { nm_flush_all(far, lines * NM_LINE); }
+
+int main(void) {
+  volatile uint64_t *far = nm_far_alloc(WORDS * 8), sum = 0;
+  nm_give(0, far, WORDS * 8);
+  if (nm_spawn(0, "forgets", (uint64_t[4]){(uint64_t)far})) return 1;
+  for (int i = 0; i < WORDS; i++)
+    far[i] = i;  // stores
+  if (FORGETS == 1) {
+    // nothing is cleaned
+  } else if (FORGETS == 2) {
+    // no barrier behind
+    for (int i = 0; i < PIECES; i++)
+      __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(far + 16 * i) : "memory");
+    *nm_control(0, 0) = 1, *nm_control(0, 8) = NM_FULL;
+    uint64_t word;
+    while (nm_try_receive_word(nm_registers_of(0, 1), &word) == 0) {
+    }
+  } else if (FORGETS == 3) {
+    clean(far, PIECES - 1);
+  } else {
+    clean(far, PIECES);
+  }
+  if (FORGETS == 4) flush(far, PIECES), sum += far[20];  // fetched again before the core has written
+  if (FORGETS != 2) signal_and_wait();
+  if (FORGETS == 5) {
+    // nothing is flushed
+  } else if (FORGETS == 6) {
+    clean(far, PIECES);
+  } else if (FORGETS == 7) {
+    flush(far + 16, PIECES - 1);
+  } else if (FORGETS != 4) {
+    flush(far, PIECES);
+  }
+  for (int i = 0; i < WORDS; i++)
+    sum += far[i];  // loads
+  if (FORGETS == 8) {
+    // A word of a line that the core is still to write.
+    nm_send_word(nm_registers_of(0, 0), 1);
+    far[3] = 7;  // stores too early
+    nm_order();
+    uint64_t word;
+    while (nm_try_receive_word(nm_registers_of(0, 1), &word) == 0) {
+    }
+    flush(far, PIECES);
+  } else if (FORGETS == 9) {
+    // It writes one word into a line that it knows is stale.
+    signal_and_wait();
+    far[3] = 7;  // stores in what is stale
+    flush(far, PIECES);
+  } else {
+    clean(far, PIECES);
+    signal_and_wait();
+    flush(far, PIECES);
+  }
+  for (int i = 0; i < WORDS; i++)
+    sum += far[i];  // loads again
+  nm_end_words(nm_registers_of(0, 0));
+  nm_wait(0, NULL);
+  printf("sum %lu\n", (unsigned long)sum);
+  return 0;
+}
