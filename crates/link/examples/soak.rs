@@ -105,7 +105,7 @@ where
     let messages = drive.traffic[0].messages() + drive.traffic[1].messages();
     let units: u64 = drive.wires.iter().map(|wire| wire.units).sum();
     let damaged: u64 = drive.wires.iter().map(|wire| wire.damaged).sum();
-    let replayed: u64 = drive.ends.iter().map(Layer::replayed).sum();
+    let replayed: u64 = drive.ends().iter().map(Layer::replayed).sum();
     let replays = 100.0 * replayed as f64 / units as f64;
     assert!(replays >= 1.0, "too few were sent again: {replays} %");
     let (name, formula) = (load.name, load.share_left());

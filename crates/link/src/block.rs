@@ -92,11 +92,13 @@ impl Block {
     /// What the control word says; nothing if the checksum or the type is wrong.
     #[inline]
     pub fn control(&self) -> Option<Control> {
-        let mut bare = self.words;
-        bare[SLOTS] &= !0x00ff_ffff;
         let head = self.words[SLOTS];
-        if self.sealed && u64::from(crc24(&bare)) != head & 0x00ff_ffff {
-            return None;
+        if self.sealed {
+            let mut bare = self.words;
+            bare[SLOTS] &= !0x00ff_ffff;
+            if u64::from(crc24(&bare)) != head & 0x00ff_ffff {
+                return None;
+            }
         }
         Some(match head >> 61 {
             kind @ (LOW | HIGH) => Control::Data {

@@ -540,12 +540,12 @@ mod tests {
                     }
                 }
                 if step < 3000 {
-                    assert_eq!(drive.ends[0].shortages(&drive.ends[1]), []);
+                    assert_eq!(drive.ends()[0].shortages(&drive.ends()[1]), []);
                 }
             }
-            assert!(lost > 0 && !drive.ends[0].is_at_rest());
+            assert!(lost > 0 && !drive.ends()[0].is_at_rest());
             let circuit = DATA;
-            let found = drive.ends[0].shortages(&drive.ends[1]);
+            let found = drive.ends()[0].shortages(&drive.ends()[1]);
             assert_eq!(found, [Shortage { circuit, lost }]);
         }
     }

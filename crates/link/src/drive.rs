@@ -91,8 +91,10 @@ impl Traffic {
 
 /// Two ends and what is between them.
 pub struct Drive<L: Layer> {
-    /// The ends.
-    pub ends: [L; 2],
+    ends: [L; 2],
+    /// When each end sends something next that says something, if nothing is sent, taken or comes; not known since one of
+    /// these.
+    leaves: [Option<u64>; 2],
     /// `wires[0]` goes from the first end to the second.
     pub wires: [Wire<L::Unit>; 2],
     /// The traffic of each direction.
@@ -110,6 +112,7 @@ impl<L: Layer> Drive<L> {
         let wire = |side: u64| Wire::new(lanes, delay, Noise::new(rate, seed ^ (0x1111 << side)));
         Drive {
             ends,
+            leaves: [None; 2],
             wires: [wire(0), wire(1)],
             traffic: Default::default(),
             now: 0,
@@ -117,15 +120,42 @@ impl<L: Layer> Drive<L> {
         }
     }
 
+    /// The ends.
+    #[inline]
+    pub fn ends(&self) -> &[L; 2] {
+        &self.ends
+    }
+
+    /// The ends, now: to send there, or to take what has come.
+    #[inline]
+    pub fn ends_mut(&mut self) -> &mut [L; 2] {
+        self.ends_and_traffic().0
+    }
+
+    /// The same, beside what has been sent and has come.
+    #[inline]
+    pub fn ends_and_traffic(&mut self) -> (&mut [L; 2], &mut [Traffic; 2]) {
+        self.catch_up(0);
+        self.catch_up(1);
+        self.leaves = [None; 2];
+        (&mut self.ends, &mut self.traffic)
+    }
+
     /// When a side sends something next that is not skipped.
     #[inline]
-    fn departure(&self, from: usize) -> u64 {
-        let (end, wire) = (&self.ends[from], &self.wires[from]);
+    fn departure(&mut self, from: usize) -> u64 {
+        let wire = &self.wires[from];
         if self.awake || !wire.noise.is_silent() {
             return wire.free;
         }
+        if let Some(leaves) = self.leaves[from] {
+            return leaves;
+        }
+        let end = &self.ends[from];
         let ticks = wire.ticks(end.idle_bits()).checked_mul(end.idle_units());
-        ticks.map_or(u64::MAX, |ticks| wire.free.saturating_add(ticks))
+        let leaves = ticks.map_or(u64::MAX, |ticks| wire.free.saturating_add(ticks));
+        self.leaves[from] = Some(leaves);
+        leaves
     }
 
     /// Skips the idle units that have begun before now.
@@ -145,10 +175,10 @@ impl<L: Layer> Drive<L> {
 
     /// Whether something is going to happen, what and when.
     #[inline]
-    fn next(&self) -> Option<(usize, u64)> {
+    fn next(&mut self) -> Option<(usize, u64)> {
+        let departures = [self.departure(0), self.departure(1)];
         let arrival = |wire: &Wire<L::Unit>| wire.under_way.front().map_or(u64::MAX, |unit| unit.0);
         let [there, back] = &self.wires;
-        let departures = [self.departure(0), self.departure(1)];
         let times = [arrival(there), arrival(back), departures[0], departures[1]];
         let (mut event, mut time) = (None, u64::MAX);
         for (place, at) in times.into_iter().enumerate() {
@@ -165,24 +195,29 @@ impl<L: Layer> Drive<L> {
     }
 
     /// When something is going to happen, if anything is.
-    pub fn next_at(&self) -> Option<u64> {
+    #[inline]
+    pub fn next_at(&mut self) -> Option<u64> {
         self.next().map(|(_, time)| time)
     }
 
     /// When something is going to arrive, at the earliest, if anything is.
-    pub fn due(&self) -> Option<u64> {
-        let due = |from: usize| {
-            let (end, wire) = (&self.ends[from], &self.wires[from]);
-            match wire.under_way.front() {
-                Some((time, _)) => Some(*time),
-                None => {
-                    let leaves = self.departure(from);
-                    let way = wire.ticks(end.idle_bits()) + wire.delay;
-                    (leaves < u64::MAX).then(|| leaves + way)
-                }
-            }
-        };
-        [0, 1].into_iter().filter_map(due).min()
+    #[inline]
+    pub fn due(&mut self) -> Option<u64> {
+        let mut due = None;
+        for from in 0..2 {
+            let arrives = match self.wires[from].under_way.front() {
+                Some((time, _)) => *time,
+                None => match self.departure(from) {
+                    u64::MAX => continue,
+                    leaves => {
+                        let wire = &self.wires[from];
+                        leaves + wire.ticks(self.ends[from].idle_bits()) + wire.delay
+                    }
+                },
+            };
+            due = Some(due.map_or(arrives, |due: u64| due.min(arrives)));
+        }
+        due
     }
 
     /// Whether nothing is left to do until a message is sent or taken, and nothing is under way.
@@ -198,6 +233,7 @@ impl<L: Layer> Drive<L> {
             wire.under_way.clear();
             wire.free = wire.free.max(until);
         }
+        self.leaves = [None; 2];
     }
 
     /// Goes on to the next arrival or departure that says something; says whether there is one.
@@ -205,25 +241,31 @@ impl<L: Layer> Drive<L> {
         let Some((event, time)) = self.next() else {
             return false;
         };
+        self.happens(event, time);
+        true
+    }
+
+    #[inline]
+    fn happens(&mut self, event: usize, time: u64) {
         self.now = self.now.max(time);
-        self.catch_up(0);
-        self.catch_up(1);
         let from = event % 2;
+        let end = if event < 2 { 1 - from } else { from };
+        self.catch_up(end);
+        self.leaves[end] = None;
         if event < 2 {
             if let Some(unit) = self.wires[from].leave() {
-                self.ends[1 - from].receive(&unit);
+                self.ends[end].receive(&unit);
             }
         } else {
-            let unit = self.ends[from].transmit();
+            let unit = self.ends[end].transmit();
             self.wires[from].enter(self.now, unit);
         }
-        true
     }
 
     /// Goes on until a time, at which nothing has happened yet.
     pub fn advance(&mut self, until: u64) {
-        while self.next().is_some_and(|(_, time)| time < until) {
-            self.step();
+        while let Some((event, time)) = self.next().filter(|&(_, time)| time < until) {
+            self.happens(event, time);
         }
         self.now = self.now.max(until);
         self.catch_up(0);
@@ -238,18 +280,19 @@ impl<L: Layer> Drive<L> {
             wire.lanes = lanes;
             end.retrain();
         }
+        self.leaves = [None; 2];
     }
 
     /// Sends the next message of a circuit, if there is room.
     pub fn send(&mut self, from: usize, circuit: u8, bytes: u16) -> bool {
-        let sent = &mut self.traffic[from].sent[usize::from(circuit)];
+        let sent = self.traffic[from].sent[usize::from(circuit)];
         let message = Message {
             circuit,
             bytes,
-            label: *sent,
+            label: sent,
         };
-        let taken = self.ends[from].send(message).is_ok();
-        *sent += u64::from(taken);
+        let taken = self.ends_mut()[from].send(message).is_ok();
+        self.traffic[from].sent[usize::from(circuit)] += u64::from(taken);
         taken
     }
 
@@ -262,7 +305,7 @@ impl<L: Layer> Drive<L> {
     pub fn drain(&mut self, from: usize) {
         let circuits = self.ends[from].circuits().len() as u8;
         for circuit in 0..circuits {
-            while let Some(message) = self.ends[1 - from].take(circuit) {
+            while let Some(message) = self.ends_mut()[1 - from].take(circuit) {
                 let traffic = &mut self.traffic[from];
                 let next = &mut traffic.came[usize::from(circuit)];
                 traffic.astray += u64::from(message.circuit != circuit || message.label != *next);

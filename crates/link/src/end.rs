@@ -406,7 +406,21 @@ impl Layer for End {
     }
 
     fn take(&mut self, circuit: u8) -> Option<Message> {
-        let mut message = None;
+        let mut message = self.peek(circuit);
+        if let Some(whole) = &message {
+            let place = usize::from(circuit);
+            let had = std::mem::take(&mut self.partial[place].have);
+            let rest = usize::from(whole.bytes) / 8 + 1 - had;
+            let buffer = &mut self.buffers[place];
+            buffer.drain(..rest);
+            if buffer.is_empty() {
+                self.come &= !(1 << place);
+            }
+            if let Some(owed) = self.owed.get_mut(place) {
+                *owed += rest as u32;
+            }
+        }
+        // What has come of one that is not whole makes room for the rest.
         while message.is_none() && !self.buffers.get(usize::from(circuit))?.is_empty() {
             self.drain(circuit, 1, |words| {
                 message = Some(Message {

@@ -238,7 +238,7 @@ impl Question {
             both,
             formula: share * blocks.value(),
             run: run * blocks.value(),
-            replayed: 100.0 * drive.ends[0].replayed() as f64 / units as f64,
+            replayed: 100.0 * drive.ends()[0].replayed() as f64 / units as f64,
         }
     }
 
@@ -298,8 +298,7 @@ impl Question {
             }
             while next <= drive.now {
                 next += clock;
-                let [to, from] = &mut drive.ends;
-                let [there, back] = &mut drive.traffic;
+                let ([to, from], [there, back]) = drive.ends_and_traffic();
                 for (end, traffic) in [(from, there), (to, back)] {
                     end.clock(|_, words| traffic.data += 8 * (words.len() as u64 - 1));
                 }
@@ -398,10 +397,10 @@ impl Question {
         let mut answers: [VecDeque<Message>; 2] = Default::default();
         let first = usize::from(!both);
         self.run("reads", both, share, ends, move |drive| {
-            for (side, end) in drive.ends.iter_mut().enumerate() {
+            let (ends, traffic) = drive.ends_and_traffic();
+            for (side, end) in ends.iter_mut().enumerate() {
                 if side >= first {
-                    let traffic = &mut drive.traffic[1 - side];
-                    readers[side].go_on(end, traffic);
+                    readers[side].go_on(end, &mut traffic[1 - side]);
                 }
                 if side < 2 - first {
                     // One request at a time, so that its answers need not be kept.

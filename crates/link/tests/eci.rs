@@ -41,7 +41,7 @@ fn a_lost_credit_is_named_while_messages_flow() {
                 }
             }
         }
-        let [first, second] = &drive.ends;
+        let [first, second] = drive.ends();
         let lost = first.shortages(second);
         match found {
             None => assert_eq!(lost, []),
@@ -72,7 +72,7 @@ fn each_circuit_drains_at_its_pace() {
         }
         drive.step();
     }
-    let [_, receiver] = &mut drive.ends;
+    let [_, receiver] = drive.ends_mut();
     let mut words = [0; 14];
     // 17 clocks take 51 words of a circuit with data, which are 3 lines, and all of the 32 words that had credit beside it.
     for clock in 0..17 {
@@ -130,14 +130,14 @@ fn over_both(balance: Balance) -> (f64, bool) {
         for _ in 0..4 {
             let line = sent % 24;
             let circuit = 4 + (line / 2 % 2) as u8;
-            let waiting = links.each_ref().map(|link| link.ends[0].waiting());
+            let waiting = links.each_ref().map(|link| link.ends()[0].waiting());
             let way = balance.choose(circuit, line % 2 == 1, waiting);
             let message = Message {
                 circuit,
                 bytes: 128,
                 label: sent,
             };
-            if Layer::send(&mut links[way].ends[0], message).is_err() {
+            if Layer::send(&mut links[way].ends_mut()[0], message).is_err() {
                 break;
             }
             both |= ways.insert(line, way).is_some_and(|before| before != way);
@@ -145,7 +145,7 @@ fn over_both(balance: Balance) -> (f64, bool) {
         }
         for link in &mut links {
             for circuit in [4, 5] {
-                while let Some(message) = link.ends[1].take(circuit) {
+                while let Some(message) = link.ends_mut()[1].take(circuit) {
                     join.arrive(clock, message);
                 }
             }

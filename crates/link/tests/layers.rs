@@ -41,7 +41,7 @@ fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
             lanes = 1 + chance.below(u64::from(lanes)) as u32;
             drive.retrain(chance.below(2000) * LANE_BYTE, lanes);
         }
-        let [first, second] = &drive.ends;
+        let [first, second] = drive.ends();
         assert_eq!(first.shortages(second), [], "{name}, seed {seed}");
         assert_eq!(second.shortages(first), [], "{name}, seed {seed}");
     }
@@ -58,7 +58,7 @@ fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
     if rate >= 1e-4 {
         assert!(drive.wires.iter().all(|wire| wire.damaged > 0));
         assert!(
-            drive.ends.iter().any(|end| end.replayed() > 0),
+            drive.ends().iter().any(|end| end.replayed() > 0),
             "{name}, seed {seed}"
         );
     }
@@ -171,8 +171,8 @@ fn error_correction_of_large_flits_leaves_few_to_send_again() {
             drive.drain(1);
         }
         assert!(drive.settle(100_000));
-        let damaged = drive.ends[0].retry.receiver.damaged;
-        (drive.wires[1].damaged, damaged, drive.ends[0].mended)
+        let damaged = drive.ends()[0].retry.receiver.damaged;
+        (drive.wires[1].damaged, damaged, drive.ends()[0].mended)
     };
     // Two errors in a flit of 2048 bits, and then in one third, are rare; in small flits each error counts.
     let (wrong, damaged, mended) = replayed(Flits::Large);
@@ -250,7 +250,7 @@ fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (V
             }
         }
         let sent = drive.wires.each_ref().map(|wire| wire.bits - wire.idle);
-        let replayed = drive.ends.each_ref().map(Layer::replayed);
+        let replayed = drive.ends().each_ref().map(Layer::replayed);
         seen.push(format!("{:?} {sent:?} {replayed:?}", drive.traffic));
         units = drive.wires[0].units;
     }

@@ -166,7 +166,7 @@ fn reads_end_once_whatever_goes_wrong() {
             if requests.is_empty() {
                 requests.extend(requester.next_request());
             }
-            let [reader, memory] = &mut drive.ends;
+            let [reader, memory] = drive.ends_mut();
             if requests
                 .front()
                 .is_some_and(|&request| reader.send(request).is_ok())
@@ -230,7 +230,7 @@ fn a_damaged_packet_is_refused_and_goes_again_before_patience_ends() {
         }
     }
     assert!(ticks_to_rest(&mut drive) < PATIENCE / 4);
-    assert_eq!(drive.ends[0].sender.replayed, 3);
+    assert_eq!(drive.ends()[0].sender.replayed, 3);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_lost_acknowledgement_is_told_again_when_patience_ends() {
     drive.wires[1].under_way.retain(|packet| !told(packet));
     let ticks = ticks_to_rest(&mut drive);
     assert!(PATIENCE / 2 < ticks && ticks < 2 * PATIENCE, "{ticks}");
-    assert_eq!(drive.ends[1].receiver.repeated, 1);
+    assert_eq!(drive.ends()[1].receiver.repeated, 1);
 }
 
 #[test]

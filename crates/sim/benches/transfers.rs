@@ -5,7 +5,7 @@
 //! `COHKIT_BENCH_MIB` sets the region's size, 1024 MiB otherwise; an argument selects cases by name.
 //! The sequential read also runs on a sixteenth and a quarter of the region, which shows how time grows with it.
 //! `hosts` is other traffic: loads and stores of MESI by the cores of 8 hosts and of 512, which shows how time grows with
-//! these.
+//! these. `framed` is random reads over the pipe and over each framed link, one after the other.
 
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
@@ -15,6 +15,7 @@ use cohkit_sim::kernel::Queue;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, Setup, Simulation};
+use cohkit_sim::statistics::Statistics;
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -101,6 +102,57 @@ fn hosts(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
+/// The machine of the transfers, with a link layer.
+fn dc_ddr(layer: &str) -> Platform {
+    let mut platform = Platform::shipped("enzian-dc-ddr").expect("it is shipped");
+    let set = platform.set("link.layer", layer);
+    set.unwrap_or_else(|error| panic!("{error}"));
+    platform
+}
+
+/// Host time of one transfer in seconds, and what else is known of the run.
+fn one(
+    protocol: &Protocol,
+    platform: &Platform,
+    mib: u32,
+    (pattern, access): (Pattern, Access),
+    oracle: Level,
+) -> (f64, Statistics) {
+    let workload = Workload::pass(pattern, access, mib * 8192, 32, 4);
+    let setup = Setup::new(protocol.clone(), platform.clone(), workload);
+    let mut setup = setup.unwrap_or_else(|error| panic!("{error}"));
+    setup.oracle = oracle;
+    let simulation = Simulation::new(&setup, None);
+    let mut simulation = simulation.unwrap_or_else(|error| panic!("{error}"));
+    let origin = Instant::now();
+    let begin = processor_seconds(origin);
+    if let Err(failure) = simulation.run() {
+        panic!("{failure}");
+    }
+    let seconds = processor_seconds(origin) - begin;
+    (seconds / f64::from(mib * 8192), simulation.statistics())
+}
+
+/// Host time of the same transfers over a pipe and over links that are framed.
+fn framed(out: &mut impl Write, eci: &Protocol, mib: u32) -> io::Result<()> {
+    let run = |protocol: &Protocol, layer| {
+        let read = (Pattern::Random, Access::Load);
+        1e9 * one(protocol, &dc_ddr(layer), mib, read, Level::Versions).0
+    };
+    let mem = protocol("cxl-mem");
+    for (protocol, layers) in [(eci, ["eci", "ccix"]), (&mem, ["cxl-256", "cxl-cache-68"])] {
+        for layer in layers {
+            let (pipe, framed) = (run(protocol, "none"), run(protocol, layer));
+            let (name, speed) = (&protocol.name, pipe / framed);
+            writeln!(
+                out,
+                "framed                {framed:.0} ns of host time for a transfer of {name} over {layer}, {pipe:.0} ns over a pipe: {speed:.2} times its speed"
+            )?;
+        }
+    }
+    Ok(())
+}
+
 fn main() -> io::Result<()> {
     match cases(&mut io::stdout()) {
         // Whoever reads has seen enough.
@@ -152,6 +204,12 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
     {
         hosts(out)?;
     }
+    if only
+        .as_ref()
+        .is_none_or(|only| "framed".contains(only.as_str()))
+    {
+        framed(out, &protocol, mib.min(64))?;
+    }
     let mut with_oracle = f64::NAN;
     for (name, pattern, access, oracle) in cases {
         if only
@@ -160,22 +218,7 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
         {
             continue;
         }
-        let run = |mib: u32| {
-            let workload = Workload::pass(pattern, access, mib * 8192, 32, 4);
-            let platform = Platform::shipped("enzian-dc-ddr").expect("it is shipped");
-            let setup = Setup::new(protocol.clone(), platform, workload);
-            let mut setup = setup.unwrap_or_else(|error| panic!("{error}"));
-            setup.oracle = oracle;
-            let mut simulation =
-                Simulation::new(&setup, None).unwrap_or_else(|error| panic!("{error}"));
-            let origin = Instant::now();
-            let begin = processor_seconds(origin);
-            if let Err(failure) = simulation.run() {
-                panic!("{failure}");
-            }
-            let seconds = processor_seconds(origin) - begin;
-            (seconds / f64::from(mib * 8192), simulation.statistics())
-        };
+        let run = |mib: u32| one(&protocol, &dc_ddr("none"), mib, (pattern, access), oracle);
         let smaller = [mib / 16, mib / 4].map(|mib| mib.max(1));
         let plain = name == "sequential read";
         let before = plain.then(|| smaller.map(|mib| run(mib).0));

@@ -197,7 +197,7 @@ impl<'e> Run<'e> {
         while let Some(request) = self.requester.next_request() {
             self.requests.push_back(request);
         }
-        for (side, end) in self.drive.ends.iter_mut().enumerate() {
+        for (side, end) in self.drive.ends_mut().iter_mut().enumerate() {
             let requests = if side == 1 {
                 Some(&mut self.requests)
             } else {
@@ -215,7 +215,7 @@ impl<'e> Run<'e> {
     fn take(&mut self) {
         for circuit in [POSTED, NON_POSTED, COMPLETIONS] {
             for side in 0..2 {
-                while let Some(message) = Layer::take(&mut self.drive.ends[side], circuit) {
+                while let Some(message) = Layer::take(&mut self.drive.ends_mut()[side], circuit) {
                     self.comes(message);
                 }
             }

@@ -44,7 +44,7 @@ trait Links {
     fn feed(&mut self);
     fn peek(&mut self, to: usize, link: usize, circuit: u8, now: Time) -> Option<Came>;
     fn take(&mut self, to: usize, came: Came);
-    fn due(&self) -> Option<Time>;
+    fn due(&mut self) -> Option<Time>;
     fn come(&self, to: usize, link: usize) -> u32;
     fn bytes(&self, side: usize) -> u64;
     fn busy(&self, side: usize) -> Time;
@@ -198,7 +198,7 @@ impl Port {
     }
 
     /// When something is going to happen by itself.
-    pub fn next(&self) -> Option<Time> {
+    pub fn next(&mut self) -> Option<Time> {
         self.links.due()
     }
 
@@ -508,9 +508,11 @@ fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8
     }
 }
 
-/// Links with their ends.
+/// Links with their ends. Each goes on only when something happens on it, or when it is touched.
 struct Wired<L: Layer> {
     drives: Vec<Drive<L>>,
+    /// The ticks to which all links have gone on, or would have.
+    now: u64,
     /// What waits before each end of each link, by circuit.
     queues: Vec<[Vec<VecDeque<Message>>; 2]>,
     queued: usize,
@@ -554,7 +556,7 @@ impl<L: Layer> Wired<L> {
         let circuits = |side: usize| {
             drives
                 .first()
-                .map_or(0, |drive| drive.ends[side].circuits().len())
+                .map_or(0, |drive| drive.ends()[side].circuits().len())
         };
         let queues = |side| vec![VecDeque::new(); circuits(side)];
         // What comes to a side was sent on the circuits of the other.
@@ -586,8 +588,17 @@ impl<L: Layer> Wired<L> {
             waits: None,
             begun,
             byte,
+            now: begun,
             drives,
         }
+    }
+
+    /// The ends of a link at the time to which all have gone on, to send or to take there.
+    #[inline]
+    fn touch(&mut self, link: usize) -> &mut [L; 2] {
+        let drive = &mut self.drives[link];
+        go_on(drive, self.now);
+        drive.ends_mut()
     }
 
     /// The ticks at which this time begins.
@@ -663,9 +674,11 @@ fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64) {
 impl<L: Layer> Links for Wired<L> {
     fn advance(&mut self, now: Time) {
         self.fail(now);
-        let until = self.ticks(now) + 1;
+        self.now = self.ticks(now) + 1;
         for drive in &mut self.drives {
-            go_on(drive, until);
+            if drive.next_at().is_some_and(|next| next < self.now) {
+                go_on(drive, self.now);
+            }
         }
         self.waits = None;
     }
@@ -674,7 +687,7 @@ impl<L: Layer> Links for Wired<L> {
         let circuit = usize::from(message.circuit);
         let waits = |link: usize| {
             let queued = self.queues[link][side][circuit].len();
-            self.drives[link].ends[side].backlog(message.circuit) + queued
+            self.drives[link].ends()[side].backlog(message.circuit) + queued
         };
         let link = match (self.drives.len(), odd) {
             (1, _) => 0,
@@ -683,9 +696,9 @@ impl<L: Layer> Links for Wired<L> {
             (links, Some(odd)) => odd % links,
             (links, None) => (0..links).min_by_key(|&link| waits(link)).unwrap_or(0),
         };
-        let queue = &mut self.queues[link][side][circuit];
-        if !queue.is_empty() || self.drives[link].ends[side].send(message).is_err() {
-            queue.push_back(message);
+        let waits = !self.queues[link][side][circuit].is_empty();
+        if waits || self.touch(link)[side].send(message).is_err() {
+            self.queues[link][side][circuit].push_back(message);
             self.queued += 1;
         }
     }
@@ -695,7 +708,8 @@ impl<L: Layer> Links for Wired<L> {
             return;
         }
         for (drive, sides) in self.drives.iter_mut().zip(&mut self.queues) {
-            for (end, circuits) in drive.ends.iter_mut().zip(sides) {
+            go_on(drive, self.now);
+            for (end, circuits) in drive.ends_mut().iter_mut().zip(sides) {
                 for queue in circuits {
                     while let Some(&message) = queue.front() {
                         if end.send(message).is_err() {
@@ -710,7 +724,7 @@ impl<L: Layer> Links for Wired<L> {
     }
 
     fn peek(&mut self, to: usize, link: usize, circuit: u8, now: Time) -> Option<Came> {
-        let message = self.drives[link].ends[to].peek(circuit)?;
+        let message = self.touch(link)[to].peek(circuit)?;
         let free = &mut self.free[link][to][usize::from(circuit)];
         if let Some((clocks, clock)) = (self.pace)(circuit, message.bytes) {
             // The receiver begins with it at the first clock at which it is whole, which is when it is first looked at.
@@ -731,23 +745,21 @@ impl<L: Layer> Links for Wired<L> {
     }
 
     fn take(&mut self, to: usize, came: Came) {
-        self.drives[came.link].ends[to].take(came.circuit);
+        self.touch(came.link)[to].take(came.circuit);
         self.free[came.link][to][usize::from(came.circuit)] = 0;
     }
 
-    fn due(&self) -> Option<Time> {
+    fn due(&mut self) -> Option<Time> {
         if self.is_at_rest() {
             return None;
         }
-        let drives = self.drives.iter().filter_map(Drive::due);
-        let drives = drives
-            .filter(|&ticks| ticks < u64::MAX)
-            .map(|ticks| self.time(ticks));
-        drives.chain(self.waits).min()
+        let ticks = self.drives.iter_mut().filter_map(Drive::due).min();
+        let arrives = ticks.map(|ticks| self.time(ticks));
+        arrives.into_iter().chain(self.waits).min()
     }
 
     fn come(&self, to: usize, link: usize) -> u32 {
-        self.drives[link].ends[to].come()
+        self.drives[link].ends()[to].come()
     }
 
     fn bytes(&self, side: usize) -> u64 {
@@ -774,7 +786,7 @@ impl<L: Layer> Links for Wired<L> {
     }
 
     fn replayed(&self) -> u64 {
-        let ends = self.drives.iter().flat_map(|drive| &drive.ends);
+        let ends = self.drives.iter().flat_map(Drive::ends);
         ends.map(Layer::replayed).sum()
     }
 
