@@ -717,7 +717,7 @@ fn seeds_that_do_not_exist_are_refused() {
 #[test]
 fn without_a_new_enough_yosys_it_is_said_what_to_install() {
     let synth = |path: &std::path::Path| {
-        let mut command = cohkit(["rtl", "synth", "../../protocols/eci.coh"]);
+        let mut command = cohkit(SYNTHESIS.split(' ').skip(1));
         let output = command.env("PATH", path).output().expect("starts");
         crate::transcript(&output)
     };
@@ -771,12 +771,15 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
     );
 }
 
+/// What the help of `rtl synth` shows: a minute of work, which is done once for both tests.
+pub(crate) const SYNTHESIS: &str = "cohkit rtl synth protocols/eci.coh --units 1";
+
 #[test]
 fn synthesis_tells_sizes_and_paths() {
     if !require("yosys") {
         return;
     }
-    let mut command = cohkit(["rtl", "synth", "../../protocols/eci.coh"]);
+    let mut command = cohkit(SYNTHESIS.split(' ').skip(1));
     // `make setup` installs Yosys into `.venv`.
     let here = std::env::current_dir().expect("tests run somewhere");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -784,7 +787,8 @@ fn synthesis_tells_sizes_and_paths() {
         .into_iter()
         .chain(std::env::split_paths(&path));
     let output = command
-        .args(["--units", "1", "--json"])
+        .arg("--json")
+        .current_dir(here.join("../.."))
         .env("PATH", std::env::join_paths(folders).expect("no colon"))
         .output()
         .expect("starts");
