@@ -141,8 +141,11 @@ pub(crate) fn values(with: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
     Ok(values)
 }
 
-/// The scenario that is asked for, or several side by side, with all numbers of each.
-fn scenario(request: &Request) -> Result<(Arc<dyn Playable>, Vec<(String, u64)>), NotRun> {
+/// A scenario, with all its numbers.
+type Asked = (Arc<dyn Playable>, Vec<(String, u64)>);
+
+/// The scenario that is asked for, or several side by side.
+fn scenario(request: &Request) -> Result<Asked, NotRun> {
     let values = values(&request.with)?;
     let names: Vec<&str> = request.application.split('+').collect();
     let several = names.len() > 1;
