@@ -5,6 +5,9 @@ use crate::{compile, require, root, run_watched};
 use cohkit_nearmemory::{Evictions, Happened, Platform, Who, Wrong};
 use cohkit_riscv::elf;
 
+/// What is told of a program, each with both places.
+type Told = &'static [(Wrong, &'static str, &'static str)];
+
 const HOST: &str = "crates/nearmemory/tests/programs/forgets-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/forgets.c";
 
@@ -67,7 +70,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
         "far[3] = 7;  // stores in what is stale",
     );
     // Most show more than one thing, and nothing else does.
-    let faults: [(u32, &[(Wrong, &str, &str)]); 10] = [
+    let faults: [(u32, Told); 10] = [
         (
             1,
             &[(StaleFetch, fetch, stores), (BothWrite, store, stores)],
