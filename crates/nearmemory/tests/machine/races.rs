@@ -6,7 +6,7 @@ use cohkit_nearmemory::{Evictions, Happened, Platform, Who, Wrong};
 use cohkit_riscv::elf;
 
 /// What is told of a program, each with both places.
-type Told = &'static [(Wrong, &'static str, &'static str)];
+type Told<'a> = &'a [(Wrong, &'a str, &'a str)];
 
 const HOST: &str = "crates/nearmemory/tests/programs/forgets-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/forgets.c";
