@@ -178,7 +178,7 @@ impl Composed {
 
 /// The text of a file that another text uses.
 fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
-    let path = user.parent().unwrap_or(Path::new("")).join(file);
+    let path = beside(user, file);
     if path.is_file() {
         let text = files::read(&path).map_err(|failure| failure.message)?;
         return Ok((path, text));
@@ -192,6 +192,23 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
             path.display(),
             shipped::names()
         )),
+    }
+}
+
+/// Where a file is looked for that a text at a path uses, before it is looked for among those that ship.
+pub(crate) fn beside(user: &Path, file: &str) -> PathBuf {
+    user.parent().unwrap_or(Path::new("")).join(file)
+}
+
+/// What the text of a file says that one at a path uses; `open` has the texts that are not to be read from files.
+pub(crate) fn load(
+    user: &Path,
+    file: &str,
+    open: &dyn Fn(&Path) -> Option<String>,
+) -> Result<Protocol, String> {
+    match open(&beside(user, file)) {
+        Some(text) => parsed(file, &text),
+        None => find(user, file).and_then(|(_, text)| parsed(file, &text)),
     }
 }
 

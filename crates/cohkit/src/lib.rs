@@ -31,6 +31,7 @@ mod guarantee;
 pub mod interrupt;
 mod joint;
 pub mod judge;
+mod language_server;
 pub mod link;
 mod list;
 pub mod litmus;
@@ -99,6 +100,7 @@ where
             Command::Completions(options) => console
                 .print(&completions(options.shell))
                 .map(|()| Outcome::Yes),
+            Command::LanguageServer(_) => language_server::run(console),
             Command::Sweep(options) => python::hand_over("sweep", &options.arguments),
             Command::Report(options) => python::hand_over("report", &options.arguments),
             Command::Explore(options) => python::hand_over("explore", &options.arguments),

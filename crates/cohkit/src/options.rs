@@ -50,7 +50,18 @@ pub(crate) enum Command {
     List(List),
     Platform(ShowPlatform),
     Completions(Completions),
+    LanguageServer(LanguageServer),
 }
+
+/// Serves editors: it is started by them, and speaks the language server protocol over standard input and output.
+///
+/// Of protocol texts, which end in `.coh`, it tells what is wrong while they are written; where a name is declared, and
+/// what it is; the rows of the tables that stand at a place, of a home that is constructed too; the names that there are;
+/// and the blocks with the names in them. A text that composes others is told what is wrong by those that are open too.
+/// It ends with its input.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit language-server"))]
+pub(crate) struct LanguageServer {}
 
 /// Prints what a shell needs to complete commands and options of `cohkit`.
 ///

@@ -105,6 +105,8 @@ fn every_help_fits_a_terminal_and_shows_an_example_that_runs() {
         };
         let done = shell(&format!("{example}{kept}"), place.path());
         assert!(done.status.success(), "{example}: {}", text(&done.stderr));
-        assert!(!done.stdout.is_empty(), "{example} prints nothing");
+        // The server of editors speaks when spoken to, and its input has ended here.
+        let speaks = words != "language-server";
+        assert_eq!(!done.stdout.is_empty(), speaks, "{example}");
     }
 }

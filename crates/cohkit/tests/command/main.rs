@@ -5,6 +5,7 @@ mod checkpoints;
 mod completions;
 mod files;
 mod help;
+mod language_server;
 mod limits;
 mod link;
 mod list;

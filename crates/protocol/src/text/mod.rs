@@ -125,16 +125,38 @@ pub fn compose(
     text: &str,
     load: &mut dyn FnMut(&str) -> Result<Protocol, String>,
 ) -> Result<Composition, Vec<Diagnostic>> {
+    let (composition, analysis) = analyse_composing(text, load);
+    composition.ok_or(analysis.diagnostics)
+}
+
+/// Reads a text that composes others, as [`compose`] does, and keeps what is understood of one with errors. It has no
+/// protocol of its own.
+pub fn analyse_composing(
+    text: &str,
+    load: &mut dyn FnMut(&str) -> Result<Protocol, String>,
+) -> (Option<Composition>, Analysis) {
     let mut sink = Sink::default();
+    let mut analysis = Analysis::default();
     let mut composition = None;
     if diagnostic::readable(text, &mut sink) {
         let tokens = lexer::lex(text, &mut sink);
         let file = parser::Parser::new(text, &tokens, &mut sink).file();
         composition = resolve::composition::compose(&file, load, &mut sink);
+        analysis.uses = uses(&file);
+        analysis.blocks = file.blocks;
     }
-    let diagnostics = sink.finish();
-    let good = composition.filter(|_| diagnostics.is_empty());
-    good.ok_or(diagnostics)
+    analysis.keep(sink);
+    let good = composition.filter(|_| analysis.diagnostics.is_empty());
+    (good, analysis)
+}
+
+/// The files that a text uses.
+fn uses(file: &ast::File) -> Vec<(Span, String)> {
+    let uses = file.items.iter().filter_map(|item| match item {
+        ast::Item::Use(used) => Some((used.file.span, used.file.text.to_string())),
+        _ => None,
+    });
+    uses.collect()
 }
 
 /// A name of a text where it stands.
@@ -160,6 +182,18 @@ pub struct Analysis {
     pub blocks: Vec<Span>,
     /// The names that are declared, in the order of their places, and each once.
     pub mentions: Vec<Mention>,
+    /// The files that the text uses, and where it names them; none of a text that does not compose others.
+    pub uses: Vec<(Span, String)>,
+}
+
+impl Analysis {
+    /// Takes over what was found on the way.
+    fn keep(&mut self, mut sink: Sink) {
+        self.mentions = std::mem::take(&mut sink.mentions);
+        self.mentions.sort_unstable();
+        self.mentions.dedup();
+        self.diagnostics = sink.finish();
+    }
 }
 
 /// What a text means with the sizes of a system.
@@ -199,10 +233,7 @@ pub fn analyse(text: &str) -> Analysis {
             }
         }
     }
-    analysis.mentions = std::mem::take(&mut sink.mentions);
-    analysis.mentions.sort_unstable();
-    analysis.mentions.dedup();
-    analysis.diagnostics = sink.finish();
+    analysis.keep(sink);
     analysis.protocol = analysis
         .protocol
         .filter(|_| analysis.diagnostics.is_empty());

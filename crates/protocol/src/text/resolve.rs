@@ -4,6 +4,7 @@ use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::parser::{class_named, HOMES, MOST_HOMES};
 use super::{Mention, Span};
+use crate::controller::MEMORY_WRITES;
 use crate::orders::{Issue, Model, Orders};
 use crate::protocol as p;
 use crate::protocol::{
@@ -76,9 +77,14 @@ impl<'a> Names<'a> {
     }
 
     fn mention(&self, span: Span, index: u16, sink: &mut Sink) {
+        let declared = self.list[usize::from(index)];
+        // These are words of the language: no place of a text declares them.
+        if declared.text == MEMORY_WRITES {
+            return;
+        }
         sink.mentions.push(Mention {
             span,
-            declaration: self.list[usize::from(index)].span,
+            declaration: declared.span,
             what: self.kind,
         });
     }

@@ -36,6 +36,39 @@ fn a_name_is_found_with_its_declaration() {
 }
 
 #[test]
+fn words_of_the_language_are_declared_nowhere() {
+    let text = MSI.replace("PutM if sender", "PutM if memory writes and sender");
+    let analysis = analyse(&text);
+    assert!(
+        text.contains("memory writes") && analysis.diagnostics.is_empty(),
+        "{:?}",
+        analysis.diagnostics
+    );
+    for (used, declared) in names(&text, &analysis.mentions) {
+        assert_eq!(used, declared);
+        assert!(!used.contains("memory"));
+    }
+}
+
+#[test]
+fn a_text_that_uses_others_has_names_too() {
+    let text = "protocol both \"Both\"\nuse \"a.coh\" as a\nuse \"b.coh\" as b\n\
+                node cpu { a.cache; b.home }\nsystem small { cpu 1; a.home 1 ";
+    let known = |file: &str| match file {
+        "a.coh" => Ok(parse(MSI).expect("it is good")),
+        other => Err(format!("no {other}")),
+    };
+    let (composition, analysis) = analyse_composing(text, &mut { known });
+    assert!(composition.is_none() && analysis.diagnostics.len() >= 2);
+    let uses: Vec<&str> = analysis.uses.iter().map(|used| used.0.of(text)).collect();
+    assert_eq!(uses, ["\"a.coh\"", "\"b.coh\""]);
+    let known = names(text, &analysis.mentions);
+    let used: Vec<&str> = known.iter().map(|(used, _)| used.as_str()).collect();
+    assert_eq!(used, ["a", "b", "cpu", "a", "b", "small", "cpu", "a"]);
+    assert!(known.iter().all(|(used, declared)| used == declared));
+}
+
+#[test]
 fn an_error_in_one_row_costs_the_names_of_that_row_alone() {
     for text in [ECI, MSI] {
         let whole = analyse(text);

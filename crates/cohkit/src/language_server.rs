@@ -1,0 +1,261 @@
+//! `cohkit language-server`: what editors ask of protocol texts, over standard input and output.
+
+mod document;
+mod messages;
+mod places;
+
+use crate::console::Console;
+use crate::outcome::{Failure, Outcome};
+use document::Document;
+use lsp_types::notification::{
+    DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Exit, Notification as _,
+    PublishDiagnostics,
+};
+use lsp_types::request::{
+    Completion, DocumentSymbolRequest, GotoDefinition, HoverRequest, Initialize, Request as _,
+    Shutdown,
+};
+use lsp_types::{
+    CompletionOptions, CompletionParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, DocumentSymbolParams, HoverProviderCapability, OneOf,
+    PublishDiagnosticsParams, ServerCapabilities, TextDocumentPositionParams,
+    TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
+};
+use messages::Message;
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Serves one editor until it says that it ends, or its end of the connection is closed.
+pub(crate) fn run(console: &mut Console) -> Result<Outcome, Failure> {
+    let no_protocol = |what: String| {
+        let what = format!("error: standard input is not the language server protocol: {what}\n  help: editors start this command");
+        Failure::new(Outcome::BadInput, what)
+    };
+    let mut input = std::io::stdin().lock();
+    let mut stage = Stage::Begins;
+    let mut texts = Texts::default();
+    while let Some(body) = messages::read(&mut input).map_err(no_protocol)? {
+        let answers = match messages::parse(&body) {
+            Ok(Message::Request { id, method, params }) => {
+                let result = stage.enter(&method).and_then(|own| match own {
+                    Some(result) => Ok(result),
+                    None => texts.result(&method, params, console.interrupted),
+                });
+                vec![match result {
+                    Ok(result) => messages::answer(&id, result),
+                    Err((code, what)) => messages::refusal(&id, code, &what),
+                }]
+            }
+            Ok(Message::Notification { method, .. }) if method == Exit::METHOD => {
+                return stage.end();
+            }
+            Ok(Message::Notification { method, params }) if stage == Stage::Serves => {
+                texts.take(&method, params)
+            }
+            // Nothing is asked of the editor, and nothing is told before it has begun and after it has ended.
+            Ok(Message::Notification { .. } | Message::Response) => Vec::new(),
+            Err(refusal) => vec![refusal],
+        };
+        for answer in answers {
+            console.print(&messages::framed(&answer))?;
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Why a request is not met: the protocol's number, and a sentence.
+type Refused = (i32, String);
+
+/// How far a connection is: texts are spoken of between two requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Begins,
+    Serves,
+    Ends,
+}
+
+impl Stage {
+    /// What a request comes to that begins or ends; nothing of one for which it is time.
+    fn enter(&mut self, method: &str) -> Result<Option<Value>, Refused> {
+        let invalid = |what: &str| Err((messages::INVALID_REQUEST, what.to_string()));
+        match (*self, method) {
+            (Stage::Begins, Initialize::METHOD) => {
+                *self = Stage::Serves;
+                Ok(Some(json!({
+                    "capabilities": capabilities(),
+                    "serverInfo": { "name": "cohkit", "version": env!("CARGO_PKG_VERSION") },
+                })))
+            }
+            (Stage::Begins, _) => {
+                let what = "the first request is `initialize`".to_string();
+                Err((messages::NOT_INITIALIZED, what))
+            }
+            (Stage::Serves, Initialize::METHOD) => invalid("`initialize` came before"),
+            (Stage::Serves, Shutdown::METHOD) => {
+                *self = Stage::Ends;
+                Ok(Some(Value::Null))
+            }
+            (Stage::Serves, _) => Ok(None),
+            (Stage::Ends, _) => invalid("`shutdown` came before"),
+        }
+    }
+
+    /// How the command ends when it is told to.
+    fn end(self) -> Result<Outcome, Failure> {
+        match self {
+            Stage::Ends => Ok(Outcome::Yes),
+            Stage::Begins | Stage::Serves => Err(Failure::new(
+                // The protocol asks for exit code 1.
+                Outcome::No,
+                "error: the editor ended without `shutdown`",
+            )),
+        }
+    }
+}
+
+/// What the server can do; positions are in units of UTF-16, which is what is meant where nothing is said.
+fn capabilities() -> ServerCapabilities {
+    ServerCapabilities {
+        text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::FULL)),
+        definition_provider: Some(OneOf::Left(true)),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        completion_provider: Some(CompletionOptions::default()),
+        document_symbol_provider: Some(OneOf::Left(true)),
+        ..ServerCapabilities::default()
+    }
+}
+
+/// The texts that are open, each with its version.
+#[derive(Default)]
+struct Texts(BTreeMap<String, (Document, i32)>);
+
+impl Texts {
+    /// Takes in what became of the texts, and says what is wrong with them now. What has another form than it should is
+    /// no request, so nobody waits to be told.
+    fn take(&mut self, method: &str, params: Value) -> Vec<Value> {
+        let taken = match method {
+            DidOpenTextDocument::METHOD => {
+                serde_json::from_value(params).map(|told: DidOpenTextDocumentParams| {
+                    let open = told.text_document;
+                    self.open(open.uri, open.text, open.version)
+                })
+            }
+            DidChangeTextDocument::METHOD => {
+                serde_json::from_value(params).map(|mut told: DidChangeTextDocumentParams| {
+                    let which = told.text_document;
+                    // The last change has the whole text.
+                    match told.content_changes.pop() {
+                        Some(change) => self.open(which.uri, change.text, which.version),
+                        None => Vec::new(),
+                    }
+                })
+            }
+            DidCloseTextDocument::METHOD => serde_json::from_value(params)
+                .map(|told: DidCloseTextDocumentParams| self.close(told.text_document.uri)),
+            _ => return Vec::new(),
+        };
+        taken.unwrap_or_default()
+    }
+
+    /// What is wrong with a text that is now this one, and with those that use it.
+    fn open(&mut self, uri: Uri, text: String, version: i32) -> Vec<Value> {
+        let document = self.read(uri.clone(), text);
+        let path = document.path().to_path_buf();
+        let mut told = vec![wrong(&document, version)];
+        self.0.insert(uri.as_str().to_string(), (document, version));
+        told.extend(self.read_again(&path));
+        told
+    }
+
+    /// Nothing is wrong with a text that is closed; those that use it go by its file now.
+    fn close(&mut self, uri: Uri) -> Vec<Value> {
+        let closed = self.0.remove(uri.as_str());
+        let none = PublishDiagnosticsParams::new(uri, Vec::new(), None);
+        let mut told = vec![messages::notification(
+            PublishDiagnostics::METHOD,
+            json!(none),
+        )];
+        if let Some((document, _)) = closed {
+            told.extend(self.read_again(document.path()));
+        }
+        told
+    }
+
+    fn read(&self, uri: Uri, text: String) -> Document {
+        Document::new(uri, text, &|path: &Path| {
+            let mut open = self.0.values();
+            let found = open.find(|(document, _)| document::same(document.path(), path));
+            found.map(|(document, _)| document.text().to_string())
+        })
+    }
+
+    /// Reads the open texts again that use the file at a path; those are told of for which it makes a difference.
+    fn read_again(&mut self, path: &Path) -> Vec<Value> {
+        let mut told = Vec::new();
+        let users = self.0.values().filter(|(user, _)| user.uses(path));
+        let users: Vec<Uri> = users.map(|(user, _)| user.uri().clone()).collect();
+        for uri in users {
+            let Some((before, version)) = self.0.get(uri.as_str()) else {
+                continue;
+            };
+            let version = *version;
+            let document = self.read(uri.clone(), before.text().to_string());
+            if document.diagnostics() != before.diagnostics() {
+                told.push(wrong(&document, version));
+            }
+            self.0.insert(uri.as_str().to_string(), (document, version));
+        }
+        told
+    }
+
+    /// What a request comes to, `null` where there is nothing to tell.
+    fn result(&self, method: &str, params: Value, cancel: &AtomicBool) -> Result<Value, Refused> {
+        let result = match method {
+            GotoDefinition::METHOD => {
+                let at: TextDocumentPositionParams = parameters(params)?;
+                json!(self.find(&at.text_document.uri)?.definition(at.position))
+            }
+            HoverRequest::METHOD => {
+                let at: TextDocumentPositionParams = parameters(params)?;
+                json!(self.find(&at.text_document.uri)?.hover(at.position, cancel))
+            }
+            Completion::METHOD => {
+                let at: CompletionParams = parameters(params)?;
+                let uri = at.text_document_position.text_document.uri;
+                json!(self.find(&uri)?.names())
+            }
+            DocumentSymbolRequest::METHOD => {
+                let of: DocumentSymbolParams = parameters(params)?;
+                json!(self.find(&of.text_document.uri)?.symbols())
+            }
+            _ => {
+                let what = format!("there is no request `{method}` here");
+                return Err((messages::NO_SUCH_METHOD, what));
+            }
+        };
+        Ok(result)
+    }
+
+    fn find(&self, uri: &Uri) -> Result<&Document, Refused> {
+        let found = self.0.get(uri.as_str()).map(|(document, _)| document);
+        found.ok_or_else(|| {
+            let what = format!("`{}` is not open", uri.as_str());
+            (messages::INVALID_PARAMETERS, what)
+        })
+    }
+}
+
+/// What an editor is told is wrong with a text.
+fn wrong(document: &Document, version: i32) -> Value {
+    let uri = document.uri().clone();
+    let wrong = PublishDiagnosticsParams::new(uri, document.diagnostics(), Some(version));
+    messages::notification(PublishDiagnostics::METHOD, json!(wrong))
+}
+
+/// The parameters of a request.
+fn parameters<P: serde::de::DeserializeOwned>(params: Value) -> Result<P, Refused> {
+    let read = serde_json::from_value(params);
+    read.map_err(|error| (messages::INVALID_PARAMETERS, error.to_string()))
+}

@@ -1,0 +1,322 @@
+//! What an editor is told of one text.
+
+use super::places::Places;
+use crate::composed;
+use crate::protocols::Source;
+use crate::tabulate::{tabulate, Agent};
+use cohkit_protocol::rows::Row;
+use cohkit_protocol::text::{self, Analysis, Mention, Span};
+use lsp_types::{
+    CompletionItem, CompletionItemKind, Diagnostic, DiagnosticRelatedInformation,
+    DiagnosticSeverity, DocumentSymbol, Hover, HoverContents, Location, MarkupContent, MarkupKind,
+    NumberOrString, Position, Range, SymbolKind, Uri,
+};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// A place of a policy may become many rows of the home; so many are shown.
+const MOST_ROWS: usize = 12;
+
+/// A text as an editor has it now.
+pub(super) struct Document {
+    uri: Uri,
+    path: PathBuf,
+    text: String,
+    places: Places,
+    analysis: Analysis,
+    /// The rows of both agents, made when one is first asked for.
+    rows: OnceCell<Vec<(&'static str, Row)>>,
+}
+
+impl Document {
+    /// What a text says; `open` has the texts at paths that an editor has and may not have written yet.
+    pub(super) fn new(uri: Uri, text: String, open: &dyn Fn(&Path) -> Option<String>) -> Document {
+        let path = path(&uri);
+        let analysis = match text::composes(&text) {
+            true => {
+                let mut load = |file: &str| composed::load(&path, file, open);
+                text::analyse_composing(&text, &mut load).1
+            }
+            false => text::analyse(&text),
+        };
+        Document {
+            places: Places::of(&text),
+            rows: OnceCell::new(),
+            uri,
+            path,
+            text,
+            analysis,
+        }
+    }
+
+    pub(super) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The file of the text; it need not be there.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the text uses that in a file.
+    pub(super) fn uses(&self, path: &Path) -> bool {
+        let mut uses = self.analysis.uses.iter();
+        uses.any(|(_, file)| same(&composed::beside(&self.path, file), path))
+    }
+
+    fn location(&self, span: Span) -> Location {
+        Location::new(self.uri.clone(), self.places.range(&self.text, span))
+    }
+
+    fn words(&self, span: Span) -> &str {
+        let words = self.text.get(span.start as usize..span.end as usize);
+        words.unwrap_or_default()
+    }
+
+    /// What is wrong with the text, in the words of the command.
+    pub(super) fn diagnostics(&self) -> Vec<Diagnostic> {
+        let told = self.analysis.diagnostics.iter().map(|wrong| {
+            let mut message = wrong.message.clone();
+            // Often it begins the sentence too.
+            if !message.starts_with(&wrong.label) {
+                message += &format!(": {}", wrong.label);
+            }
+            let mut elsewhere = Vec::new();
+            for (place, note) in &wrong.notes {
+                match place {
+                    None => message += &format!("\nhelp: {note}"),
+                    Some(span) => elsewhere.push(DiagnosticRelatedInformation {
+                        location: self.location(*span),
+                        message: note.clone(),
+                    }),
+                }
+            }
+            Diagnostic {
+                range: self.places.range(&self.text, wrong.span),
+                severity: Some(DiagnosticSeverity::ERROR),
+                code: Some(NumberOrString::String(wrong.code.name().to_string())),
+                source: Some("cohkit".to_string()),
+                message,
+                related_information: Some(elsewhere),
+                ..Diagnostic::default()
+            }
+        });
+        told.collect()
+    }
+
+    /// The name that stands at a position, or ends there.
+    fn mention(&self, position: Position) -> Option<&Mention> {
+        let at = self.places.byte(&self.text, position);
+        let mentions = &self.analysis.mentions;
+        let within = mentions
+            .iter()
+            .find(|one| one.span.start <= at && at < one.span.end);
+        within.or_else(|| mentions.iter().find(|one| one.span.end == at))
+    }
+
+    /// Where the name at a position is declared; of a file that is used, where that begins.
+    pub(super) fn definition(&self, position: Position) -> Option<Location> {
+        if let Some(mention) = self.mention(position) {
+            return Some(self.location(mention.declaration));
+        }
+        let at = self.places.byte(&self.text, position);
+        let mut uses = self.analysis.uses.iter();
+        let (_, file) = uses.find(|(span, _)| span.start <= at && at <= span.end)?;
+        // A text that ships with the command alone lies nowhere.
+        let there = composed::beside(&self.path, file).is_file();
+        let file = there.then(|| beside(&self.uri, file))??;
+        Some(Location::new(file, Range::default()))
+    }
+
+    /// What the name at a position is and how it is declared, and the rows of the tables that stand there.
+    pub(super) fn hover(&self, position: Position, cancel: &AtomicBool) -> Option<Hover> {
+        let mut told = Vec::new();
+        let mention = self.mention(position);
+        if let Some(mention) = mention {
+            let declared = self.places.position(&self.text, mention.declaration.start);
+            let line = self.places.line(&self.text, declared.line).trim();
+            told.push(format!(
+                "{} `{}`, line {}\n```cohkit\n{line}\n```",
+                mention.what,
+                self.words(mention.span),
+                declared.line + 1
+            ));
+        }
+        let at = self.places.byte(&self.text, position);
+        let rows = self.rows(cancel).iter();
+        let mut rows: Vec<_> = rows
+            .filter(|(_, row)| row.span.start <= at && at < row.span.end)
+            .collect();
+        // Of what lies within another, the narrowest is meant.
+        let width = |row: &Row| row.span.end - row.span.start;
+        let narrowest = rows.iter().map(|(_, row)| width(row)).min();
+        rows.retain(|(_, row)| Some(width(row)) == narrowest);
+        if !rows.is_empty() {
+            told.push(table(&rows));
+        }
+        let contents = MarkupContent {
+            kind: MarkupKind::Markdown,
+            value: told.join("\n\n"),
+        };
+        (!told.is_empty()).then_some(Hover {
+            contents: HoverContents::Markup(contents),
+            range: mention.map(|mention| self.places.range(&self.text, mention.span)),
+        })
+    }
+
+    /// The rows of the remote and of the home, which is constructed; none of a text with errors, and of a home that cannot
+    /// be constructed.
+    fn rows(&self, cancel: &AtomicBool) -> &[(&'static str, Row)] {
+        self.rows.get_or_init(|| {
+            let Some(protocol) = self.analysis.protocol.clone() else {
+                return Vec::new();
+            };
+            let source = Source {
+                path: self.path.clone(),
+                text: self.text.clone(),
+                protocol,
+            };
+            let tables = [Agent::Remote, Agent::Home].into_iter();
+            let tables = tables.filter_map(|agent| tabulate(&source, agent, false, cancel).ok()?);
+            let rows = tables.flat_map(|table| {
+                let title = table.title();
+                table.rows.rows.into_iter().map(move |row| (title, row))
+            });
+            rows.collect()
+        })
+    }
+
+    /// The names that the text declares.
+    pub(super) fn names(&self) -> Vec<CompletionItem> {
+        let declared = self.declarations();
+        let names: BTreeSet<(&str, &str)> = declared
+            .map(|mention| (self.words(mention.span), mention.what))
+            .collect();
+        let names = names.into_iter().filter(|(name, _)| !name.is_empty());
+        let items = names.map(|(name, what)| CompletionItem {
+            label: name.to_string(),
+            kind: Some(completion(what)),
+            detail: Some(what.to_string()),
+            ..CompletionItem::default()
+        });
+        items.collect()
+    }
+
+    fn declarations(&self) -> impl Iterator<Item = &Mention> {
+        let mentions = self.analysis.mentions.iter();
+        mentions.filter(|mention| mention.span == mention.declaration)
+    }
+
+    /// The blocks of the text, and in each the names that it declares.
+    pub(super) fn symbols(&self) -> Vec<DocumentSymbol> {
+        let blocks = self.analysis.blocks.iter().map(|&block| {
+            let within =
+                |one: &&Mention| block.start <= one.span.start && one.span.end <= block.end;
+            let names = self.declarations().filter(within);
+            let names = names
+                .map(|one| self.symbol(self.words(one.span), one.what, one.span, one.span, None));
+            let head = self.words(block).lines().next().unwrap_or_default();
+            let name = head.split(['{', '#']).next().unwrap_or_default().trim();
+            let first = Span {
+                start: block.start,
+                end: block.start + name.len() as u32,
+            };
+            self.symbol(name, "block", block, first, Some(names.collect()))
+        });
+        blocks.collect()
+    }
+
+    #[allow(
+        deprecated,
+        reason = "the type has the field, and no other constructor"
+    )]
+    fn symbol(
+        &self,
+        name: &str,
+        what: &str,
+        whole: Span,
+        own: Span,
+        children: Option<Vec<DocumentSymbol>>,
+    ) -> DocumentSymbol {
+        let kind = match what {
+            "block" => SymbolKind::NAMESPACE,
+            "state" => SymbolKind::ENUM_MEMBER,
+            "message" => SymbolKind::EVENT,
+            "field" => SymbolKind::FIELD,
+            _ => SymbolKind::VARIABLE,
+        };
+        DocumentSymbol {
+            // Editors refuse a symbol without a name.
+            name: if name.is_empty() { what } else { name }.to_string(),
+            detail: Some(what.to_string()),
+            kind,
+            tags: None,
+            deprecated: None,
+            range: self.places.range(&self.text, whole),
+            selection_range: self.places.range(&self.text, own),
+            children,
+        }
+    }
+}
+
+fn completion(what: &str) -> CompletionItemKind {
+    match what {
+        "state" => CompletionItemKind::ENUM_MEMBER,
+        "message" => CompletionItemKind::EVENT,
+        "field" => CompletionItemKind::FIELD,
+        _ => CompletionItemKind::VARIABLE,
+    }
+}
+
+/// Rows as a table in Markdown.
+fn table(rows: &[&(&'static str, Row)]) -> String {
+    let mut text =
+        String::from("| of | state | event | if | actions | next |\n|---|---|---|---|---|---|\n");
+    for (title, row) in rows.iter().take(MOST_ROWS) {
+        let cells = [
+            title,
+            row.state.as_str(),
+            &row.event,
+            row.guard.as_deref().unwrap_or_default(),
+            &row.actions.join(", "),
+            row.next.as_deref().unwrap_or_default(),
+        ];
+        let cells = cells.map(|cell| cell.replace('|', "\\|"));
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
+    if rows.len() > MOST_ROWS {
+        text += &format!("\nand {} more\n", rows.len() - MOST_ROWS);
+    }
+    text
+}
+
+/// The address of a file whose name is said beside this one.
+fn beside(uri: &Uri, file: &str) -> Option<Uri> {
+    let (folder, _) = uri.as_str().rsplit_once('/')?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let name = file.bytes().map(|byte| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    format!("{folder}/{}", name.collect::<String>())
+        .parse()
+        .ok()
+}
+
+/// Whether two paths are of one file.
+pub(super) fn same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize();
+    one == other || matches!((real(one), real(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// The file of an address, beside which are those that a text uses; empty if it has none.
+fn path(uri: &Uri) -> PathBuf {
+    let decoded = uri.path().as_estr().decode().into_string();
+    decoded.map_or_else(|_| PathBuf::new(), |path| PathBuf::from(path.as_ref()))
+}

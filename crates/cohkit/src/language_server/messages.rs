@@ -1,0 +1,134 @@
+//! Messages between editor and server: a header that says how long each is, then JSON.
+
+use serde_json::{json, Value};
+use std::io::{BufRead, Read};
+
+/// Most bytes of a message; a protocol text that is read is far shorter.
+const LONGEST: u64 = 64 << 20;
+
+/// Most bytes of a line of a header.
+const LONGEST_LINE: u64 = 200;
+
+/// What is wrong with a request, by the numbers of JSON-RPC and of the protocol.
+pub(super) const NO_JSON: i32 = -32700;
+pub(super) const INVALID_REQUEST: i32 = -32600;
+pub(super) const NO_SUCH_METHOD: i32 = -32601;
+pub(super) const INVALID_PARAMETERS: i32 = -32602;
+pub(super) const NOT_INITIALIZED: i32 = -32002;
+
+/// What an editor sends.
+pub(super) enum Message {
+    /// It waits for the answer with this number.
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
+    /// The answer to what was asked of it.
+    Response,
+}
+
+/// The bytes of the next message; none where the input ends before one.
+///
+/// # Errors
+///
+/// Why no message can be told from what follows.
+pub(super) fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> {
+    let (mut begun, mut length) = (false, None);
+    loop {
+        let mut line = Vec::new();
+        let taken = input
+            .by_ref()
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line);
+        taken.map_err(|error| error.to_string())?;
+        match (line.is_empty(), begun) {
+            (true, false) => return Ok(None),
+            (true, true) => return Err("it ends within a header".to_string()),
+            _ => begun = true,
+        }
+        let shown = String::from_utf8_lossy(&line);
+        let Some(line) = shown.strip_suffix("\r\n") else {
+            let shown = shown.trim_end();
+            return Err(format!(
+                "a line of a header ends with CR and LF, not `{shown}`"
+            ));
+        };
+        if line.is_empty() {
+            break;
+        }
+        let header = line.split_once(':');
+        let (name, value) = header.ok_or_else(|| format!("`{line}` is no line of a header"))?;
+        if name.trim().eq_ignore_ascii_case("content-length") {
+            let number = value.trim().parse::<u64>();
+            length = Some(number.map_err(|_| format!("`{line}` is no number of bytes"))?);
+        }
+    }
+    let length = length.ok_or("a header lacks `Content-Length`")?;
+    if length > LONGEST {
+        return Err(format!(
+            "a message of {length} bytes, and {LONGEST} are at most"
+        ));
+    }
+    let mut body = Vec::new();
+    let taken = input.by_ref().take(length).read_to_end(&mut body);
+    match taken.map_err(|error| error.to_string())? as u64 == length {
+        true => Ok(Some(body)),
+        false => Err("it ends within a message".to_string()),
+    }
+}
+
+/// What a message says.
+///
+/// # Errors
+///
+/// The answer to what is no message.
+pub(super) fn parse(body: &[u8]) -> Result<Message, Value> {
+    let refused = |code, what: &str| Err(refusal(&Value::Null, code, what));
+    let mut value: Value = match serde_json::from_slice(body) {
+        Ok(value) => value,
+        Err(error) => return refused(NO_JSON, &error.to_string()),
+    };
+    let known = |id: &&Value| id.is_string() || id.is_number();
+    let (named, id) = (value.get("id").is_some(), value.get("id"));
+    let id = id.filter(known).cloned();
+    let method = value["method"].as_str().map(str::to_string);
+    match (method, id) {
+        (Some(method), Some(id)) => Ok(Message::Request {
+            id,
+            method,
+            params: value["params"].take(),
+        }),
+        (Some(method), None) if !named => Ok(Message::Notification {
+            method,
+            params: value["params"].take(),
+        }),
+        (None, Some(_)) if value.get("method").is_none() => Ok(Message::Response),
+        _ => refused(INVALID_REQUEST, "neither a request nor a notification"),
+    }
+}
+
+/// The answer to a request.
+pub(super) fn answer(id: &Value, result: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+/// The answer to a request that cannot be met.
+pub(super) fn refusal(id: &Value, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+/// What nobody has asked for.
+pub(super) fn notification(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+/// A message with its header.
+pub(super) fn framed(message: &Value) -> String {
+    let body = message.to_string();
+    format!("Content-Length: {}\r\n\r\n{body}", body.len())
+}

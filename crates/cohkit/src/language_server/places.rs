@@ -1,0 +1,104 @@
+//! Places in a text as the language server protocol counts them: lines from 0, and in a line units of UTF-16.
+
+use cohkit_protocol::text::Span;
+use lsp_types::{Position, Range};
+
+/// Where the lines of a text begin and end, their ends without what ends them.
+#[derive(Debug)]
+pub(super) struct Places {
+    lines: Vec<(usize, usize)>,
+}
+
+impl Places {
+    /// Lines end as editors end them: by a line feed, a carriage return, or both.
+    pub(super) fn of(text: &str) -> Places {
+        let mut lines = Vec::new();
+        let mut start = 0;
+        let bytes = text.as_bytes();
+        for (at, byte) in bytes.iter().enumerate() {
+            let ends = match byte {
+                b'\n' => true,
+                b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+                _ => false,
+            };
+            if ends {
+                let both = *byte == b'\n' && at > start && bytes[at - 1] == b'\r';
+                lines.push((start, at - usize::from(both)));
+                start = at + 1;
+            }
+        }
+        lines.push((start, text.len()));
+        Places { lines }
+    }
+
+    /// The position of a byte; one that ends a line is at the line's end, and one within a character at its start.
+    pub(super) fn position(&self, text: &str, byte: u32) -> Position {
+        let byte = text.len().min(byte as usize);
+        let line = self.lines.partition_point(|line| line.0 <= byte) - 1;
+        let (start, end) = self.lines[line];
+        let before = text[start..end].char_indices();
+        let before = before.take_while(|(at, one)| start + at + one.len_utf8() <= byte);
+        let units: usize = before.map(|(_, one)| one.len_utf16()).sum();
+        Position::new(line as u32, units as u32)
+    }
+
+    pub(super) fn range(&self, text: &str, span: Span) -> Range {
+        let start = self.position(text, span.start);
+        Range::new(start, self.position(text, span.end).max(start))
+    }
+
+    /// The byte at a position; beyond a line it is the line's end, and beyond all lines the text's.
+    pub(super) fn byte(&self, text: &str, position: Position) -> u32 {
+        let Some(&(start, end)) = self.lines.get(position.line as usize) else {
+            return text.len() as u32;
+        };
+        let mut units = 0;
+        let mut after = text[start..end].char_indices().skip_while(|(_, one)| {
+            let before = units + one.len_utf16() <= position.character as usize;
+            units += one.len_utf16();
+            before
+        });
+        after.next().map_or(end, |(at, _)| start + at) as u32
+    }
+
+    /// A line of the text, from 0.
+    pub(super) fn line<'t>(&self, text: &'t str, line: u32) -> &'t str {
+        let (start, end) = self.lines[line as usize];
+        &text[start..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_units_of_utf16_and_come_back() {
+        let text = "a𝄞b\r\né\rc\n";
+        let places = Places::of(text);
+        let at = |byte| {
+            let position = places.position(text, byte);
+            (position.line, position.character)
+        };
+        // One character of four bytes is two units; a byte within it is where it starts.
+        assert_eq!(
+            (at(0), at(1), at(3), at(5)),
+            ((0, 0), (0, 1), (0, 1), (0, 3))
+        );
+        assert_eq!(
+            (at(6), at(7), at(8), at(10)),
+            ((0, 4), (0, 4), (1, 0), (1, 1))
+        );
+        assert_eq!(
+            (at(11), at(12), at(13), at(99)),
+            ((2, 0), (2, 1), (3, 0), (3, 0))
+        );
+        for (byte, _) in text.char_indices().filter(|(_, one)| *one != '\n') {
+            let byte = byte as u32;
+            assert_eq!(places.byte(text, places.position(text, byte)), byte);
+        }
+        assert_eq!(places.byte(text, Position::new(0, 2)), 1, "within a pair");
+        assert_eq!(places.byte(text, Position::new(1, u32::MAX)), 10);
+        assert_eq!(places.byte(text, Position::new(u32::MAX, 0)), 13);
+    }
+}

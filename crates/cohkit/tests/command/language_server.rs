@@ -1,0 +1,627 @@
+//! `cohkit language-server` as an editor drives it: over its input and output, with positions in UTF-16.
+
+use crate::{cohkit, text};
+use serde_json::{json, Value};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+/// An editor with a server of its own.
+struct Editor {
+    server: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    asked: u64,
+}
+
+impl Editor {
+    fn start() -> Editor {
+        let mut command = cohkit(["language-server"]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut server = command.spawn().expect("the server starts");
+        let from = BufReader::new(server.stdout.take().expect("it has an output"));
+        let to = server.stdin.take();
+        let asked = 0;
+        Editor {
+            server,
+            to,
+            from,
+            asked,
+        }
+    }
+
+    fn initialised() -> Editor {
+        let mut editor = Editor::start();
+        let begun = editor.ask(
+            "initialize",
+            json!({ "capabilities": {}, "processId": null }),
+        );
+        assert_eq!(begun["result"]["capabilities"]["textDocumentSync"], 1);
+        editor.tell("initialized", json!({}));
+        editor
+    }
+
+    fn send(&mut self, message: &Value) {
+        self.send_bytes(message.to_string().as_bytes());
+    }
+
+    fn send_bytes(&mut self, body: &[u8]) {
+        let to = self.to.as_mut().expect("not closed");
+        write!(to, "Content-Length: {}\r\n\r\n", body.len()).expect("it reads");
+        to.write_all(body).expect("it reads");
+        to.flush().expect("it reads");
+    }
+
+    fn receive(&mut self) -> Value {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            assert!(
+                self.from.read_line(&mut line).expect("it writes") > 0,
+                "the server has ended"
+            );
+            match line.trim().strip_prefix("Content-Length: ") {
+                Some(number) => length = number.parse().expect("a number"),
+                None if line.trim().is_empty() => break,
+                None => {}
+            }
+        }
+        let mut message = vec![0; length];
+        self.from.read_exact(&mut message).expect("it writes");
+        serde_json::from_slice(&message).expect("it writes JSON")
+    }
+
+    fn tell(&mut self, method: &str, params: Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let answer = self.receive();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// What is found wrong with a text.
+    fn open(&mut self, uri: &str, text: &str) -> Vec<Value> {
+        let document = json!({ "uri": uri, "languageId": "cohkit", "version": 1, "text": text });
+        self.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        self.published(uri)
+    }
+
+    fn change(&mut self, uri: &str, text: &str) -> Vec<Value> {
+        let document = json!({ "uri": uri, "version": 2 });
+        let changes = json!([{ "text": text }]);
+        let params = json!({ "textDocument": document, "contentChanges": changes });
+        self.tell("textDocument/didChange", params);
+        self.published(uri)
+    }
+
+    fn close(&mut self, uri: &str) {
+        let params = json!({ "textDocument": { "uri": uri } });
+        self.tell("textDocument/didClose", params);
+    }
+
+    fn published(&mut self, uri: &str) -> Vec<Value> {
+        let told = self.receive();
+        assert_eq!(told["method"], "textDocument/publishDiagnostics", "{told}");
+        assert_eq!(told["params"]["uri"], uri);
+        told["params"]["diagnostics"]
+            .as_array()
+            .expect("a list")
+            .clone()
+    }
+
+    fn at(&mut self, what: &str, uri: &str, (line, character): (usize, usize)) -> Value {
+        let position = json!({ "line": line, "character": character });
+        let params = json!({ "textDocument": { "uri": uri }, "position": position });
+        let answer = self.ask(&format!("textDocument/{what}"), params);
+        assert!(answer.get("error").is_none(), "{answer}");
+        answer["result"].clone()
+    }
+
+    fn symbols(&mut self, uri: &str) -> Vec<Value> {
+        let params = json!({ "textDocument": { "uri": uri } });
+        let answer = self.ask("textDocument/documentSymbol", params);
+        answer["result"].as_array().expect("a list").clone()
+    }
+
+    /// Ends the server, and gives its exit code.
+    fn end(mut self) -> Option<i32> {
+        assert_eq!(self.ask("shutdown", Value::Null)["result"], Value::Null);
+        self.tell("exit", Value::Null);
+        self.server.wait().expect("it ends").code()
+    }
+}
+
+fn protocols() -> Vec<(PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
+    let folder = folder.canonicalize().expect("it is there");
+    let files = std::fs::read_dir(folder).expect("it can be read");
+    let files = files.map(|file| file.expect("it can be read").path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|file| file.extension().is_some_and(|ending| ending == "coh"))
+        .collect();
+    files.sort();
+    let text = |file: &PathBuf| std::fs::read_to_string(file).expect("it can be read");
+    files
+        .into_iter()
+        .map(|file| (file.clone(), text(&file)))
+        .collect()
+}
+
+fn uri(file: &Path) -> String {
+    format!("file://{}", file.display())
+}
+
+/// The words of a text, each with its line and its place there in units of UTF-16.
+fn words(text: &str) -> Vec<(&str, (usize, usize))> {
+    let mut words = Vec::new();
+    for (number, line) in text.split('\n').enumerate() {
+        let mut end = 0;
+        let parts = line.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+        for word in parts.filter(|word| !word.is_empty()) {
+            let start = end + line[end..].find(word).expect("it is a part");
+            end = start + word.len();
+            words.push((word, (number, line[..start].encode_utf16().count())));
+        }
+    }
+    words
+}
+
+/// What stands in a range, which has to be one of the text.
+fn within(text: &str, range: &Value) -> String {
+    let place = |end: &str| {
+        let number = |name: &str| range[end][name].as_u64().expect("a number") as usize;
+        (number("line"), number("character"))
+    };
+    let ((first, start), (last, end)) = (place("start"), place("end"));
+    assert!((first, start) <= (last, end), "{range}");
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines: Vec<Vec<u16>> = text
+        .split('\n')
+        .map(|line| line.encode_utf16().collect())
+        .collect();
+    assert!(
+        last < lines.len() && start <= lines[first].len() && end <= lines[last].len(),
+        "{range}"
+    );
+    let mut units = Vec::new();
+    for (number, line) in lines.iter().enumerate().take(last + 1).skip(first) {
+        let from = if number == first { start } else { 0 };
+        let to = if number == last { end } else { line.len() };
+        units.extend(&line[from..to]);
+        if number < last {
+            units.push(u16::from(b'\n'));
+        }
+    }
+    String::from_utf16(&units).expect("no character is cut")
+}
+
+#[test]
+fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
+    let mut editor = Editor::initialised();
+    let mut files = 0;
+    for (file, text) in protocols() {
+        let uri = uri(&file);
+        assert_eq!(editor.open(&uri, &text), Vec::<Value>::new(), "{uri}");
+        let completion = editor.at("completion", &uri, (0, 0));
+        let names = completion.as_array().expect("a list").iter();
+        let names: Vec<&str> = names.filter_map(|name| name["label"].as_str()).collect();
+        let mut found = 0;
+        for (word, place) in words(&text) {
+            let declared = editor.at("definition", &uri, place);
+            if declared.is_null() {
+                continue;
+            }
+            if declared["uri"] != uri.as_str() {
+                // A file that is used.
+                let used = declared["uri"].as_str().unwrap_or_default();
+                let used = Path::new(used.strip_prefix("file://").expect("a file"));
+                let name = used.file_name().and_then(|name| name.to_str());
+                assert!(used.is_file() && name.is_some_and(|name| name.contains(word)));
+                files += 1;
+                continue;
+            }
+            found += 1;
+            let declaration = within(&text, &declared["range"]);
+            assert_eq!(declaration, word, "{uri}:{place:?}");
+            assert!(names.contains(&word), "{uri}: {word} is not completed");
+        }
+        // A text that composes others is short.
+        let composes = cohkit_protocol::text::composes(&text);
+        let least = if composes { 10 } else { 100 };
+        assert!(found >= least, "{uri}: only {found} names are known");
+        let symbols = editor.symbols(&uri);
+        assert!(symbols.len() > 2, "{uri}: {symbols:?}");
+        for block in &symbols {
+            let whole = within(&text, &block["range"]);
+            assert!(
+                whole.starts_with(block["name"].as_str().expect("a name")),
+                "{block}"
+            );
+            for name in block["children"].as_array().expect("a list") {
+                assert_eq!(
+                    within(&text, &name["range"]),
+                    name["name"].as_str().expect("a name")
+                );
+            }
+        }
+    }
+    assert!(files > 4, "only {files}");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn where_a_row_stands_it_is_told_as_the_table_has_it() {
+    let mut editor = Editor::initialised();
+    let mut shown = 0;
+    for (file, text) in protocols() {
+        let table = cohkit(["table", "--agent", "remote", "--json"])
+            .arg(&file)
+            .output();
+        let table = table.expect("the command starts");
+        // Texts that compose others have no table.
+        let Ok(table) = serde_json::from_slice::<Value>(&table.stdout) else {
+            continue;
+        };
+        let uri = uri(&file);
+        editor.open(&uri, &text);
+        for row in table["rows"].as_array().expect("rows") {
+            let line = row["line"].as_u64().expect("a line") as usize - 1;
+            let told = text.lines().nth(line).expect("it is there");
+            let start = told.len() - told.trim_start().len();
+            let hover = editor.at("hover", &uri, (line, start));
+            let hover = hover["contents"]["value"].as_str().unwrap_or_default();
+            let word = |name: &str| row[name].as_str().unwrap_or_default().replace('|', "\\|");
+            let actions = row["actions"].as_array().expect("a list").iter();
+            let actions: Vec<&str> = actions.filter_map(Value::as_str).collect();
+            let cells = [
+                "remote".to_string(),
+                word("state"),
+                word("event"),
+                word("guard"),
+                actions.join(", ").replace('|', "\\|"),
+                word("next"),
+            ];
+            let cells = format!("| {} |", cells.join(" | "));
+            assert!(
+                hover.contains(&cells) || hover.contains("\nand "),
+                "{uri}:{}: {cells} is not in\n{hover}",
+                line + 1
+            );
+            shown += usize::from(hover.contains(&cells));
+        }
+    }
+    assert!(shown > 200, "only {shown} rows");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn a_name_and_a_policy_are_told_what_they_are() {
+    let mut editor = Editor::initialised();
+    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let uri = "file:///tiny.coh";
+    editor.open(uri, &source);
+    let mut told = String::new();
+    for (word, place) in words(&source) {
+        if word == "Get" {
+            let hover = editor.at("hover", uri, place);
+            told += hover["contents"]["value"].as_str().unwrap_or("nothing");
+            told += "\n---\n";
+        }
+    }
+    expect_test::expect![[r#"
+        message `Get`, line 16
+        ```cohkit
+        request: Get
+        ```
+        ---
+        message `Get`, line 16
+        ```cohkit
+        request: Get
+        ```
+
+        | of | state | event | if | actions | next |
+        |---|---|---|---|---|---|
+        | remote | I | load |  | send Get | IS |
+
+        ---
+        message `Get`, line 16
+        ```cohkit
+        request: Get
+        ```
+
+        | of | state | event | if | actions | next |
+        |---|---|---|---|---|---|
+        | home for one remote, constructed | I | Get |  | read memory | I:Get.rd |
+        | home for one remote, constructed | I:Get.rd | memory data |  | send Data | I>S |
+        | home for one remote, constructed | I:Get.rd.clean_invalidate | memory data |  | send Data, send Drop | I>S_fI.clean_invalidate |
+        | home for one remote, constructed | I>S | Get |  | leave |  |
+        | home for one remote, constructed | I>S_fI.clean_invalidate | Get |  | leave |  |
+        | home for one remote, constructed | I_fI.clean_invalidate | Get |  | leave |  |
+
+        ---
+    "#]].assert_eq(&told);
+    assert_eq!(editor.end(), Some(0));
+}
+
+/// Numbers that follow from a seed.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound.max(1)
+    }
+
+    /// A text with some parts gone, moved, or put in that no text has.
+    fn broken(&mut self, text: &str) -> String {
+        const PARTS: [&str; 12] = [
+            "𝄞",
+            "\"é𝄞\" ",
+            "\r",
+            "\r\n",
+            "\u{1}",
+            "{",
+            "}",
+            "|",
+            " if ",
+            "\"",
+            "protocol",
+            "é",
+        ];
+        let mut characters: Vec<char> = text.chars().collect();
+        for _ in 0..=self.below(4) {
+            let at = self.below(characters.len());
+            let end = (at + self.below(40)).min(characters.len());
+            match self.below(3) {
+                0 => drop(characters.drain(at..end)),
+                1 => {
+                    let part: Vec<char> = characters[at..end].to_vec();
+                    let to = self.below(characters.len());
+                    characters.splice(to..to, part);
+                }
+                _ => drop(characters.splice(at..at, PARTS[self.below(PARTS.len())].chars())),
+            }
+        }
+        characters.into_iter().collect()
+    }
+}
+
+#[test]
+fn broken_texts_are_told_what_is_wrong_where_it_is() {
+    let mut editor = Editor::initialised();
+    let texts = protocols();
+    let plain = texts
+        .iter()
+        .filter(|(_, text)| !cohkit_protocol::text::composes(text));
+    let plain: Vec<_> = plain.collect();
+    let uri = "file:///broken%20%F0%9D%84%9E.coh";
+    editor.open(uri, "");
+    let (mut wrong, mut beyond, mut known) = (0, 0, 0);
+    for seed in 0..300 {
+        let mut chance = Chance(seed);
+        let text = chance.broken(&plain[seed as usize % plain.len()].1);
+        if cohkit_protocol::text::composes(&text) {
+            continue;
+        }
+        let expected = cohkit_protocol::text::parse(&text)
+            .err()
+            .unwrap_or_default();
+        let told = editor.change(uri, &text);
+        assert_eq!(told.len(), expected.len(), "seed {seed}");
+        for (told, expected) in told.iter().zip(&expected) {
+            wrong += 1;
+            let place = |end: u32| {
+                // What ends a line belongs to the line, and has no units there.
+                let before = &text[..end as usize];
+                let cut = !before.ends_with('\r') || !text[end as usize..].starts_with('\n');
+                let before = if cut {
+                    before
+                } else {
+                    &before[..before.len() - 1]
+                };
+                let before = before.replace("\r\n", "\n").replace('\r', "\n");
+                let line = before.rsplit('\n').next().expect("there is one");
+                json!({ "line": before.matches('\n').count(), "character": line.encode_utf16().count() })
+            };
+            let range =
+                json!({ "start": place(expected.span.start), "end": place(expected.span.end) });
+            assert_eq!(told["range"], range, "seed {seed}: {told}");
+            assert_eq!(told["code"], expected.code.name(), "seed {seed}");
+            let message = told["message"].as_str().expect("a message");
+            assert!(
+                message.starts_with(&expected.message),
+                "seed {seed}: {message}"
+            );
+            within(&text, &told["range"]);
+            for other in told["relatedInformation"].as_array().expect("a list") {
+                within(&text, &other["location"]["range"]);
+            }
+            let before = &text[..expected.span.start as usize];
+            let line = before.rsplit('\n').next().expect("there is one");
+            beyond += usize::from(line.chars().any(|one| one.len_utf16() > 1));
+        }
+        for block in editor.symbols(uri) {
+            within(&text, &block["range"]);
+            within(&text, &block["selectionRange"]);
+        }
+        for _ in 0..8 {
+            let lines = text.split('\n').count();
+            let place = (chance.below(lines + 2), chance.below(90));
+            let declared = editor.at("definition", uri, place);
+            if !declared.is_null() {
+                known += 1;
+                within(&text, &declared["range"]);
+            }
+            editor.at("hover", uri, place);
+        }
+        editor.at("completion", uri, (0, 0));
+    }
+    assert!(
+        wrong > 300 && beyond > 5 && known > 100,
+        "{wrong} {beyond} {known}"
+    );
+    assert_eq!(editor.end(), Some(0));
+}
+
+/// A text in a folder of its own that uses two others.
+fn two_levels() -> (tempfile::TempDir, String, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let real = folder.path().canonicalize().expect("it is there");
+    for name in ["two-level.coh", "mesi.coh", "mesi-l1.coh"] {
+        let from = protocols()
+            .into_iter()
+            .find(|(path, _)| path.ends_with(name));
+        let (_, text) = from.expect("it ships");
+        std::fs::write(real.join(name), text).expect("it can be written");
+    }
+    let file = real.join("two-level.coh");
+    let text = std::fs::read_to_string(&file).expect("it can be read");
+    (folder, uri(&file), text)
+}
+
+#[test]
+fn a_text_that_uses_others_is_read_with_those_beside_it() {
+    let (_folder, uri, text) = two_levels();
+    let mut editor = Editor::initialised();
+    assert!(editor.open(&uri, &text).is_empty());
+    let told = editor.change(&uri, &text.replace("mesi.coh", "nowhere.coh"));
+    assert_eq!(told[0]["code"], "use", "{told:?}");
+    // What an editor has open counts, not what the file has: here a cache has another name.
+    assert!(editor.change(&uri, &text).is_empty());
+    let outer = uri.replace("two-level", "mesi");
+    let kept = std::fs::read_to_string(outer.strip_prefix("file://").expect("a file"));
+    let kept = kept.expect("it can be read");
+    let open = |editor: &mut Editor, text: &str| {
+        assert!(editor.open(&outer, text).is_empty());
+        editor.published(&uri)
+    };
+    let told = open(&mut editor, &kept.replace("cache", "store2"));
+    assert!(!told.is_empty(), "it has no `cache` any more");
+    editor.close(&outer);
+    assert!(editor.published(&outer).is_empty());
+    assert!(editor.published(&uri).is_empty(), "the file still has it");
+    // Of a text that uses nothing nobody else is told.
+    assert_eq!(editor.open("file:///else.coh", "x").len(), 1);
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_and_the_server_goes_on() {
+    let mut editor = Editor::initialised();
+    let place = json!({ "line": 0, "character": 0 });
+    let closed = json!({ "textDocument": { "uri": "file:///closed.coh" }, "position": place });
+    let answer = editor.ask("textDocument/hover", closed.clone());
+    assert_eq!(
+        answer["error"]["message"],
+        "`file:///closed.coh` is not open"
+    );
+    let answer = editor.ask("textDocument/hover", json!({ "position": -1 }));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let answer = editor.ask("textDocument/rename", json!({}));
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    let answer = editor.ask("initialize", json!({ "capabilities": {} }));
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    editor.tell("textDocument/didChange", json!({ "textDocument": 3 }));
+    editor.tell("$/cancelRequest", json!({ "id": 77 }));
+    for (body, code) in [
+        (&b"{\"jsonrpc\": \"2.0\", \"id\": 1"[..], -32700),
+        (b"", -32700),
+        (b"{\"id\": 1, \"method\": \"\xff\"}", -32700),
+        ("[".repeat(100_000).as_bytes(), -32700),
+        (b"[]", -32600),
+        (b"{\"id\": {}, \"method\": \"shutdown\"}", -32600),
+        (b"{\"method\": 3}", -32600),
+    ] {
+        editor.send_bytes(body);
+        let answer = editor.receive();
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert!(answer["id"].is_null(), "{answer}");
+    }
+    // What is no request is not answered, whatever it is.
+    editor.send_bytes(b"{\"id\": 5, \"result\": null}");
+    let uri = "untitled:Untitled-1";
+    for _ in 0..2 {
+        assert_eq!(editor.open(uri, "home @ 3").len(), 1);
+        editor.close(uri);
+        assert!(
+            editor.published(uri).is_empty(),
+            "nothing is wrong with what is closed"
+        );
+    }
+    let mut gone = closed;
+    gone["textDocument"]["uri"] = uri.into();
+    let answer = editor.ask("textDocument/definition", gone);
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn it_begins_and_ends_in_the_order_of_the_protocol() {
+    let mut editor = Editor::start();
+    let answer = editor.ask("textDocument/hover", json!({}));
+    assert_eq!(answer["error"]["code"], -32002, "{answer}");
+    let answer = editor.ask("shutdown", Value::Null);
+    assert_eq!(answer["error"]["code"], -32002, "{answer}");
+    editor.tell("textDocument/didOpen", json!({}));
+    editor.ask("initialize", json!({ "capabilities": {} }));
+    editor.tell("initialized", json!({}));
+    assert!(editor.ask("shutdown", Value::Null)["result"].is_null());
+    let answer = editor.ask("textDocument/hover", json!({}));
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    editor.close("file:///closed.coh");
+    editor.tell("exit", Value::Null);
+    assert_eq!(editor.server.wait().expect("it ends").code(), Some(0));
+    // The protocol gives this code to an end that was not asked for before.
+    for mut editor in [Editor::start(), Editor::initialised()] {
+        editor.tell("exit", Value::Null);
+        assert_eq!(editor.server.wait().expect("it ends").code(), Some(1));
+    }
+    for mut editor in [Editor::start(), Editor::initialised()] {
+        editor.to = None;
+        assert_eq!(editor.server.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+#[test]
+fn input_that_is_no_protocol_ends_it_with_a_message() {
+    let endless = "x".repeat(1 << 20);
+    for (input, says) in [
+        (
+            "check protocols/msi.coh\r\n\r\n",
+            "`check protocols/msi.coh`",
+        ),
+        ("Content-Length: 3\n\n{}", "ends with CR and LF"),
+        ("Content-Length: x\r\n\r\n", "`Content-Length: x`"),
+        ("Content-Length: -1\r\n\r\n", "`Content-Length: -1`"),
+        ("Content-Length: 18446744073709551615\r\n\r\n", "at most"),
+        ("Content-Type: a\r\n\r\n{}", "`Content-Length`"),
+        ("Content-Length: 30\r\n\r\n{}", "ends within"),
+        ("Content-Length: 30\r\n", "ends within"),
+        (&endless, "ends with CR and LF"),
+    ] {
+        let mut command = cohkit(["language-server"]);
+        let command = command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut server = command.spawn().expect("the server starts");
+        let mut to = server.stdin.take().expect("it has an input");
+        // It may have ended before it has read all.
+        let _ = to.write_all(input.as_bytes());
+        drop(to);
+        let output = server.wait_with_output().expect("it ends");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let begins = "error: standard input is not the language server protocol: ";
+        assert!(
+            said.starts_with(begins) && said.contains(says),
+            "{says}: {said}"
+        );
+        assert!(said.len() < 1000, "{said}");
+    }
+}
