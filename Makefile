@@ -6,7 +6,8 @@ SHELL := bash
 
 # Python's files are used where they stand; what the compiled module holds is built.
 SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt editors/vscode/package-lock.json tools/build_backend.py \
-	$(shell find crates platforms protocols experiments tests/construction -path '*/src/*.rs' -o -name '*.toml' -o -name '*.coh')
+	$(shell find crates platforms protocols experiments nearmemory tests/construction -path '*/src/*.rs' -o -name '*.toml' -o -name '*.coh' \
+	-o -path 'nearmemory/*' -type f)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-6s %s\n' "$$name" "$$text"; done

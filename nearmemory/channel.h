@@ -84,4 +84,37 @@ static inline void nm_stored(uint64_t line, uint64_t before) {
   }
 }
 
+static inline uint64_t nm_lesser(uint64_t a, uint64_t b) {
+  __asm__(".option push\n .option arch, +zbb\n minu %0, %0, %1\n .option pop" : "+r"(a) : "r"(b));
+  return a;
+}
+
+// Waits until so many stamps, of which every second one counts, are later than this time. Eight are loaded before any is looked
+// at: as a core, which is in order, waits for each load that it uses, looking at one at a time would take longer than the copy.
+static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t lines, uint64_t since) {
+  for (; lines >= 8; lines -= 8, stamps += 16) {
+    uint64_t first;
+    do {
+      uint64_t each[8];
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; i++) each[i] = stamps[i * 2];
+      first = each[0];
+#pragma GCC unroll 8
+      for (int i = 1; i < 8; i++) first = nm_lesser(first, each[i]);
+    } while (first <= since);
+  }
+  for (; lines > 0; lines--, stamps += 2)
+    while (*stamps <= since) {
+    }
+}
+
+// Waits until so many lines, one behind the other, are there that were fetched since this time, which nm_now gave before.
+static inline void nm_fetched_since(uint64_t line, uint64_t lines, uint64_t since) {
+  nm_stamped_since((const volatile uint64_t *)0x300000 + line * 2 + 1, lines, since);
+}
+// The same for lines that were stored.
+static inline void nm_stored_since(uint64_t line, uint64_t lines, uint64_t since) {
+  nm_stamped_since((const volatile uint64_t *)0x300000 + line * 2, lines, since);
+}
+
 #endif

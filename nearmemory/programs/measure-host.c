@@ -1,5 +1,6 @@
 // Measures what far memory gives: the latency of the host's uncached reads, its best bandwidth when it reads with hints, and,
-// by a program beside far memory, latency and bandwidth of a copy engine.
+// by a program beside far memory, latency and bandwidth of a copy engine. May be called with how many lines are read, a multiple of
+// 128.
 
 #include "nearmemory/host.h"
 
@@ -10,22 +11,21 @@ static uint64_t cycles(void) {
   return now;
 }
 
-#define LINES 16384
-#define READS 1000
+static uint64_t lines = 16384, reads = 1000;
 
 // Picoseconds of a read by which no cache is asked, of places that follow from each other.
 static uint64_t latency(volatile uint64_t *far) {
   volatile uint64_t *words = nm_uncached(far);
   uint64_t at = 0, start = cycles();
-  for (int i = 0; i < READS; i++) at = words[(at + i) * 16];
-  return (cycles() - start) * 500 / READS + at;
+  for (uint64_t i = 0; i < reads; i++) at = words[(at + i) * 16];
+  return (cycles() - start) * 500 / reads + at;
 }
 
 // Kilobytes per second of a read in order, with hints so many lines ahead for one of the caches. Of each line one word is read,
 // and of eight lines before any is used, so that the core, which is in order, waits once for them.
 static uint64_t bandwidth(uint64_t *far, int ahead, int own) {
   uint64_t sum = 0, start = cycles();
-  for (int line = 0; line < LINES; line += 8) {
+  for (uint64_t line = 0; line < lines; line += 8) {
     uint64_t *words = far + line * 16, read[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
@@ -40,12 +40,15 @@ static uint64_t bandwidth(uint64_t *far, int ahead, int own) {
     for (int i = 0; i < 8; i++) sum += read[i];
   }
   uint64_t took = cycles() - start;
-  nm_flush_all(far, (LINES + 128) * NM_LINE);
-  return sum ? 0 : LINES * NM_LINE * 2000000ul / took;
+  nm_flush_all(far, (lines + 128) * NM_LINE);
+  return sum ? 0 : lines * NM_LINE * 2000000ul / took;
 }
 
-int main(void) {
-  uint64_t *far = nm_far_alloc((LINES + 128) * NM_LINE);
+int main(int argc, char **argv) {
+  if (argc > 1) lines = strtoul(argv[1], NULL, 0) / 128 * 128;
+  if (lines == 0) return 4;
+  if (reads > lines) reads = lines;
+  uint64_t *far = nm_far_alloc((lines + 128) * NM_LINE);
   uint64_t external = latency(far), best = 0;
   int best_ahead = 0, best_own = 0;
   static const int aheads[] = {0, 8, 16, 24, 32, 40, 48, 56};
@@ -54,12 +57,12 @@ int main(void) {
       uint64_t found = bandwidth(far, aheads[i], own);
       if (found > best) best = found, best_ahead = aheads[i], best_own = own;
     }
-  nm_give(0, far, LINES * NM_LINE);
-  if (nm_spawn(0, "measure", (uint64_t[4]){(uint64_t)far, READS, LINES})) return 1;
+  nm_give(0, far, lines * NM_LINE);
+  if (nm_spawn(0, "measure", (uint64_t[4]){(uint64_t)far, reads, lines})) return 1;
   uint64_t words[NM_WORDS];
   struct nm_receiver in = nm_receiver(nm_pipe_of(0, 500), 4);
   if (nm_receive_from(0, &in, words) != 2) return 2;
-  uint64_t internal = words[0] * 10000 / 3 / READS, copied = LINES * NM_LINE * 300000ul / words[1];
+  uint64_t internal = words[0] * 10000 / 3 / reads, copied = lines * NM_LINE * 300000ul / words[1];
   printf("external latency %lu ps\ninternal latency %lu ps\n", (unsigned long)external, (unsigned long)internal);
   printf("external bandwidth %lu kB/s, hints %d ahead for the %s cache\ninternal bandwidth %lu kB/s\n", (unsigned long)best,
          best_ahead, best_own ? "first" : "last", (unsigned long)copied);

@@ -92,11 +92,20 @@ def reproduce(wanted: Wanted) -> None:
 
 def _chosen(names: Sequence[str]) -> list[str]:
     if "all" in names:
-        return list(EXPERIMENTS)
+        return [name for name in EXPERIMENTS if _can_be_run(name)]
     for name in names:
         if name not in EXPERIMENTS:
             raise InputError(f"there is no experiment `{name}`; there are {', '.join(EXPERIMENTS)}")
     return list(dict.fromkeys(names))
+
+
+def _can_be_run(name: str) -> bool:
+    """Tell whether all is there that an experiment needs, and what is not."""
+    needs = EXPERIMENTS[name].needs
+    lacks = needs() if needs else ""
+    if lacks:
+        sys.stderr.write(f"note: {name} is left out: {lacks}\n")
+    return not lacks
 
 
 def _refuse_what_has_no_meaning(names: Sequence[str], wanted: Wanted) -> None:

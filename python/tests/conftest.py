@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cohkit.experiments import EXPERIMENTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -68,6 +70,10 @@ NODE = Path(__file__).resolve().parents[2] / ".venv/editors"
 # What tests may need besides the package: whether it is there, and where it comes from.
 # tests/require.rs is the same in Rust.
 TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
+    "riscv-gcc": (
+        lambda: shutil.which("riscv64-unknown-elf-gcc") is not None,
+        "the Debian packages `gcc-riscv64-unknown-elf` and `picolibc-riscv64-unknown-elf`",
+    ),
     "verilator": (lambda: shutil.which("verilator") is not None, "Verilator, the Debian package `verilator`"),
     "cocotb": (lambda: importlib.util.find_spec("cocotb") is not None, "the package `cocotb` of PyPI"),
     "distributed": (lambda: importlib.util.find_spec("distributed") is not None, "the package `distributed` of PyPI"),
@@ -140,7 +146,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def tools_are_there(request: pytest.FixtureRequest) -> None:
-    """Look for what a test's mark `needs` names."""
+    """Look for what a test's mark `needs` names, and for what the experiment needs that it is run with."""
+    run_with = getattr(request.node, "callspec", None)
+    experiment = EXPERIMENTS.get(run_with.params.get("name")) if run_with else None
+    if experiment and experiment.needs:
+        require("riscv-gcc")
     for mark in request.node.iter_markers("needs"):
         for name in mark.args:
             require(name)

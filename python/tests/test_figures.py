@@ -154,7 +154,7 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
     assert high - low == pytest.approx(2 * 80, rel=0.02)
 
 
-SENSITIVE = "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4"
+SENSITIVE = "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4, proxics-table1"
 
 
 def test_an_option_is_refused_where_no_experiment_takes_it(

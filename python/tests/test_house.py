@@ -34,7 +34,9 @@ def test_what_is_shipped_is_what_the_repository_has(root: Path) -> None:
     protocols = [file for file in root.glob("protocols/*.coh") if "\nuse " not in file.read_text()]
     # No experiment orders stores by numbers under total store order.
     tso = [file for file in root.glob("ordering/tso/*.coh") if file.stem != "seq"]
-    found = [*root.glob("experiments/*.toml"), *root.glob("ordering/*.coh"), *tso, *protocols, root / eci_home.BASE]
+    programs = [file for file in root.glob("nearmemory/**/*") if file.is_file()]
+    found = [*root.glob("experiments/*.toml"), *root.glob("ordering/*.coh"), *tso, *protocols, *programs]
+    found.append(root / eci_home.BASE)
     assert sorted(shipped) == sorted(str(file.relative_to(root)) for file in found)
     for file, text in shipped.items():
         assert (root / file).read_text() == text, f"`make setup` after a change of {file}"

@@ -35,6 +35,7 @@ def test_published_and_ours_stand_side_by_side(cohkit_command: Command) -> None:
     assert float(error.rstrip("%")) == pytest.approx((int(ours) / 79 - 1) * 100, abs=0.06)
 
 
+@pytest.mark.needs("riscv-gcc")
 def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> None:
     command = ["reproduce", "all", "--json", "--accesses", 1000]
     one, *others = (cohkit_command(*command, "--threads", threads).stdout for threads in (1, 2, 64))
@@ -63,6 +64,25 @@ def test_one_access_gives_a_result_or_says_that_more_are_needed(name: str, capsy
     else:
         assert (code, err) == (0, "")
         assert out.splitlines()[1].startswith("(no more than ")
+
+
+def test_what_is_to_be_installed_is_told_and_all_others_are_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = {name: EXPERIMENTS[name] for name in ("eci-home", "proxics-gups")}
+    monkeypatch.setattr("cohkit.reproduce.EXPERIMENTS", two)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    lacks = (
+        "programs for RISC-V are compiled by `riscv64-unknown-elf-gcc`: the Debian packages `gcc-riscv64-unknown-elf` "
+        "and `picolibc-riscv64-unknown-elf` bring it and its C library\n"
+    )
+    assert main(["reproduce", "proxics-gups"]) == 4
+    assert capsys.readouterr() == ("", f"error: {lacks}")
+    assert main(["reproduce", "all"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("eci-home: ")
+    assert "proxics-gups" not in out
+    assert err == f"note: proxics-gups is left out: {lacks}"
 
 
 def test_a_limit_is_kept_and_told_in_its_own_unit(

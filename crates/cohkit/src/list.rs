@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 24] = [
+const EXPERIMENTS: [(&str, &str); 27] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -108,6 +108,18 @@ const EXPERIMENTS: [(&str, &str); 24] = [
     (
         "symmetric-vs-asymmetric-64",
         "the same with lines of 64 bytes over a pipe",
+    ),
+    (
+        "proxics-table1",
+        "latency and bandwidth of far memory, to the host and to a core beside it",
+    ),
+    (
+        "proxics-bulk",
+        "memory set, cleared and copied by the host and by a core beside far memory, by size",
+    ),
+    (
+        "proxics-gups",
+        "random updates of a table in local and in far memory, by its size",
     ),
 ];
 

@@ -19,6 +19,7 @@ from cohkit.experiments import (
     eci_home,
     eci_link,
     locktable,
+    proxics,
     rpc_payload,
     symmetry,
 )
@@ -43,5 +44,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     **cord.EXPERIMENTS,
     **cord_programs.EXPERIMENTS,
     **symmetry.EXPERIMENTS,
+    **proxics.EXPERIMENTS,
 }
 """All experiments, in the order in which `all` runs them."""

@@ -73,6 +73,8 @@ class Experiment(NamedTuple):
     """Most accesses of each simulation then."""
     limited: Callable[[int], str] | None = None
     """What each simulation is cut to where so many accesses are asked for; nothing is simulated without it."""
+    needs: Callable[[], str] | None = None
+    """What is to be installed before it can be run, in words; nothing if all is there."""
 
 
 def accesses_each(accesses: int) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit._cohkit import Protocol
 from cohkit.errors import InputError, UnavailableError
+from cohkit.native import binary
 from cohkit.protocols import given
 
 if TYPE_CHECKING:
@@ -41,11 +40,10 @@ def told(words: Sequence[object]) -> tuple[list[dict[str, Any]], int]:
         UnavailableError: it could not run.
 
     """
-    binary = _binary()
     with tempfile.TemporaryDirectory() as folder:
         # Messages name files without the folder, which is another each time.
         line = [_file(word, Path(folder)) for word in words]
-        command = [binary, *line, "--json"]
+        command = [binary(), *line, "--json"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode in (_BAD_INPUT, _COULD_NOT_RUN):
         error = InputError if done.returncode == _BAD_INPUT else UnavailableError
@@ -54,14 +52,6 @@ def told(words: Sequence[object]) -> tuple[list[dict[str, Any]], int]:
         raise UnavailableError(f"`cohkit {' '.join(line)}` was ended by signal {-done.returncode}")
     value = json.loads(done.stdout)
     return (value if isinstance(value, list) else [value]), done.returncode
-
-
-def _binary() -> str:
-    beside = Path(sys.executable).with_name("cohkit")
-    found = str(beside) if beside.is_file() else shutil.which("cohkit")
-    if found is None:
-        raise UnavailableError("the native command `cohkit` is neither beside this Python nor in `PATH`")
-    return found
 
 
 def _file(word: object, folder: Path) -> str:
@@ -88,7 +78,7 @@ def judge_litmus(options: dict[str, Any], _: int) -> None:
 
 def _printed(test: str | Text) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        command = [_binary(), "litmus", _file(test, Path(folder)), "--print"]
+        command = [binary(), "litmus", _file(test, Path(folder)), "--print"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise InputError(done.stderr.strip().removeprefix("error: "))

@@ -6,6 +6,7 @@ mod require;
 mod programs;
 mod races;
 mod stops;
+mod verified;
 
 use cohkit_nearmemory::machine::{loaded, Happened, Machine};
 use cohkit_nearmemory::{Binaries, Evictions, Platform};

@@ -1,0 +1,107 @@
+//! The programs that measure: what they make is right whatever is evicted, nothing is told of them, and each finds a fault of
+//! the program beside far memory.
+
+use crate::{compile, require, root, run_watched, Ran};
+use cohkit_nearmemory::{Evictions, Happened, Platform};
+
+/// A program with its arguments, and how many results it tells.
+const PROGRAMS: &[(&str, &str, usize)] = &[("bulk", "65536", 13), ("gups", "65536 300", 4)];
+
+fn run(program: &str, arguments: &str, channel: &[u8], evictions: Option<Evictions>) -> Ran {
+    let host = compile(
+        "host",
+        &format!("nearmemory/programs/{program}-host.c"),
+        &[],
+    );
+    let platform = Platform::enzian();
+    run_watched(
+        &platform,
+        &host,
+        arguments,
+        &[(program, channel)],
+        evictions,
+    )
+}
+
+#[test]
+fn programs_that_measure_prove_their_results_and_race_nowhere() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    for &(program, arguments, results) in PROGRAMS {
+        let source = format!("nearmemory/programs/{program}.c");
+        let channel = compile("channel", &source, &[]);
+        for every in [None, Some(50)] {
+            let evictions = every.map(|every| Evictions { every, seed: 1 });
+            let ran = run(program, arguments, &channel, evictions);
+            let told = format!("{program} {every:?}: {}", ran.text);
+            assert_eq!(ran.happened, [Happened::Exit(0)], "{told}");
+            let lines: Vec<&str> = ran.text.lines().collect();
+            assert_eq!(lines.len(), results, "{told}");
+            for line in lines {
+                let (_, cycles) = line.rsplit_once(": ").expect("a result");
+                let cycles = cycles.strip_suffix(" cycles").expect("a time");
+                assert!(cycles.parse::<u64>().is_ok_and(|n| n > 0), "{told}");
+            }
+        }
+    }
+}
+
+/// Programs with what is changed in their part beside far memory.
+const FAULTS: &[(&str, &str, &str)] = &[
+    // The last part is left out.
+    (
+        "bulk",
+        "fill(0, to, lines);",
+        "fill(0, to, lines - (lines > 1));",
+    ),
+    // One line between two parts is left out, or stored twice.
+    (
+        "bulk",
+        "to += count * NM_LINE;",
+        "to += (count - 1) * NM_LINE;",
+    ),
+    // Others are copied than those that are asked for.
+    (
+        "bulk",
+        "from + (done + half) * NM_LINE",
+        "from + (done + half / 2) * NM_LINE",
+    ),
+    (
+        "bulk",
+        "nm_fetch(0, from + done * NM_LINE, count);",
+        "nm_fetch(0, from + done / 2 * NM_LINE, count);",
+    ),
+    // An update, or a part of a table, is left out.
+    (
+        "gups",
+        "line[at % 16] ^= random;",
+        "if (i) line[at % 16] ^= random;",
+    ),
+    ("gups", "at / 16 * NM_LINE", "at / 16 % 511 * NM_LINE"),
+];
+
+#[test]
+fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for &(program, right, wrong) in FAULTS {
+        let arguments = PROGRAMS.iter().find(|known| known.0 == program);
+        let arguments = arguments.expect("it is one of them").1;
+        let path = root().join(format!("nearmemory/programs/{program}.c"));
+        let source = std::fs::read_to_string(path).expect("a source");
+        assert_eq!(source.matches(right).count(), 1, "{right}");
+        let changed = folder.path().join("changed.c");
+        std::fs::write(&changed, source.replace(right, wrong)).expect("room");
+        let channel = compile(
+            "channel",
+            changed.to_str().expect("a name"),
+            &["-Wno-error"],
+        );
+        let ran = run(program, arguments, &channel, None);
+        assert_eq!(ran.happened.last(), Some(&Happened::Exit(1)), "{right}");
+        assert!(ran.text.contains("wrong: "), "{right}: {}", ran.text);
+    }
+}

@@ -1,0 +1,66 @@
+// What hosts that measure and prove their results have in common.
+
+#ifndef NEARMEMORY_BENCH_H
+#define NEARMEMORY_BENCH_H
+
+#include "nearmemory/host.h"
+
+// Cycles of this core, when all that it has accessed before is there.
+static inline uint64_t cycles(void) {
+  uint64_t now;
+  __asm__ volatile("fence iorw, iorw\n csrr %0, cycle" : "=r"(now)::"memory");
+  return now;
+}
+
+// Tells a result, of which a line is made: its name, and cycles of the host.
+static inline void took(const char *what, uint64_t found) { printf("%s: %lu cycles\n", what, (unsigned long)found); }
+
+// Ends the program if something is not as it must be.
+static inline void require(int holds, const char *what) {
+  if (holds) return;
+  printf("wrong: %s\n", what);
+  exit(1);
+}
+
+static inline uint64_t argument(int argc, char **argv, int which) {
+  require(which < argc, "too few arguments");
+  return strtoul(argv[which], NULL, 0);
+}
+
+// The next one of numbers that look random, of which none is 0.
+static inline uint64_t next_random(uint64_t x) {
+  x ^= x << 13;
+  x ^= x >> 7;
+  return x ^ x << 17;
+}
+
+// A number that looks random and follows from another one.
+static inline uint64_t mixed(uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+// How many lines ahead of a read hints are tried; the most is as many as are waited for at once.
+static const uint64_t nm_aheads[] = {8, 16, 24, 32, 48, 64};
+#define NM_AHEADS (sizeof nm_aheads / sizeof *nm_aheads)
+
+// Reads a word of each line, in order and with hints; so that what is small enough is in the last cache.
+static inline void warm(volatile uint64_t *far, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes / NM_LINE; i++) {
+    nm_prefetch_far(far + (i + 48) * 16);
+    (void)far[i * 16];
+  }
+}
+
+// Whether all words of these bytes are zero.
+static inline int is_zero(const volatile uint64_t *words, uint64_t bytes) {
+  uint64_t any = 0;
+  for (uint64_t i = 0; i < bytes / 8; i += 16) {
+    nm_prefetch_far(words + i + 48 * 16);
+    for (uint64_t j = 0; j < 16; j++) any |= words[i + j];
+  }
+  return any == 0;
+}
+
+#endif

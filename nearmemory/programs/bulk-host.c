@@ -1,0 +1,145 @@
+// Sets, clears and copies so many bytes: by the host in its own memory and in far memory, with hints and without, and by a core
+// beside far memory. Called with the bytes.
+
+#include "nearmemory/programs/bench.h"
+
+enum { SET, CLEAR, COPY, INTERLEAVED };
+static const char *const names[] = {"set", "clear", "copy", "interleaved copy"};
+
+// The most bytes by which it is found out how far ahead hints are best.
+#define TRIED 262144
+
+// The host's own loops. Hints go so many lines ahead, as many as there are words for: none if it is 0.
+static void fill(uint64_t *to, uint64_t value, uint64_t bytes, uint64_t ahead) {
+  for (uint64_t i = 0; i < bytes / 8; i += 16) {
+    if (ahead) nm_prefetch_far(to + i + ahead * 16);
+#pragma GCC unroll 16
+    for (int j = 0; j < 16; j++) *(volatile uint64_t *)(to + i + j) = value;
+  }
+}
+
+static void copy(uint64_t *to, const uint64_t *from, uint64_t bytes, uint64_t ahead) {
+  for (uint64_t i = 0; i < bytes / 8; i += 16) {
+    if (ahead) {
+      nm_prefetch_far(from + i + ahead * 16);
+      nm_prefetch_far(to + i + ahead * 16);
+    }
+    uint64_t words[16];
+#pragma GCC unroll 16
+    for (int j = 0; j < 16; j++) words[j] = *(const volatile uint64_t *)(from + i + j);
+#pragma GCC unroll 16
+    for (int j = 0; j < 16; j++) *(volatile uint64_t *)(to + i + j) = words[j];
+  }
+}
+
+struct memory {
+  uint64_t *to, *from, bytes;
+  int far;
+};
+
+// An operation by the host: until the last line can be read again, and, in far memory, all lines are there.
+static uint64_t by_host(int what, struct memory at, uint64_t value, uint64_t ahead) {
+  if (at.far) nm_flush_all(at.from, at.bytes);
+  uint64_t start = cycles();
+  if (what == COPY)
+    copy(at.to, at.from, at.bytes, ahead);
+  else
+    fill(at.to, what == SET ? value : 0, at.bytes, ahead);
+  if (at.far) nm_flush_all(at.to, at.bytes);
+  (void)*(volatile uint64_t *)(at.to + at.bytes / 8 - 1);
+  return cycles() - start;
+}
+
+static struct nm_sender out;
+static struct nm_receiver in;
+
+// The same by the core, from the request to the answer. The host has nothing of what is written.
+static uint64_t by_core(int what, struct memory at, uint64_t value) {
+  uint64_t start = cycles(), words[NM_WORDS];
+  uint64_t job[4] = {what, (uintptr_t)at.to, what == SET ? value : (uintptr_t)at.from, at.bytes};
+  require(nm_send_to(0, &out, job, 4) == 0 && nm_receive_from(0, &in, words) == 1, "the core has ended");
+  uint64_t found = cycles() - start;
+  uint64_t last = what == SET ? value : what == CLEAR ? 0 : mixed(at.bytes / 8 - 1);
+  require(words[0] == last, "the last word that the core has read");
+  return found;
+}
+
+// Whether each word is what the operation makes of it.
+static void verify(int what, struct memory at, uint64_t value) {
+  uint64_t differs = 0;
+  for (uint64_t i = 0; i < at.bytes / 8; i += 16) {
+    if (at.far) nm_prefetch_far(at.to + i + 48 * 16);
+    for (uint64_t j = i; j < i + 16; j++)
+      differs |= at.to[j] ^ (what == SET ? value : what == CLEAR ? 0 : mixed(j));
+  }
+  require(differs == 0, names[what]);
+  if (at.far) nm_flush_all(at.to, at.bytes);
+}
+
+// What no operation leaves behind, so that none is right that did nothing.
+static void spoil(struct memory at, uint64_t value) {
+  if (at.far)
+    by_core(SET, at, ~value);
+  else
+    fill(at.to, ~value, at.bytes, 0);
+}
+
+static uint64_t run(int what, struct memory at, int64_t ahead, uint64_t value) {
+  return ahead < 0 ? by_core(what, at, value) : by_host(what, at, value, ahead);
+}
+
+// Runs an operation twice, of which the second time counts: by the core if `ahead` is -1.
+static void measure(int what, struct memory at, int64_t ahead, const char *who) {
+  static uint64_t value = 0x0123456789abcdef;
+  value = next_random(value);
+  spoil(at, value);
+  run(what, at, ahead, value);
+  uint64_t found = run(what, at, ahead, value);
+  verify(what, at, value);
+  char name[80];
+  snprintf(name, sizeof name, "%s, %s", names[what], who);
+  took(name, found);
+}
+
+// How far ahead hints are best.
+static uint64_t best_ahead(int what, struct memory at) {
+  if (at.bytes > TRIED) at.bytes = TRIED;
+  uint64_t best = 0, least = UINT64_MAX;
+  for (unsigned i = 0; i < NM_AHEADS; i++) {
+    uint64_t found = by_host(what, at, 1, nm_aheads[i]);
+    if (found < least) least = found, best = nm_aheads[i];
+  }
+  return best;
+}
+
+static struct memory memory(uint64_t bytes, int far) {
+  // Hints go further than what is accessed.
+  struct memory at = {.bytes = bytes, .far = far};
+  at.to = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
+  at.from = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
+  require(at.to && at.from, "no memory");
+  for (uint64_t i = 0; i < bytes / 8; i++) at.from[i] = mixed(i);
+  if (far) nm_flush_all(at.from, bytes);
+  return at;
+}
+
+int main(int argc, char **argv) {
+  uint64_t bytes = argument(argc, argv, 1);
+  require(bytes > 0 && bytes % NM_LINE == 0, "the bytes are whole lines");
+  struct memory local = memory(bytes, 0), far = memory(bytes, 1);
+  nm_give(0, far.to, bytes);
+  nm_give(0, far.from, bytes);
+  require(nm_spawn(0, "bulk", NULL) == 0, "the core does not start");
+  out = nm_sender(nm_pipe_of(0, 480), 2);
+  in = nm_receiver(nm_pipe_of(0, 490), 2);
+  for (int what = SET; what <= INTERLEAVED; what++) {
+    if (what != INTERLEAVED) {
+      measure(what, local, 0, "host, local");
+      measure(what, far, 0, "host, far");
+      measure(what, far, best_ahead(what, far), "host, far with hints");
+    }
+    measure(what, far, -1, "core");
+  }
+  nm_end(&out);
+  return nm_wait(0, NULL) == NM_EXITED ? 0 : 1;
+}

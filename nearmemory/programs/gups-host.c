@@ -1,0 +1,74 @@
+// Updates random words of a table, each with a number that says which word: by the host in its own memory and in far memory, with
+// hints and without, and by a core beside far memory. Called with the bytes of the table and how many updates.
+//
+// A second time the same updates undo the first, so that all of the table is zero again, as it was, or something was lost.
+
+#include "nearmemory/programs/bench.h"
+
+// Bytes of the last cache.
+#define LLC 0x1000000
+#define SEED 0x2545f4914f6cdd1d
+
+// Updates, with hints so many of them ahead; the last number.
+static uint64_t update(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead) {
+  uint64_t random = SEED, later = SEED;
+  for (uint64_t i = 0; i < ahead; i++) later = next_random(later);
+  for (uint64_t i = 0; i < updates; i++) {
+    if (ahead) {
+      later = next_random(later);
+      nm_prefetch_far(table + (later & (words - 1)));
+    }
+    random = next_random(random);
+    table[random & (words - 1)] ^= random;
+  }
+  return random;
+}
+
+// Undoes updates, and looks whether all is as it was.
+static void verify(uint64_t *table, uint64_t words, uint64_t updates, const char *what) {
+  update(table, words, updates, 48);
+  require(is_zero(table, words * 8), what);
+}
+
+static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead) {
+  // As it is after many updates: the last cache is full of the table.
+  warm(table, words * 8 < LLC ? words * 8 : LLC);
+  uint64_t start = cycles();
+  update(table, words, updates, ahead);
+  return cycles() - start;
+}
+
+static void measure(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead, const char *who) {
+  uint64_t found = by_host(table, words, updates, ahead);
+  verify(table, words, updates, who);
+  took(who, found);
+}
+
+int main(int argc, char **argv) {
+  uint64_t bytes = argument(argc, argv, 1), updates = argument(argc, argv, 2), words = bytes / 8;
+  require(bytes >= NM_LINE && (bytes & (bytes - 1)) == 0, "the bytes are a power of two, and a line or more");
+  uint64_t *local = calloc(words, 8), *far = nm_far_alloc(bytes + 64 * NM_LINE);
+  require(local && far, "no memory");
+  measure(local, words, updates, 0, "host, local");
+  measure(far, words, updates, 0, "host, far");
+  // Each is undone by the next one.
+  uint64_t best = 0, least = UINT64_MAX;
+  for (unsigned i = 0; i < NM_AHEADS; i++) {
+    uint64_t found = by_host(far, words, updates / 4 + 1, nm_aheads[i]);
+    if (found < least) least = found, best = nm_aheads[i];
+  }
+  require(NM_AHEADS % 2 == 0 && is_zero(far, bytes), "updates that were undone");
+  measure(far, words, updates, best, "host, far with hints");
+  nm_flush_all(far, bytes);
+  nm_give(0, far, bytes);
+  require(nm_spawn(0, "gups", (uint64_t[4]){(uintptr_t)far, words, SEED}) == 0, "the core does not start");
+  uint64_t start = cycles(), last = 0, random = SEED;
+  nm_send_word(nm_registers_of(0, 0), updates);
+  require(nm_receive_word(nm_registers_of(0, 1), &last), "the core sends nothing");
+  uint64_t found = cycles() - start;
+  for (uint64_t i = 0; i < updates; i++) random = next_random(random);
+  require(last == random && nm_wait(0, NULL) == NM_EXITED, "the core has ended wrongly");
+  verify(far, words, updates, "core");
+  took("core", found);
+  return 0;
+}

@@ -1,0 +1,28 @@
+// Updates random words of a table in far memory, one at a time: fetches the line, changes the word, stores the line. Called with
+// the table and how many words it has; a register pipe brings how many updates, and another one takes the last random number.
+
+#include "nearmemory/channel.h"
+
+NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
+
+#define LINE 0
+
+int channel(uint64_t table, uint64_t words, uint64_t random, uint64_t d) {
+  uint64_t updates = 0;
+  volatile uint64_t *line = nm_words(LINE);
+  if (!nm_receive_word(nm_register_pipe(0), &updates)) return 1;
+  for (uint64_t i = 0; i < updates; i++) {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    uint64_t at = random & (words - 1), far = table + at / 16 * NM_LINE, before = nm_write_stamp(LINE);
+    nm_fetch(LINE, far, 1);
+    nm_fetched(LINE, before);
+    line[at % 16] ^= random;
+    before = nm_read_stamp(LINE);
+    nm_store(LINE, far, 1);
+    nm_stored(LINE, before);
+  }
+  nm_send_word(nm_register_pipe(1), random);
+  return 0;
+}

@@ -1,0 +1,128 @@
+"""Compiled programs on both sides of a machine with cores beside far memory: how they are made, run and read."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import tomllib
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cohkit import _cohkit
+from cohkit.errors import Error, UnavailableError
+from cohkit.native import binary
+from cohkit.protocols import shipped_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from cohkit.experiments.experiment import Conditions
+
+COMPILER = "riscv64-unknown-elf-gcc"
+NEEDED = (
+    f"programs for RISC-V are compiled by `{COMPILER}`: the Debian packages `gcc-riscv64-unknown-elf` and "
+    "`picolibc-riscv64-unknown-elf` bring it and its C library"
+)
+LINE_BYTES = 128
+CYCLE_S = 0.5e-9
+"""A cycle of the host, of 2 GHz."""
+_FOLDER = "nearmemory/"
+_MACHINE = "nearmemory/enzian.toml"
+_HOST_MIB = 512
+# The code has the first MiB of the host's memory.
+_HOST_RAM = (_HOST_MIB - 2) << 20
+
+
+class Run(NamedTuple):
+    """A run of a program, `nearmemory/programs/NAME-host.c`, which starts others beside far memory."""
+
+    name: str
+    arguments: Sequence[int] = ()
+    settings: Mapping[str, str] = {}
+    """Quantities of the machine that are set."""
+
+
+def missing() -> str:
+    """Say what is to be installed before programs can be run; nothing if all is there."""
+    return "" if shutil.which(COMPILER) else NEEDED
+
+
+def ran(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
+    """Run programs side by side, and give the results of each by their names, with the units that programs tell.
+
+    Raises:
+        UnavailableError: there is no compiler, or it makes no program.
+        Error: a program fails, or finds its result wrong.
+
+    """
+    if lacks := missing():
+        raise UnavailableError(lacks)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _lay(folder)
+        for program in dict.fromkeys(run.name for run in runs):
+            _compile(folder, "host", f"{program}-host", [f"-Wl,--defsym=__ram_size={_HOST_RAM:#x}"])
+            _compile(folder, "channel", program, [])
+        results: list[dict[str, float]] = [{} for _ in runs]
+        with ThreadPoolExecutor(conditions.threads or os.cpu_count()) as pool:
+            # Long ones are first, so that none is left alone at the end.
+            order = sorted(range(len(runs)), key=lambda which: sum(runs[which].arguments), reverse=True)
+            under_way = {pool.submit(_run, folder, runs[which]): which for which in order}
+            try:
+                for done, future in enumerate(as_completed(under_way), 1):
+                    results[under_way[future]] = future.result()
+                    if conditions.progress:
+                        conditions.progress(done, len(runs))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return results
+
+
+def _lay(folder: Path) -> None:
+    """Lay the sources where the compiler finds them."""
+    for name, text in _cohkit.shipped():
+        if name.startswith(_FOLDER):
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+
+def _compile(folder: Path, kind: str, program: str, more: Sequence[str]) -> None:
+    source = f"{_FOLDER}programs/{program}.c"
+    command = [COMPILER, f"@{_FOLDER}{kind}.flags", *more, source, "-o", f"{program}.elf"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip()
+        raise UnavailableError(f"`{COMPILER}` makes no program of {source}; {NEEDED}\n{said}")
+
+
+def _run(folder: Path, run: Run) -> dict[str, float]:
+    settings = [word for name, value in run.settings.items() for word in ("--set", f"{name}={value}")]
+    words = ["run", "--memory", _HOST_MIB, "--most", 10**12, *settings, "--cp", f"{run.name}={run.name}.elf"]
+    command = [*map(str, [binary(), *words, f"{run.name}-host.elf", *run.arguments])]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        what = " ".join(map(str, [run.name, *run.arguments, *settings]))
+        raise Error(f"{what}: {(done.stdout.strip().splitlines() or [''])[-1]}\n{done.stderr.strip()}")
+    return dict(_results(done.stdout))
+
+
+def _results(text: str) -> Iterator[tuple[str, float]]:
+    """Read lines such as `copy, core: 1200 cycles`."""
+    for line in text.splitlines():
+        if found := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s))?(?:, .*)?", line):
+            yield found[1], float(found[2])
+
+
+def assumed() -> Iterator[tuple[str, str]]:
+    """Give each quantity of the machine that has a range, with each end of it that is not its value."""
+    for part, quantities in tomllib.loads(shipped_file(_MACHINE)).items():
+        if isinstance(quantities, dict):
+            for name, quantity in quantities.items():
+                about: dict[str, Any] = quantity
+                yield from ((f"{part}.{name}", str(end)) for end in about.get("range", []) if end != about["value"])
