@@ -97,6 +97,29 @@ static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint
   }
 }
 
+// Sends as many of these words as fit into the lines that are free now, and says how many: what is sent at once is waited for
+// once.
+static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
+  if (count == 0 || !nm_has_room(sender)) return 0;
+  uint64_t lines = sender->lines - (sender->sent - sender->taken), first = sender->sent, sent = 0;
+  for (; lines > 0 && sent < count; lines--) {
+    volatile struct nm_line *line = &sender->pipe->lines[sender->sent++ % sender->lines];
+    for (uint64_t i = 0; i < NM_WORDS && sent < count; i++) line->words[i] = words[sent++];
+  }
+  nm_order();
+  for (uint64_t i = first; i < sender->sent; i++) {
+    uint64_t left = sent - (i - first) * NM_WORDS;
+    sender->pipe->lines[i % sender->lines].tag = (i + 1) << 8 | (left < NM_WORDS ? left : NM_WORDS);
+  }
+  nm_order();
+  for (uint64_t i = first; i < sender->sent; i++) {
+    volatile void *line = &sender->pipe->lines[i % sender->lines];
+    __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
+  }
+  nm_order();
+  return sent;
+}
+
 // Ends the stream. Nothing may be sent behind.
 static inline void nm_end(struct nm_sender *sender) {
   while (!nm_has_room(sender)) {

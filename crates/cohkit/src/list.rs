@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 27] = [
+const EXPERIMENTS: [(&str, &str); 31] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -120,6 +120,22 @@ const EXPERIMENTS: [(&str, &str); 27] = [
     (
         "proxics-gups",
         "random updates of a table in local and in far memory, by its size",
+    ),
+    (
+        "proxics-pipes",
+        "words to a core beside far memory by pipes of lines and of registers, by their number",
+    ),
+    (
+        "proxics-spawn",
+        "starting a program on a core beside far memory, by its length, looked through or trusted",
+    ),
+    (
+        "proxics-sum",
+        "the sum of a column of a table in local and in far memory, by the bytes of a row",
+    ),
+    (
+        "proxics-filter",
+        "rows below a balance of a table in far memory, copied there or streamed, by how many there are",
     ),
 ];
 

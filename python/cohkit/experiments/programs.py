@@ -44,6 +44,13 @@ class Run(NamedTuple):
     arguments: Sequence[int] = ()
     settings: Mapping[str, str] = {}
     """Quantities of the machine that are set."""
+    definitions: tuple[str, ...] = ()
+    """What the other program is compiled with, such as `PAD=64`."""
+
+    @property
+    def channel(self) -> str:
+        """The file of the other program."""
+        return "-".join([self.name, *self.definitions]) + ".elf"
 
 
 def missing() -> str:
@@ -65,8 +72,10 @@ def ran(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
         folder = Path(name)
         _lay(folder)
         for program in dict.fromkeys(run.name for run in runs):
-            _compile(folder, "host", f"{program}-host", [f"-Wl,--defsym=__ram_size={_HOST_RAM:#x}"])
-            _compile(folder, "channel", program, [])
+            ram = f"-Wl,--defsym=__ram_size={_HOST_RAM:#x}"
+            _compile(folder, "host", f"{program}-host", [ram], f"{program}-host.elf")
+        for run in {run.channel: run for run in runs}.values():
+            _compile(folder, "channel", run.name, [f"-D{one}" for one in run.definitions], run.channel)
         results: list[dict[str, float]] = [{} for _ in runs]
         with ThreadPoolExecutor(conditions.threads or os.cpu_count()) as pool:
             # Long ones are first, so that none is left alone at the end.
@@ -92,9 +101,9 @@ def _lay(folder: Path) -> None:
             file.write_text(text)
 
 
-def _compile(folder: Path, kind: str, program: str, more: Sequence[str]) -> None:
+def _compile(folder: Path, kind: str, program: str, more: Sequence[str], to: str) -> None:
     source = f"{_FOLDER}programs/{program}.c"
-    command = [COMPILER, f"@{_FOLDER}{kind}.flags", *more, source, "-o", f"{program}.elf"]
+    command = [COMPILER, f"@{_FOLDER}{kind}.flags", *more, source, "-o", to]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip()
@@ -103,7 +112,7 @@ def _compile(folder: Path, kind: str, program: str, more: Sequence[str]) -> None
 
 def _run(folder: Path, run: Run) -> dict[str, float]:
     settings = [word for name, value in run.settings.items() for word in ("--set", f"{name}={value}")]
-    words = ["run", "--memory", _HOST_MIB, "--most", 10**12, *settings, "--cp", f"{run.name}={run.name}.elf"]
+    words = ["run", "--memory", _HOST_MIB, "--most", 10**12, *settings, "--cp", f"{run.name}={run.channel}"]
     command = [*map(str, [binary(), *words, f"{run.name}-host.elf", *run.arguments])]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -115,7 +124,7 @@ def _run(folder: Path, run: Run) -> dict[str, float]:
 def _results(text: str) -> Iterator[tuple[str, float]]:
     """Read lines such as `copy, core: 1200 cycles`."""
     for line in text.splitlines():
-        if found := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s))?(?:, .*)?", line):
+        if found := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s|bytes))?(?:, .*)?", line):
             yield found[1], float(found[2])
 
 

@@ -34,6 +34,14 @@ def _bytes(accesses: int) -> str:
     return f"no more than {_BYTES_PER_ACCESS * accesses} bytes each, or the fewest that a program takes"
 
 
+def _words(accesses: int) -> str:
+    return f"no more than {accesses} word{'' if accesses == 1 else 's'} each"
+
+
+def _times(accesses: int) -> str:
+    return f"no more than {accesses} start{'' if accesses == 1 else 's'} each"
+
+
 _MEASURED_LINES = 16384
 _BATCH = 128
 # The number, its unit, its key, and what the program calls it and in which unit, as a multiple.
@@ -115,6 +123,74 @@ def _gups(conditions: Conditions) -> list[Ours]:
     return _points("gups", runs, conditions, "M/s", lambda _, cycles: updates / (cycles * CYCLE_S) / 1e6)
 
 
+_WIDTHS = (8, 16, 32, 64, 128)
+_TABLE = 1 << 25
+_PART = 64 * LINE_BYTES
+
+
+def _table_bytes(full: int, conditions: Conditions) -> int:
+    return max(_PART, min(full, _most_bytes(conditions)) // _PART * _PART)
+
+
+def _sum(conditions: Conditions) -> list[Ours]:
+    table = _table_bytes(_TABLE, conditions)
+    runs = {width: Run("rows", (table, width)) for width in _WIDTHS}
+    return _points("sum", runs, conditions, "M/s", lambda width, cycles: table / width / (cycles * CYCLE_S) / 1e6)
+
+
+_SCALE = 4
+_LLC_MIB = 16
+_SELECTED = (1, 10, 50, 100, 250, 500, 750, 1000)
+
+
+def _filter(conditions: Conditions) -> list[Ours]:
+    table = _table_bytes(_TABLE // _SCALE, conditions)
+    settings = {"host.llc": f"{_LLC_MIB // _SCALE}MiB"}
+    runs = {selected: Run("rows", (table, LINE_BYTES, selected), settings) for selected in _SELECTED}
+    return _points("filter", runs, conditions, "M/s", lambda _, cycles: table / LINE_BYTES / (cycles * CYCLE_S) / 1e6)
+
+
+_LINES = (1, 2, 4, 8, 16, 32, 64)
+_WORDS = 30_000
+
+
+def _pipes(conditions: Conditions) -> list[Ours]:
+    words = _limit(_WORDS, conditions)
+    results = ran([Run("pipes", (lines, words)) for lines in _LINES], conditions)
+    return [
+        Ours(
+            f"{lines}, {name}",
+            *((cycles * CYCLE_S * 1e9, "ns") if "back" in name else (words / (cycles * CYCLE_S) / 1e6, "M/s")),
+            f"proxics.pipes.{name.replace(' ', '_')}.{lines}",
+            cut=conditions.accesses is not None,
+        )
+        for lines, result in zip(_LINES, results, strict=True)
+        for name, cycles in result.items()
+    ]
+
+
+_LENGTHS = tuple(1 << power for power in range(10, 16))
+_STUB = 513
+"""Bytes of a binary that is not padded."""
+_SPAWNS = 50
+
+
+def _spawn(conditions: Conditions) -> list[Ours]:
+    times = _limit(_SPAWNS, conditions)
+    runs = [Run("spawn", (times,), definitions=(f"PAD={length - _STUB}",)) for length in _LENGTHS]
+    return [
+        Ours(
+            f"{result['length']:.0f}, {name}",
+            result[name] * CYCLE_S * 1e6,
+            "us",
+            f"proxics.spawn.{name.replace(' ', '_')}.{result['length']:.0f}",
+            cut=conditions.accesses is not None,
+        )
+        for result in ran(runs, conditions)
+        for name in ("verified", "as trusted")
+    ]
+
+
 EXPERIMENTS = {
     "proxics-table1": Experiment(
         title="latency and bandwidth of far memory, to the host and to a core beside it",
@@ -165,6 +241,73 @@ time the updates undo the first, and all of the table is compared.
         headline="One worker updates random entries of a table, which the last cache holds or does not.",
         axis="updates (M/s)",
         along="bytes of the table",
+        logarithmic="xy",
+        limited=_bytes,
+        needs=missing,
+    ),
+    "proxics-pipes": Experiment(
+        title="words to a core beside far memory by pipes of lines and of registers, by their number",
+        run=_pipes,
+        note=f"""\
+{_WORDS} words of 64 bits of one thread to one core, which adds up the first one of each line, and each of registers.
+Lines hold 15 words and a tag; the host sends as many lines at once as are free. A register pipe holds one word; those
+that there are take turns. There and back: a line with one word and a line back, or the same by registers. The core's
+sums are compared, and each word that comes back.
+""",
+        left_out=LEFT_OUT + ", several threads",
+        headline="A host sends words to a core beside far memory, by lines of a scratchpad or by registers.",
+        axis="words (M/s); round trip (ns)",
+        along="lines, or registers",
+        logarithmic="xy",
+        limited=_words,
+        needs=missing,
+    ),
+    "proxics-spawn": Experiment(
+        title="starting a program on a core beside far memory, by its length, looked through or trusted",
+        run=_spawn,
+        note=f"""\
+From the first word that the host writes of the binary to the core's word that it runs: mean of {_SPAWNS}. The binary is
+a stub that is padded with data to its length. Verified: the core looks through it before; how long it takes for a line
+is assumed (`loader.*`).
+""",
+        left_out=LEFT_OUT,
+        headline="A host starts a program on a core beside far memory, which looks through it or trusts it.",
+        axis="time (us)",
+        along="bytes of the binary",
+        logarithmic="xy",
+        limited=_times,
+        needs=missing,
+    ),
+    "proxics-sum": Experiment(
+        title="the sum of a column of a table in local and in far memory, by the bytes of a row",
+        run=_sum,
+        note=f"""\
+A table of {_TABLE >> 20} MiB, twice the last cache, of rows with a number and a balance of 32 bits each, filled up;
+million rows per second. Hints go 64 lines ahead. The core is asked by a register pipe and answers by one; it fetches
+64 lines at a time, three such transfers ahead. Sums are compared with what the balances were made to be.
+""",
+        left_out=LEFT_OUT,
+        headline="A core beside far memory adds up a column of a table there, and so does the host.",
+        axis="rows (M/s)",
+        along="bytes of a row",
+        logarithmic="xy",
+        limited=_bytes,
+        needs=missing,
+    ),
+    "proxics-filter": Experiment(
+        title="rows below a balance of a table in far memory, copied there or streamed, by how many there are",
+        run=_filter,
+        note=f"""\
+Table and last cache are {_SCALE} times smaller than in proxics-sum: {_TABLE // _SCALE >> 20} MiB of rows of
+{LINE_BYTES} bytes, and {_LLC_MIB // _SCALE} MiB; million rows of the table per second. The host counts the rows and
+adds up their balances, with hints 64 lines ahead; it keeps none. The core copies whole rows to far memory, adjacent
+ones at once (they are not counted on their way to the host), or streams them: each is a line that the host has asked
+for before, and that the scratchpad holds until it is there. All rows that are copied or come are compared.
+""",
+        left_out=LEFT_OUT,
+        headline="A core beside far memory selects rows of a table, and copies them or streams them to the host.",
+        axis="rows of the table (M/s)",
+        along="rows that are selected, of a thousand",
         logarithmic="xy",
         limited=_bytes,
         needs=missing,

@@ -1,0 +1,147 @@
+// A table of accounts in far memory, each a row of so many bytes with a number and a balance: adds up the balances, or selects the
+// rows below a balance, by the host in its own memory and in far memory, with hints and without, and by a core beside far
+// memory. Called with the bytes of the table and those of a row, and, to select, with how many of a thousand rows.
+
+#include "nearmemory/programs/bench.h"
+#include "nearmemory/stream.h"
+
+enum { SUM, COPY, STREAM };
+
+#define BALANCES 65536
+
+static uint64_t width, rows;
+
+static uint64_t balance(uint64_t row) { return mixed(row) % BALANCES; }
+
+static uint64_t word(uint64_t row) { return row | balance(row) << 32; }
+
+static uint32_t *filled(uint64_t bytes, int far) {
+  uint64_t *table = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
+  require(table != NULL, "no memory");
+  // What fills a row up is told by its number, too.
+  for (uint64_t row = 0; row < rows; row++) {
+    uint64_t *at = table + row * (width / 8);
+    at[0] = word(row);
+    for (uint64_t i = 1; i < width / 8; i++) at[i] = row ^ i << 32;
+  }
+  if (far) nm_flush_all(table, bytes);
+  return (uint32_t *)table;
+}
+
+// The balances below a limit, added up. Of eight rows all are loaded before any is used.
+static uint64_t add(const uint32_t *table, uint64_t below, uint64_t ahead, uint64_t *count) {
+  uint64_t sum = 0, found = 0, hinted = ahead * NM_LINE / 4, step = width / 4;
+  for (uint64_t row = 0; row < rows; row += 8) {
+    const volatile uint32_t *at = table + row * step;
+    if (ahead)
+      for (uint64_t i = 0; i < 8 * step; i += NM_LINE / 4) nm_prefetch_far(at + hinted + i);
+    uint32_t each[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) each[i] = at[i * step + 1];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+      uint64_t takes = each[i] < below;
+      found += takes;
+      sum += takes ? each[i] : 0;
+    }
+  }
+  *count = found;
+  return sum;
+}
+
+// What must come out.
+static uint64_t expected, selected, limit = BALANCES;
+
+static void by_host(const uint32_t *table, uint64_t ahead, const char *who) {
+  uint64_t count, start = cycles();
+  uint64_t sum = add(table, limit, ahead, &count), found = cycles() - start;
+  require(sum == expected && count == selected, who);
+  took(who, found);
+}
+
+static uint64_t ask(const uint64_t words[5]) {
+  uint64_t start = cycles();
+  for (int i = 0; i < 5; i++) nm_send_word(nm_registers_of(0, 0), words[i]);
+  return start;
+}
+
+static uint64_t answer(void) {
+  uint64_t word = 0;
+  require(nm_receive_word(nm_registers_of(0, 1), &word), "the core has ended");
+  return word;
+}
+
+static int is_row(const volatile uint64_t *at, uint64_t row) {
+  uint64_t differs = at[0] ^ word(row);
+  for (uint64_t i = 1; i < width / 8; i++) differs |= at[i] ^ (row ^ i << 32);
+  return differs == 0;
+}
+
+static void sum(uint64_t table, uint64_t lines) {
+  uint64_t start = ask((uint64_t[5]){SUM, table, lines, width});
+  require(answer() == expected, "the sum of the core");
+  took("core", cycles() - start);
+}
+
+static void copied(uint64_t table, uint64_t lines, uint64_t *to) {
+  uint64_t start = ask((uint64_t[5]){COPY, table, lines, limit, (uintptr_t)to});
+  require(answer() == selected, "how many rows the core has copied");
+  took("core, copied", cycles() - start);
+  int right = 1;
+  for (uint64_t row = 0, at = 0; row < rows; row++)
+    if (balance(row) < limit) {
+      nm_prefetch_far(to + (at + 48) * 16);
+      right &= is_row(to + at++ * 16, row);
+    }
+  require(right, "the rows that the core has copied");
+}
+
+static void streamed(uint64_t table, uint64_t lines) {
+  uint64_t start = ask((uint64_t[5]){STREAM, table, lines, limit}), sum = 0, count = 0, words = 0;
+  struct nm_stream_in in = nm_stream_from(0, 400);
+  for (;;) {
+    volatile uint64_t *line = nm_stream_take(&in);
+    uint64_t first = line[0];
+    if ((uint32_t)first == UINT32_MAX) break;
+    // Each word of a row is looked at: those of which it is filled up are what its number says, or this is not 0.
+    uint32_t row = first;
+    for (uint64_t i = 1; i < 16; i++) words |= line[i] ^ (row ^ i << 32);
+    sum += first >> 32;
+    count++;
+  }
+  uint64_t found = cycles() - start;
+  require(answer() == selected && count == selected && sum == expected && words == 0, "the rows that came");
+  took("core, streamed", found);
+}
+
+int main(int argc, char **argv) {
+  uint64_t bytes = argument(argc, argv, 1);
+  width = argument(argc, argv, 2);
+  require(width >= 8 && width <= NM_LINE && (width & (width - 1)) == 0, "the bytes of a row");
+  require(bytes > 0 && bytes % (64 * NM_LINE) == 0, "the bytes are a multiple of 64 lines");
+  int selects = argc > 3;
+  require(!selects || width == NM_LINE, "rows that are selected are lines");
+  rows = bytes / width;
+  if (selects) limit = argument(argc, argv, 3) * BALANCES / 1000;
+  for (uint64_t row = 0; row < rows; row++)
+    if (balance(row) < limit) expected += balance(row), selected++;
+  uint32_t *local = filled(bytes, 0), *far = filled(bytes, 1), *to = nm_far_alloc(bytes + 64 * NM_LINE);
+  require(to != NULL, "no memory");
+  by_host(local, 0, "host, local");
+  by_host(far, 0, "host, far");
+  nm_flush_all(far, bytes);
+  by_host(far, 64, "host, far with hints");
+  nm_flush_all(far, bytes + 64 * NM_LINE);
+  nm_give(0, far, bytes);
+  nm_give(0, to, bytes);
+  require(nm_spawn(0, "rows", NULL) == 0, "the core does not start");
+  uint64_t lines = bytes / NM_LINE;
+  if (selects) {
+    copied((uintptr_t)far, lines, (uint64_t *)to);
+    streamed((uintptr_t)far, lines);
+  } else {
+    sum((uintptr_t)far, lines);
+  }
+  nm_end_words(nm_registers_of(0, 0));
+  return nm_wait(0, NULL) == NM_EXITED ? 0 : 1;
+}

@@ -1,0 +1,160 @@
+// Adds up a column of a table in far memory, or selects rows of it, which are copied there or streamed to the host. A request is
+// five words of a register pipe: what to do, the table, its lines, and two more; the answer is one word of another one.
+
+#include "nearmemory/channel.h"
+#include "nearmemory/stream.h"
+
+NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
+
+enum { SUM, COPY, STREAM };
+
+// Lines that are fetched at once, in so many places, one behind the other: all but one are under way while that one is read.
+#define PART 64 // as many as a mask has bits
+#define PARTS 4
+#define FIRST_OF_STREAM 400
+
+struct table {
+  uint64_t far, parts, fetched, used, since[PARTS];
+};
+
+static void ask(struct table *table) {
+  if (table->fetched == table->parts) return;
+  uint64_t place = table->fetched % PARTS;
+  table->since[place] = nm_now();
+  nm_fetch(place * PART, table->far + table->fetched++ * PART * NM_LINE, PART);
+}
+
+static struct table begin(uint64_t far, uint64_t lines) {
+  struct table table = {.far = far, .parts = lines / PART};
+  for (int i = 0; i < PARTS - 1; i++) ask(&table);
+  return table;
+}
+
+// The first line of the next part, which is there. What is in the one before is not needed any more.
+static uint64_t next(struct table *table) {
+  uint64_t place = table->used++ % PARTS;
+  ask(table);
+  nm_fetched_since(place * PART, PART, table->since[place]);
+  return place * PART;
+}
+
+// Adds up the balances of rows. Eight are loaded before any is used, as a core that is in order waits for what it uses.
+static inline __attribute__((always_inline)) uint64_t add(uint64_t line, uint64_t width) {
+  const volatile uint32_t *row = (const volatile uint32_t *)nm_words(line) + 1;
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < PART * NM_LINE / width; i += 8) {
+    uint32_t each[8];
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++, row += width / 4) each[j] = *row;
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) sum += each[j];
+  }
+  return sum;
+}
+
+static uint64_t sum(uint64_t far, uint64_t lines, uint64_t width) {
+  struct table table = begin(far, lines);
+  uint64_t all = 0;
+  while (table.used < table.parts) {
+    uint64_t line = next(&table);
+    switch (width) {
+    case 8: all += add(line, 8); break;
+    case 16: all += add(line, 16); break;
+    case 32: all += add(line, 32); break;
+    case 64: all += add(line, 64); break;
+    default: all += add(line, 128);
+    }
+  }
+  return all;
+}
+
+// Which lines of a part are rows with less than this balance, a bit for each. Eight are loaded before any is used.
+static uint64_t selects(uint64_t line, uint64_t below) {
+  uint64_t selected = 0;
+  for (uint64_t i = 0; i < PART; i += 8) {
+    const volatile uint32_t *row = (const volatile uint32_t *)nm_words(line + i) + 1;
+    uint32_t each[8];
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) each[j] = row[j * NM_LINE / 4];
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) selected |= (uint64_t)(each[j] < below) << (i + j);
+  }
+  return selected;
+}
+
+// Waits until the rows of a part are stored that a mask selects.
+static void await(uint64_t place, uint64_t selected, uint64_t since) {
+  if (selected == UINT64_MAX) return nm_stored_since(place * PART, PART, since);
+  for (uint64_t line = place * PART; selected != 0; line++, selected >>= 1)
+    if (selected & 1) nm_stored_since(line, 1, since);
+}
+
+// Copies rows of a line each to far memory, those that lie one behind the other by one transfer, and says how many.
+static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) {
+  struct table table = begin(far, lines);
+  uint64_t all = 0, stored[PARTS] = {0}, any[PARTS] = {0};
+  while (table.used < table.parts) {
+    // The part that is fetched next takes the place of one that may be stored still.
+    uint64_t place = table.fetched % PARTS;
+    await(place, any[place], stored[place]);
+    any[place] = 0;
+    uint64_t line = next(&table), own = line / PART, selected = selects(line, below);
+    any[own] = selected;
+    stored[own] = nm_now();
+    for (uint64_t i = 0; i < PART;) {
+      if (!(selected >> i & 1)) {
+        i++;
+        continue;
+      }
+      uint64_t count = 1;
+      while (i + count < PART && selected >> (i + count) & 1) count++;
+      nm_store(line + i, to + all * NM_LINE, count);
+      all += count;
+      i += count;
+    }
+  }
+  for (uint64_t place = 0; place < PARTS; place++) await(place, any[place], stored[place]);
+  return all;
+}
+
+// Sends the same rows to the host; behind them one whose number no row has.
+static uint64_t stream(uint64_t far, uint64_t lines, uint64_t below, struct nm_stream *out) {
+  struct table table = begin(far, lines);
+  uint64_t all = 0;
+  while (table.used < table.parts) {
+    uint64_t line = next(&table);
+    nm_stream_look(out);
+    for (uint64_t selected = selects(line, below); selected != 0; line++, selected >>= 1) {
+      if (!(selected & 1)) continue;
+      volatile uint64_t *to = nm_stream_next(out), *from = nm_words(line);
+      uint64_t words[16];
+#pragma GCC unroll 16
+      for (int j = 0; j < 16; j++) words[j] = from[j];
+#pragma GCC unroll 16
+      for (int j = 0; j < 16; j++) to[j] = words[j];
+      nm_stream_send(out);
+      all++;
+    }
+  }
+  nm_stream_next(out)[0] = UINT32_MAX;
+  nm_stream_send(out);
+  return all;
+}
+
+int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+  struct nm_registers *in = nm_register_pipe(0), *out = nm_register_pipe(1);
+  struct nm_stream to_host = nm_stream(FIRST_OF_STREAM);
+  for (;;) {
+    uint64_t words[5], answer;
+    for (int i = 0; i < 5; i++)
+      if (!nm_receive_word(in, &words[i])) return 0;
+    switch (words[0]) {
+    case SUM: answer = sum(words[1], words[2], words[3]); break;
+    case COPY: answer = copy(words[1], words[2], words[3], words[4]); break;
+    default:
+      answer = stream(words[1], words[2], words[3], &to_host);
+      nm_stream_end(&to_host);
+    }
+    nm_send_word(out, answer);
+  }
+}

@@ -1,0 +1,24 @@
+// Starts a program on a core, so many times: with the core looking through it first, and without.
+
+#include "nearmemory/programs/bench.h"
+
+int main(int argc, char **argv) {
+  uint64_t times = argument(argc, argv, 1);
+  require(times > 0, "once or more");
+  static char binary[NM_BINARY];
+  long length = nm_binary("spawn", binary, sizeof binary);
+  require(length > 0, "no binary");
+  for (int trusted = 0; trusted < 2; trusted++) {
+    uint64_t all = 0;
+    for (uint64_t i = 0; i < times; i++) {
+      uint64_t words[4] = {i}, start = cycles();
+      require(nm_start(0, binary, length, words, trusted) == 0, "the core does not start");
+      all += cycles() - start;
+      int status = 0;
+      require(nm_wait(0, &status) == NM_EXITED && status == 1 + (int)i, "what the core ends with");
+    }
+    took(trusted ? "as trusted" : "verified", all / times);
+  }
+  printf("length: %ld bytes\n", length);
+  return 0;
+}
