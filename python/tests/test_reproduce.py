@@ -38,8 +38,8 @@ def test_published_and_ours_stand_side_by_side(cohkit_command: Command) -> None:
 @pytest.mark.needs("riscv-gcc")
 def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> None:
     command = ["reproduce", "all", "--json", "--accesses", 1000]
-    one, *others = (cohkit_command(*command, "--threads", threads).stdout for threads in (1, 2, 64))
-    assert others == [one, one]
+    one, many = (cohkit_command(*command, "--threads", threads).stdout for threads in (1, 64))
+    assert many == one
     rows = json.loads(one)
     assert {row["experiment"] for row in rows} == set(EXPERIMENTS)
     for row in rows:

@@ -39,7 +39,7 @@ use crate::remotes::KindId;
 use crate::terms::{MessageId, Right, Span, StateId, Type, VariableId};
 
 /// A finite controller.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Controller {
     /// Name of the agent kind.
     pub name: String,
@@ -58,7 +58,7 @@ pub struct Controller {
 }
 
 /// A state of a controller.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct State {
     /// Name in the text, or the name the construction gave it.
     pub name: String,
@@ -83,7 +83,7 @@ impl State {
 }
 
 /// A variable of a controller, one instance per agent and line, or per agent if it is a register.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Variable {
     /// Name in the text.
     pub name: String,
@@ -113,7 +113,7 @@ pub enum Initial {
 }
 
 /// A constant table from small numbers to small numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     /// What the table says, as an identifier.
     pub name: String,
@@ -122,7 +122,7 @@ pub struct Table {
 }
 
 /// A local operation of the device behind the home.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Local {
     /// `clean`, `clean_invalidate`, ...; with `_lock` appended for the locking form
     /// where the text offers both.
@@ -134,7 +134,7 @@ pub struct Local {
 }
 
 /// One row: in `state`, on `event`, if `guard` holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Rule {
     /// State this rule applies in.
     pub state: StateId,

@@ -5,7 +5,7 @@
 use crate::terms::{MessageId, Right, Span};
 
 /// A home written as goals.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Policy {
     /// What to do on each request: `on REQUEST(r) { ... }`.
     pub requests: Vec<RequestPolicy>,
@@ -66,7 +66,7 @@ pub enum UnderLock {
 }
 
 /// What to do on a request of remote `r`.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct RequestPolicy {
     /// The request.
     pub message: MessageId,
@@ -82,7 +82,7 @@ pub struct RequestPolicy {
 
 /// One way to answer a request: `grant r RIGHT with MESSAGE [if CONDITION]`,
 /// or `answer r with MESSAGE` where no right is given.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Grant {
     /// The message that carries the grant. If it carries the line, memory is read first.
     pub message: MessageId,
@@ -108,7 +108,7 @@ pub enum When {
 }
 
 /// A local operation of the device.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LocalPolicy {
     /// Its name in tables and charts: `clean`, or `clean_lock` where both forms are offered.
     pub name: String,
@@ -121,7 +121,7 @@ pub struct LocalPolicy {
 }
 
 /// Which forward brings a remote down to a right.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Reach {
     /// The right reached.
     pub right: Right,
@@ -132,7 +132,7 @@ pub struct Reach {
 }
 
 /// A rule about acknowledged grants.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Await {
     /// The acknowledgement.
     pub acknowledgement: MessageId,
@@ -143,7 +143,7 @@ pub struct Await {
 }
 
 /// `expect ANSWER tells RIGHT`.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Expectation {
     /// The answer.
     pub answer: MessageId,

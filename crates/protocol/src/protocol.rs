@@ -16,7 +16,7 @@ use cohkit_base::words::counted;
 use std::sync::Arc;
 
 /// One protocol text, resolved.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Protocol {
     /// Name after the keyword `protocol`.
     pub name: String,
@@ -57,7 +57,7 @@ pub struct Protocol {
 }
 
 /// The home agent of a protocol text.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Home {
     /// A controller written out by hand.
     Controller(Controller),
@@ -95,7 +95,7 @@ pub enum Class {
 
 /// A message that stays behind others: it is delivered only when none of these is in flight that the same agent sent
 /// earlier, to the same agent and about the same line. Otherwise they may overtake each other.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Behind {
     /// The message that stays behind.
     pub message: MessageId,
@@ -104,7 +104,7 @@ pub struct Behind {
 }
 
 /// A virtual channel.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Channel {
     /// Name in the text.
     pub name: String,
@@ -122,7 +122,7 @@ pub struct Channel {
 }
 
 /// A message kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Message {
     /// Name in the text.
     pub name: String,
@@ -165,7 +165,7 @@ impl Carries {
 }
 
 /// A field of a message.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Field {
     /// Name in the text.
     pub name: String,
@@ -176,7 +176,7 @@ pub struct Field {
 }
 
 /// Limits on messages in flight that the text assumes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Bounds {
     /// Most messages in flight per remote and line in total, if the text states it.
     pub in_flight: Option<Bound>,
@@ -186,7 +186,7 @@ pub struct Bounds {
 }
 
 /// One stated bound.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bound {
     /// The largest number allowed.
     pub limit: u16,
@@ -222,7 +222,7 @@ impl Bound {
 }
 
 /// A system to check: how many agents and lines.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct System {
     /// Name after the keyword `system`.
     pub name: String,
@@ -258,7 +258,7 @@ impl System {
 }
 
 /// An invariant written in the text: `invariant NAME: EXPRESSION`.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Invariant {
     /// Its name.
     pub name: String,
@@ -269,7 +269,7 @@ pub struct Invariant {
 }
 
 /// A statement about one line in one global state.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Claim {
     /// Comparison of two amounts.
     Compare(Amount, Comparison, Amount),
@@ -286,7 +286,7 @@ pub enum Claim {
 }
 
 /// A number that a claim speaks of.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Amount {
     /// A constant.
     Constant(u16),

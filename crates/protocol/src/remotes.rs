@@ -14,7 +14,7 @@ cohkit_base::index!(
 pub const MOST_KINDS: usize = 8;
 
 /// A kind of caching agent.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Kind {
     /// Name after the keyword `remote`.
     pub name: String,

@@ -9,7 +9,7 @@ mod setup;
 mod soon;
 
 use cohkit_base::sequence::{Action, Sequence};
-use cohkit_protocol::construct::{construct, Construction, ConstructionError};
+use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::protocol::{Bounds, Carries, Class, End, Home, Protocol};
 use std::sync::Arc;

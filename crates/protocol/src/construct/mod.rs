@@ -16,6 +16,7 @@
 //! So the constructed home of any number of remotes is one table per remote *kind* plus the
 //! transaction in hand; the product is never written out.
 
+pub mod again;
 pub mod drain;
 pub mod environment;
 pub mod explain;
@@ -194,7 +195,7 @@ pub fn construct_until<'a>(
 pub fn home(protocol: &Protocol, remotes: u16) -> Result<Controller, ConstructionError> {
     match &protocol.home {
         Home::Controller(home) => Ok(home.clone()),
-        Home::Policy(_) => Ok(construct(protocol)?.sound()?.controller(remotes)),
+        Home::Policy(_) => Ok(again::constructed(protocol, remotes)?.0.clone()),
     }
 }
 

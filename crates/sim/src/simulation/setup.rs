@@ -2,6 +2,7 @@
 
 use super::*;
 
+use cohkit_protocol::construct::again::constructed;
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::remotes::KindId;
 
@@ -154,11 +155,9 @@ impl Setup {
             let home = home.clone();
             return Ok(Setup::with_threads(protocol, home, platform, scenario));
         }
-        let sound = construct(&protocol).and_then(Construction::sound);
-        let construction = sound.map_err(NoScenario::Home)?;
         let remotes = platform.all_remotes() as u16;
-        let home = construction.controller(remotes);
-        let rights = construction.rights(remotes);
+        let constructed = constructed(&protocol, remotes).map_err(NoScenario::Home)?;
+        let (home, rights) = (*constructed).clone();
         Ok(Setup::playing(
             protocol,
             home,

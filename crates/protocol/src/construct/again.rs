@@ -1,0 +1,101 @@
+//! Homes that are asked for again: each point of a sweep has the home of the point before.
+
+use super::rights::KnownRights;
+use super::{construct, Construction, ConstructionError};
+use crate::controller::Controller;
+use crate::protocol::Protocol;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A home that was constructed from a policy, and what it knows of its remotes' rights.
+pub type Constructed = (Controller, KnownRights);
+
+/// What a home was constructed from, and the home.
+struct Kept {
+    protocol: Protocol,
+    remotes: u16,
+    constructed: Arc<Constructed>,
+}
+
+/// So many are kept; a sweep goes over a few protocols and machines, and a fuzzer never asks for one again.
+const MOST: usize = 8;
+
+/// The last that were asked for, the latest first.
+static KEPT: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
+
+/// The home of a protocol whose home is a policy, in systems of so many remotes, and what it knows of rights: constructed, or
+/// the one that was constructed from an equal protocol a short while ago.
+///
+/// # Errors
+/// If no home can be constructed, or the one that can has a fault: work that cannot end.
+///
+/// # Panics
+/// If the protocol's home is a controller written by hand.
+pub fn constructed(
+    protocol: &Protocol,
+    remotes: u16,
+) -> Result<Arc<Constructed>, ConstructionError> {
+    if let Some(constructed) = known(protocol, remotes) {
+        return Ok(constructed);
+    }
+    // Others ask for other homes meanwhile; two that ask for the same one at once construct the same.
+    let construction = construct(protocol).and_then(Construction::sound)?;
+    let constructed = Arc::new((
+        construction.controller(remotes),
+        construction.rights(remotes),
+    ));
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.push_front(Kept {
+        protocol: protocol.clone(),
+        remotes,
+        constructed: Arc::clone(&constructed),
+    });
+    kept.truncate(MOST);
+    Ok(constructed)
+}
+
+fn known(protocol: &Protocol, remotes: u16) -> Option<Arc<Constructed>> {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = kept
+        .iter()
+        .position(|kept| kept.remotes == remotes && kept.protocol == *protocol)?;
+    let found = kept.remove(at)?;
+    let constructed = Arc::clone(&found.constructed);
+    kept.push_front(found);
+    Some(constructed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse;
+
+    #[test]
+    fn what_is_kept_is_what_is_constructed_and_belongs_to_an_equal_protocol_alone() {
+        let text = include_str!("../../../../protocols/msi-policy.coh");
+        let protocol = parse(text).unwrap();
+        let first = constructed(&protocol, 2).unwrap();
+        let construction = construct(&protocol).unwrap();
+        assert_eq!(first.0, construction.controller(2));
+        assert_eq!(first.1, construction.rights(2));
+        let again = constructed(&parse(text).unwrap(), 2).unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+
+        let alone = constructed(&protocol, 1).unwrap();
+        assert_ne!(first.0, alone.0);
+        let mut other = protocol.clone();
+        other.line_bytes *= 2;
+        assert!(!Arc::ptr_eq(&first, &constructed(&other, 2).unwrap()));
+    }
+
+    #[test]
+    fn no_more_are_kept_than_a_few() {
+        let text = include_str!("../../../../protocols/msi-policy.coh");
+        let mut protocol = parse(text).unwrap();
+        for number in 0..2 * MOST {
+            protocol.name = format!("number {number}");
+            constructed(&protocol, 1).unwrap();
+        }
+        assert!(KEPT.lock().unwrap().len() <= MOST);
+    }
+}
