@@ -21,7 +21,10 @@ struct Kept {
 const MOST: usize = 8;
 
 /// The last that were asked for, the latest first.
-static KEPT: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
+struct Homes(Mutex<VecDeque<Kept>>);
+
+/// Those of this process: its sweeps construct on several threads.
+static HOMES: Homes = Homes(Mutex::new(VecDeque::new()));
 
 /// The home of a protocol whose home is a policy, in systems of so many remotes, and what it knows of rights: constructed, or
 /// the one that was constructed from an equal protocol a short while ago.
@@ -35,34 +38,44 @@ pub fn constructed(
     protocol: &Protocol,
     remotes: u16,
 ) -> Result<Arc<Constructed>, ConstructionError> {
-    if let Some(constructed) = known(protocol, remotes) {
-        return Ok(constructed);
-    }
-    // Others ask for other homes meanwhile; two that ask for the same one at once construct the same.
-    let construction = construct(protocol).and_then(Construction::sound)?;
-    let constructed = Arc::new((
-        construction.controller(remotes),
-        construction.rights(remotes),
-    ));
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.push_front(Kept {
-        protocol: protocol.clone(),
-        remotes,
-        constructed: Arc::clone(&constructed),
-    });
-    kept.truncate(MOST);
-    Ok(constructed)
+    HOMES.constructed(protocol, remotes)
 }
 
-fn known(protocol: &Protocol, remotes: u16) -> Option<Arc<Constructed>> {
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let at = kept
-        .iter()
-        .position(|kept| kept.remotes == remotes && kept.protocol == *protocol)?;
-    let found = kept.remove(at)?;
-    let constructed = Arc::clone(&found.constructed);
-    kept.push_front(found);
-    Some(constructed)
+impl Homes {
+    fn constructed(
+        &self,
+        protocol: &Protocol,
+        remotes: u16,
+    ) -> Result<Arc<Constructed>, ConstructionError> {
+        if let Some(constructed) = self.known(protocol, remotes) {
+            return Ok(constructed);
+        }
+        // Others ask for other homes meanwhile; two that ask for the same one at once construct the same.
+        let construction = construct(protocol).and_then(Construction::sound)?;
+        let constructed = Arc::new((
+            construction.controller(remotes),
+            construction.rights(remotes),
+        ));
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_front(Kept {
+            protocol: protocol.clone(),
+            remotes,
+            constructed: Arc::clone(&constructed),
+        });
+        kept.truncate(MOST);
+        Ok(constructed)
+    }
+
+    fn known(&self, protocol: &Protocol, remotes: u16) -> Option<Arc<Constructed>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept
+            .iter()
+            .position(|kept| kept.remotes == remotes && kept.protocol == *protocol)?;
+        let found = kept.remove(at)?;
+        let constructed = Arc::clone(&found.constructed);
+        kept.push_front(found);
+        Some(constructed)
+    }
 }
 
 #[cfg(test)]
@@ -70,32 +83,36 @@ mod tests {
     use super::*;
     use crate::text::parse;
 
+    fn none() -> Homes {
+        Homes(Mutex::default())
+    }
+
     #[test]
     fn what_is_kept_is_what_is_constructed_and_belongs_to_an_equal_protocol_alone() {
         let text = include_str!("../../../../protocols/msi-policy.coh");
-        let protocol = parse(text).unwrap();
-        let first = constructed(&protocol, 2).unwrap();
+        let (homes, protocol) = (none(), parse(text).unwrap());
+        let first = homes.constructed(&protocol, 2).unwrap();
         let construction = construct(&protocol).unwrap();
         assert_eq!(first.0, construction.controller(2));
         assert_eq!(first.1, construction.rights(2));
-        let again = constructed(&parse(text).unwrap(), 2).unwrap();
+        let again = homes.constructed(&parse(text).unwrap(), 2).unwrap();
         assert!(Arc::ptr_eq(&first, &again));
 
-        let alone = constructed(&protocol, 1).unwrap();
+        let alone = homes.constructed(&protocol, 1).unwrap();
         assert_ne!(first.0, alone.0);
         let mut other = protocol.clone();
         other.line_bytes *= 2;
-        assert!(!Arc::ptr_eq(&first, &constructed(&other, 2).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &homes.constructed(&other, 2).unwrap()));
     }
 
     #[test]
     fn no_more_are_kept_than_a_few() {
         let text = include_str!("../../../../protocols/msi-policy.coh");
-        let mut protocol = parse(text).unwrap();
+        let (homes, mut protocol) = (none(), parse(text).unwrap());
         for number in 0..2 * MOST {
             protocol.name = format!("number {number}");
-            constructed(&protocol, 1).unwrap();
+            homes.constructed(&protocol, 1).unwrap();
         }
-        assert!(KEPT.lock().unwrap().len() <= MOST);
+        assert_eq!(homes.0.lock().unwrap().len(), MOST);
     }
 }
