@@ -56,9 +56,9 @@ const TOOLS: &[(&str, &[&[&str]], &str)] = &[
     ),
     ("pyslang", &[], "the package `pyslang` of PyPI"),
     (
-        "vscode-textmate",
+        "node",
         &[],
-        "Node.js, and the package `vscode-textmate` of npm",
+        "Node.js and npm: the Debian packages `nodejs` and `npm`, and what npm installs of editors/vscode",
     ),
 ];
 

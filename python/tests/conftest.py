@@ -87,9 +87,9 @@ TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
         "Chromium, the Debian package `chromium`, and the package `playwright` of PyPI",
     ),
     "pyslang": (lambda: importlib.util.find_spec("pyslang") is not None, "the package `pyslang` of PyPI"),
-    "vscode-textmate": (
-        lambda: shutil.which("node") is not None and (NODE / "node_modules/vscode-textmate").is_dir(),
-        "Node.js, and the package `vscode-textmate` of npm",
+    "node": (
+        lambda: shutil.which("npm") is not None and (NODE / "installed").is_file(),
+        "Node.js and npm: the Debian packages `nodejs` and `npm`, and what npm installs of editors/vscode",
     ),
 }
 

@@ -1,20 +1,21 @@
-"""The grammar for editors gives every token of every protocol text its colour, cut by VS Code's own program."""
+"""The extension for VS Code: its grammar cuts texts in VS Code's own program, its client tells what the server does."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
-from typing import TYPE_CHECKING
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 Tokens = list[list[tuple[int, int, str]]]
 
-pytestmark = pytest.mark.needs("vscode-textmate")
+pytestmark = pytest.mark.needs("node")
 
 # As crates/protocol/src/text/lexer.rs cuts texts; of symbols that begin alike the longer ones come first.
 SYMBOLS = r":=|\+=|-=|==|!=|<=|>=|->|\.\.|[;{}()\[\],|:=+\-<>.]"
@@ -123,3 +124,73 @@ def test_what_the_language_has_not_is_marked(root: Path, tmp_path: Path) -> None
     text.write_text("home @ 3")
     [tokens] = scopes(root, text)[text]
     assert list(tokens[2]) == [5, 6, "invalid.illegal.cohkit"]
+
+
+def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
+    """Check types, pack the extension and unpack it where no package of npm is near; a bundle may leave things out."""
+    source = folder / "source"
+    left_out = shutil.ignore_patterns("dist", "node_modules", "*.vsix")
+    shutil.copytree(root / "editors/vscode", source, ignore=left_out)
+    (source / "node_modules").symlink_to(root / ".venv/editors/node_modules")
+    bundle = source / "bundle.mjs"
+    text = bundle.read_text()
+    assert text.count('external: ["vscode"]') == 1
+    bundle.write_text(text.replace('external: ["vscode"]', f"external: [{external}]"))
+    for script in ("types", "package"):
+        done = subprocess.run(["npm", "run", script], cwd=source, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    [package] = source.glob("*.vsix")
+    assert package.name in (root / "editors/vscode/README.md").read_text()
+    assert package.stat().st_size < 1_000_000
+    with zipfile.ZipFile(package) as packed:
+        names = {name for name in packed.namelist() if name.startswith("extension/")}
+        packed.extractall(folder / "installed")
+    assert names == {
+        "extension/dist/extension.js",
+        "extension/dist/licences.txt",
+        "extension/language-configuration.json",
+        "extension/package.json",
+        "extension/readme.md",
+        "extension/syntaxes/cohkit.tmLanguage.json",
+    }
+    return folder / "installed/extension"
+
+
+def driven(root: Path, extension: Path, text: Path) -> subprocess.CompletedProcess[str]:
+    command = Path(sys.executable).parent / "cohkit"
+    line: list[str | Path] = ["node", root / "editors/vscode/test/drive.mjs", extension, command, text]
+    return subprocess.run(line, capture_output=True, text=True, check=False)
+
+
+def test_the_packed_extension_tells_what_the_server_does(root: Path, tmp_path: Path) -> None:
+    packed = extension(root, tmp_path)
+    licences = (packed / "dist/licences.txt").read_text()
+    assert "vscode-languageclient 11.0.0" in licences
+    text = tmp_path / "msi.coh"
+    shutil.copy(root / "protocols/msi.coh", text)
+    done = driven(root, packed, text)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    missing, other = told["complaints"]
+    assert "`/nonexistent/cohkit` is not found" in missing
+    assert "`cohkit.command`" in missing
+    assert "has no language server" in other, "Node.js is another program"
+    [wrong] = told["broken"]
+    assert wrong["message"].startswith("`@` has no meaning here")
+    assert wrong["range"] == {"start": {"line": 0, "character": 11}, "end": {"line": 0, "character": 12}}
+    assert told["fixed"] == told["again"] == []
+    name, found = told["definition"]["name"], told["definition"]
+    assert found["uri"] == text.as_uri()
+    assert found["line"][found["range"]["start"]["character"] : found["range"]["end"]["character"]] == name
+    assert f"message `{name}`" in told["hover"]
+    assert "| remote |" in told["hover"]
+    assert {name, "IM_AD", "acks"} <= set(told["completion"])
+    assert told["shown"] == []
+    assert told["left"] == {"providers": [], "commands": []}
+
+
+def test_a_package_without_its_client_is_refused(root: Path, tmp_path: Path) -> None:
+    packed = extension(root, tmp_path, external='"vscode", "vscode-languageclient/node"')
+    done = driven(root, packed, root / "protocols/msi.coh")
+    assert done.returncode == 1
+    assert "Cannot find module 'vscode-languageclient/node'" in done.stderr

@@ -36,6 +36,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
                 ".ruff_cache",
                 ".venv",
                 "__pycache__",
+                "dist",
+                "node_modules",
                 "out",
                 "target",
             ];
