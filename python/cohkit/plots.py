@@ -77,6 +77,10 @@ _WHISKER = "reruns: as it is, and within what is assumed"
 _BOUND = "published bound"
 _AT_BEST = "published, for no particular place"
 _WIDTH = 0.38
+# Names and numbers of so many bars find room beside each other; those of more stand upright, and of more than so many
+# need the whole width.
+_BESIDE = 6
+_HALF = 14
 # Panels whose bars differ by more than this have scales of their own, so that the small ones can be seen.
 _SCALES = 20
 # Below this share of a sum a part cannot be seen.
@@ -177,7 +181,8 @@ def bars(  # noqa: PLR0913 -- the last ones are keywords
         units = dict(zip(dict.fromkeys(row["unit"] for row in rows), axis.split("; "), strict=True))
         tops = [max(row["ours"] for row in rows if row["name"].partition(", ")[2] == name) for name in names]
         alike = len(units) == 1 and max(tops) < _SCALES * min(tops)
-        columns = 2 if len(names) > 2 else 1
+        most = max(sum(row["name"].partition(", ")[2] == name for row in rows) for name in names)
+        columns = 2 if len(names) > 2 and most <= _HALF else 1
         panels = canvas.panels(len(names), columns, 1.45, sharey=alike)
         spans_of = {span.name: span for span in spans}
         for place, (axes, name) in enumerate(zip(panels, names, strict=True)):
@@ -374,6 +379,7 @@ def _curve(axes: Axes, here: Sequence[Result], name: str, style: str, colour: st
 
 
 def _panel(axes: Axes, here: Sequence[tuple[Ours, Result]], spans: Mapping[str, Span]) -> None:
+    upright = len(here) > _BESIDE
     for place, (ours, row) in enumerate(here):
         theirs = row["published"]
         at = place if theirs is None else place + _WIDTH / 2 + 0.02
@@ -401,12 +407,12 @@ def _panel(axes: Axes, here: Sequence[tuple[Ours, Result]], spans: Mapping[str, 
             axes.plot(beside, span.ours, color="black", linewidth=0.7, marker="o", markersize=2, label=_WHISKER)
         if row["bound"] is not None:
             axes.plot([at - _WIDTH, at + _WIDTH], [row["bound"]] * 2, color="black", linewidth=1, label=_BOUND)
-        _write(axes, at, ours.value, label)
+        _write(axes, at, ours.value, label, upright=upright)
     names = [row["name"].partition(", ")[0].replace("+", "+\n") for _, row in here]
     axes.set_xticks(range(len(here)), names)
-    axes.tick_params(axis="x", length=0)
+    axes.tick_params(axis="x", length=0, labelrotation=90 if upright else 0, labelsize=_SMALL if upright else 7)
     axes.set_xlim(-0.6, len(here) - 0.4)
-    axes.margins(y=0.22)
+    axes.margins(y=0.4 if upright else 0.22)
 
 
 def _stack(axes: Axes, at: float, parts: Mapping[str, float]) -> None:
@@ -428,5 +434,8 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _write(axes: Axes, at: float, top: float, text: str) -> None:
-    axes.annotate(text, (at, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=_SMALL)
+def _write(axes: Axes, at: float, top: float, text: str, *, upright: bool = False) -> None:
+    axes.annotate(
+        text, (at, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=_SMALL,
+        rotation=90 if upright else 0,
+    )  # fmt: skip
