@@ -21,11 +21,23 @@ _UNITS: dict[str, tuple[str, float]] = {
     **{f"{prefix}Hz": ("frequency", scale) for prefix, scale in _PREFIXES.items()},
     **{unit: ("size", scale) for unit, scale in (_SIZES | _BITS).items()},
     **{f"{unit}/s": ("bandwidth", scale) for unit, scale in (_SIZES | _BITS).items()},
+    **{f"{prefix}m2": ("area", scale) for prefix, scale in (("u", 1), ("m", 10**6))},
+    **{f"{prefix}W": ("power", scale) for prefix, scale in (("n", 1), ("u", 10**3), ("m", 10**6), ("", 10**9))},
+    **{f"{prefix}J": ("energy", scale) for prefix, scale in (("p", 1), ("n", 10**3), ("u", 10**6))},
     # Of what is counted in a second.
     **{f"{prefix}/s": ("rate", scale) for prefix, scale in _PREFIXES.items()},
 }
 _TEXT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*", re.ASCII)
-_USUAL = {"time": "ns", "frequency": "MHz", "size": "MiB", "bandwidth": "GiB/s", "rate": "M/s"}
+_USUAL = {
+    "time": "ns",
+    "frequency": "MHz",
+    "size": "MiB",
+    "bandwidth": "GiB/s",
+    "rate": "M/s",
+    "area": "mm2",
+    "power": "mW",
+    "energy": "pJ",
+}
 
 
 class Quantity(NamedTuple):

@@ -154,7 +154,9 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
     assert high - low == pytest.approx(2 * 80, rel=0.02)
 
 
-SENSITIVE = "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4, proxics-table1"
+SENSITIVE = (
+    "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4, cord-table3, proxics-table1"
+)
 
 
 def test_an_option_is_refused_where_no_experiment_takes_it(
@@ -163,7 +165,7 @@ def test_an_option_is_refused_where_no_experiment_takes_it(
     done = cohkit_command("reproduce", "cckit-table3", "cckit-fig9", "--sensitivity")
     says = f"`--sensitivity` has no meaning for cckit-table3, cckit-fig9; it has for {SENSITIVE}"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {says}\n")
-    simulating = [name for name in EXPERIMENTS if name != "eci-home"]
+    simulating = [name for name in EXPERIMENTS if name not in ("eci-home", "cord-table3")]
     assert main(["reproduce", "eci-home", "--accesses", "1"]) == 2
     says = f"`--accesses` has no meaning for eci-home; it has for {', '.join(simulating)}"
     assert capsys.readouterr() == ("", f"error: {says}\n")

@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 31] = [
+const EXPERIMENTS: [(&str, &str); 34] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -100,6 +100,18 @@ const EXPERIMENTS: [(&str, &str); 31] = [
     (
         "cord-fig13",
         "the same programs under total store order",
+    ),
+    (
+        "cord-fig11",
+        "the smallest tables of cores and directories that cost programs no time, by the number of hosts",
+    ),
+    (
+        "cord-fig12",
+        "the same for a broadcast from all to all, by table, with buffers for releases that wait",
+    ),
+    (
+        "cord-table3",
+        "area and power of the published tables, estimated from their bits",
     ),
     (
         "symmetric-vs-asymmetric",

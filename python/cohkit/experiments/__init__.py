@@ -16,6 +16,7 @@ from cohkit.experiments import (
     cckit_table3,
     cord,
     cord_programs,
+    cord_tables,
     eci_home,
     eci_link,
     locktable,
@@ -43,6 +44,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "ccix-locktable": locktable.CARD_EXPERIMENT,
     **cord.EXPERIMENTS,
     **cord_programs.EXPERIMENTS,
+    **cord_tables.EXPERIMENTS,
     **symmetry.EXPERIMENTS,
     **proxics.EXPERIMENTS,
 }

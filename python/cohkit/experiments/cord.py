@@ -12,7 +12,7 @@ from cohkit.protocols import parse, shipped_file
 from cohkit.published import PERCENT, Ours
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from cohkit._cohkit import Protocol as Text
     from cohkit.experiments.experiment import Conditions
@@ -114,12 +114,17 @@ def played(runs: Sequence[Asks], conditions: Conditions) -> dict[str, Play]:
     return dict(zip(different, results, strict=True))
 
 
-def _play(runs: Sequence[Run], conditions: Conditions) -> dict[str, Play]:
-    results = played(runs, conditions)
-    for run in runs:
-        if failure := results[repr(run)]["failure"]:
-            raise Error(f"{run.text}, {run.work}: {failure['kind']}: {failure['message']}")
-    return results
+def none_fails(results: Mapping[str, Play], unless: str = "") -> dict[str, Play]:
+    """Give those that have not failed.
+
+    Raises:
+        Error: one has failed, and not in this way.
+
+    """
+    for run, result in results.items():
+        if (failure := result["failure"]) and failure["kind"] != unless:
+            raise Error(f"{run}: {failure['kind']}: {failure['message']}")
+    return {run: result for run, result in results.items() if not result["failure"]}
 
 
 def _time(result: Play) -> float:
@@ -142,6 +147,39 @@ def ratio(one: float, other: float) -> float:
     return 100 * one / other if other else 0
 
 
+class Compared(NamedTuple):
+    """What is run with each ordering: its place in a panel, the panel, its key, and the runs by ordering."""
+
+    place: str
+    panel: str
+    key: str
+    runs: Mapping[str, Asks]
+
+
+def over_cord(
+    compared: Sequence[Compared],
+    measures: Mapping[str, Callable[[Play], float]],
+    key: str,
+    conditions: Conditions,
+    unless: str = "",
+) -> list[Ours]:
+    """Give each measure of each other ordering over that of directories; none of a run that fails in this way."""
+    results = none_fails(played([run for one in compared for run in one.runs.values()], conditions), unless)
+    return [
+        Ours(
+            f"{one.place} {name}, {one.panel}, {what}",
+            ratio(of(results[repr(one.runs[name])]), of(results[repr(one.runs["cord"])])),
+            PERCENT,
+            f"{key}.{what}.{one.key}.{name}",
+            cut=conditions.accesses is not None,
+        )
+        for what, of in measures.items()
+        for one in compared
+        for name in ("so", "mp", "wb")
+        if repr(one.runs[name]) in results
+    ]
+
+
 STORE_SIZES = (8, 64, 256, 1024, 4096)
 SYNC_SIZES = (64, 512, 4096, 32768, 262144, 2097152)
 FANOUTS = (1, 3, 7)
@@ -162,23 +200,16 @@ def _points() -> list[tuple[str, str, Work]]:
 
 def _fig8(conditions: Conditions) -> list[Ours]:
     wanted = [
-        (value, varied, machine, {name: Run(name, sizes, platform, work) for name, sizes in ORDERINGS.items()})
+        Compared(
+            value,
+            f"{varied}, {machine}",
+            f"{machine}.{varied}.{value}",
+            {name: Run(name, sizes, platform, work) for name, sizes in ORDERINGS.items()},
+        )
         for machine, platform in MACHINES.items()
         for value, varied, work in _points()
     ]
-    results = _play([run for *_, runs in wanted for run in runs.values()], conditions)
-    return [
-        Ours(
-            f"{value} {name}, {varied}, {machine}, {what}",
-            ratio(of(results[repr(runs[name])]), of(results[repr(runs["cord"])])),
-            PERCENT,
-            f"cord.sensitivity.{what}.{machine}.{varied}.{value}.{name}",
-            cut=conditions.accesses is not None,
-        )
-        for what, of in MEASURES.items()
-        for value, varied, machine, runs in wanted
-        for name in ("so", "mp", "wb")
-    ]
+    return over_cord(wanted, MEASURES, "cord.sensitivity", conditions)
 
 
 def _fig9(conditions: Conditions) -> list[Ours]:
@@ -198,7 +229,7 @@ def _fig9(conditions: Conditions) -> list[Ours]:
         for words, work in works
         for latency in LATENCIES
     ]
-    results = _play([run for *_, runs in wanted for run in runs], conditions)
+    results = none_fails(played([run for *_, runs in wanted for run in runs], conditions))
     times = {key: _time(result) for key, result in results.items()}
     return [
         Ours(
@@ -242,7 +273,7 @@ def _fig10(conditions: Conditions) -> list[Ours]:
         seq8, seq40 = _numbered(8, platform), _numbered(40, platform)
         for bits, words, epoch, counter in varied:
             wanted.append((bits, words, machine, _epochs(epoch, counter, platform), seq40, seq8))
-    results = _play([run for *_, one, two, three in wanted for run in (one, two, three)], conditions)
+    results = none_fails(played([run for *_, one, two, three in wanted for run in (one, two, three)], conditions))
     ours = []
     for what, of in MEASURES.items():
         for bits, words, machine, run, seq40, seq8 in wanted:

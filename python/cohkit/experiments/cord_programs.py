@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cohkit.errors import Error
-from cohkit.experiments.cord import HOMES, MACHINES, ORDERINGS, played, ratio, text, traffic
+from cohkit.experiments.cord import (
+    HOMES,
+    MACHINES,
+    ORDERINGS,
+    Compared,
+    none_fails,
+    over_cord,
+    played,
+    ratio,
+    text,
+    traffic,
+)
 from cohkit.experiments.experiment import Experiment
 from cohkit.published import PERCENT, Ours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from cohkit.experiments.cord import Sizes
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Application, Request
     from cohkit.types import Play
-
-THREADS = 8
-"""One core of each host takes part."""
 
 
 class Program(NamedTuple):
@@ -44,6 +52,10 @@ PROGRAMS: Mapping[str, Program] = {
 }
 """The ten of the published table, with its bytes between two releases and its fan-outs."""
 
+ALL_TO_ALL = "ata"
+"""What needs the largest tables: each thread stores a word in every other host's memory, and releases a flag there."""
+ALL: Mapping[str, Program] = {**PROGRAMS, ALL_TO_ALL: Program("broadcast", {"rounds": 16}, "rounds", 112, 1)}
+
 TSO = {
     "so": {},
     "mp": ORDERINGS["mp"],
@@ -54,50 +66,48 @@ TSO = {
 
 
 class Runs(NamedTuple):
-    """A program on a machine, with a text."""
+    """A program on a machine, one thread on each host, with a text."""
 
     program: str
     platform: str
     ordering: str
     order: str = ""
+    hosts: int = HOMES
+    sizes: Sizes | None = None
+    """Of the text; the usual ones if none are given."""
+    numbers: Mapping[str, int] = {}
+    """Of the program, in the place of the usual ones."""
 
     def request(self, conditions: Conditions) -> Request:
         """Say what is played."""
-        program = PROGRAMS[self.program]
-        numbers = {"homes": HOMES, "threads": THREADS, **program.numbers}
+        program = ALL[self.program]
+        numbers = {"homes": self.hosts, "threads": self.hosts, **program.numbers, **self.numbers}
         if (most := conditions.accesses) is not None:
             numbers[program.by] = min(numbers[program.by], max(program.least, most // program.stores))
-        sizes = TSO if self.order else ORDERINGS
+        usual = (TSO if self.order else ORDERINGS)[self.ordering]
         return {
             "platform": self.platform,
             "application": program.application,
             "numbers": numbers,
             "protocol": text(self.order + self.ordering),
-            "sizes": sizes[self.ordering],
-            "set": {"remotes": THREADS},
+            "sizes": usual if self.sizes is None else self.sizes,
+            "set": {"remotes": self.hosts, "hosts.count": self.hosts, "home.count": self.hosts},
             "seed": conditions.seed,
         }
 
 
-def _right(results: Mapping[str, Play]) -> dict[str, Play]:
-    """Give those whose data are right at the end; whatever else fails is an error."""
-    for run, result in results.items():
-        if (failure := result["failure"]) and failure["kind"] != "result of a scenario":
-            raise Error(f"{run}: {failure['kind']}: {failure['message']}")
-    return {run: result for run, result in results.items() if not result["failure"]}
-
-
-def _done(result: Play) -> float:
+def done(result: Play) -> float:
     """Give the nanoseconds that a program takes, mean over its threads."""
-    assert result["times_ns"] is not None  # noqa: S101 -- it has not failed
-    return result["times_ns"]["done"]["mean"]
+    times = result["times_ns"]
+    assert times is not None  # noqa: S101 -- it has not failed
+    return times["broadcasts" if "broadcasts" in times else "done"]["mean"]
 
 
 def _waiting(result: Play) -> float:
     """Give the share of threads' time in which they waited for stores under way."""
     assert result["statistics"] is not None  # noqa: S101 -- it has not failed
     assert result["end_ns"] is not None  # noqa: S101 -- it has not failed
-    return ratio(result["statistics"]["posted_wait_ns"], THREADS * result["end_ns"])
+    return ratio(result["statistics"]["posted_wait_ns"], HOMES * result["end_ns"])
 
 
 def _acknowledgements(result: Play) -> float:
@@ -112,7 +122,7 @@ def _fig2(conditions: Conditions) -> list[Ours]:
         for machine, platform in MACHINES.items()
         for program in PROGRAMS
     ]
-    results = _right(played([run for *_, run in wanted], conditions))
+    results = none_fails(played([run for *_, run in wanted], conditions))
     return [
         Ours(
             f"{program}, {machine}, {what}",
@@ -126,35 +136,27 @@ def _fig2(conditions: Conditions) -> list[Ours]:
     ]
 
 
-def _over_cord(conditions: Conditions, order: str, key: str) -> list[Ours]:
+def _compared(conditions: Conditions, order: str, key: str) -> list[Ours]:
     """Give time and traffic of each ordering over that of directories; none of one whose data are wrong."""
     wanted = [
-        (machine, program, {name: Runs(program, platform, name, order) for name in ORDERINGS})
+        Compared(
+            program,
+            machine,
+            f"{machine}.{program}",
+            {name: Runs(program, platform, name, order) for name in ORDERINGS},
+        )
         for machine, platform in MACHINES.items()
         for program in PROGRAMS
     ]
-    results = _right(played([run for *_, runs in wanted for run in runs.values()], conditions))
-    return [
-        Ours(
-            f"{program} {name}, {machine}, {what}",
-            ratio(of(results[repr(runs[name])]), of(results[repr(runs["cord"])])),
-            PERCENT,
-            f"{key}.{what}.{machine}.{program}.{name}",
-            cut=conditions.accesses is not None,
-        )
-        for what, of in {"time": _done, "traffic": traffic}.items()
-        for machine, program, runs in wanted
-        for name in ("so", "mp", "wb")
-        if repr(runs[name]) in results
-    ]
+    return over_cord(wanted, {"time": done, "traffic": traffic}, key, conditions, "result of a scenario")
 
 
 def _fig7(conditions: Conditions) -> list[Ours]:
-    return _over_cord(conditions, "", "cord.programs")
+    return _compared(conditions, "", "cord.programs")
 
 
 def _fig13(conditions: Conditions) -> list[Ours]:
-    return _over_cord(conditions, "tso/", "cord.tso")
+    return _compared(conditions, "tso/", "cord.tso")
 
 
 def _limited(accesses: int) -> str:

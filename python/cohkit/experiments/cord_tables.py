@@ -1,0 +1,381 @@
+"""Tables of stores that are ordered at directories: how small they may be, by table, and what they take of a chip."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.experiments.cord import MACHINES, TABLES, none_fails, played, ratio
+from cohkit.experiments.cord_programs import ALL_TO_ALL, Runs, done
+from cohkit.experiments.experiment import Experiment, Rerun, Span
+from cohkit.published import PERCENT, Ours, Published
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping
+
+    from cohkit.experiments.cord import Sizes
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.types import Play
+
+HOSTS = (2, 4, 8)
+WORKLOADS: Mapping[str, Mapping[str, int]] = {
+    "sssp": {"vertices": 4096},
+    "pad": {"rows": 64},
+    "pr": {"vertices": 4096},
+    ALL_TO_ALL: {},
+}
+"""The programs, a quarter as large as elsewhere: what is under way at a time does not follow from their length."""
+COST_NOTHING = 1.001
+"""Tables cost no time if a program takes at most so many times what it takes with the largest ones."""
+LARGEST = 32
+"""Entries of a table that is large enough for all."""
+
+CORES = 8
+"""Of a host, which has as many directories, one at each slice of its shared cache."""
+EPOCH_BITS = 8
+COUNTER_BITS = 32
+PUBLISHED: Sizes = {"entries": 8, **TABLES}
+POOLS = {"slots": 8 * 16, "notes": 16 * 16}
+"""Entries of a directory as they are published, if they are those of all cores together."""
+
+
+def _bits(numbers: int) -> int:
+    """Give the bits that tell so many apart."""
+    return max(1, (numbers - 1).bit_length())
+
+
+def core_bits(sizes: Sizes, hosts: int) -> dict[str, int]:
+    """Give the bits of a core's tables. Each entry names its directory."""
+    directory = _bits(CORES * hosts)
+    return {
+        "counts of stores, core": sizes["counters"] * (directory + COUNTER_BITS),
+        "epochs, core": sizes["entries"] * (directory + EPOCH_BITS),
+    }
+
+
+def directory_bits(sizes: Sizes, hosts: int) -> dict[str, int]:
+    """Give the bits of a directory's tables for each core that issues, to whom an entry belongs by its place."""
+    # Of all directories but one there may be a notification.
+    notifications = _bits(CORES * hosts)
+    return {
+        "counts of stores, directory": sizes["slots"] * (EPOCH_BITS + COUNTER_BITS),
+        "notifications, directory": sizes["notes"] * (EPOCH_BITS + notifications),
+        "epochs, directory": EPOCH_BITS,
+    }
+
+
+class Found(NamedTuple):
+    """The smallest tables that cost no time, the nanoseconds with the largest, and the play with the smallest."""
+
+    sizes: Sizes
+    largest_ns: float
+    play: Play
+
+
+def _with(run: Runs, sizes: Sizes) -> Runs:
+    # More numbers of epochs than a core has entries change nothing.
+    return run._replace(sizes={"homes": run.hosts, "epochs": 2 * LARGEST, "most": 65535, **sizes})
+
+
+def _search(run: Runs) -> Generator[Runs, Play, Found]:
+    """Ask for plays, and find the smallest tables that cost no time.
+
+    One table after the other is made as small as that allows, those of the core first; so none of what is found can be
+    smaller beside the others. More entries are taken never to cost time that less do not.
+    """
+    sizes = {"counters": run.hosts, "entries": LARGEST, "slots": LARGEST, "notes": LARGEST}
+    play = yield _with(run, sizes)
+    time = done(play)
+    for table in ("entries", "counters", "slots", "notes"):
+        # The others hold no more than there are epochs without acknowledgement, and the present one.
+        low, high = 1, min(sizes[table], sizes["entries"] + (table == "slots"))
+        # That is mostly little, so that the first guesses are.
+        guess = 1
+        while low < high:
+            other = yield _with(run, {**sizes, table: guess})
+            if done(other) <= COST_NOTHING * time:
+                high, play = guess, other
+                guess = (low + high) // 2
+            else:
+                low = guess + 1
+                guess = min(2 * guess, (low + high) // 2)
+                guess = max(guess, low)
+        sizes[table] = high
+    return Found(sizes, time, play)
+
+
+def _found(runs: Iterable[Runs], conditions: Conditions) -> dict[str, Found]:
+    """Search for the smallest tables of all runs side by side, and give them by what `repr` makes of a run."""
+    searches = {repr(run): _search(run) for run in runs}
+    asked = {name: next(search) for name, search in searches.items()}
+    found: dict[str, Found] = {}
+    # Of the three that are searched last there are few guesses.
+    ends = 16 * len(searches)
+    progress = conditions.progress
+    told = conditions._replace(progress=None)
+    plays = 0
+    while asked:
+        results = none_fails(played(list(asked.values()), told))
+        plays += len(asked)
+        if progress:
+            progress(min(plays, ends), ends)
+        for name, run in dict(asked).items():
+            try:
+                asked[name] = searches[name].send(results[repr(run)])
+            except StopIteration as end:
+                found[name] = end.value
+                del asked[name]
+    return found
+
+
+def _runs(workloads: Iterable[str]) -> list[tuple[str, str, Runs]]:
+    """Give the programs on all numbers of hosts: the machine's name, its platform's and the run."""
+    return [
+        (machine, program, Runs(program, platform, "cord", hosts=hosts, numbers=WORKLOADS[program]))
+        for machine, platform in MACHINES.items()
+        for program in workloads
+        for hosts in HOSTS
+    ]
+
+
+READINGS = ("for each core", "for all cores")
+
+
+def _published(hosts: int, reading: str) -> Sizes:
+    """Give the published tables, read as those of each core that issues or of all together, in equal parts."""
+    if reading == READINGS[0]:
+        return PUBLISHED
+    return {**PUBLISHED, **{table: entries // (CORES * hosts) for table, entries in POOLS.items()}}
+
+
+def _fig11(conditions: Conditions) -> list[Ours]:
+    wanted = _runs(WORKLOADS)
+    found = _found((run for *_, run in wanted), conditions)
+    read = {
+        (repr(run), reading): _with(run, _published(run.hosts, reading)) for *_, run in wanted for reading in READINGS
+    }
+    results = none_fails(played(list(read.values()), conditions._replace(progress=None)))
+    ours = []
+    for machine, program, run in wanted:
+        sizes, time, _ = found[repr(run)]
+        each = sum(directory_bits(sizes, run.hosts).values()) / 8
+        numbers = {
+            "core": (sum(core_bits(sizes, run.hosts).values()) / 8, "B"),
+            "directory, for each core": (each, "B"),
+            "directory, for all cores": (each * CORES * run.hosts, "B"),
+        }
+        for reading in READINGS:
+            taken = done(results[repr(read[repr(run), reading])])
+            numbers[f"time, published {reading}"] = (ratio(taken, time), PERCENT)
+        ours += [
+            Ours(
+                f"{program} {run.hosts}, {what}, {machine}",
+                value,
+                unit,
+                f"cord.storage.{what}.{machine}.{program}.{run.hosts}",
+                cut=conditions.accesses is not None,
+            )
+            for what, (value, unit) in numbers.items()
+        ]
+    return _by_panel(ours)
+
+
+def _by_panel(ours: list[Ours]) -> list[Ours]:
+    """Put those that belong beside each other there, as they come."""
+    panels = list(dict.fromkeys(one.name.partition(", ")[2] for one in ours))
+    return sorted(ours, key=lambda one: panels.index(one.name.partition(", ")[2]))
+
+
+def _fig12(conditions: Conditions) -> list[Ours]:
+    wanted = _runs([ALL_TO_ALL])
+    found = _found((run for *_, run in wanted), conditions)
+    ours = []
+    for machine, _, run in wanted:
+        sizes, _, play = found[repr(run)]
+        issuing = CORES * run.hosts
+        assert play["traffic"] is not None  # noqa: S101 -- there are hosts
+        release = play["traffic"]["Release"]
+        bits = {
+            **core_bits(sizes, run.hosts),
+            **{name: each * issuing for name, each in directory_bits(sizes, run.hosts).items()},
+            # As many ends of epochs may wait at a directory as a core has without acknowledgement.
+            "network buffers, directory": sizes["entries"]
+            * issuing
+            * 8
+            * release["between_bytes"]
+            // release["between"],
+        }
+        ours += [
+            Ours(
+                f"{run.hosts}, {what}, {machine}",
+                value / 8,
+                "B",
+                f"cord.storage_by_table.{machine}.{what}.{run.hosts}",
+                cut=conditions.accesses is not None,
+            )
+            for what, value in bits.items()
+        ]
+    return ours
+
+
+MACHINE_HOSTS = 8
+CACHE_BITS = 8 * 16 * 2**20
+"""Of the data in a host's shared cache: eight slices of 2 MB."""
+LINE_BITS = 8 * 64
+MESSAGE_BITS = LINE_BITS + 8 * 16
+"""Of a line that is stored, with its header (assumed)."""
+RANGE = (0.5, 4)
+"""In which each factor of the model is assumed to lie."""
+
+
+class Model(NamedTuple):
+    """What a bit of a small memory takes, over one of the shared cache with its tags and directory, which is published.
+
+    Area, static power and the energy of a write are as many times that as there are bits. A small memory has more
+    decoders and amplifiers for a bit, but no tags; and its wires are short, which the energy gains from.
+    """
+
+    area: float = 1
+    power: float = 1
+    energy: float = 1
+
+
+def _baseline(key: str, unit: str) -> float:
+    value = Published.shipped().value(f"cord.baseline.{key}", unit=unit)
+    assert value is not None, key  # noqa: S101 -- it ships
+    return value
+
+
+def _published_bits() -> dict[str, int]:
+    """Give the bits of the published tables: of a core, and for each reading of a directory and a host with all."""
+    core = sum(core_bits(PUBLISHED, MACHINE_HOSTS).values())
+    cores = CORES * MACHINE_HOSTS
+    each = cores * sum(directory_bits(PUBLISHED, MACHINE_HOSTS).values())
+    # Each entry of a pool names its core; of last committed epochs there are 8.
+    pool = directory_bits({**PUBLISHED, **POOLS}, MACHINE_HOSTS)
+    committed = pool.pop("epochs, directory")
+    entries = sum(POOLS.values()) + 8
+    pools = sum(pool.values()) + 8 * committed + _bits(cores) * entries
+    bits = {"core": core}
+    for reading, directory in zip(READINGS, (each, pools), strict=True):
+        bits |= {f"directory {reading}": directory, f"host {reading}": CORES * (core + directory)}
+    return bits
+
+
+def _chip(model: Model) -> list[Ours]:
+    """Give what the published tables take, and of a store what counting it at both ends takes."""
+    ours = []
+    for quantity, unit, factor, of in (
+        ("area", "mm2", model.area, "llc_and_directory_area"),
+        ("power", "mW", model.power, "static_power"),
+    ):
+        shares = {what: factor * bits / CACHE_BITS for what, bits in _published_bits().items()}
+        whole = _baseline(of, unit)
+        ours += [
+            Ours(f"{what}, {quantity}", whole * share, unit, f"cord.chip.{quantity}.{what}")
+            for what, share in shares.items()
+        ]
+        ours += [
+            Ours(
+                f"{what}, {quantity} over the shared cache's",
+                100 * share,
+                PERCENT,
+                f"cord.chip.{quantity}_share.{what}",
+            )
+            for what, share in shares.items()
+            if what.startswith("host")
+        ]
+    line = _baseline("llc_write_64B", "pJ")
+    ends = {"low": "link_energy_low", "high": "link_energy_high"}
+    links = sum(_baseline(key, "pJ") for key in ends.values()) / len(ends) * MESSAGE_BITS
+    counted = {**core_bits(ONE_EACH, MACHINE_HOSTS), **directory_bits(ONE_EACH, MACHINE_HOSTS)}
+    bits = counted["counts of stores, core"] + counted["counts of stores, directory"]
+    energy = model.energy * line * bits / LINE_BITS
+    ours.append(
+        Ours(
+            "energy of a store's counts, of that of its line's way and write",
+            ratio(energy, line + links),
+            PERCENT,
+            "cord.chip.energy_share",
+        )
+    )
+    return ours
+
+
+ONE_EACH: Sizes = dict.fromkeys(("counters", "entries", "slots", "notes"), 1)
+
+
+def _table3(_: Conditions) -> list[Ours]:
+    return _chip(Model())
+
+
+def _spans(_: Conditions) -> list[Span]:
+    """Give what each factor of the model moves."""
+    spans = [Span(one.name, one.value, []) for one in _chip(Model())]
+    for factor in Model._fields:
+        for end in RANGE:
+            for span, one in zip(spans, _chip(Model(**{factor: end})), strict=True):
+                if one.value != span.ours:
+                    span.reruns.append(Rerun(f"{factor} of a bit", f"{end:g}", one.value))
+    return spans
+
+
+NOTE = """\
+SSSP, padding, page rank and a broadcast of a word from every host to every other, one thread on each host, with tables
+as small as they may be: the time until all have checked their results is within 0.1 % of that with tables of 32
+entries. One table after the other is made smaller: a core's epochs without acknowledgement, its counts of stores, a
+directory's counts of stores, and those of notifications. An entry of a core has the number of a directory (there is
+one at each slice) and a counter of 32 bits or an epoch of 8; one of a directory has the epoch, and a counter or as many
+bits as a number of directories takes. A thread stores to one directory of each host; graphs are of 4096 vertices,
+matrices of 64 rows.
+"""
+_OF_TABLES = """\
+The tables of a directory have so many entries for each core that issues; for all cores that is as often as there are
+cores, eight to a host. The published entries of a directory, 8*16 and 16*16, are read as 8 and 16 for each core, and as
+128 and 256 for all cores, in equal parts.
+"""
+_OF_BUFFERS = """\
+A directory's are those for all cores, eight to a host. Buffers are for as many releases, or other ends of epochs, of
+each core as it may have without acknowledgement, each of the bytes that one takes on a link.
+"""
+_OF_CHIP = """\
+The published entries with these bits, in each of 64 cores and at each of 64 directories: for each core, as 8 and 16
+entries for each of them; for all cores, as 128 and 256, of which each names its core. A bit takes what a bit of the
+data in the shared cache takes of the published area and static power of cache and directory, and so does the energy of
+a write. That a small memory takes half to four times as much is assumed (`--sensitivity`), and 16 B of header with a
+line.
+"""
+LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
+
+
+def _limited(accesses: int) -> str:
+    return f"no more than {accesses} stores each, or the least that a program makes"
+
+
+EXPERIMENTS = {
+    "cord-fig11": Experiment(
+        title="the smallest tables of cores and directories that cost programs no time, by the number of hosts",
+        run=_fig11,
+        note=NOTE + _OF_TABLES,
+        left_out=LEFT_OUT,
+        headline="Bytes of the smallest tables that cost no time, and what the published ones cost.",
+        axis="bytes; of the largest (%)",
+        limited=_limited,
+    ),
+    "cord-fig12": Experiment(
+        title="the same for a broadcast from all to all, by table, with buffers for releases that wait",
+        run=_fig12,
+        note=NOTE + _OF_BUFFERS,
+        left_out=LEFT_OUT,
+        headline="The tables and buffers of a directory grow with the cores that store to it.",
+        axis="bytes",
+        along="hosts",
+        logarithmic="y",
+        limited=_limited,
+    ),
+    "cord-table3": Experiment(
+        title="area and power of the published tables, estimated from their bits",
+        run=_table3,
+        note=_OF_CHIP,
+        spans=_spans,
+    ),
+}

@@ -1,0 +1,55 @@
+"""Experiments on who orders stores between hosts: searches, sizes of tables and what is read of the published ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cohkit.experiments import EXPERIMENTS, Conditions, cord_tables
+from cohkit.experiments.cord_programs import Runs, done
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LEAST = {"entries": 5, "counters": 3, "slots": 2, "notes": 4}
+
+
+def test_the_smallest_tables_that_cost_no_time_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Runs] = []
+
+    def taken(runs: Sequence[Runs], _: Conditions) -> dict[str, Any]:
+        """Stand for plays that take long unless each table has so many entries."""
+        asked.extend(runs)
+        times = {}
+        for run in runs:
+            assert run.sizes is not None
+            long = any(run.sizes[table] < least for table, least in LEAST.items())
+            times[repr(run)] = {"times_ns": {"done": {"mean": 1002.0 if long else 1000.0}}, "failure": None}
+        return times
+
+    monkeypatch.setattr(cord_tables, "played", taken)
+    run = Runs("pr", "cxl-8x8", "cord")
+    [found] = cord_tables._found([run], Conditions()).values()  # noqa: SLF001
+    assert (found.sizes, found.largest_ns, done(found.play)) == (LEAST, 1000, 1000)
+    assert len(asked) < 20
+
+
+def test_published_tables_take_the_bits_of_their_entries() -> None:
+    bits = cord_tables._published_bits()  # noqa: SLF001
+    assert bits["core"] == 8 * (6 + 32) + 8 * (6 + 8)
+    assert bits["directory for each core"] == 64 * (8 * (8 + 32) + 16 * (8 + 6) + 8)
+    assert bits["directory for all cores"] == 128 * (6 + 8 + 32) + 256 * (6 + 8 + 6) + 8 * (6 + 8)
+    ours = {one.name: one for one in EXPERIMENTS["cord-table3"].run(Conditions())}
+    # 8 cores and 8 directories, over the published area and the bits of 16 MB.
+    of_host = 8 * (bits["core"] + bits["directory for all cores"])
+    assert ours["host for all cores, area"].value == pytest.approx(82.642 * of_host / 2**27)
+    assert ours["host for all cores, power"].value == pytest.approx(1761.256 * of_host / 2**27)
+
+
+def test_the_model_of_a_chip_is_told_at_both_ends() -> None:
+    spans = EXPERIMENTS["cord-table3"].spans
+    assert spans is not None
+    for span in spans(Conditions()):
+        low, high = span.ends()
+        assert [low.ours, high.ours] == pytest.approx([span.ours / 2, span.ours * 4])
