@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -194,3 +195,12 @@ def test_a_package_without_its_client_is_refused(root: Path, tmp_path: Path) -> 
     done = driven(root, packed, root / "protocols/msi.coh")
     assert done.returncode == 1
     assert "Cannot find module 'vscode-languageclient/node'" in done.stderr
+
+
+def test_every_fault_that_is_seeded_in_the_server_has_its_place(root: Path) -> None:
+    faults = tomllib.loads((root / "crates/cohkit/tests/language_server_faults.toml").read_text())
+    assert len(faults) > 40
+    for name, fault in faults.items():
+        text = (root / "crates/cohkit/src" / fault["file"]).read_text()
+        assert text.count(fault["right"]) == 1, name
+        assert "@" in fault["wrong"], name

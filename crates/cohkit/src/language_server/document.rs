@@ -150,13 +150,9 @@ impl Document {
         }
         let at = self.places.byte(&self.text, position);
         let rows = self.rows(cancel).iter();
-        let mut rows: Vec<_> = rows
+        let rows: Vec<_> = rows
             .filter(|(_, row)| row.span.start <= at && at < row.span.end)
             .collect();
-        // Of what lies within another, the narrowest is meant.
-        let width = |row: &Row| row.span.end - row.span.start;
-        let narrowest = rows.iter().map(|(_, row)| width(row)).min();
-        rows.retain(|(_, row)| Some(width(row)) == narrowest);
         if !rows.is_empty() {
             told.push(table(&rows));
         }

@@ -5,13 +5,37 @@ use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{channel, Receiver};
+use std::time::Duration;
+
+/// How long a test waits for a message.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An editor with a server of its own.
 struct Editor {
     server: Child,
     to: Option<ChildStdin>,
-    from: BufReader<ChildStdout>,
+    from: Receiver<Value>,
     asked: u64,
+}
+
+/// The next message, if the server has not ended.
+fn message(from: &mut BufReader<ChildStdout>) -> Option<Value> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if from.read_line(&mut line).expect("it writes") == 0 {
+            return None;
+        }
+        match line.trim().strip_prefix("Content-Length: ") {
+            Some(number) => length = number.parse().expect("a number"),
+            None if line.trim().is_empty() => break,
+            None => {}
+        }
+    }
+    let mut message = vec![0; length];
+    from.read_exact(&mut message).expect("it writes");
+    Some(serde_json::from_slice(&message).expect("it writes JSON"))
 }
 
 impl Editor {
@@ -19,7 +43,15 @@ impl Editor {
         let mut command = cohkit(["language-server"]);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().expect("the server starts");
-        let from = BufReader::new(server.stdout.take().expect("it has an output"));
+        let mut output = BufReader::new(server.stdout.take().expect("it has an output"));
+        let (sends, from) = channel();
+        std::thread::spawn(move || {
+            while let Some(message) = message(&mut output) {
+                if sends.send(message).is_err() {
+                    break;
+                }
+            }
+        });
         let to = server.stdin.take();
         let asked = 0;
         Editor {
@@ -53,22 +85,8 @@ impl Editor {
     }
 
     fn receive(&mut self) -> Value {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            assert!(
-                self.from.read_line(&mut line).expect("it writes") > 0,
-                "the server has ended"
-            );
-            match line.trim().strip_prefix("Content-Length: ") {
-                Some(number) => length = number.parse().expect("a number"),
-                None if line.trim().is_empty() => break,
-                None => {}
-            }
-        }
-        let mut message = vec![0; length];
-        self.from.read_exact(&mut message).expect("it writes");
-        serde_json::from_slice(&message).expect("it writes JSON")
+        let message = self.from.recv_timeout(PATIENCE);
+        message.expect("the server says something")
     }
 
     fn tell(&mut self, method: &str, params: Value) {
@@ -171,6 +189,12 @@ fn words(text: &str) -> Vec<(&str, (usize, usize))> {
     words
 }
 
+/// Where a range begins.
+fn at(range: &Value) -> (usize, usize) {
+    let number = |name: &str| range["start"][name].as_u64().expect("a number") as usize;
+    (number("line"), number("character"))
+}
+
 /// What stands in a range, which has to be one of the text.
 fn within(text: &str, range: &Value) -> String {
     let place = |end: &str| {
@@ -210,9 +234,11 @@ fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
         let completion = editor.at("completion", &uri, (0, 0));
         let names = completion.as_array().expect("a list").iter();
         let names: Vec<&str> = names.filter_map(|name| name["label"].as_str()).collect();
-        let mut found = 0;
+        let (mut found, mut elsewhere) = (0, 0);
         for (word, place) in words(&text) {
             let declared = editor.at("definition", &uri, place);
+            let behind = (place.0, place.1 + word.len());
+            assert_eq!(editor.at("definition", &uri, behind), declared, "{uri}");
             if declared.is_null() {
                 continue;
             }
@@ -228,25 +254,34 @@ fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
             found += 1;
             let declaration = within(&text, &declared["range"]);
             assert_eq!(declaration, word, "{uri}:{place:?}");
+            elsewhere += usize::from(at(&declared["range"]) != place);
+            let again = editor.at("definition", &uri, at(&declared["range"]));
+            assert_eq!(again, declared, "{uri}:{place:?}");
             assert!(names.contains(&word), "{uri}: {word} is not completed");
         }
         // A text that composes others is short.
         let composes = cohkit_protocol::text::composes(&text);
         let least = if composes { 10 } else { 100 };
         assert!(found >= least, "{uri}: only {found} names are known");
+        assert!(elsewhere * 2 > found, "{uri}: {elsewhere} of {found}");
         let symbols = editor.symbols(&uri);
         assert!(symbols.len() > 2, "{uri}: {symbols:?}");
         for block in &symbols {
             let whole = within(&text, &block["range"]);
-            assert!(
-                whole.starts_with(block["name"].as_str().expect("a name")),
-                "{block}"
-            );
+            let name = block["name"].as_str().expect("a name");
+            assert!(whole.starts_with(name), "{block}");
+            assert_eq!(within(&text, &block["selectionRange"]), name);
             for name in block["children"].as_array().expect("a list") {
                 assert_eq!(
                     within(&text, &name["range"]),
                     name["name"].as_str().expect("a name")
                 );
+                assert_eq!(name["selectionRange"], name["range"]);
+                let within = |end: &str| {
+                    let place = |of: &Value| at(&json!({ "start": of["range"][end] }));
+                    place(name).cmp(&place(block))
+                };
+                assert!(within("start").is_ge() && within("end").is_le(), "{block}");
             }
         }
     }
@@ -299,6 +334,75 @@ fn where_a_row_stands_it_is_told_as_the_table_has_it() {
     assert_eq!(editor.end(), Some(0));
 }
 
+/// The cells of the rows of a table in Markdown.
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let lines = table.lines().filter(|line| line.starts_with("| "));
+    let lines = lines.filter(|line| !line.starts_with("| of | "));
+    let cells = lines.map(|line| {
+        let line = line.replace("\\|", "\u{0}");
+        let cells = line.trim_matches('|').split('|');
+        let cells = cells.map(|cell| cell.trim().replace('\u{0}', "|"));
+        cells.collect()
+    });
+    cells.collect()
+}
+
+#[test]
+fn of_many_rows_at_a_place_the_first_are_told_and_how_many_more_there_are() {
+    let mut editor = Editor::initialised();
+    let (mut cut, mut bars) = (0, 0);
+    for (file, text) in protocols() {
+        if !(file.ends_with("eci.coh") || file.ends_with("back-invalidate.coh")) {
+            continue;
+        }
+        let table = cohkit(["table", "--json"]).arg(&file).output();
+        let table: Value = serde_json::from_slice(&table.expect("it starts").stdout).expect("JSON");
+        let table = table["rows"].as_array().expect("rows");
+        let uri = uri(&file);
+        editor.open(&uri, &text);
+        for (_, place) in words(&text) {
+            let hover = editor.at("hover", &uri, place);
+            let hover = hover["contents"]["value"].as_str().unwrap_or_default();
+            for row in rows(hover) {
+                assert_eq!(row.len(), 6, "{row:?}");
+                bars += row.iter().filter(|cell| cell.contains('|')).count();
+            }
+        }
+        for (number, line) in text.lines().enumerate() {
+            let own: Vec<&Value> = (table.iter())
+                .filter(|row| row["line"] == number as u64 + 1)
+                .collect();
+            let start = line.len() - line.trim_start().len();
+            if !["on ", "local "].contains(&line[start..].split_inclusive(' ').next().unwrap_or(""))
+            {
+                continue;
+            }
+            let hover = editor.at("hover", &uri, (number, start));
+            let hover = hover["contents"]["value"].as_str().unwrap_or_default();
+            let shown = rows(hover);
+            let more = hover.split("\nand ").nth(1);
+            let more = more.map_or(0, |more| {
+                more.trim_end_matches(" more\n").parse().expect("a number")
+            });
+            assert_eq!(
+                shown.len() + more,
+                own.len(),
+                "{uri}:{}: {hover}",
+                number + 1
+            );
+            assert_eq!(shown.len(), own.len().min(12));
+            cut += usize::from(more > 0);
+            for (shown, row) in shown.iter().zip(own) {
+                let word = |name: &str| row[name].as_str().unwrap_or_default();
+                assert_eq!(shown[1..4], ["state", "event", "guard"].map(word), "{uri}");
+                assert_eq!(shown[5], word("next"));
+            }
+        }
+    }
+    assert!(cut > 3 && bars > 0, "{cut} {bars}");
+    assert_eq!(editor.end(), Some(0));
+}
+
 #[test]
 fn a_name_and_a_policy_are_told_what_they_are() {
     let mut editor = Editor::initialised();
@@ -311,6 +415,8 @@ fn a_name_and_a_policy_are_told_what_they_are() {
             let hover = editor.at("hover", uri, place);
             told += hover["contents"]["value"].as_str().unwrap_or("nothing");
             told += "\n---\n";
+            assert_eq!(at(&hover["range"]), place);
+            assert_eq!(within(&source, &hover["range"]), "Get");
         }
     }
     expect_test::expect![[r#"
@@ -345,6 +451,232 @@ fn a_name_and_a_policy_are_told_what_they_are() {
 
         ---
     "#]].assert_eq(&told);
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn names_are_completed_and_listed_with_what_they_are() {
+    let mut editor = Editor::initialised();
+    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let uri = "file:///tiny.coh";
+    editor.open(uri, &source);
+    let mut told = String::new();
+    let completion = editor.at("completion", uri, (0, 0));
+    for item in completion.as_array().expect("a list") {
+        let word = |name: &str| item[name].as_str().unwrap_or("?");
+        told += &format!("{}: {}, {}\n", word("label"), word("detail"), item["kind"]);
+    }
+    for block in editor.symbols(uri) {
+        told += &format!("{} {}:", block["name"], block["kind"]);
+        for name in block["children"].as_array().expect("a list") {
+            told += &format!(" {} {}", name["name"], name["kind"]);
+        }
+        told.push('\n');
+    }
+    expect_test::expect![[r#"
+        Data: message, 23
+        Drop: message, 23
+        Get: message, 23
+        Gone: message, 23
+        I: state, 20
+        IS: state, 20
+        None: message, 23
+        Put: message, 23
+        S: state, 20
+        alone: system, 6
+        answer: channel, 6
+        cache: kind of remotes, 6
+        forward: channel, 6
+        grant: channel, 6
+        request: channel, 6
+        victim: channel, 6
+        "protocol tiny \"read-only sharing\"" 3:
+        "line 64 bytes" 3:
+        "channels" 3: "request" 13 "victim" 13 "answer" 13 "forward" 13 "grant" 13
+        "messages" 3: "Get" 24 "Put" 24 "Gone" 24 "None" 24 "Drop" 24 "Data" 24
+        "remote cache" 3: "cache" 13 "I" 22 "S" 22 "IS" 22
+        "home" 3:
+        "system alone" 3: "alone" 13
+    "#]]
+    .assert_eq(&told);
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn what_is_wrong_is_told_whole() {
+    let mut editor = Editor::initialised();
+    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let uri = "file:///tiny.coh";
+    editor.open(uri, &source);
+    let twice = source.replace("grant:   Data", "grant:   Data, Get");
+    let told = editor.change(uri, &twice.replace("send Put", "send Pit"));
+    let told = serde_json::to_string_pretty(&told).expect("JSON");
+    expect_test::expect![[r#"
+        [
+          {
+            "code": "duplicate-name",
+            "message": "a second message `Get`: declared again",
+            "range": {
+              "end": {
+                "character": 20,
+                "line": 19
+              },
+              "start": {
+                "character": 17,
+                "line": 19
+              }
+            },
+            "relatedInformation": [
+              {
+                "location": {
+                  "range": {
+                    "end": {
+                      "character": 14,
+                      "line": 15
+                    },
+                    "start": {
+                      "character": 11,
+                      "line": 15
+                    }
+                  },
+                  "uri": "file:///tiny.coh"
+                },
+                "message": "declared here"
+              }
+            ],
+            "severity": 1,
+            "source": "cohkit"
+          },
+          {
+            "code": "carries",
+            "message": "`S` holds the line, but nothing brings it there from `IS`: `Data` carries no line\nhelp: a message brings the line if it is declared with `(line)`",
+            "range": {
+              "end": {
+                "character": 31,
+                "line": 29
+              },
+              "start": {
+                "character": 2,
+                "line": 29
+              }
+            },
+            "relatedInformation": [
+              {
+                "location": {
+                  "range": {
+                    "end": {
+                      "character": 6,
+                      "line": 26
+                    },
+                    "start": {
+                      "character": 4,
+                      "line": 26
+                    }
+                  },
+                  "uri": "file:///tiny.coh"
+                },
+                "message": "add `holds` if it keeps the line"
+              }
+            ],
+            "severity": 1,
+            "source": "cohkit"
+          },
+          {
+            "code": "unknown-name",
+            "message": "unknown message `Pit`: nothing has this name\nhelp: did you mean `Put`? the messages are `Get`, `Put`, `Gone`, `None`, `Drop`, `Data`",
+            "range": {
+              "end": {
+                "character": 26,
+                "line": 30
+              },
+              "start": {
+                "character": 23,
+                "line": 30
+              }
+            },
+            "relatedInformation": [],
+            "severity": 1,
+            "source": "cohkit"
+          }
+        ]"#]].assert_eq(&told);
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn each_text_is_told_of_by_its_own_version_and_the_last_change_counts() {
+    let (_folder, uri, text) = two_levels();
+    let mut editor = Editor::initialised();
+    let version = |editor: &mut Editor, uri: &str| {
+        let told = editor.receive();
+        assert_eq!(told["params"]["uri"], uri, "{told}");
+        let wrong = told["params"]["diagnostics"].as_array().map(Vec::len);
+        (told["params"]["version"].clone(), wrong)
+    };
+    let open = |editor: &mut Editor, uri: &str, version: i32, text: &str| {
+        let document =
+            json!({ "uri": uri, "languageId": "cohkit", "version": version, "text": text });
+        editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+    };
+    open(&mut editor, &uri, 3, &text);
+    assert_eq!(version(&mut editor, &uri), (json!(3), Some(0)));
+    let used = uri.replace("two-level", "mesi");
+    open(&mut editor, &used, 40, "protocol");
+    let (own, wrong) = version(&mut editor, &used);
+    assert!(own == 40 && wrong > Some(0));
+    let (own, wrong) = version(&mut editor, &uri);
+    assert!(own == 3 && wrong > Some(0), "{own}");
+    let document = json!({ "uri": uri, "version": 7 });
+    let changes = json!([{ "text": text.replace("mesi.coh", "nowhere.coh") }, { "text": text.replace("\"mesi.coh\"", "\"mesi-l1.coh\"") }, { "text": "protocol x @" }]);
+    let params = json!({ "textDocument": document, "contentChanges": changes });
+    editor.tell("textDocument/didChange", params);
+    let told = editor.receive();
+    assert_eq!(told["params"]["version"], 7);
+    let message = told["params"]["diagnostics"][0]["message"].as_str();
+    assert!(
+        message.is_some_and(|message| message.starts_with("`@`")),
+        "{told}"
+    );
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn files_may_have_any_names_and_those_that_are_not_there_lead_nowhere() {
+    let (folder, _, text) = two_levels();
+    let folder = folder
+        .path()
+        .canonicalize()
+        .expect("it is there")
+        .join("zwei Stufen é#");
+    std::fs::create_dir(&folder).expect("it can be made");
+    let outer = protocols()
+        .into_iter()
+        .find(|(path, _)| path.ends_with("mesi.coh"));
+    let (_, outer) = outer.expect("it ships");
+    std::fs::write(folder.join("äußere %.coh"), outer).expect("it can be written");
+    let folder = folder
+        .to_str()
+        .expect("UTF-8")
+        .replace(' ', "%20")
+        .replace('é', "%C3%A9")
+        .replace('#', "%23");
+    let uri = format!("file://{folder}/two-level.coh");
+    let mut editor = Editor::initialised();
+    let text = text.replace("\"mesi.coh\"", "\"äußere %.coh\"");
+    assert_eq!(editor.open(&uri, &text), Vec::<Value>::new());
+    let mut place = |name: &str| {
+        let line = text
+            .lines()
+            .position(|line| line.contains(name))
+            .expect("it is there");
+        editor.at("definition", &uri, (line, 6))
+    };
+    let declared = place("use \"äußere");
+    assert_eq!(
+        declared["uri"],
+        format!("file://{folder}/%C3%A4u%C3%9Fere%20%25.coh")
+    );
+    // This one ships with the command, and does not lie there.
+    assert!(place("use \"mesi-l1").is_null());
     assert_eq!(editor.end(), Some(0));
 }
 
@@ -547,6 +879,17 @@ fn what_cannot_be_answered_is_refused_and_the_server_goes_on() {
     }
     // What is no request is not answered, whatever it is.
     editor.send_bytes(b"{\"id\": 5, \"result\": null}");
+    // Names of headers may be written in any way.
+    let to = editor.to.as_mut().expect("not closed");
+    let body = r#"{"id": "a", "method": "x"}"#;
+    write!(
+        to,
+        "content-LENGTH:{}\r\nContent-Type: x\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("it reads");
+    assert_eq!(editor.receive()["id"], "a");
+    editor.open("file:///open.coh", "");
     let uri = "untitled:Untitled-1";
     for _ in 0..2 {
         assert_eq!(editor.open(uri, "home @ 3").len(), 1);
