@@ -16,6 +16,8 @@ pub struct Block {
     words: [u64; SLOTS + 1],
     /// Whether the checksum stands in the control word.
     sealed: bool,
+    /// Whether a message ends in it, for who drives: it is not on the wires.
+    pub(crate) ends: bool,
 }
 
 /// What a control word says.
@@ -76,6 +78,7 @@ impl Block {
         Block {
             words: block,
             sealed: false,
+            ends: false,
         }
     }
 
@@ -132,8 +135,14 @@ impl Carried for Block {
         self.words[bit as usize / 64] ^= 1 << (bit % 64);
     }
 
+    #[inline]
     fn is_idle(&self) -> bool {
         self.words[SLOTS] >> 61 == IDLE
+    }
+
+    #[inline]
+    fn brings(&self) -> bool {
+        self.ends
     }
 }
 

@@ -189,6 +189,14 @@ impl Layer for End {
         self.link.retrain();
     }
 
+    fn waits(&self) -> bool {
+        self.link.waits() || self.waiting.iter().any(|waiting| !waiting.is_empty())
+    }
+
+    fn is_settled(&self) -> bool {
+        self.link.sender.is_settled()
+    }
+
     fn is_at_rest(&self) -> bool {
         self.waiting.iter().all(VecDeque::is_empty) && self.link.is_at_rest()
     }

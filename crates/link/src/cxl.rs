@@ -190,8 +190,15 @@ impl Carried for Flit {
         }
     }
 
+    #[inline]
     fn is_idle(&self) -> bool {
         self.kind == Kind::Idle
+    }
+
+    #[inline]
+    fn brings(&self) -> bool {
+        let whole = |message: &Message| message.circuit != DATA;
+        self.data > 0 || self.messages.iter().any(whole)
     }
 }
 
@@ -226,6 +233,8 @@ impl Parameters {
 /// One end of a link.
 pub struct End {
     parameters: Parameters,
+    /// Messages of each class that the first slot of a flit takes, and any other slot.
+    fits: [[u32; 3]; 2],
     /// What was sent until it has come.
     pub retry: Retry<Flit>,
     waiting: [VecDeque<Message>; 3],
@@ -254,7 +263,14 @@ impl End {
                 owed[usize::from(class)] = 0;
             }
         }
+        let fits = [parameters.flits.first_slot(), SLOT].map(|bits| {
+            [REQUEST, RESPONSE, DATA].map(|class| {
+                let header = parameters.flits.header(parameters.side, class);
+                header.map_or(0, |header| bits / header)
+            })
+        });
         End {
+            fits,
             retry: Retry::new(parameters.patience),
             waiting: Default::default(),
             credits: [0; 3],
@@ -270,31 +286,30 @@ impl End {
         }
     }
 
-    /// Puts messages of one class into a slot; says whether there were any.
-    fn begin(&mut self, flit: &mut Flit, bits: u32) -> bool {
+    /// Puts messages of one class into a slot, the first of its flit or another; says whether there were any.
+    fn begin(&mut self, flit: &mut Flit, slot: usize) -> bool {
         for step in 0..3 {
             let class = (self.turn + step) % 3;
-            let Parameters { flits, side, .. } = self.parameters;
-            let header = flits.header(side, class as u8).unwrap_or(u32::MAX);
-            let mut left = bits / header;
-            while left > 0
-                && self.credits[class] > 0
-                && (class != usize::from(DATA) || self.promised < PROMISED)
-            {
-                let Some(message) = self.waiting[class].pop_front() else {
-                    break;
-                };
-                self.credits[class] -= 1;
-                if class == usize::from(DATA) {
-                    self.promised += SLOTS_OF_LINE;
-                }
-                flit.messages.push(message);
-                left -= 1;
+            if self.waiting[class].is_empty() {
+                continue;
             }
-            if left < bits / header {
-                self.turn = class + 1;
-                return true;
+            let mut most = self.fits[slot][class].min(self.credits[class]);
+            if class == usize::from(DATA) {
+                // A header leaves as long as less than a bound is promised before it.
+                let left = PROMISED.saturating_sub(self.promised);
+                most = most.min(left.div_ceil(SLOTS_OF_LINE));
             }
+            let count = (most as usize).min(self.waiting[class].len());
+            if count == 0 {
+                continue;
+            }
+            self.credits[class] -= count as u32;
+            if class == usize::from(DATA) {
+                self.promised += SLOTS_OF_LINE * count as u32;
+            }
+            flit.messages.extend(self.waiting[class].drain(..count));
+            self.turn = class + 1;
+            return true;
         }
         false
     }
@@ -309,12 +324,12 @@ impl End {
             return Some((flit, false));
         }
         let mut flit = Flit::new(flits, Kind::Idle);
-        self.begin(&mut flit, flits.first_slot());
+        self.begin(&mut flit, 0);
         for _ in 0..flits.whole_slots() {
             if self.promised > 0 {
                 self.promised -= 1;
                 flit.data += 1;
-            } else if !self.begin(&mut flit, SLOT) {
+            } else if !self.begin(&mut flit, 1) {
                 break;
             }
         }
@@ -434,8 +449,7 @@ impl Layer for End {
     }
 
     fn idle_units(&self) -> u64 {
-        let waits = self.waiting.iter().any(|waiting| !waiting.is_empty());
-        if waits || self.promised > 0 || self.owed != [0; 3] {
+        if self.waits() || self.owed != [0; 3] {
             0
         } else {
             self.retry.idle_slots()
@@ -476,6 +490,15 @@ impl Layer for End {
 
     fn retrain(&mut self) {
         self.retry.retrain();
+    }
+
+    #[inline]
+    fn waits(&self) -> bool {
+        self.promised > 0 || self.waiting.iter().any(|waiting| !waiting.is_empty())
+    }
+
+    fn is_settled(&self) -> bool {
+        self.retry.sender.is_settled()
     }
 
     fn is_at_rest(&self) -> bool {

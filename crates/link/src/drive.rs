@@ -15,8 +15,14 @@ pub struct Wire<U> {
     free: u64,
     /// What is under way, and when it arrives.
     pub under_way: VecDeque<(u64, U)>,
+    /// When those of them arrive that may bring messages.
+    bringing: VecDeque<u64>,
     /// What damages it.
     pub noise: Noise,
+    /// Whether what was under way was lost once.
+    lost: bool,
+    /// Ticks of a unit that says nothing.
+    idle_ticks: u64,
     /// Units that arrived, and how many of them had wrong bits.
     pub units: u64,
     /// Units with wrong bits.
@@ -28,18 +34,23 @@ pub struct Wire<U> {
 }
 
 impl<U: Carried> Wire<U> {
-    fn new(lanes: u32, delay: u64, noise: Noise) -> Wire<U> {
-        Wire {
+    fn new(lanes: u32, delay: u64, noise: Noise, idle_bits: u64) -> Wire<U> {
+        let mut wire = Wire {
             lanes,
             delay,
             free: 0,
             under_way: VecDeque::new(),
+            bringing: VecDeque::new(),
             noise,
+            lost: false,
+            idle_ticks: 0,
             units: 0,
             damaged: 0,
             bits: 0,
             idle: 0,
-        }
+        };
+        wire.idle_ticks = wire.ticks(idle_bits);
+        wire
     }
 
     /// Ticks for so many bits.
@@ -51,12 +62,25 @@ impl<U: Carried> Wire<U> {
     #[inline]
     fn enter(&mut self, now: u64, unit: U) {
         self.free = now + self.ticks(unit.bits());
-        self.under_way.push_back((self.free + self.delay, unit));
+        let arrives = self.free + self.delay;
+        if unit.brings() {
+            self.bringing.push_back(arrives);
+        }
+        self.under_way.push_back((arrives, unit));
+    }
+
+    /// What is under way is lost.
+    fn clear(&mut self) {
+        self.under_way.clear();
+        self.bringing.clear();
     }
 
     #[inline]
     fn leave(&mut self) -> Option<U> {
         let (_, mut unit) = self.under_way.pop_front()?;
+        if unit.brings() {
+            self.bringing.pop_front();
+        }
         self.units += 1;
         self.bits += unit.bits();
         if unit.is_idle() {
@@ -95,6 +119,8 @@ pub struct Drive<L: Layer> {
     /// When each end sends something next that says something, if nothing is sent, taken or comes; not known since one of
     /// these.
     leaves: [Option<u64>; 2],
+    /// What happens next, and when; not known since one of these. Nothing has the last of times.
+    next: Option<(usize, u64)>,
     /// `wires[0]` goes from the first end to the second.
     pub wires: [Wire<L::Unit>; 2],
     /// The traffic of each direction.
@@ -109,11 +135,15 @@ pub struct Drive<L: Layer> {
 impl<L: Layer> Drive<L> {
     /// Ends at both sides of so many lanes, `delay` ticks long, with bit errors at `rate`.
     pub fn new(ends: [L; 2], lanes: u32, delay: u64, rate: f64, seed: u64) -> Drive<L> {
-        let wire = |side: u64| Wire::new(lanes, delay, Noise::new(rate, seed ^ (0x1111 << side)));
+        let wire = |side: u64| {
+            let noise = Noise::new(rate, seed ^ (0x1111 << side));
+            Wire::new(lanes, delay, noise, ends[side as usize].idle_bits())
+        };
         Drive {
+            wires: [wire(0), wire(1)],
             ends,
             leaves: [None; 2],
-            wires: [wire(0), wire(1)],
+            next: None,
             traffic: Default::default(),
             now: 0,
             awake: false,
@@ -135,10 +165,17 @@ impl<L: Layer> Drive<L> {
     /// The same, beside what has been sent and has come.
     #[inline]
     pub fn ends_and_traffic(&mut self) -> (&mut [L; 2], &mut [Traffic; 2]) {
-        self.catch_up(0);
-        self.catch_up(1);
-        self.leaves = [None; 2];
+        self.end_mut(0);
+        self.end_mut(1);
         (&mut self.ends, &mut self.traffic)
+    }
+
+    /// One of the ends, now: to send there, or to take what has come.
+    #[inline]
+    pub fn end_mut(&mut self, side: usize) -> &mut L {
+        self.catch_up(side);
+        (self.leaves[side], self.next) = (None, None);
+        &mut self.ends[side]
     }
 
     /// When a side sends something next that is not skipped.
@@ -151,8 +188,7 @@ impl<L: Layer> Drive<L> {
         if let Some(leaves) = self.leaves[from] {
             return leaves;
         }
-        let end = &self.ends[from];
-        let ticks = wire.ticks(end.idle_bits()).checked_mul(end.idle_units());
+        let ticks = wire.idle_ticks.checked_mul(self.ends[from].idle_units());
         let leaves = ticks.map_or(u64::MAX, |ticks| wire.free.saturating_add(ticks));
         self.leaves[from] = Some(leaves);
         leaves
@@ -164,29 +200,45 @@ impl<L: Layer> Drive<L> {
         let (end, wire) = (&mut self.ends[from], &mut self.wires[from]);
         if !self.awake && wire.noise.is_silent() && wire.free < self.now {
             let bits = end.idle_bits();
-            let units = (self.now - wire.free).div_ceil(wire.ticks(bits));
+            let units = (self.now - wire.free).div_ceil(wire.idle_ticks);
             end.skip(units);
-            wire.free += units * wire.ticks(bits);
+            wire.free += units * wire.idle_ticks;
             wire.units += units;
             wire.bits += units * bits;
             wire.idle += units * bits;
         }
     }
 
-    /// Whether something is going to happen, what and when.
+    /// What is going to happen next, and when: at the last of times if nothing is.
     #[inline]
-    fn next(&mut self) -> Option<(usize, u64)> {
+    fn next(&mut self) -> (usize, u64) {
+        if let Some(next) = self.next {
+            return next;
+        }
         let departures = [self.departure(0), self.departure(1)];
         let arrival = |wire: &Wire<L::Unit>| wire.under_way.front().map_or(u64::MAX, |unit| unit.0);
         let [there, back] = &self.wires;
         let times = [arrival(there), arrival(back), departures[0], departures[1]];
-        let (mut event, mut time) = (None, u64::MAX);
+        let mut next = (0, times[0]);
         for (place, at) in times.into_iter().enumerate() {
-            if at < time {
-                (event, time) = (Some(place), at);
+            if at < next.1 {
+                next = (place, at);
             }
         }
-        Some((event?, time))
+        self.next = Some(next);
+        next
+    }
+
+    /// When something is going to happen: at the last of times if nothing is.
+    #[inline]
+    pub fn next_at(&mut self) -> u64 {
+        self.next().1
+    }
+
+    /// Ticks from when a unit leaves until it has come, at least.
+    pub fn flight(&self) -> u64 {
+        let [there, back] = &self.wires;
+        there.idle_ticks.min(back.idle_ticks) + there.delay
     }
 
     /// Lanes that work.
@@ -194,30 +246,38 @@ impl<L: Layer> Drive<L> {
         self.wires[0].lanes
     }
 
-    /// When something is going to happen, if anything is.
+    /// When a message is going to come, at the earliest, if any is; or, to look for more, when anything is.
     #[inline]
-    pub fn next_at(&mut self) -> Option<u64> {
-        self.next().map(|(_, time)| time)
-    }
-
-    /// When something is going to arrive, at the earliest, if anything is.
-    #[inline]
-    pub fn due(&mut self) -> Option<u64> {
+    pub fn due(&mut self, anything: bool) -> Option<u64> {
         let mut due = None;
         for from in 0..2 {
-            let arrives = match self.wires[from].under_way.front() {
-                Some((time, _)) => *time,
-                None => match self.departure(from) {
-                    u64::MAX => continue,
-                    leaves => {
-                        let wire = &self.wires[from];
-                        leaves + wire.ticks(self.ends[from].idle_bits()) + wire.delay
+            let wire = &self.wires[from];
+            let first = match anything {
+                true => wire.under_way.front().map(|unit| unit.0),
+                false => wire.bringing.front().copied(),
+            };
+            let may_be_lost = wire.lost || !wire.noise.is_silent();
+            let arrives = match first {
+                Some(time) => time,
+                None if !anything && !self.ends[from].waits() => {
+                    // What left has come, or what is lost has to be sent again.
+                    if !may_be_lost || self.ends[from].is_settled() {
+                        continue;
                     }
-                },
+                    self.leaves_and_comes(from)
+                }
+                None => self.leaves_and_comes(from),
             };
             due = Some(due.map_or(arrives, |due: u64| due.min(arrives)));
         }
-        due
+        due.filter(|&due| due < u64::MAX)
+    }
+
+    /// When the next unit that leaves at a side has come.
+    fn leaves_and_comes(&mut self, from: usize) -> u64 {
+        let leaves = self.departure(from);
+        let wire = &self.wires[from];
+        leaves.saturating_add(wire.idle_ticks + wire.delay)
     }
 
     /// Whether nothing is left to do until a message is sent or taken, and nothing is under way.
@@ -228,21 +288,32 @@ impl<L: Layer> Drive<L> {
 
     /// The lanes carry nothing until a time, where all is at rest: no bits go wrong in what says nothing.
     pub fn sleep(&mut self, until: u64) {
+        self.catch_up(0);
+        self.catch_up(1);
         self.now = self.now.max(until);
         for wire in &mut self.wires {
-            wire.under_way.clear();
+            wire.clear();
             wire.free = wire.free.max(until);
         }
-        self.leaves = [None; 2];
+        (self.leaves, self.next) = ([None; 2], None);
+    }
+
+    /// Goes on until all is at rest, for at most so many steps.
+    pub fn rest(&mut self, steps: u64) {
+        for _ in 0..steps {
+            if self.is_at_rest() || !self.step() {
+                return;
+            }
+        }
     }
 
     /// Goes on to the next arrival or departure that says something; says whether there is one.
     pub fn step(&mut self) -> bool {
-        let Some((event, time)) = self.next() else {
-            return false;
-        };
-        self.happens(event, time);
-        true
+        let (event, time) = self.next();
+        if time < u64::MAX {
+            self.happens(event, time);
+        }
+        time < u64::MAX
     }
 
     #[inline]
@@ -250,8 +321,7 @@ impl<L: Layer> Drive<L> {
         self.now = self.now.max(time);
         let from = event % 2;
         let end = if event < 2 { 1 - from } else { from };
-        self.catch_up(end);
-        self.leaves[end] = None;
+        self.end_mut(end);
         if event < 2 {
             if let Some(unit) = self.wires[from].leave() {
                 self.ends[end].receive(&unit);
@@ -264,23 +334,26 @@ impl<L: Layer> Drive<L> {
 
     /// Goes on until a time, at which nothing has happened yet.
     pub fn advance(&mut self, until: u64) {
-        while let Some((event, time)) = self.next().filter(|&(_, time)| time < until) {
+        loop {
+            let (event, time) = self.next();
+            if time >= until {
+                break;
+            }
             self.happens(event, time);
         }
         self.now = self.now.max(until);
-        self.catch_up(0);
-        self.catch_up(1);
     }
 
     /// The lanes are down for so many ticks, then they are `lanes`. What was under way is lost.
     pub fn retrain(&mut self, ticks: u64, lanes: u32) {
         for (wire, end) in self.wires.iter_mut().zip(&mut self.ends) {
-            wire.under_way.clear();
+            wire.clear();
             wire.free = self.now + ticks;
-            wire.lanes = lanes;
+            (wire.lanes, wire.lost) = (lanes, true);
+            wire.idle_ticks = wire.ticks(end.idle_bits());
             end.retrain();
         }
-        self.leaves = [None; 2];
+        (self.leaves, self.next) = ([None; 2], None);
     }
 
     /// Sends the next message of a circuit, if there is room.

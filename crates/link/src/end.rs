@@ -76,6 +76,8 @@ pub struct End {
     pub retry: Retry<Block>,
     waiting: [VecDeque<u64>; CIRCUITS],
     waiting_words: usize,
+    /// Circuits with words that wait, as bits.
+    filled: u32,
     credits: [u32; CREDITED],
     /// The circuit whose message is leaving, and its words that are still to go.
     leaving: Option<(u8, usize)>,
@@ -83,6 +85,8 @@ pub struct End {
     buffers: [VecDeque<u64>; CIRCUITS],
     /// Words of room that the partner has not been told of.
     owed: [u32; CREDITED],
+    /// Circuits for which that is a credit or more, as bits.
+    due: u32,
     high_next: bool,
     partial: [Partial; CIRCUITS],
     /// Circuits whose buffers are not empty, as bits.
@@ -105,11 +109,15 @@ impl End {
                 VecDeque::with_capacity(parameters.fifo.min(4 * LONGEST))
             }),
             waiting_words: 0,
+            filled: 0,
             credits: [0; CREDITED],
             leaving: None,
             turn: 0,
             buffers: std::array::from_fn(room),
             owed: parameters.buffers,
+            due: (0..CREDITED)
+                .filter(|&circuit| parameters.buffers[circuit] >= WORDS_PER_CREDIT)
+                .fold(0, |due, circuit| due | 1 << circuit),
             high_next: false,
             partial: [Partial {
                 words: [0; LONGEST],
@@ -154,14 +162,13 @@ impl End {
         }
         self.waiting[place].extend(words);
         self.waiting_words += words.len();
+        self.filled |= 1 << place;
         Ok(())
     }
 
     /// Whether nothing is left to do: all sent and acknowledged, all credits returned but what is less than one.
     pub fn is_at_rest(&self) -> bool {
-        self.waiting_words == 0
-            && self.retry.is_at_rest()
-            && self.owed.iter().all(|&words| words < WORDS_PER_CREDIT)
+        self.waiting_words == 0 && self.retry.is_at_rest() && self.due == 0
     }
 
     /// The block for the next slot of the lanes.
@@ -174,27 +181,30 @@ impl End {
         }
     }
 
-    /// The circuit of the next word, if a word may leave.
-    fn next_circuit(&mut self) -> Option<usize> {
-        if let Some((circuit, left)) = self.leaving {
-            self.leaving = (left > 1).then_some((circuit, left - 1));
-            return Some(circuit.into());
-        }
-        for step in 0..CIRCUITS {
-            let circuit = (self.turn + step) % CIRCUITS;
-            let Some(&header) = self.waiting[circuit].front() else {
-                continue;
-            };
-            let words = (self.parameters.words)(circuit as u8, header);
-            if let Some(credits) = self.credits.get_mut(circuit) {
-                if *credits < self.parameters.needs[circuit] {
+    /// The circuit whose message leaves next, and its words, if one may.
+    fn next_message(&mut self) -> Option<(u8, usize)> {
+        // From the circuit whose turn it is on, and then those before it.
+        let (behind, before) = (self.filled >> self.turn << self.turn, self.filled);
+        let mut tried = 0;
+        for mut circuits in [behind, before] {
+            circuits &= !tried;
+            tried |= circuits;
+            while circuits != 0 {
+                let circuit = circuits.trailing_zeros() as usize;
+                circuits &= circuits - 1;
+                let Some(&header) = self.waiting[circuit].front() else {
                     continue;
+                };
+                let words = (self.parameters.words)(circuit as u8, header);
+                if let Some(credits) = self.credits.get_mut(circuit) {
+                    if *credits < self.parameters.needs[circuit] {
+                        continue;
+                    }
+                    *credits -= words as u32;
                 }
-                *credits -= words as u32;
+                self.turn = (circuit + 1) % CIRCUITS;
+                return Some((circuit as u8, words));
             }
-            self.leaving = (words > 1).then_some((circuit as u8, words - 1));
-            self.turn = (circuit + 1) % CIRCUITS;
-            return Some(circuit);
         }
         None
     }
@@ -203,33 +213,41 @@ impl End {
     fn pack(&mut self, ack: bool) -> Option<(Block, bool)> {
         let mut circuits = [EMPTY; SLOTS];
         let mut words = [0; SLOTS];
-        for slot in 0..SLOTS {
-            if self.waiting_words == 0 {
-                break;
-            }
-            let Some(circuit) = self.next_circuit() else {
+        let (mut slot, mut ends) = (0, false);
+        while slot < SLOTS && self.waiting_words > 0 {
+            let Some((circuit, left)) = self.leaving.take().or_else(|| self.next_message()) else {
                 break;
             };
-            if let Some(word) = self.waiting[circuit].pop_front() {
-                self.waiting_words -= 1;
-                circuits[slot] = circuit as u8;
-                words[slot] = word;
+            let waiting = &mut self.waiting[usize::from(circuit)];
+            let fit = left.min(SLOTS - slot);
+            for (place, word) in words[slot..].iter_mut().zip(waiting.drain(..fit)) {
+                *place = word;
             }
+            circuits[slot..slot + fit].fill(circuit);
+            slot += fit;
+            self.waiting_words -= fit;
+            if waiting.is_empty() {
+                self.filled &= !(1 << circuit);
+            }
+            self.leaving = (left > fit).then_some((circuit, left - fit));
+            ends |= left == fit;
         }
-        let due = |owed: &[u32]| owed.iter().any(|&words| words >= WORDS_PER_CREDIT);
-        let (low, high) = (due(&self.owed[..8]), due(&self.owed[8..]));
-        if circuits[0] == EMPTY && !low && !high && !ack {
+        let (low, high) = (self.due & 0xff, self.due >> 8);
+        if circuits[0] == EMPTY && self.due == 0 && !ack {
             return None;
         }
         // Turns are taken where both halves have something.
-        let high = high && (!low || self.high_next);
+        let high = high != 0 && (low == 0 || self.high_next);
         self.high_next = !high;
-        let mut credits = 0;
         let from = if high { 8 } else { 0 };
-        for (bit, owed) in self.owed[from..].iter_mut().take(8).enumerate() {
-            if *owed >= WORDS_PER_CREDIT {
-                *owed -= WORDS_PER_CREDIT;
-                credits |= 1 << bit;
+        let credits = (self.due >> from) as u8;
+        let mut given = u32::from(credits) << from;
+        while given != 0 {
+            let circuit = given.trailing_zeros() as usize;
+            given &= given - 1;
+            self.owed[circuit] -= WORDS_PER_CREDIT;
+            if self.owed[circuit] < WORDS_PER_CREDIT {
+                self.due &= !(1 << circuit);
             }
         }
         let control = Control::Data {
@@ -238,7 +256,9 @@ impl End {
             credits,
             circuits,
         };
-        Some((Block::new(control, words), ack))
+        let mut block = Block::new(control, words);
+        block.ends = ends;
+        Some((block, ack))
     }
 
     /// A block has come.
@@ -262,19 +282,32 @@ impl End {
 
     fn data(&mut self, high: bool, credits: u8, circuits: [u8; SLOTS], words: &[u64]) {
         let from = if high { 8 } else { 0 };
-        for (bit, own) in self.credits[from..].iter_mut().take(8).enumerate() {
-            *own += u32::from(credits >> bit & 1) * WORDS_PER_CREDIT;
+        let mut given = credits;
+        while given != 0 {
+            let circuit = from + given.trailing_zeros() as usize;
+            given &= given - 1;
+            // Of the high half there are fewer circuits than bits.
+            if let Some(own) = self.credits.get_mut(circuit) {
+                *own += WORDS_PER_CREDIT;
+            }
         }
-        for (circuit, word) in circuits.into_iter().map(usize::from).zip(words) {
+        let mut rest = &circuits[..];
+        while let Some(&circuit) = rest.first() {
+            let of_same = rest.iter().take_while(|&&other| other == circuit).count();
+            let (from, circuit) = (SLOTS - rest.len(), usize::from(circuit));
+            rest = &rest[of_same..];
             if circuit >= CIRCUITS {
                 continue;
             }
             let buffer = &mut self.buffers[circuit];
             let size = self.parameters.buffers.get(circuit);
-            if size.is_some_and(|&size| buffer.len() >= size as usize) {
-                self.overrun += 1;
-            } else {
-                buffer.push_back(*word);
+            let room = size.map_or(of_same, |&size| {
+                (size as usize).saturating_sub(buffer.len())
+            });
+            let fit = of_same.min(room);
+            self.overrun += (of_same - fit) as u64;
+            if fit > 0 {
+                buffer.extend(&words[from..from + fit]);
                 self.come |= 1 << circuit;
             }
         }
@@ -291,9 +324,7 @@ impl End {
             if self.buffers[place].is_empty() {
                 self.come &= !(1 << place);
             }
-            if let Some(owed) = self.owed.get_mut(place) {
-                *owed += 1;
-            }
+            self.owe(place, 1);
             let partial = &mut self.partial[place];
             if partial.have == 0 {
                 partial.need = (self.parameters.words)(circuit, word).clamp(1, LONGEST);
@@ -304,6 +335,15 @@ impl End {
                 partial.have = 0;
                 deliver(&partial.words[..partial.need]);
             }
+        }
+    }
+
+    /// So many words of a circuit have been taken, which the partner is told in time.
+    #[inline]
+    fn owe(&mut self, circuit: usize, words: u32) {
+        if let Some(owed) = self.owed.get_mut(circuit) {
+            *owed += words;
+            self.due |= u32::from(*owed >= WORDS_PER_CREDIT) << circuit;
         }
     }
 
@@ -416,9 +456,7 @@ impl Layer for End {
             if buffer.is_empty() {
                 self.come &= !(1 << place);
             }
-            if let Some(owed) = self.owed.get_mut(place) {
-                *owed += rest as u32;
-            }
+            self.owe(place, rest as u32);
         }
         // What has come of one that is not whole makes room for the rest.
         while message.is_none() && !self.buffers.get(usize::from(circuit))?.is_empty() {
@@ -440,8 +478,7 @@ impl Layer for End {
 
     #[inline]
     fn idle_units(&self) -> u64 {
-        let due = |&words: &u32| words >= WORDS_PER_CREDIT;
-        if self.waiting_words > 0 || self.owed.iter().any(due) {
+        if self.waiting_words > 0 || self.due != 0 {
             0
         } else {
             self.retry.idle_slots()
@@ -464,6 +501,15 @@ impl Layer for End {
 
     fn retrain(&mut self) {
         self.retry.retrain();
+    }
+
+    #[inline]
+    fn waits(&self) -> bool {
+        self.waiting_words > 0
+    }
+
+    fn is_settled(&self) -> bool {
+        self.retry.sender.is_settled()
     }
 
     fn is_at_rest(&self) -> bool {

@@ -31,13 +31,14 @@ pub struct Shortage {
 
 /// What travels on the wires in one piece.
 pub trait Carried: Clone {
-    /// Bits of one that says nothing.
     /// Bits before the coding of the lanes.
     fn bits(&self) -> u64;
     /// Turns one of them around.
     fn flip(&mut self, bit: u64);
     /// Whether it is sent only because something has to be.
     fn is_idle(&self) -> bool;
+    /// Whether a message may be whole with it. Where not, who waits for messages need not look when it comes.
+    fn brings(&self) -> bool;
 }
 
 /// One end of a link, whose time is the units that leave: whoever drives it asks for one whenever the lanes are free.
@@ -74,6 +75,10 @@ pub trait Layer {
     fn receive(&mut self, unit: &Self::Unit);
     /// The lanes were retrained: what was under way in both directions may be lost. Both ends are told.
     fn retrain(&mut self);
+    /// Whether messages wait to leave.
+    fn waits(&self) -> bool;
+    /// Whether the partner has told that all that left has come.
+    fn is_settled(&self) -> bool;
     /// Whether nothing is left to do until a message is sent or taken.
     fn is_at_rest(&self) -> bool;
     /// Which credits toward `partner` are lost, or too many. Exact at any moment, as what is under way counts.

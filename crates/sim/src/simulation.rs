@@ -586,6 +586,7 @@ impl Simulation {
                 }
             }
         }
+        self.network.rest();
         if self.waits() {
             self.stuck();
         } else if self.behind.is_some() && self.failure.is_none() {
@@ -1135,6 +1136,7 @@ impl Simulation {
         if let Some((number, _, port)) = self.network.framed(message, true) {
             // What has come on the links and found no room may be let in now.
             if std::mem::take(&mut port.blocked) {
+                port.due = self.now;
                 self.queue.push(self.now, Event::Lanes(number as u32));
             }
             return;
@@ -1151,14 +1153,25 @@ impl Simulation {
     /// A message is offered to framed links, the first or the last on its way, at a time not before now.
     fn offer_at(&mut self, index: u32, ready: Time, last: bool) {
         let message = self.messages[index];
-        let Some((_, side, port)) = self.network.framed(&message, last) else {
+        let Some((number, side, port)) = self.network.framed(&message, last) else {
             return;
         };
-        match port.enters(side, message.kind, ready) {
-            Some(at) => self.queue.push(at, Event::Offer(index, last)),
-            None if ready > self.now => self.queue.push(ready, Event::Offer(index, last)),
-            None => self.offer(index, last),
+        let at = match port.enters(side, message.kind, ready) {
+            Some(at) => at,
+            None if ready > self.now => ready,
+            None => return self.offer(index, last),
+        };
+        // Who waits for it to leave is told then.
+        if last {
+            return self.queue.push(at, Event::Offer(index, last));
         }
+        let comes = port.offer_later(at, side, message.kind, message.line, index);
+        if comes < port.due {
+            port.due = comes;
+            self.queue.push(comes, Event::Lanes(number as u32));
+        }
+        let direction = self.network.leaving(&message);
+        direction.count((message.kind, more(&message)));
     }
 
     /// A message is offered to framed links.
@@ -1191,6 +1204,7 @@ impl Simulation {
         let next = self.network.leaving(message).release(circuit);
         if let Some((number, _, port)) = self.network.framed(message, false) {
             if std::mem::take(&mut port.blocked) {
+                port.due = self.now;
                 self.queue.push(self.now, Event::Lanes(number as u32));
             }
         } else if let Some((ready, next)) = next {
@@ -1209,9 +1223,14 @@ impl Simulation {
             now,
             ..
         } = self;
+        // Looked at since this was said, and to be looked at later.
+        if (network.ports[number].as_ref()).is_none_or(|port| port.due > *now) {
+            return;
+        }
         let Some(mut port) = network.ports[number].take() else {
             return;
         };
+        port.due = Time::MAX;
         port.advance(*now);
         let (join, mut blocked) = (port.join, false);
         let switched = network.is_switched();
@@ -1250,7 +1269,7 @@ impl Simulation {
         };
         if let Some(next) = port.next() {
             let next = next.max(now);
-            if port.due <= now || next < port.due {
+            if next < port.due {
                 port.due = next;
                 self.queue.push(next, Event::Lanes(number as u32));
             }

@@ -205,6 +205,8 @@ impl Spaces {
                 }
             }
         }
+        self.device.network.rest();
+        self.host.network.rest();
         self.stuck()?;
         // Shares of time are of that of both.
         let end = self.device.counters.end.max(self.host.counters.end);

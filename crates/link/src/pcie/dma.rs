@@ -114,7 +114,7 @@ impl<'e> Run<'e> {
         while self.done < self.engine.transfers {
             self.hand_over();
             let timer = self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-            let link = self.drive.next_at().unwrap_or(u64::MAX);
+            let link = self.drive.next_at();
             if timer == u64::MAX && link == u64::MAX {
                 break;
             }

@@ -126,8 +126,14 @@ impl<T: Body> Carried for Packet<T> {
         }
     }
 
+    #[inline]
     fn is_idle(&self) -> bool {
         matches!(self.content, Content::Idle)
+    }
+
+    #[inline]
+    fn brings(&self) -> bool {
+        matches!(self.content, Content::Body(..))
     }
 }
 
@@ -389,7 +395,7 @@ impl<T: Body> End<T> {
             || self.owed.iter().any(|&owed| owed >= limit)
             || self.again > 0
             || self.sender.is_going_back()
-            || self.waiting.iter().any(|waiting| !waiting.is_empty())
+            || self.waits()
         {
             return 0;
         }
@@ -465,6 +471,12 @@ impl<T: Body> End<T> {
         self.told = self.told.min(self.receiver.taken().saturating_sub(1));
     }
 
+    /// As [`Layer::waits`].
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.waiting.iter().any(|waiting| !waiting.is_empty())
+    }
+
     /// As [`Layer::is_at_rest`].
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
@@ -532,6 +544,14 @@ impl Layer for End<Message> {
 
     fn retrain(&mut self) {
         End::retrain(self);
+    }
+
+    fn waits(&self) -> bool {
+        End::waits(self)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.sender.is_settled()
     }
 
     fn is_at_rest(&self) -> bool {

@@ -28,24 +28,22 @@ pub(crate) struct Way {
 /// What a receiver takes from a circuit: words of so many bits in a clock, and how long a clock is; nothing if at once.
 type Pace = fn(u8, u16) -> Option<(u64, u64)>;
 
-/// A message that has come.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Came {
-    /// Its number, as it was offered.
-    pub label: u32,
-    link: usize,
-    circuit: u8,
-}
-
 /// Several links of one kind.
 trait Links {
     fn advance(&mut self, now: Time);
     fn offer(&mut self, side: usize, link: Option<usize>, message: Message);
+    /// Returns when it comes, at the earliest.
+    fn offer_later(&mut self, at: Time, side: usize, link: Option<usize>, message: Message)
+        -> Time;
     fn feed(&mut self);
-    fn peek(&mut self, to: usize, link: usize, circuit: u8, now: Time) -> Option<Came>;
-    fn take(&mut self, to: usize, came: Came);
+    fn take(
+        &mut self,
+        now: Time,
+        lets_in: &mut dyn FnMut(usize, u32) -> bool,
+        each: &mut dyn FnMut(usize, u32),
+    );
     fn due(&mut self) -> Option<Time>;
-    fn come(&self, to: usize, link: usize) -> u32;
+    fn rest(&mut self);
     fn bytes(&self, side: usize) -> u64;
     fn busy(&self, side: usize) -> Time;
     fn replayed(&self) -> u64;
@@ -55,7 +53,6 @@ trait Links {
 /// The links between a caching agent and the home, side 0 being the agent's.
 pub(crate) struct Port {
     links: Box<dyn Links>,
-    count: usize,
     ways: Rc<[Way]>,
     /// When it is looked at next; [`Time::MAX`] if not.
     pub due: Time,
@@ -132,7 +129,6 @@ impl Port {
         };
         Port {
             links,
-            count,
             ways: Rc::clone(ways),
             due: Time::MAX,
             blocked: false,
@@ -161,8 +157,27 @@ impl Port {
         })
     }
 
-    /// A message, known by its number, is to leave at a side now.
+    /// A message, known by its number, is to leave at a side now, which is the time of the last [`Port::advance`].
     pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, label: u32) {
+        let (link, message) = self.message(kind, line, label);
+        self.links.offer(side, link, message);
+    }
+
+    /// A message is to leave at a side at a time that is not before now. Returns when it comes, at the earliest.
+    pub fn offer_later(
+        &mut self,
+        at: Time,
+        side: usize,
+        kind: MessageId,
+        line: u32,
+        label: u32,
+    ) -> Time {
+        let (link, message) = self.message(kind, line, label);
+        self.links.offer_later(at, side, link, message)
+    }
+
+    /// What travels, and the link that it has to take.
+    fn message(&self, kind: MessageId, line: u32, label: u32) -> (Option<usize>, Message) {
         let way = self.ways[kind.index()];
         let odd = (line & 1) as usize;
         let message = Message {
@@ -170,7 +185,7 @@ impl Port {
             bytes: way.bytes,
             label: label.into(),
         };
-        self.links.offer(side, way.ordered.then_some(odd), message);
+        (way.ordered.then_some(odd), message)
     }
 
     /// Takes what has come and is let in, and tells it; what is not let in stays.
@@ -180,26 +195,18 @@ impl Port {
         mut lets_in: impl FnMut(usize, u32) -> bool,
         mut each: impl FnMut(usize, u32),
     ) {
-        for (to, link) in (0..2).flat_map(|to| (0..self.count).map(move |link| (to, link))) {
-            let mut circuits = self.links.come(to, link);
-            while circuits != 0 {
-                let circuit = circuits.trailing_zeros() as u8;
-                circuits &= circuits - 1;
-                while let Some(came) = self.links.peek(to, link, circuit, now) {
-                    if !lets_in(to, came.label) {
-                        break;
-                    }
-                    self.links.take(to, came);
-                    each(to, came.label);
-                }
-            }
-        }
+        self.links.take(now, &mut lets_in, &mut each);
         self.links.feed();
     }
 
     /// When something is going to happen by itself.
     pub fn next(&mut self) -> Option<Time> {
         self.links.due()
+    }
+
+    /// Acknowledgements and credits that are still to be told are told: nobody waits for them.
+    pub fn rest(&mut self) {
+        self.links.rest();
     }
 
     /// Bytes of units that say something, from a side, over all links: frames, checksums and what is sent again included.
@@ -516,6 +523,10 @@ struct Wired<L: Layer> {
     /// What waits before each end of each link, by circuit.
     queues: Vec<[Vec<VecDeque<Message>>; 2]>,
     queued: usize,
+    /// What is offered later, by time: when, at which side, on which link if that is given, and what.
+    later: VecDeque<(Time, usize, Option<usize>, Message)>,
+    /// From when something is offered until it comes, at least.
+    flight: Time,
     /// Until when the receiver at each side is busy with each circuit of each link.
     free: Vec<[Vec<Time>; 2]>,
     /// When a receiver that is busy goes on with what has come.
@@ -568,13 +579,15 @@ impl<L: Layer> Wired<L> {
         );
         let one = 1u128 << FRACTION;
         let ticks = u128::from(LANE_BYTE);
-        Wired {
+        let mut wired = Wired {
             pace_of: [
                 one * ticks * byte.under / byte.over,
                 one * byte.over / (ticks * byte.under),
             ],
             queues: (0..plan.count).map(|_| [queues(0), queues(1)]).collect(),
             queued: 0,
+            later: VecDeque::new(),
+            flight: 0,
             free: (0..plan.count).map(|_| [free(0), free(1)]).collect(),
             pace: plan.pace,
             faults: plan.faults,
@@ -590,15 +603,10 @@ impl<L: Layer> Wired<L> {
             byte,
             now: begun,
             drives,
-        }
-    }
-
-    /// The ends of a link at the time to which all have gone on, to send or to take there.
-    #[inline]
-    fn touch(&mut self, link: usize) -> &mut [L; 2] {
-        let drive = &mut self.drives[link];
-        go_on(drive, self.now);
-        drive.ends_mut()
+        };
+        let flight = wired.drives.first().map_or(0, Drive::flight);
+        wired.flight = wired.time(wired.begun + flight);
+        wired
     }
 
     /// The ticks at which this time begins.
@@ -631,6 +639,16 @@ impl<L: Layer> Wired<L> {
         (bytes * self.byte.over / self.byte.under) as Time
     }
 
+    /// All links go on until a time.
+    #[inline]
+    fn go_on(&mut self, now: Time) {
+        self.fail(now);
+        self.now = self.ticks(now) + 1;
+        for drive in &mut self.drives {
+            go_on(drive, self.now);
+        }
+    }
+
     /// Links go down that do so until now, each at its time.
     fn fail(&mut self, now: Time) {
         for link in 0..self.failing.len() {
@@ -655,10 +673,6 @@ impl<L: Layer> Wired<L> {
             }
         }
     }
-
-    fn is_at_rest(&self) -> bool {
-        self.queued == 0 && self.waits.is_none() && self.drives.iter().all(Drive::is_at_rest)
-    }
 }
 
 /// A link goes on until a time. Bits that go wrong make no difference to one at rest.
@@ -673,14 +687,29 @@ fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64) {
 
 impl<L: Layer> Links for Wired<L> {
     fn advance(&mut self, now: Time) {
-        self.fail(now);
-        self.now = self.ticks(now) + 1;
-        for drive in &mut self.drives {
-            if drive.next_at().is_some_and(|next| next < self.now) {
-                go_on(drive, self.now);
+        while let Some(&(at, side, link, message)) = self.later.front() {
+            if at > now {
+                break;
             }
+            self.later.pop_front();
+            self.go_on(at);
+            self.offer(side, link, message);
         }
+        self.go_on(now);
         self.waits = None;
+    }
+
+    fn offer_later(
+        &mut self,
+        at: Time,
+        side: usize,
+        link: Option<usize>,
+        message: Message,
+    ) -> Time {
+        let before = self.later.iter().rev().take_while(|later| later.0 > at);
+        let place = self.later.len() - before.count();
+        self.later.insert(place, (at, side, link, message));
+        at + self.flight
     }
 
     fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) {
@@ -697,7 +726,7 @@ impl<L: Layer> Links for Wired<L> {
             (links, None) => (0..links).min_by_key(|&link| waits(link)).unwrap_or(0),
         };
         let waits = !self.queues[link][side][circuit].is_empty();
-        if waits || self.touch(link)[side].send(message).is_err() {
+        if waits || self.drives[link].end_mut(side).send(message).is_err() {
             self.queues[link][side][circuit].push_back(message);
             self.queued += 1;
         }
@@ -708,7 +737,6 @@ impl<L: Layer> Links for Wired<L> {
             return;
         }
         for (drive, sides) in self.drives.iter_mut().zip(&mut self.queues) {
-            go_on(drive, self.now);
             for (end, circuits) in drive.ends_mut().iter_mut().zip(sides) {
                 for queue in circuits {
                     while let Some(&message) = queue.front() {
@@ -723,43 +751,65 @@ impl<L: Layer> Links for Wired<L> {
         }
     }
 
-    fn peek(&mut self, to: usize, link: usize, circuit: u8, now: Time) -> Option<Came> {
-        let message = self.touch(link)[to].peek(circuit)?;
-        let free = &mut self.free[link][to][usize::from(circuit)];
-        if let Some((clocks, clock)) = (self.pace)(circuit, message.bytes) {
-            // The receiver begins with it at the first clock at which it is whole, which is when it is first looked at.
-            if *free == 0 {
-                *free = now + clocks * SECOND / clock;
-            }
-            if *free > now {
-                let at = *free;
-                self.waits = Some(self.waits.map_or(at, |waits| waits.min(at)));
-                return None;
+    fn take(
+        &mut self,
+        now: Time,
+        lets_in: &mut dyn FnMut(usize, u32) -> bool,
+        each: &mut dyn FnMut(usize, u32),
+    ) {
+        for to in 0..2 {
+            for (drive, free) in self.drives.iter_mut().zip(&mut self.free) {
+                let mut circuits = drive.ends()[to].come();
+                if circuits == 0 {
+                    continue;
+                }
+                let end = drive.end_mut(to);
+                while circuits != 0 {
+                    let circuit = circuits.trailing_zeros() as u8;
+                    circuits &= circuits - 1;
+                    let free = &mut free[to][usize::from(circuit)];
+                    loop {
+                        if *free > now {
+                            self.waits = Some(self.waits.map_or(*free, |at| at.min(*free)));
+                            break;
+                        }
+                        let Some(message) = end.peek(circuit) else {
+                            break;
+                        };
+                        // The receiver begins with it at the first clock at which it is whole, which is when it is first
+                        // looked at.
+                        if *free == 0 {
+                            if let Some((clocks, clock)) = (self.pace)(circuit, message.bytes) {
+                                *free = now + clocks * SECOND / clock;
+                                continue;
+                            }
+                        }
+                        if !lets_in(to, message.label as u32) {
+                            break;
+                        }
+                        end.take(circuit);
+                        *free = 0;
+                        each(to, message.label as u32);
+                    }
+                }
             }
         }
-        Some(Came {
-            label: message.label as u32,
-            link,
-            circuit,
-        })
-    }
-
-    fn take(&mut self, to: usize, came: Came) {
-        self.touch(came.link)[to].take(came.circuit);
-        self.free[came.link][to][usize::from(came.circuit)] = 0;
     }
 
     fn due(&mut self) -> Option<Time> {
-        if self.is_at_rest() {
-            return None;
-        }
-        let ticks = self.drives.iter_mut().filter_map(Drive::due).min();
+        // What waits before an end may go on whenever something comes, an acknowledgement, say.
+        let anything = self.queued > 0;
+        let drives = self.drives.iter_mut();
+        let ticks = drives.filter_map(|drive| drive.due(anything)).min();
         let arrives = ticks.map(|ticks| self.time(ticks));
-        arrives.into_iter().chain(self.waits).min()
+        let later = self.later.front().map(|later| later.0 + self.flight);
+        arrives.into_iter().chain(self.waits).chain(later).min()
     }
 
-    fn come(&self, to: usize, link: usize) -> u32 {
-        self.drives[link].ends()[to].come()
+    fn rest(&mut self) {
+        for drive in &mut self.drives {
+            drive.rest(1 << 16);
+        }
     }
 
     fn bytes(&self, side: usize) -> u64 {

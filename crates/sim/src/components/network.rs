@@ -94,6 +94,11 @@ impl Network {
         })
     }
 
+    /// Nothing more happens, but what links still have to tell each other.
+    pub(crate) fn rest(&mut self) {
+        self.ports.iter_mut().flatten().for_each(Port::rest);
+    }
+
     /// The framed links that a message takes first, or last: their number, and the side at which it enters them.
     #[inline(always)]
     pub(crate) fn framed(

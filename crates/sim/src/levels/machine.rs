@@ -279,6 +279,10 @@ impl Levels {
                 }
             }
         }
+        self.above(|simulation| simulation.network.rest());
+        for number in 0..self.lower.len() {
+            self.below(number, |simulation| simulation.network.rest());
+        }
         self.stuck()?;
         self.verify().map(|()| true)
     }
