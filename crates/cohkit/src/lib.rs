@@ -21,6 +21,7 @@ mod composed;
 mod console;
 mod coverage;
 mod csv;
+mod doctor;
 mod exhaustive;
 mod explained;
 mod explanation;
@@ -95,6 +96,7 @@ where
             Command::Link(options) => link::run(&options, console),
             Command::Run(options) => program::run(&options, console),
             Command::List(options) => list::run(&options, console),
+            Command::Doctor(options) => doctor::run(&options, console),
             Command::Platform(options) => list::show(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
             Command::Completions(options) => console

@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Explore(Explore),
     List(List),
     Platform(ShowPlatform),
+    Doctor(Doctor),
     Completions(Completions),
     LanguageServer(LanguageServer),
 }
@@ -91,6 +92,17 @@ Where shells look for them:
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit list"))]
 pub(crate) struct List {
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Tells which optional tools are installed, what each enables, and what brings those that are not.
+///
+/// Nothing but the command itself is needed to check, tabulate and simulate. Each tool is asked for its version, and has 10
+/// seconds to answer. The exit code is 0, whatever there is.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit doctor"))]
+pub(crate) struct Doctor {
     #[command(flatten)]
     pub output: Output,
 }

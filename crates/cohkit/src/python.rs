@@ -1,14 +1,19 @@
 //! Commands that are Python: handed over to `python -m cohkit`, where a Python has the package.
 
 use crate::outcome::{Failure, Outcome};
+use cohkit_rtl::tool;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 /// Ends with 0 where the package is there, without the cost of loading it.
 const PROBE: &str =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('cohkit.__main__') is None)";
+
+/// How long a Python has to tell whether it has the package.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// What comes of asking a Python for the package.
 #[derive(PartialEq, Eq, Debug)]
@@ -26,7 +31,7 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome
     let mut asked = String::new();
     let mut found = None;
     for python in candidates() {
-        let what = match ask(&python) {
+        let what = match ask(&python, LIMIT) {
             Asked::Has => {
                 found = Some(python);
                 break;
@@ -58,6 +63,31 @@ pub(crate) fn hand_over(command: &str, arguments: &[OsString]) -> Result<Outcome
     })
 }
 
+/// The Python to which commands are handed over, or else the first that runs; and whether it has the package.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn find(limit: Duration) -> Result<(PathBuf, bool), String> {
+    let (mut first, mut why) = (None, None);
+    for python in candidates() {
+        match ask(&python, limit) {
+            Asked::Has => return Ok((python, true)),
+            Asked::Lacks => first = first.or(Some(python)),
+            Asked::Absent => {}
+            Asked::Fails(what) => {
+                why = why.or(Some(format!(
+                    "`{}` cannot be asked: {what}",
+                    python.display()
+                )));
+            }
+        }
+    }
+    let none = || "there is no `python3`".to_string();
+    first
+        .map(|python| (python, false))
+        .ok_or_else(|| why.unwrap_or_else(none))
+}
+
 /// What a sweep is told where a command that can be swept is given `--sweep`: that command and its arguments.
 pub(crate) fn swept(arguments: &[OsString]) -> Option<&[OsString]> {
     let (_, swept) = arguments.split_first()?;
@@ -85,13 +115,16 @@ fn candidates() -> Vec<PathBuf> {
     found
 }
 
-fn ask(python: &Path) -> Asked {
-    let output = Command::new(python)
-        .args(["-P", "-c", PROBE])
-        .stdin(Stdio::null())
-        .output();
-    let output = match output {
-        Ok(output) => output,
+fn ask(python: &Path, limit: Duration) -> Asked {
+    let mut command = Command::new(python);
+    let output = match tool::within(command.args(["-P", "-c", PROBE]), limit) {
+        Ok(Some(output)) => output,
+        Ok(None) => {
+            return Asked::Fails(format!(
+                "it does not answer within {} seconds",
+                limit.as_secs()
+            ))
+        }
         Err(error) if error.kind() == ErrorKind::NotFound && !python.is_file() => {
             return Asked::Absent
         }
@@ -169,7 +202,7 @@ mod tests {
             fs::write(&file, text).expect("it can be written");
             let mode = fs::Permissions::from_mode(0o755);
             fs::set_permissions(&file, mode).expect("own file");
-            ask(&file)
+            ask(&file, LIMIT)
         };
         assert_eq!(python("has", "#!/bin/sh\nexit 0\n"), Asked::Has);
         assert_eq!(python("lacks", "#!/bin/sh\nexit 1\n"), Asked::Lacks);
@@ -183,6 +216,6 @@ mod tests {
             python("killed", "#!/bin/sh\nkill -9 $$\n"),
             Asked::Fails(_)
         ));
-        assert_eq!(ask(&folder.path().join("none")), Asked::Absent);
+        assert_eq!(ask(&folder.path().join("none"), LIMIT), Asked::Absent);
     }
 }

@@ -47,7 +47,8 @@ pub mod registers;
 pub mod rom;
 pub mod sources;
 pub mod synth;
-mod tool;
+pub mod tool;
+pub mod tools;
 pub mod verilated;
 
 /// The clock of the home, in MHz, wherever its cycles are told as time.

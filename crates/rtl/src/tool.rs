@@ -1,4 +1,4 @@
-//! Programs that others have written and that run for long: Verilator and Yosys.
+//! Programs that others have written: asked for their versions, and run for long as Verilator and Yosys are.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,14 +8,17 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often it is asked whether to stop.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// Most bytes that are taken of what tells a version.
+const MOST: u64 = 1 << 16;
+
 /// What comes of asking a program for its version.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Asked {
+pub enum Asked {
     /// There is no such program.
     Absent,
     /// It is there and does not run; how that shows.
@@ -27,15 +30,19 @@ pub(crate) enum Asked {
 /// Most lines that are told of what a program said; the last ones tell most.
 const LAST: usize = 5;
 
-/// Asks a program in these folders for its version by this argument.
-pub(crate) fn version(program: &str, argument: &str, path: &OsStr) -> Asked {
-    let output = Command::new(program)
-        .arg(argument)
-        .env("PATH", path)
-        .stdin(Stdio::null())
-        .output();
+/// Asks a program in these folders for its version by these arguments, and waits so long for the answer.
+pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> Asked {
+    let argument = arguments.join(" ");
+    let mut command = Command::new(program);
+    let output = within(command.args(arguments).env("PATH", path), limit);
     let output = match output {
-        Ok(output) => output,
+        Ok(Some(output)) => output,
+        Ok(None) => {
+            let seconds = limit.as_secs();
+            return Asked::Fails(format!(
+                "`{program} {argument}` does not answer within {seconds} seconds"
+            ));
+        }
         Err(error) => {
             // So it is said too of a script whose interpreter is not there.
             let there = env::split_paths(path).any(|folder| folder.join(program).is_file());
@@ -58,6 +65,15 @@ pub(crate) fn version(program: &str, argument: &str, path: &OsStr) -> Asked {
     Asked::Fails(what)
 }
 
+/// Runs a program that says little, and gives that; `None` if it has not ended by then, and was ended.
+///
+/// # Errors
+/// Those of starting it.
+pub fn within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
+    let end = Instant::now() + limit;
+    run_to_end(command, MOST, &|| Instant::now() >= end)
+}
+
 /// What is said of a program whose answer has no version in it.
 pub(crate) fn no_version(name: &str, command: &str, says: &str) -> String {
     let says = match says {
@@ -78,13 +94,18 @@ pub(crate) fn run(
     let aside = fs::canonicalize(folder)?.join("aside");
     fs::create_dir_all(&aside)?;
     command.current_dir(folder).env("TMPDIR", &aside);
-    let output = run_to_end(command, stop);
+    let output = run_to_end(command, u64::MAX, &|| stop.load(Ordering::Relaxed));
     // What stays there does no harm.
     let _ = fs::remove_dir_all(&aside);
     output
 }
 
-fn run_to_end(command: &mut Command, stop: &AtomicBool) -> io::Result<Option<Output>> {
+/// Of what is said on each stream so many bytes are taken; who says more finds it closed.
+fn run_to_end(
+    command: &mut Command,
+    most: u64,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<Option<Output>> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -97,7 +118,7 @@ fn run_to_end(command: &mut Command, stop: &AtomicBool) -> io::Result<Option<Out
         thread::spawn(move || {
             let mut text = Vec::new();
             // What cannot be read is not said.
-            let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut text));
+            let _ = pipe.map(|pipe| pipe.take(most).read_to_end(&mut text));
             text
         })
     };
@@ -107,7 +128,7 @@ fn run_to_end(command: &mut Command, stop: &AtomicBool) -> io::Result<Option<Out
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        if stop.load(Ordering::Relaxed) {
+        if stop() {
             kill_group(child.id());
             // Where there are no groups this is all that can be done; elsewhere it has ended already.
             let _ = child.kill();
@@ -146,7 +167,7 @@ mod tests {
     fn what_a_program_says_is_given() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two >&2; exit 3"]);
-        let output = run_to_end(&mut command, &AtomicBool::new(false));
+        let output = run_to_end(&mut command, u64::MAX, &|| false);
         let output = output.expect("there is a shell").expect("nobody stops it");
         assert_eq!(output.status.code(), Some(3));
         assert_eq!(
@@ -160,7 +181,27 @@ mod tests {
     fn what_is_told_to_stop_ends_with_all_that_it_has_started() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000000 & sleep 1000000"]);
-        let output = run_to_end(&mut command, &AtomicBool::new(true));
+        let output = run_to_end(&mut command, u64::MAX, &|| true);
         assert!(output.expect("there is a shell").is_none());
+    }
+
+    #[test]
+    fn what_does_not_answer_or_never_ends_its_answer_is_ended() {
+        let mut command = Command::new("sh");
+        let output = within(
+            command.args(["-c", "sleep 1000000"]),
+            Duration::from_millis(50),
+        );
+        assert!(output.expect("there is a shell").is_none());
+        let mut command = Command::new("sh");
+        let output = within(
+            command.args(["-c", "exec cat /dev/zero"]),
+            Duration::from_secs(100),
+        );
+        let output = output
+            .expect("there is a shell")
+            .expect("it finds the pipe closed");
+        assert!(!output.status.success());
+        assert_eq!(output.stdout.len() as u64, MOST);
     }
 }

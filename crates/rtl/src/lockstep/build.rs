@@ -4,12 +4,14 @@ use super::shapes::SHAPES;
 use crate::rom::Rom;
 use crate::sources::SOURCES;
 use crate::tool::{self, Asked};
+use crate::tools::VERILATOR;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 const DRIVER: &[(&str, &str)] = &[
     (
@@ -120,9 +122,8 @@ pub enum BuildError {
     Stopped,
 }
 
-/// What is installed, in the help of an error.
-const HELP: &str =
-    "install Verilator 5.006 or newer, make and a C++ compiler (Debian packages `verilator`, `make`, `g++`)";
+/// How long Verilator has to tell its version.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The version of Verilator that is installed, in its own words.
 ///
@@ -130,16 +131,17 @@ const HELP: &str =
 /// If there is none, or it is older than 5.006, or does not run.
 pub fn verilator() -> Result<String, BuildError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let version = match tool::version("verilator", "--version", &path) {
+    let (help, oldest) = (VERILATOR.install(), VERILATOR.programs[0].oldest);
+    let version = match tool::version("verilator", &["--version"], &path, LIMIT) {
         Asked::Says(version) => version,
         Asked::Absent => {
             return Err(BuildError::Missing(format!(
-                "Verilator is not installed\n  help: {HELP}"
+                "Verilator is not installed\n  help: {help}"
             )))
         }
         Asked::Fails(what) => {
             return Err(BuildError::Unusable(format!(
-                "Verilator is installed and does not run: {what}\n  help: make `verilator --version` run, or {HELP}"
+                "Verilator is installed and does not run: {what}\n  help: make `verilator --version` run, or {help}"
             )))
         }
     };
@@ -148,13 +150,13 @@ pub fn verilator() -> Result<String, BuildError> {
         Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
     });
     match number {
-        Some(number) if number >= (5, 6) => Ok(version),
+        Some(number) if number >= oldest => Ok(version),
         Some(_) => Err(BuildError::Missing(format!(
-            "Verilator is too old: {version}\n  help: {HELP}"
+            "Verilator is too old: {version}\n  help: {help}"
         ))),
         None => {
             let what = tool::no_version("Verilator", "verilator --version", &version);
-            Err(BuildError::Unusable(format!("{what}\n  help: {HELP}")))
+            Err(BuildError::Unusable(format!("{what}\n  help: {help}")))
         }
     }
 }
@@ -353,7 +355,8 @@ fn verilate(
     // So a shell says that there is no such command.
     if said.contains("exited with 127") || said.contains("Error 127") {
         return Err(BuildError::Missing(format!(
-            "make or a C++ compiler is not installed\n  help: {HELP}"
+            "make or a C++ compiler is not installed\n  help: {}",
+            VERILATOR.install()
         )));
     }
     let said: Vec<&str> = said

