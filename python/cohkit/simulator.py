@@ -63,7 +63,7 @@ def platforms() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.platforms()[:3]
-    ['clusters-4x4', 'cxl-8x8', 'enzian-cohkit']
+    ['clusters-4x4', 'cxl-512x8', 'cxl-8x8']
 
     """
     return _cohkit.platforms()

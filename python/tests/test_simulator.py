@@ -90,7 +90,7 @@ def test_agents_of_each_kind_do_what_they_are_told() -> None:
 # The quantities of `hosts-512x8` are those of `hosts-8x8`, and ECI's home looks at all its caches in every step.
 # A machine of two levels takes a text of two, and one of several kinds of agents a text that has them.
 KINDS = {"enzian-cpu-home": "eci-near", "n1sdp-u280": "ccix", "n1sdp-vck5000": "ccix", "peers-host-memory": "cxl-cache"}
-PLATFORMS = [name for name in cohkit.platforms() if name not in {"hosts-512x8", "clusters-4x4", *KINDS}]
+PLATFORMS = [name for name in cohkit.platforms() if name not in {"cxl-512x8", "hosts-512x8", "clusters-4x4", *KINDS}]
 
 MANY: list[Request] = [
     {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
@@ -142,7 +142,7 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
     [
         (
             {"platform": "enzian"},
-            "no platform is named `enzian`; the shipped platforms are clusters-4x4, cxl-8x8, enzian-cohkit, ",
+            "no platform is named `enzian`; the shipped platforms are clusters-4x4, cxl-512x8, cxl-8x8, ",
         ),
         ({"workload": "read"}, "no workload is named `read`; the workloads are sequential-read, random-read, "),
         ({"region": "64GiB"}, "a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB; "),

@@ -55,6 +55,14 @@ impl Grain {
             Grain::Line => 8 * WORDS,
         }
     }
+
+    /// Lines that so many values take.
+    pub fn lines(self, values: u32) -> Line {
+        match self {
+            Grain::Word => values.div_ceil(WORDS),
+            Grain::Line => values,
+        }
+    }
 }
 
 /// Values in the memory of one host, each of a grain.
@@ -66,6 +74,15 @@ pub struct Array {
 }
 
 impl Array {
+    /// Values from a line on, in the memory of the host that it is of, without a [`Memory`] that gives it away.
+    pub fn placed(homes: Line, first: Line, grain: Grain) -> Array {
+        Array {
+            homes,
+            first,
+            grain,
+        }
+    }
+
     /// Where a value is; of a line its first word.
     pub fn at(self, number: u32) -> Place {
         let (lines, word) = match self.grain {
@@ -99,16 +116,8 @@ impl Memory {
         let host = host % self.homes;
         let used = &mut self.used[host as usize];
         let first = self.homes * *used + host;
-        *used += match grain {
-            Grain::Word => values.div_ceil(WORDS),
-            Grain::Line => values,
-        };
-        let homes = self.homes;
-        Array {
-            homes,
-            first,
-            grain,
-        }
+        *used += grain.lines(values);
+        Array::placed(self.homes, first, grain)
     }
 
     /// A flag in a host's memory, of a line of its own.

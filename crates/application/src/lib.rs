@@ -44,6 +44,7 @@
 pub mod broadcast;
 pub mod contract;
 pub mod dma;
+pub mod exchange;
 pub mod gather;
 pub mod graphs;
 pub mod hardware;

@@ -2,12 +2,13 @@
 
 use crate::broadcast::Broadcast;
 use crate::dma::Copies;
+use crate::exchange::Exchange;
 use crate::gather::Gather;
 use crate::graphs::{Graphs, What};
 use crate::histogram::Histogram;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
-use crate::kernel::{Hosts, Kernels};
+use crate::kernel::{Grain, Hosts, Kernels};
 use crate::locks::LockTable;
 use crate::messages::{Messages, Program};
 use crate::padding::Padding;
@@ -76,7 +77,7 @@ const BUS: [Parameter; 3] = [
 ];
 
 /// All of them.
-pub const ALL: [Shipped; 22] = [
+pub const ALL: [Shipped; 23] = [
     Shipped {
         name: "shared-table",
         text: "threads increment all rows of a table, one line each; the device increments some of them under its lock",
@@ -200,6 +201,18 @@ pub const ALL: [Shipped; 22] = [
             HOMES,
             parameter("threads", 8, (2, 4096), "threads, one host after the other; no fewer than homes"),
             parameter("rounds", 16, (1, 1 << 20), "rounds"),
+        ],
+    },
+    Shipped {
+        name: "exchange",
+        text: "every thread writes to the memory of other hosts and releases a flag now and then; who acquires it checks the values",
+        parameters: &[
+            HOMES,
+            parameter("threads", 8, (2, 4096), "threads, one host after the other, as many on each"),
+            parameter("fanout", 1, (1, 4095), "hosts that each writes to, less than there are: the next one and others at equal distances; their threads check"),
+            parameter("lines", 1, (0, 1), "whether a store is of a line of 64 bytes (1) or of a word of 8 (0)"),
+            parameter("stores", 64, (1, 1 << 20), "stores between two releases, to one host after the other"),
+            parameter("releases", 16, (1, 1 << 16), "releases of each thread, all to a flag of the first of these hosts"),
         ],
     },
     Shipped {
@@ -493,6 +506,41 @@ pub fn visit<V: Visitor>(
                 threads: small("threads"),
                 rounds: small("rounds"),
             })
+        }
+        "exchange" => {
+            let (homes, threads) = (value("homes"), value("threads"));
+            if homes < 2 || threads % homes != 0 {
+                return Err(format!(
+                    "exchange needs two homes, and as many threads on each host: not {homes} and {threads}"
+                ));
+            }
+            if value("fanout") >= homes {
+                return Err(format!(
+                    "fanout must be 1 to {} with {homes} homes, not {}",
+                    homes - 1,
+                    value("fanout")
+                ));
+            }
+            let each = value("releases") * value("stores").div_ceil(value("fanout"));
+            let lines = threads * value("fanout") * (1 + each);
+            if lines > LINES {
+                return Err(format!(
+                    "so many stores are of {lines} lines, and there can be {LINES}"
+                ));
+            }
+            visitor.visit(Kernels(Exchange {
+                hosts: Hosts {
+                    homes: line("homes"),
+                    threads: small("threads"),
+                },
+                fanout: small("fanout"),
+                grain: match value("lines") {
+                    0 => Grain::Word,
+                    _ => Grain::Line,
+                },
+                stores: small("stores"),
+                releases: small("releases"),
+            }))
         }
         "gather" => visitor.visit(Gather {
             threads: small("threads"),

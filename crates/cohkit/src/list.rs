@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 34] = [
+const EXPERIMENTS: [(&str, &str); 35] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -112,6 +112,10 @@ const EXPERIMENTS: [(&str, &str); 34] = [
     (
         "cord-table3",
         "area and power of the published tables, estimated from their bits",
+    ),
+    (
+        "cord-scale",
+        "stores by all cores to the memory of other hosts, by the number of hosts behind switches in two levels",
     ),
     (
         "symmetric-vs-asymmetric",

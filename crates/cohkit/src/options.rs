@@ -593,7 +593,7 @@ pub(crate) enum DeadlockOption {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit sim enzian-dc-ddr random-read --accesses 10000"))]
 pub(crate) struct Sim {
-    /// The machine: the name of a shipped platform (clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
+    /// The machine: the name of a shipped platform (clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
     /// or a file that ends in `.toml`. Two joined by `+`, a device and its host's memory, are one of two spaces.
     pub platform: PathBuf,
 
@@ -735,13 +735,13 @@ pub(crate) struct Watched {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit play enzian-dc-bram rpc --with calls=100"))]
 pub(crate) struct Play {
-    /// The machine: the name of a shipped platform (clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
+    /// The machine: the name of a shipped platform (clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8),
     /// or a file that ends in `.toml`. Two joined by `+`, a device and its host's memory, are one of two spaces.
     pub platform: PathBuf,
 
     /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view,
-    /// remote-writes, broadcast, or a program on several hosts: pagerank, sssp, padding, task-queue, histogram, transpose, mocfe,
-    /// cmc2d, bigfft or crystal-router.
+    /// remote-writes, broadcast, exchange, or a program on several hosts: pagerank, sssp, padding, task-queue, histogram, transpose,
+    /// mocfe, cmc2d, bigfft or crystal-router.
     /// Several joined by `+` stand side by side, and `--with NAME.NUMBER=...` says a number of one.
     pub application: String,
 

@@ -5,8 +5,10 @@
 //! `COHKIT_BENCH_MIB` sets the region's size, 1024 MiB otherwise; an argument selects cases by name.
 //! The sequential read also runs on a sixteenth and a quarter of the region, which shows how time grows with it.
 //! `hosts` is other traffic: loads and stores of MESI by the cores of 8 hosts and of 512, which shows how time grows with
-//! these. `framed` is random reads over the pipe and over each framed link, one after the other.
+//! these, and `exchange` is stores of their threads to each other. `framed` is random reads over the pipe and over each framed link, one after the other.
 
+use cohkit_application::exchange::Exchange;
+use cohkit_application::kernel::{Grain, Hosts, Kernels};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
@@ -14,9 +16,10 @@ use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::Queue;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
-use cohkit_sim::simulation::{run, Setup, Simulation};
+use cohkit_sim::simulation::{play_while, run, Setup, Simulation};
 use cohkit_sim::statistics::Statistics;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Peak memory of this process in MiB, where the system tells.
@@ -98,6 +101,48 @@ fn hosts(out: &mut impl Write) -> io::Result<()> {
         "hosts                 {} ns of host time for an access with 8 hosts, {} ns with 512, which is {ratio:.2} times that; peak {} MiB",
         nanoseconds[0],
         nanoseconds[1],
+        peak_mib()
+    )
+}
+
+/// The same for stores to other hosts that a text of `ordering` orders at their source, on hosts with switches in two levels.
+fn exchange(out: &mut impl Write) -> io::Result<()> {
+    let text = include_str!("../../../ordering/so.coh");
+    let protocol = text::parse(text).expect("it is a protocol");
+    let mut each = Vec::new();
+    for (hosts, runs) in [(8, 64), (512, 1)] {
+        let mut platform = Platform::shipped("cxl-512x8").expect("it is shipped");
+        platform.remotes = 8 * hosts;
+        platform.cores.used.value = u64::from(platform.remotes);
+        platform.hosts.as_mut().expect("it has hosts").count.value = hosts.into();
+        platform.home.count.as_mut().expect("it has homes").value = hosts.into();
+        let threads = u32::from(platform.remotes);
+        let homes = hosts.into();
+        let scenario = Arc::new(Kernels(Exchange {
+            hosts: Hosts { homes, threads },
+            fanout: 3,
+            grain: Grain::Line,
+            stores: 16,
+            releases: 4,
+        }));
+        let setup = Setup::with_scenario(protocol.clone(), platform, scenario);
+        let setup = setup.unwrap_or_else(|error| panic!("{error}"));
+        let origin = Instant::now();
+        let begin = processor_seconds(origin);
+        let mut accesses = 0.0;
+        for _ in 0..runs {
+            let played = play_while(&setup, &mut |_| true);
+            let played = played.unwrap_or_else(|error| panic!("{error}"));
+            accesses += played.statistics.get("accesses").expect("they are counted");
+        }
+        each.push((processor_seconds(origin) - begin) / accesses);
+    }
+    writeln!(
+        out,
+        "stores between hosts  {:.0} ns of host time for an access with 8 hosts, {:.0} ns with 512, which is {:.2} times that; peak {} MiB",
+        each[0] * 1e9,
+        each[1] * 1e9,
+        each[1] / each[0],
         peak_mib()
     )
 }
@@ -203,6 +248,12 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
         .is_none_or(|only| "hosts".contains(only.as_str()))
     {
         hosts(out)?;
+    }
+    if only
+        .as_ref()
+        .is_none_or(|only| "exchange".contains(only.as_str()))
+    {
+        exchange(out)?;
     }
     if only
         .as_ref()

@@ -25,7 +25,7 @@ use crate::agents::registers::Registers;
 use crate::agents::remote::Caches;
 use crate::agents::translation::Translations;
 use crate::attribution::Attribution;
-use crate::components::hosts::{more, Hosts};
+use crate::components::hosts::{more, At, Hosts};
 use crate::components::layer;
 use crate::components::link::Direction;
 use crate::components::memory;
@@ -247,8 +247,8 @@ pub(crate) enum Event {
     Access(u32),
     /// A core hears that a line of its write buffer has been performed.
     Drained(u16, u16),
-    /// A message reaches the switch.
-    Switch(u32),
+    /// A message reaches a switch on its way; most machines have one.
+    Switch(u32, At),
     /// A message is ready for the first links on its way, which are framed, or for the last.
     Offer(u32, bool),
     /// Something may happen on the framed links of this number.
@@ -637,7 +637,7 @@ impl Simulation {
             Event::Access(access) => self.access(access),
             Event::Core(access) => self.core(access),
             Event::Drained(core, place) => self.drained_at_core(core, place),
-            Event::Switch(index) => self.at_switch(index),
+            Event::Switch(index, at) => self.at_switch(index, at),
             Event::Offer(index, last) => self.offer(index, last),
             Event::Lanes(number) => self.lanes(number),
             Event::Deliver(index) => self.arrive(index),
@@ -721,7 +721,7 @@ impl Simulation {
                 bytes_down: hosts.by_homes,
                 busy_up: sum(to, |d| d.busy),
                 busy_down: sum(from, |d| d.busy),
-                waited: sum(to, |d| d.waited) + sum(from, |d| d.waited),
+                waited: sum(to, |d| d.waited) + sum(from, |d| d.waited) + hosts.waited_above(),
                 ..self.totals_but_for_links()
             };
         }
@@ -1011,7 +1011,7 @@ impl Simulation {
                 order,
             );
             let event = match switched {
-                true => Event::Switch(index),
+                true => Event::Switch(index, At::First),
                 false => Event::Deliver(index),
             };
             self.queue.push(arrival, event);
@@ -1039,7 +1039,7 @@ impl Simulation {
         self.queue.push(
             at,
             match on_its_way {
-                true => Event::Switch(index),
+                true => Event::Switch(index, At::First),
                 false => Event::Deliver(index),
             },
         );
@@ -1081,22 +1081,26 @@ impl Simulation {
         );
         let event = match last {
             true => Event::Deliver(index),
-            false => Event::Switch(index),
+            false => Event::Switch(index, At::First),
         };
         self.queue.push(arrival, event);
     }
 
-    /// A message reaches the switch, and goes on when there is room for it behind its last links.
-    fn at_switch(&mut self, index: u32) {
-        if self.watched {
+    /// A message reaches a switch, and goes on when there is room for it behind its last links.
+    fn at_switch(&mut self, index: u32, switch: At) {
+        if self.watched && switch == At::First {
             self.note_arrived(index, false);
         }
         let message = self.messages[index];
         let ready = self.now + self.times.switch;
         if let Some(hosts) = &mut self.hosts {
             let order = self.kinds[message.kind.index()].order(&message);
-            let at = hosts.leaves_switch(ready, &message, &mut self.random, order);
-            return self.queue.push(at, Event::Deliver(index));
+            let (at, next) = hosts.leaves_switch(switch, ready, &message, &mut self.random, order);
+            let event = match next {
+                Some(next) => Event::Switch(index, next),
+                None => Event::Deliver(index),
+            };
+            return self.queue.push(at, event);
         }
         let circuit = self.kinds[message.kind.index()].circuit;
         if self.network.framed(&message, true).is_some() {
@@ -1246,7 +1250,7 @@ impl Simulation {
         };
         let mut at_once = std::mem::take(&mut port.came);
         port.take(*now, lets_in, |to, index| match join[to] {
-            _ if switched && to == 1 => queue.push(*now, Event::Switch(index)),
+            _ if switched && to == 1 => queue.push(*now, Event::Switch(index, At::First)),
             0 => at_once.push(index),
             join => queue.push(*now + join, Event::Deliver(index)),
         });

@@ -17,7 +17,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 /// All of them, small.
-const KERNELS: [(&str, &[(&str, u64)]); 10] = [
+const KERNELS: [(&str, &[(&str, u64)]); 11] = [
     (
         "pagerank",
         &[("vertices", 96), ("rounds", 2), ("release", 64)],
@@ -54,6 +54,7 @@ const KERNELS: [(&str, &[(&str, u64)]); 10] = [
     ("cmc2d", &[("steps", 1), ("threads", 4)]),
     ("bigfft", &[("steps", 1), ("threads", 2)]),
     ("crystal-router", &[("steps", 2)]),
+    ("exchange", &[("fanout", 3), ("stores", 8), ("releases", 3)]),
 ];
 
 struct Plays;

@@ -5,10 +5,13 @@ mod common;
 mod orderings;
 
 use cohkit_application::broadcast::Broadcast;
+use cohkit_application::exchange::Exchange;
+use cohkit_application::kernel::{Grain, Hosts, Kernels};
 use cohkit_application::remote_writes::RemoteWrites;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::components::hosts::Taken;
 use cohkit_sim::explain::FailureKind;
+use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::Performance;
 use cohkit_sim::simulation::{play_while, RunError, Setup};
 use common::seeds;
@@ -102,6 +105,62 @@ fn posted_stores_that_are_late_at_one_home_are_flagged() {
             (_, Err(error)) => panic!("{name}: {error}"),
         }
     }
+}
+
+/// Sixteen hosts, eight at each of two switches below a third.
+fn two_levels() -> Platform {
+    let mut platform = Platform::shipped("cxl-512x8").unwrap();
+    platform.remotes = 16;
+    platform.hosts.as_mut().unwrap().count.value = 16;
+    platform.home.count.as_mut().unwrap().value = 16;
+    platform.switch.as_mut().unwrap().latency.value = 10_000;
+    platform
+}
+
+/// What goes to another switch takes one more, and the links there and from there, each time.
+#[test]
+fn hosts_of_different_switches_are_farther_apart() {
+    let protocol = ordering("so", &[]);
+    let written = |at_each: u64| {
+        let mut platform = two_levels();
+        let uplink = platform.uplink.as_mut().unwrap();
+        (uplink.hosts.value, uplink.bandwidth.value) = (at_each, 0);
+        // The writer is on host 8; those that it writes to are 0 to 7.
+        let mut scenario = writes(8, 1, 1);
+        scenario.homes = 16;
+        let played = played(&setup(&protocol, &platform, Arc::new(scenario)), "so");
+        played.tally.times["written"].mean()
+    };
+    // A store and its acknowledgement, and then a release and its.
+    let farther = 4.0 * (2.0 * 75.0 + 2.0 * 10.0);
+    assert_eq!(written(8) - written(16), 1000.0 * farther);
+}
+
+/// All that goes through the links between switches takes its time there.
+#[test]
+fn links_between_switches_have_a_bandwidth() {
+    let protocol = ordering("so", &[]);
+    let end = |links: u64, bandwidth: u64| {
+        let mut platform = two_levels();
+        let uplink = platform.uplink.as_mut().unwrap();
+        (uplink.links.value, uplink.bandwidth.value) = (links, bandwidth);
+        let scenario = Kernels(Exchange {
+            hosts: Hosts {
+                homes: 16,
+                threads: 16,
+            },
+            fanout: 2,
+            grain: Grain::Line,
+            stores: 32,
+            releases: 2,
+        });
+        played(&setup(&protocol, &platform, Arc::new(scenario)), "so").end
+    };
+    // Each of a switch's eight threads stores 32 lines to the host eight further on; a line is 80 bytes with its header.
+    let least = 8 * 32 * 80 * 1000;
+    assert!(end(1, 1_000_000_000) > least);
+    assert!(end(2, 1_000_000_000) < end(1, 1_000_000_000));
+    assert!(end(8, 64_000_000_000) < least);
 }
 
 /// With one home, what one core writes there is in order, whatever its lines.

@@ -16,6 +16,7 @@ from cohkit.experiments import (
     cckit_table3,
     cord,
     cord_programs,
+    cord_scale,
     cord_tables,
     eci_home,
     eci_link,
@@ -45,6 +46,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     **cord.EXPERIMENTS,
     **cord_programs.EXPERIMENTS,
     **cord_tables.EXPERIMENTS,
+    **cord_scale.EXPERIMENTS,
     **symmetry.EXPERIMENTS,
     **proxics.EXPERIMENTS,
 }

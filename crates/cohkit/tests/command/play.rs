@@ -123,7 +123,7 @@ fn what_cannot_be_played_is_refused() {
             exit code 2
             --- stderr
             error: no platform is named `enzian`
-              help: the shipped platforms are clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8; the name of a file ends in `.toml`
+              help: the shipped platforms are clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8; the name of a file ends in `.toml`
         "#]],
         ),
         (
@@ -165,7 +165,7 @@ fn what_cannot_be_played_is_refused() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view, remote-writes, broadcast, pagerank, sssp, padding, task-queue, histogram, transpose, mocfe, cmc2d, bigfft, crystal-router
+                error: there is no application `rcp`; there are shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view, remote-writes, broadcast, exchange, pagerank, sssp, padding, task-queue, histogram, transpose, mocfe, cmc2d, bigfft, crystal-router
             "#]],
         ),
         (
@@ -393,7 +393,7 @@ fn texts_are_read_with_other_sizes() {
             "homes=many",
             "`homes=many`: `many` is no number from 0 to 65535",
         ),
-        ("homes=65", "homes must be 1 to 64, not 65"),
+        ("homes=513", "homes must be 1 to 512, not 513"),
         (
             "homes=4",
             "cord has registers and is of 4 homes, and cxl-8x8 has 8: `home.count` says how many",

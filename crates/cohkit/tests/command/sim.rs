@@ -145,7 +145,7 @@ fn bad_input_is_said_in_one_message() {
     for (arguments, says) in [
         (
             &["enzian", "random-read"][..],
-            "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8; ",
+            "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8; ",
         ),
         (&["missing.toml", "random-read"], "error: missing.toml: no such file\n"),
         (&["enzian-dc-ddr", "read"], "error: invalid value 'read' for '<WORKLOAD>'\n"),

@@ -53,7 +53,7 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsi
     }
     let mut parser = parser::Parser::with_sizes(text, &tokens, sizes, &mut sink);
     parser.most_homes = MOST_SIMULATED.into();
-    parser.most_elements = 1 << 8;
+    parser.most_elements = MOST_SIMULATED.into();
     let mut file = parser.file();
     let known = file.sizes.iter().map(|name| name.text);
     let known: Vec<&str> = known.chain([LINE]).collect();
@@ -90,7 +90,7 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsi
 pub const LINE: &str = "line";
 
 /// Most homes of a text that is not checked.
-const MOST_SIMULATED: u16 = 64;
+const MOST_SIMULATED: u16 = 512;
 
 /// Why a text cannot be read with other sizes.
 #[derive(Clone, Debug)]

@@ -190,25 +190,25 @@ pub struct Program {
     /// Rows of transitions, one for each configuration.
     table: Vec<Transition>,
     memo: FxHashMap<(ConfigurationId, Input), Transition>,
-    /// Configurations, each as its state and its slots.
+    /// Configurations, each as its state and its slots but for registers.
     configurations: Vec<u16>,
     /// How many of these numbers one takes.
     stride: usize,
     /// What each state gives.
     about: Vec<About>,
-    numbers: FxHashMap<Configuration, ConfigurationId>,
+    numbers: FxHashMap<Vec<u16>, ConfigurationId>,
+    /// The configuration that has been executed on as it is kept, while its number is looked for.
+    key: Vec<u16>,
     /// The configurations in which the agents of each kind begin.
     begins: Vec<ConfigurationId>,
     /// The names of the remotes.
     names: Vec<String>,
     /// Whether each rule says to try again.
     retries: Vec<bool>,
-    /// The slots of registers, which are zero in what is kept.
+    /// The slots of registers, which come last and are not kept.
     registers: Range<usize>,
-    /// The number of the home that is at hand, and registers before a transition and after it.
+    /// The number of the home that is at hand.
     at_home: u16,
-    now: Vec<u16>,
-    after: Vec<u16>,
     /// Classes of the messages.
     classes: Vec<Option<Class>>,
     acts: Vec<Act>,
@@ -292,7 +292,7 @@ impl Program {
             table: Vec::new(),
             memo: FxHashMap::default(),
             configurations: Vec::new(),
-            stride: 1 + machine.initial().slots.len(),
+            stride: 1 + machine.registers().start,
             about: controller.states.iter().map(About::of).collect(),
             begins: Vec::new(),
             names: Vec::new(),
@@ -301,9 +301,8 @@ impl Program {
                 .collect(),
             registers: machine.registers(),
             at_home: 0,
-            now: Vec::new(),
-            after: Vec::new(),
             numbers: FxHashMap::default(),
+            key: Vec::new(),
             classes: protocol
                 .message_ids()
                 .map(|id| protocol.class(id))
@@ -364,15 +363,14 @@ impl Program {
         configuration: ConfigurationId,
         input: &Input,
     ) -> Transition {
-        self.now.clear();
-        self.now.extend_from_slice(registers);
+        self.scratch.slots[self.registers.clone()].copy_from_slice(registers);
         self.at_home = home;
         self.execute(configuration, input)
     }
 
     /// What the transition that was asked for last makes of the registers.
     pub fn after(&self) -> &[u16] {
-        &self.after
+        &self.scratch.slots[self.registers.clone()]
     }
 
     /// Whether a row for an event in a configuration's state has a guard, so that it may be taken at another time.
@@ -452,7 +450,7 @@ impl Program {
             return configuration;
         }
         self.scratch.state = kept[0];
-        self.scratch.slots.copy_from_slice(&kept[1..]);
+        self.scratch.slots[..self.stride - 1].copy_from_slice(&kept[1..]);
         self.scratch.slots[slot] = writes.into();
         self.number()
     }
@@ -512,10 +510,11 @@ impl Program {
         self.about[self.state(configuration)]
     }
 
-    /// A configuration.
+    /// A configuration, in which registers are zero.
     pub fn configuration(&self, number: ConfigurationId) -> Configuration {
         let kept = self.kept(number);
-        let (state, slots) = (kept[0], kept[1..].to_vec());
+        let (state, mut slots) = (kept[0], kept[1..].to_vec());
+        slots.resize(self.scratch.slots.len(), 0);
         Configuration { state, slots }
     }
 
@@ -524,7 +523,7 @@ impl Program {
         self.configurations.len() / self.stride
     }
 
-    /// A configuration, as its state and its slots.
+    /// A configuration, as its state and its slots but for registers.
     #[inline]
     fn kept(&self, number: ConfigurationId) -> &[u16] {
         &self.configurations[number as usize * self.stride..][..self.stride]
@@ -533,7 +532,7 @@ impl Program {
     /// Whether a configuration is the one that has been executed on.
     fn is_scratch(&self, number: ConfigurationId) -> bool {
         let kept = self.kept(number);
-        kept[0] == self.scratch.state && kept[1..] == self.scratch.slots
+        kept[0] == self.scratch.state && kept[1..] == self.scratch.slots[..self.stride - 1]
     }
 
     /// Index of a configuration's state.
@@ -574,21 +573,25 @@ impl Program {
     /// The number of the configuration that has been executed on.
     fn number(&mut self) -> ConfigurationId {
         let next = self.count() as ConfigurationId;
+        let slots = &self.scratch.slots[..self.stride - 1];
         if self.numbered {
-            if let Some(&number) = self.numbers.get(&self.scratch) {
+            self.key.clear();
+            self.key.push(self.scratch.state);
+            self.key.extend_from_slice(slots);
+            if let Some(&number) = self.numbers.get(&self.key) {
                 return number;
             }
-            self.numbers.insert(self.scratch.clone(), next);
+            self.numbers.insert(self.key.clone(), next);
         } else if let Some(&number) = self.begins.iter().find(|&&n| self.is_scratch(n)) {
             return number;
         } else if let Some(number) = self.free.pop() {
             let kept = &mut self.configurations[number as usize * self.stride..][..self.stride];
             kept[0] = self.scratch.state;
-            kept[1..].copy_from_slice(&self.scratch.slots);
+            kept[1..].copy_from_slice(slots);
             return number;
         }
         self.configurations.push(self.scratch.state);
-        self.configurations.extend_from_slice(&self.scratch.slots);
+        self.configurations.extend_from_slice(slots);
         if self.dense {
             let end = self.place(next + 1, 0);
             self.table.resize(end, UNKNOWN);
@@ -600,8 +603,7 @@ impl Program {
     fn execute(&mut self, from: ConfigurationId, input: &Input) -> Transition {
         let kept = &self.configurations[from as usize * self.stride..][..self.stride];
         self.scratch.state = kept[0];
-        self.scratch.slots.copy_from_slice(&kept[1..]);
-        self.scratch.slots[self.registers.clone()].copy_from_slice(&self.now);
+        self.scratch.slots[..self.stride - 1].copy_from_slice(&kept[1..]);
         let remote = |number: Agent| (number != HOME).then_some(number);
         let occasion = Occasion {
             home: self.at_home,
@@ -612,10 +614,6 @@ impl Program {
         };
         let mut tables = self.machine.controller();
         let result = (self.machine).step(&mut self.scratch, occasion, &mut tables);
-        let registers = &mut self.scratch.slots[self.registers.clone()];
-        self.after.clear();
-        self.after.extend_from_slice(registers);
-        registers.fill(0);
         let mut transition = Transition {
             answer: Answer::Fault,
             next: from,

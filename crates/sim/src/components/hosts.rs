@@ -2,8 +2,9 @@
 //!
 //! A message between two agents of one host takes the way of its sender's tile into the mesh, and one hop after the other.
 //! Between hosts it takes the hops to the port of its sender's host, that host's links to the switch, the links of the
-//! other host from the switch, and the hops from there. A tile's way in takes one flit after the other; between tiles
-//! nothing waits, and nothing has a limit of room.
+//! other host from the switch, and the hops from there. Where switches are of two levels, those of the first have some hosts
+//! each, and what goes to a host at another one takes the links of its switch to the one above, and those of the other from
+//! there. A tile's way in takes one flit after the other; between tiles nothing waits, and nothing has a limit of room.
 
 use super::link::{Direction, Size};
 use crate::data::Random;
@@ -25,11 +26,31 @@ pub struct Taken {
     pub mesh_bytes: u64,
 }
 
+/// A switch on the way of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum At {
+    /// That of its sender's host.
+    First,
+    /// That above all others.
+    Above,
+    /// That of its receiver's host, from above.
+    Last,
+}
+
 /// A tile of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Tile {
     host: usize,
     number: u64,
+}
+
+/// Between the switches of the first level and the one above.
+struct Uplinks {
+    /// Hosts at each.
+    hosts: usize,
+    /// From each to the one above, and from there.
+    up: Vec<Direction>,
+    down: Vec<Direction>,
 }
 
 /// All hosts of a machine.
@@ -52,6 +73,8 @@ pub(crate) struct Hosts {
     /// From each host to the switch, and from the switch to it.
     pub to_switch: Vec<Direction>,
     pub from_switch: Vec<Direction>,
+    /// Where switches are of two levels.
+    uplinks: Option<Uplinks>,
     /// By kind of message.
     pub taken: Vec<Taken>,
     /// Bytes that caching agents and homes have sent, on meshes or between hosts, headers included.
@@ -84,6 +107,24 @@ impl Hosts {
         let flits: Rc<[Size]> = flits.collect();
         let (count, tiles) = (hosts.count.value, hosts.columns.value * hosts.rows.value);
         let port = || Direction::new(link, &sizes, 0);
+        let uplinks = platform.uplink.as_ref().map(|uplink| {
+            let mut between = link.clone();
+            between.links = uplink.links.clone();
+            between.bandwidth = uplink.bandwidth.clone();
+            between.latency = uplink.latency.clone();
+            let sizes = payloads.iter().map(|&bytes| Size::new(&between, bytes));
+            let sizes: Rc<[Size]> = sizes.collect();
+            let ways = || {
+                let switches = 0..count.div_ceil(uplink.hosts.value);
+                let way = |_| Direction::new(&between, &sizes, 0);
+                switches.map(way).collect()
+            };
+            Uplinks {
+                hosts: uplink.hosts.value as usize,
+                up: ways(),
+                down: ways(),
+            }
+        });
         Some(Hosts {
             count,
             homes: platform.homes(),
@@ -105,6 +146,7 @@ impl Hosts {
                 .collect(),
             to_switch: (0..count).map(|_| port()).collect(),
             from_switch: (0..count).map(|_| port()).collect(),
+            uplinks,
             by_caches: 0,
             by_homes: 0,
         })
@@ -182,22 +224,44 @@ impl Hosts {
         (port.send(at_port, what, random, order), true)
     }
 
-    /// A message leaves the switch; the result is when it arrives.
+    /// Time that messages waited for links between switches.
+    pub fn waited_above(&self) -> Time {
+        let ways = self
+            .uplinks
+            .iter()
+            .flat_map(|of| of.up.iter().chain(&of.down));
+        ways.map(|way| way.waited).sum()
+    }
+
+    /// A message leaves a switch; the result is when it arrives at the next one or, if that is none, at its receiver.
     pub fn leaves_switch(
         &mut self,
+        at: At,
         ready: Time,
         message: &Message,
         random: &mut Random,
         order: Option<(Agent, Agent, u8, Line)>,
-    ) -> Time {
+    ) -> (Time, Option<At>) {
         let [from, to] = self.ends(message);
+        let what = (message.kind, more(message));
+        if let Some(uplinks) = &mut self.uplinks {
+            let [first, last] = [from, to].map(|tile| tile.host / uplinks.hosts);
+            let next = match at {
+                At::First if first != last => Some((&mut uplinks.up[first], At::Above)),
+                At::Above => Some((&mut uplinks.down[last], At::Last)),
+                At::First | At::Last => None,
+            };
+            if let Some((way, next)) = next {
+                return (way.send(ready, what, random, order), Some(next));
+            }
+        }
         let late = match self.late {
             (one, other, late) if (one, other) == (from.host, to.host) => late,
             _ => 0,
         };
         let port = &mut self.from_switch[to.host];
-        let at_port = port.send(ready, (message.kind, more(message)), random, order);
-        at_port + self.hops(0, to.number) + late
+        let at_port = port.send(ready, what, random, order);
+        (at_port + self.hops(0, to.number) + late, None)
     }
 }
 

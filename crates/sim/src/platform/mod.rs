@@ -463,6 +463,20 @@ impl Hosts {
     }
 }
 
+/// Links between switches of two levels: those of the first have the ports of some hosts each, and links to the one above.
+/// A message takes the latency of a switch in each that it passes.
+#[derive(Clone, Debug)]
+pub struct Uplink {
+    /// Hosts at each switch of the first level, a power of two: host H is at switch H divided by this one.
+    pub hosts: Quantity,
+    /// Links from such a switch to the one above, and as many back.
+    pub links: Quantity,
+    /// Of each link in each direction.
+    pub bandwidth: Quantity,
+    /// Time on the way, picoseconds.
+    pub latency: Quantity,
+}
+
 /// Caching agents of a further kind, and what is before and behind them.
 #[derive(Clone, Debug)]
 pub struct Agents {
@@ -503,6 +517,8 @@ pub struct Platform {
     pub switch: Option<Switch>,
     /// Hosts that the caching agents and homes are parts of, if there are any; then there is a switch.
     pub hosts: Option<Hosts>,
+    /// Between switches of two levels; most machines of hosts have one switch.
+    pub uplink: Option<Uplink>,
     /// What is below each caching agent where there are two levels: caches of its cores, a home over the caching agent,
     /// links between them, and as memory the copies of the caching agent. Cores, lines and patience are those of the
     /// whole machine.
@@ -518,10 +534,14 @@ pub struct Platform {
 }
 
 /// The platforms that ship with the simulator: name and text.
-const SHIPPED: [(&str, &str); 15] = [
+const SHIPPED: [(&str, &str); 16] = [
     (
         "clusters-4x4",
         include_str!("../../../../platforms/clusters-4x4.toml"),
+    ),
+    (
+        "cxl-512x8",
+        include_str!("../../../../platforms/cxl-512x8.toml"),
     ),
     (
         "cxl-8x8",
@@ -881,7 +901,7 @@ impl Platform {
     }
 
     /// A platform of which every value is still to be filled in.
-    fn blank(dram: bool, bus: bool, switch: bool, hosts: bool) -> Platform {
+    fn blank(dram: bool, [bus, switch, hosts, uplink]: [bool; 4]) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
         blank.bus = blank.bus.filter(|_| bus);
@@ -889,6 +909,12 @@ impl Platform {
         blank.home.resume_occupancy = Some(unset());
         blank.switch = switch.then(|| Switch { latency: unset() });
         blank.hosts = hosts.then(Hosts::unset);
+        blank.uplink = uplink.then(|| Uplink {
+            hosts: unset(),
+            links: unset(),
+            bandwidth: unset(),
+            latency: unset(),
+        });
         blank.home.count = Some(unset());
         blank.home.issue = Some(unset());
         blank.cores.issue = Some(unset());
@@ -981,6 +1007,7 @@ impl Platform {
             }),
             switch: None,
             hosts: None,
+            uplink: None,
             agents: Vec::new(),
             below: None,
             host: None,

@@ -2,7 +2,7 @@
 
 use super::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
 use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Home, Hosts, Layer, Link, Memory};
-use super::{Platform, Quantity, Translation, Unit};
+use super::{Platform, Quantity, Translation, Unit, Uplink};
 use crate::kernel::{NANOSECOND, SECOND};
 
 /// What is true of a quantity in all machines.
@@ -40,6 +40,8 @@ enum Place {
     Switch,
     /// Where there are hosts.
     Hosts(fn(&mut Hosts) -> &mut Quantity),
+    /// Where switches are of two levels.
+    Uplink(fn(&mut Uplink) -> &mut Quantity),
     Bus(fn(&mut Bus) -> &mut Quantity),
 }
 
@@ -76,6 +78,7 @@ impl Row {
             },
             Place::Switch => &mut platform.switch.as_mut()?.latency,
             Place::Hosts(of) => of(platform.hosts.as_mut()?),
+            Place::Uplink(of) => of(platform.uplink.as_mut()?),
             Place::Bus(of) => of(platform.bus.as_mut()?),
         })
     }
@@ -241,6 +244,10 @@ pub const TABLE: &[Row] = &[
     row("hosts.late", Picoseconds, TIME, Place::Hosts(|h| &mut h.late)),
     row("hosts.late_from", Count, (0, 4095), Place::Hosts(|h| &mut h.late_from)),
     row("hosts.late_to", Count, (0, 4095), Place::Hosts(|h| &mut h.late_to)),
+    row("uplink.hosts", Count, (1, 4096), Place::Uplink(|u| &mut u.hosts)).of_two(),
+    row("uplink.links", Count, (1, 64), Place::Uplink(|u| &mut u.links)),
+    row("uplink.bandwidth", BytesPerSecond, RATE, Place::Uplink(|u| &mut u.bandwidth)),
+    row("uplink.latency", Picoseconds, TIME, Place::Uplink(|u| &mut u.latency)),
     row("bus.bandwidth", BytesPerSecond, RATE, Place::Bus(|b| &mut b.bandwidth)),
     row("bus.latency", Picoseconds, TIME, Place::Bus(|b| &mut b.latency)),
     row("bus.header_bytes", Bytes, HEADER, Place::Bus(|b| &mut b.header_bytes)),

@@ -71,16 +71,22 @@ impl Reader {
         let remotes = self.number(table, "remotes", 1..=Platform::MOST_REMOTES.into());
         let lines = self.number(table, "lines", 1..=Platform::MOST_LINES);
         let mut known = vec!["name".to_string(), "remotes".into(), "lines".into()];
-        let has = ["bus", "switch", "hosts"].map(|part| table.contains_key(part));
-        if let ([_, false, true], Some(hosts)) = (has, table.get("hosts")) {
+        let has = ["bus", "switch", "hosts", "uplink"].map(|part| table.contains_key(part));
+        if let ([_, false, true, _], Some(hosts)) = (has, table.get("hosts")) {
             self.error(
                 hosts.span(),
                 "hosts are joined by a switch: `switch` is missing",
             );
         }
+        if let ([_, _, false, true], Some(uplink)) = (has, table.get("uplink")) {
+            self.error(
+                uplink.span(),
+                "switches of two levels join hosts: `hosts` is missing",
+            );
+        }
         let mut platform = self.level(table, "", has, &mut known)?;
         if table.contains_key("below") {
-            let mut below = self.level(table, BELOW, [false; 3], &mut known)?;
+            let mut below = self.level(table, BELOW, [false; 4], &mut known)?;
             known.push(format!("{BELOW}remotes"));
             let remotes = self.number(
                 table,
@@ -107,7 +113,7 @@ impl Reader {
         &mut self,
         table: &DeTable,
         prefix: &str,
-        [bus, switch, hosts]: [bool; 3],
+        parts: [bool; 4],
         known: &mut Vec<String>,
     ) -> Option<Platform> {
         let has = |memory: &str| find(table, &format!("{prefix}{memory}")).is_some();
@@ -123,7 +129,7 @@ impl Reader {
                 return None;
             }
         };
-        let mut platform = Platform::blank(dram, bus, switch, hosts);
+        let mut platform = Platform::blank(dram, parts);
         self.layer(table, prefix, &mut platform.link, known);
         platform.cache.translation = translation(table, prefix);
         for row in TABLE {

@@ -53,7 +53,7 @@ impl Simulation {
         };
         queue.soon(0, |event| match *event {
             Event::Core(index) | Event::Access(index) => accesses.prefetch(index),
-            Event::Switch(index) | Event::Deliver(index) => messages.prefetch(index),
+            Event::Switch(index, _) | Event::Deliver(index) => messages.prefetch(index),
             _ => {}
         });
         queue.soon(1, |event| match *event {
@@ -70,7 +70,7 @@ impl Simulation {
             Event::Drained(core, _) => {
                 prefetch_core(core);
             }
-            Event::Switch(index) => network
+            Event::Switch(index, _) => network
                 .of(&messages[index])
                 .into_iter()
                 .for_each(prefetch_whole),
@@ -102,7 +102,7 @@ impl Simulation {
             Event::Drained(core, _) => {
                 prefetch_buffer(core);
             }
-            Event::Switch(index) => {
+            Event::Switch(index, _) => {
                 let message = &messages[index];
                 let circuit = kinds[message.kind.index()].circuit;
                 let ways = network.of(message).into_iter();

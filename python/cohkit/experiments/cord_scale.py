@@ -1,0 +1,111 @@
+"""Stores to other hosts' memory by all cores of 8 to 512 hosts, behind switches in two levels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.experiments.cord import ORDERINGS, TABLES, none_fails, played, text, traffic
+from cohkit.experiments.cord_programs import done
+from cohkit.experiments.experiment import Experiment
+from cohkit.published import Ours
+
+if TYPE_CHECKING:
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.player import Request
+
+PLATFORM = "cxl-512x8"
+CORES = 8
+HOSTS = (8, 64, 512)
+MOST_OF_CORD = 64
+"""Hosts for whose homes the tables of `cord` are simulated."""
+STORES = 16
+RELEASES = 4
+FANOUT = 3
+
+
+class Exchange(NamedTuple):
+    """All cores of so many hosts store to other hosts, with a text."""
+
+    hosts: int
+    ordering: str
+
+    def request(self, conditions: Conditions) -> Request:
+        """Say what is played."""
+        threads = CORES * self.hosts
+        stores = STORES * RELEASES
+        if conditions.accesses is not None:
+            stores = max(1, min(stores, conditions.accesses // threads))
+        releases = min(RELEASES, stores)
+        sizes = dict(ORDERINGS[self.ordering])
+        if self.ordering == "cord":
+            # One more number of epochs than entries, which is as good as more.
+            sizes |= {**TABLES, "epochs": sizes["entries"] + 1}
+        if "homes" in sizes:
+            sizes["homes"] = self.hosts
+        return {
+            "platform": PLATFORM,
+            "application": "exchange",
+            "numbers": {
+                "homes": self.hosts,
+                "threads": threads,
+                "fanout": FANOUT,
+                "stores": stores // releases,
+                "releases": releases,
+            },
+            "protocol": text(self.ordering),
+            "sizes": sizes,
+            "set": {"remotes": threads, "cores.used": threads, "hosts.count": self.hosts, "home.count": self.hosts},
+            "seed": conditions.seed,
+        }
+
+
+def _run(conditions: Conditions) -> list[Ours]:
+    most = conditions.accesses
+    wanted = [
+        Exchange(hosts, ordering)
+        for ordering in ORDERINGS
+        for hosts in HOSTS
+        if (ordering != "cord" or hosts <= MOST_OF_CORD)
+        and (most is None or hosts == HOSTS[0] or CORES * hosts <= most)
+    ]
+    results = none_fails(played(wanted, conditions))
+    numbers = [("time", "ns", run, done(results[repr(run)])) for run in wanted]
+    numbers += [("traffic", "B", run, traffic(results[repr(run)]) / (CORES * run.hosts)) for run in wanted]
+    return [
+        Ours(
+            f"{run.hosts}, {run.ordering} {what}",
+            value,
+            unit,
+            f"cord.scale.{what}.{run.ordering}.{run.hosts}",
+            cut=most is not None,
+        )
+        for what, unit, run, value in numbers
+    ]
+
+
+def _limited(accesses: int) -> str:
+    return (
+        f"no more than {accesses} stores of all, or one of each; more hosts than 8 are left out if they have more cores"
+    )
+
+
+EXPERIMENTS = {
+    "cord-scale": Experiment(
+        title="stores by all cores to the memory of other hosts, by the number of hosts behind switches in two levels",
+        run=_run,
+        note="""\
+Every core of every host stores 16 lines to the memory of three other hosts, one after the other, and then releases a
+flag of the first, four times; who acquires the last flag checks the lines, and passes on that the others may check
+theirs. The three are the next host and those at equal distances. Time is from the first store of a core to its last
+check, traffic the bytes between hosts; both are means over cores. Eight hosts are at each switch, and one switch is
+above all others; of eight hosts all are at one. `cord` keeps tables for each home of the machine, and is simulated
+up to 64 hosts. What is between the switches is assumed (`cohkit platform cxl-512x8`).
+""",
+        left_out="waiting inside meshes, room in buffers, memory behind the shared cache",
+        headline="Hosts that are behind other switches are farther apart, which costs those that wait.",
+        axis="time (ns); bytes between hosts, for a core",
+        along="hosts",
+        logarithmic="x",
+        limited=_limited,
+    ),
+}
