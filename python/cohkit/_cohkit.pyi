@@ -87,6 +87,7 @@ class LitmusRun(TypedDict):
     max_states: int
     chart: bool
     simulate: tuple[int, int] | None
+    stores: str | None
 
 @final
 class Litmus:

@@ -29,6 +29,8 @@ class Options(TypedDict, total=False):
         gives_up: how often, in all, caches give up lines that they were not asked for; once if not given.
         max_states: states to visit, at most; ten million if not given.
         chart: give with `sequence` the shortest way to what decides, which :func:`cohkit.chart_text` draws.
+        stores: by which of the text's accesses each write is made, thread by thread, with a letter for each: `t` as the
+            text's cores store, `b` written back in the core's own copy, `a` acknowledged by the home.
         simulate_runs: run the test so many times in the simulator, with random times, instead of in every order.
         seed: of the first of these runs; each further one has the next. 0 if not given.
 
@@ -41,6 +43,7 @@ class Options(TypedDict, total=False):
     gives_up: int | None
     max_states: int | None
     chart: bool
+    stores: str | None
     simulate_runs: int | None
     seed: int | None
 
@@ -85,6 +88,7 @@ def _how(options: Options) -> LitmusRun:
         "max_states": 10_000_000 if most is None else most,
         "chart": options.get("chart", False),
         "simulate": None if runs is None else (options.get("seed") or 0, runs),
+        "stores": options.get("stores"),
     }
 
 
@@ -125,13 +129,13 @@ def _judge_numbers(options: Options) -> None:
 
 def _judge_runs(options: Options) -> None:
     if options.get("protocol") is None:
-        for name in ("chart", "simulate_runs"):
+        for name in ("chart", "stores", "simulate_runs"):
             if options.get(name):
                 raise InputError(f"`{name}` is of the caches of a protocol: give `protocol` with it")
     if options.get("simulate_runs") is None:
         if options.get("seed") is not None:
             raise InputError("`seed` is of runs in the simulator: give `simulate_runs` with it")
         return
-    for name in ("gives_up", "max_states", "chart"):
+    for name in ("gives_up", "max_states", "chart", "stores"):
         if options.get(name):
             raise InputError(f"`{name}` is of every order of events; runs in the simulator have none")

@@ -35,6 +35,7 @@ def without_run(entry: object) -> object:
         ),
         ({"protocol": "msi", "max_states": 50}, ["--protocol", "protocols/msi.coh", "--max-states", "50"]),
         ({"protocol": "msi", "gives_up": 0}, ["--protocol", "protocols/msi.coh", "--gives-up", "0"]),
+        ({"protocol": "ordering/cord.coh", "stores": "ab"}, ["--protocol", "ordering/cord.coh", "--stores", "ab"]),
     ],
 )
 @pytest.mark.parametrize("test", ["litmus/SB.litmus", "MP"])
@@ -74,6 +75,9 @@ def test_a_wrong_test_is_told_with_its_place(tmp_path: Path) -> None:
         ({"max_states": 0}, "`max_states` is a number from 1 to"),
         ({"chart": True}, "give `protocol` with it"),
         ({"simulate_runs": 3}, "give `protocol` with it"),
+        ({"stores": "tt"}, "`stores` is of the caches of a protocol: give `protocol` with it"),
+        ({"protocol": "ordering/cord.coh", "stores": "t"}, "--stores: `t` has 1 letters, and SB writes 2 times"),
+        ({"protocol": "ordering/cord.coh", "stores": "every"}, "`stores` has a letter for each write of one test"),
         ({"protocol": "msi", "seed": 3}, "give `simulate_runs` with it"),
         ({"protocol": "msi", "simulate_runs": 3, "max_states": 5}, "runs in the simulator have none"),
         ({"room": 3}, "there is no option `room`; the options are `text`, `protocol`,"),

@@ -3,6 +3,7 @@
 use crate::interruptible::interruptible;
 use crate::{bad_input, bad_text, no_home, Protocol};
 use cohkit::litmus::{answer, Asked, NotJudged, Test};
+use cohkit::Failure;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub(crate) struct How {
     chart: bool,
     /// Seed of the first run, and runs.
     simulate: Option<(u64, u64)>,
+    /// A letter for each write.
+    stores: Option<String>,
 }
 
 /// What `cohkit litmus --json` tells of a test.
@@ -48,8 +51,15 @@ pub(crate) fn litmus(
     protocol: Option<&Protocol>,
     how: How,
 ) -> PyResult<String> {
-    let test = test.test.clone();
+    let mut test = test.test.clone();
     let source = protocol.map(|protocol| Arc::clone(&protocol.source));
+    if let (Some(stores), Some(source)) = (&how.stores, &source) {
+        let mixed = test.mixes(stores, &source.protocol).map_err(refused)?;
+        // Letters are of one mix.
+        let [one] = <[_; 1]>::try_from(mixed)
+            .map_err(|_| bad_input("`stores` has a letter for each write of one test"))?;
+        test = one;
+    }
     let asked = Asked {
         cores: how.cores,
         model: how.model,
@@ -64,9 +74,11 @@ pub(crate) fn litmus(
     match answered {
         Ok(value) => Ok(value.to_string()),
         Err(NotJudged::NoHome(source, error)) => Err(no_home(&source, error)),
-        Err(NotJudged::Failure(failure)) => {
-            let said = failure.message;
-            Err(bad_input(said.strip_prefix("error: ").unwrap_or(&said)))
-        }
+        Err(NotJudged::Failure(failure)) => Err(refused(failure)),
     }
+}
+
+fn refused(failure: Failure) -> PyErr {
+    let said = failure.message;
+    bad_input(said.strip_prefix("error: ").unwrap_or(&said))
 }

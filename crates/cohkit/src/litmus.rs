@@ -81,7 +81,10 @@ impl Test {
 
 impl Test {
     /// The test with its writes made by these accesses of a text, or by all mixes of them; the name says which.
-    fn mixes(self, stores: &str, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
+    ///
+    /// # Errors
+    /// What is wrong with the letters.
+    pub fn mixes(self, stores: &str, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
         let mixes = match stores {
             "every" => mixes::every(protocol, &self.program),
             letters => {
