@@ -24,7 +24,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Checks all systems of all files; the worst outcome wins.
-pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
     // A bad place for results is not found out after a long search.
     if let Some(file) = &options.output.out {
         files::try_file(file)?;

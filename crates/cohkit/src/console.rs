@@ -41,6 +41,17 @@ impl<'a> Console<'a> {
         }
     }
 
+    /// The same streams for work that stops soon after another flag is set.
+    pub(crate) fn stopped_by<'b>(&'b mut self, interrupted: &'b AtomicBool) -> Console<'b> {
+        Console {
+            out: &mut *self.out,
+            err: &mut *self.err,
+            terminal: self.terminal,
+            interrupted,
+            closed: self.closed,
+        }
+    }
+
     /// Writes to standard output. If the reader has gone, nothing more is written and that is no error.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
         self.write(text.as_bytes())

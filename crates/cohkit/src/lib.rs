@@ -57,6 +57,7 @@ mod table;
 pub mod tabulate;
 mod trace;
 mod verdict;
+mod watch;
 mod watched;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -86,7 +87,10 @@ where
     let parsed = with_negative_numbers(Options::command()).try_get_matches_from(arguments);
     let result = match parsed.and_then(|matches| Options::from_arg_matches(&matches)) {
         Ok(Options { command }) => match command {
-            Command::Check(options) => check::run(&options, console),
+            Command::Check(options) => match options.watch {
+                true => watch::run(&options, console),
+                false => check::once(&options, console),
+            },
             Command::Table(options) => table::run(&options, console),
             Command::Litmus(options) => litmus::run(&options, console),
             Command::Trace(options) => trace::run(&options, console),

@@ -553,6 +553,10 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["export_murphi", "chart_svg", "coverage", "graph"])]
     pub replay: Option<PathBuf>,
 
+    /// Check again whenever a file has changed, or one that it uses, until Ctrl-C.
+    #[arg(long, conflicts_with_all = ["replay", "checkpoint", "resume"])]
+    pub watch: bool,
+
     #[command(flatten)]
     pub output: Output,
 }

@@ -21,6 +21,8 @@ mod rtl;
 mod sim;
 mod trace;
 mod verdicts;
+#[cfg(unix)]
+mod watch;
 
 use expect_test::{expect, Expect};
 use serde_json::Value;

@@ -1,0 +1,160 @@
+//! `cohkit check --watch`: again after each change, however it is made, until Ctrl-C.
+
+use crate::{cohkit, text, tiny};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{channel, Receiver};
+use std::thread;
+use std::time::Duration;
+
+/// How long a test waits for a line.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command that watches; what it says on both streams arrives line by line.
+struct Watch {
+    command: Child,
+    lines: Receiver<String>,
+}
+
+impl Watch {
+    fn start(files: &[&Path]) -> Watch {
+        let mut command = cohkit(["check", "--watch"]);
+        let command = command
+            .args(files)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut command = command.spawn().expect("it starts");
+        let (sends, lines) = channel();
+        let out: Box<dyn Read + Send> = Box::new(command.stdout.take().expect("it has one"));
+        let err: Box<dyn Read + Send> = Box::new(command.stderr.take().expect("it has one"));
+        for stream in [out, err] {
+            let sends = sends.clone();
+            thread::spawn(move || {
+                let lines = BufReader::new(stream).lines();
+                for line in lines.map_while(Result::ok) {
+                    assert!(
+                        !line.contains('\u{1b}'),
+                        "{line}: a terminal's history stays"
+                    );
+                    if sends.send(line).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Watch { command, lines }
+    }
+
+    /// Waits until a line has this in it.
+    fn says(&self, what: &str) {
+        let mut before = String::new();
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|_| panic!("`{what}` is not said after\n{before}"));
+            if line.contains(what) {
+                break;
+            }
+            before += &format!("{line}\n");
+        }
+    }
+
+    /// Ends it by Ctrl-C, and gives what was said that nobody has waited for.
+    fn end(mut self) -> Vec<String> {
+        let number = self.command.id().to_string();
+        let killed = Command::new("kill").args(["-INT", &number]).status();
+        assert!(killed.expect("kill runs").success());
+        assert_eq!(self.command.wait().expect("it ends").code(), Some(130));
+        self.lines.iter().collect()
+    }
+}
+
+/// As editors do: another file takes the name.
+fn replace(file: &Path, text: &str) {
+    let other = file.with_extension("new");
+    std::fs::write(&other, text).expect("it can be written");
+    std::fs::rename(&other, file).expect("it can be renamed");
+}
+
+#[test]
+fn it_checks_again_after_each_change_and_goes_on_after_errors() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let good = std::fs::read_to_string(tiny()).expect("it can be read");
+    let file = folder.path().join("tiny.coh");
+    // It need not be there at first.
+    let watch = Watch::start(&[&file]);
+    watch.says("tiny.coh");
+    watch.says("watching; Ctrl-C ends");
+    std::fs::write(&file, &good).expect("it can be written");
+    watch.says("changed: ");
+    watch.says("tiny alone: verified: ");
+    replace(&file, &good.replace("send Put", "send Pit"));
+    watch.says("changed: ");
+    watch.says("`Pit`");
+    // Written in place, with the size that it had.
+    std::fs::write(&file, good.replace("send Gone | I", "send Gone | S"))
+        .expect("it can be written");
+    watch.says("changed: ");
+    watch.says("tiny alone: violated: ");
+    std::fs::remove_file(&file).expect("it can be removed");
+    watch.says("changed: ");
+    replace(&file, &good);
+    watch.says("tiny alone: verified: ");
+    // Nothing changes, and nothing is said.
+    thread::sleep(Duration::from_secs(1));
+    let said = watch.end();
+    assert!(
+        !said.iter().any(|line| line.contains("changed: ")),
+        "{said:?}"
+    );
+    assert!(said.iter().any(|line| line == "interrupted"), "{said:?}");
+}
+
+#[test]
+fn a_text_that_is_used_is_watched_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read =
+        |name: &str| std::fs::read_to_string(root.join("protocols").join(name)).expect("it ships");
+    for name in ["mesi.coh", "two-level.coh"] {
+        std::fs::write(folder.path().join(name), read(name)).expect("it can be written");
+    }
+    // The check of what this text composes takes long, and is given up when something changes.
+    let watch = Watch::start(&[&folder.path().join("two-level.coh")]);
+    thread::sleep(Duration::from_secs(1));
+    let used = folder.path().join("mesi.coh");
+    replace(&used, &read("mesi.coh").replace("protocol", "protocoll"));
+    watch.says("mesi.coh:");
+    // The other one is not beside it yet: that which ships is used.
+    replace(&used, &read("mesi.coh"));
+    watch.says("changed: ");
+    thread::sleep(Duration::from_secs(1));
+    replace(&folder.path().join("mesi-l1.coh"), "protocol");
+    watch.says("mesi-l1.coh");
+    watch.says("mesi-l1.coh:1:");
+    watch.end();
+}
+
+#[test]
+fn what_cannot_be_watched_is_refused() {
+    for (arguments, says) in [
+        (&["/dev/stdin"][..], "cannot be watched"),
+        (
+            &["tests/command/tiny.coh", "--dialect", "rumur"],
+            "`--dialect` is for Murphi models",
+        ),
+        (
+            &["tests/command/tiny.coh", "--checkpoint", "out"],
+            "cannot be used with",
+        ),
+    ] {
+        let output = cohkit(["check", "--watch"]).args(arguments).output();
+        let output = output.expect("it starts");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            text(&output.stderr).contains(says),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
