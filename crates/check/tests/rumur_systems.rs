@@ -34,7 +34,7 @@ fn agree(text: &str, remotes: u16, lines: u8, expected: bool) {
     };
     let ours = check(&model, &every_state).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (fine, states, said) = rumur(&model, Style::Plain, Compiled::Well, folder.path());
+    let (fine, states, said) = rumur(&model, Style::Plain, Compiled::Fast, folder.path());
     assert_eq!(ours.outcome == Outcome::Verified, expected);
     assert_eq!(fine, expected, "{said}");
     if expected {
