@@ -1,4 +1,4 @@
-//! What commands tell as JSON, as one table of CSV.
+//! What commands tell as JSON, as one table of CSV, or as statistics in the form of gem5.
 
 use serde_json::{Map, Value};
 
@@ -28,6 +28,31 @@ pub(crate) fn table(told: &Value) -> String {
             found.map_or("", |(_, cell)| cell.as_str())
         };
         text += &line(columns.iter().map(cell));
+    }
+    text
+}
+
+/// A block for each result in the form of gem5's `stats.txt`: its numbers by the names that columns of [`table`] have, with
+/// `_` for what would end a name. What is said in words stands before them, behind `#`.
+pub(crate) fn statistics(told: &Value) -> String {
+    let mut text = String::new();
+    for result in results(told) {
+        text += "\n---------- Begin Simulation Statistics ----------\n";
+        let (numbers, words): (Vec<_>, Vec<_>) = (cells(&result).into_iter())
+            .filter(|(_, cell)| !cell.is_empty())
+            .partition(|(_, cell)| {
+                // Words such as `inf` are names.
+                let begins = cell.starts_with(|sign: char| sign == '-' || sign.is_ascii_digit());
+                begins && cell.parse::<f64>().is_ok()
+            });
+        for (name, cell) in words {
+            text += &format!("# {name}: {}\n", cell.replace(['\n', '\r'], " "));
+        }
+        for (name, cell) in numbers {
+            let ends = |sign: char| sign.is_whitespace() || sign == '#';
+            text += &format!("{:<56} {cell:>20}\n", name.replace(ends, "_"));
+        }
+        text += "---------- End Simulation Statistics   ----------\n";
     }
     text
 }
@@ -127,7 +152,7 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::table;
+    use super::{statistics, table};
     use serde_json::json;
 
     #[test]
@@ -156,6 +181,46 @@ mod tests {
         assert_eq!(table(&told), "event\nload\nstore\n");
         let told = json!({ "x": [{ "name": "a" }], "y": [{ "name": "b" }] });
         assert_eq!(table(&told), "kind,name\nx,a\ny,b\n");
+    }
+
+    #[test]
+    fn statistics_are_the_numbers_of_each_result() {
+        let told = json!([
+            { "a": { "b c": 1, "d": "340282366920938463463374607431768211456" }, "e": "f\ng", "run": { "h": 2 } },
+            { "a": { "b c": -2.5e-3 }, "i": null, "j": [1, 2] },
+        ]);
+        let text = statistics(&told);
+        let lines: Vec<Vec<&str>> = (text.lines())
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let begin = vec![
+            "----------",
+            "Begin",
+            "Simulation",
+            "Statistics",
+            "----------",
+        ];
+        let end = vec![
+            "----------",
+            "End",
+            "Simulation",
+            "Statistics",
+            "----------",
+        ];
+        let expected: [Vec<&str>; 11] = [
+            vec![],
+            begin.clone(),
+            vec!["#", "e:", "f", "g"],
+            vec!["a.b_c", "1"],
+            vec!["a.d", "340282366920938463463374607431768211456"],
+            end.clone(),
+            vec![],
+            begin,
+            vec!["#", "j:", "1;", "2"],
+            vec!["a.b_c", "-0.0025"],
+            end,
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -262,7 +262,7 @@ pub(crate) struct Table {
     pub merged: bool,
 
     /// Print a markdown table.
-    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "stats"])]
     pub markdown: bool,
 
     #[command(flatten)]
@@ -289,7 +289,7 @@ pub(crate) struct Litmus {
     pub shapes: bool,
 
     /// Print the tests, in the format of the herd tools, and run nothing.
-    #[arg(long, conflicts_with_all = ["protocol", "json", "csv"])]
+    #[arg(long, conflicts_with_all = ["protocol", "json", "csv", "stats"])]
     pub print: bool,
 
     /// The protocol text whose caches the threads run on; memory that acts at once, if not given.
@@ -322,7 +322,7 @@ pub(crate) struct Litmus {
 
     /// Draw the shortest way to what decides: where nothing leads on, to an end that the model forbids, or else to one that
     /// the condition speaks of.
-    #[arg(long, requires = "protocol", conflicts_with_all = ["simulate", "csv"])]
+    #[arg(long, requires = "protocol", conflicts_with_all = ["simulate", "csv", "stats"])]
     pub chart: bool,
 
     /// What the ends are compared with, and without a protocol whose they are; the text's `guarantee` or that of the cores,
@@ -390,12 +390,17 @@ pub(crate) enum Model {
 #[derive(Args, Debug)]
 pub(crate) struct Form {
     /// Print JSON; what depends on the machine stands under the key `run`.
-    #[arg(long, default_value_if("csv", "true", "true"))]
+    #[arg(long, default_value_ifs([("csv", "true", "true"), ("stats", "true", "true")]))]
     pub json: bool,
 
     /// Print a table as CSV: what JSON tells, with a row for each result, without what depends on the machine.
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+
+    /// Print what gem5 calls statistics: every number that JSON tells in a line of its own, behind its name, without what
+    /// depends on the machine.
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub stats: bool,
 }
 
 /// Options of every subcommand that prints a result.
@@ -414,11 +419,12 @@ pub(crate) struct Output {
 }
 
 impl Form {
-    /// This value as JSON, or as CSV where that is asked for.
+    /// This value as JSON, or as CSV or statistics where these are asked for.
     pub fn told(&self, value: &serde_json::Value) -> String {
-        match self.csv {
-            true => crate::csv::table(value),
-            false => format!("{value:#}\n"),
+        match (self.csv, self.stats) {
+            (true, _) => crate::csv::table(value),
+            (_, true) => crate::csv::statistics(value),
+            _ => format!("{value:#}\n"),
         }
     }
 }
@@ -971,7 +977,7 @@ pub(crate) struct Measure {
 
     /// Print instead the table `[home]` of a platform whose simulated home takes the times of this one, measured the
     /// same way: those of `platforms/enzian-cohkit.toml`.
-    #[arg(long, conflicts_with_all = ["outstanding", "lines", "json", "csv"])]
+    #[arg(long, conflicts_with_all = ["outstanding", "lines", "json", "csv", "stats"])]
     pub platform: bool,
 
     /// Measure instead how fast the invalidation engine of `hardware/endpoints` takes lines from the remote, behind the
