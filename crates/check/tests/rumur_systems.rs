@@ -59,6 +59,9 @@ fn on_registers_and_several_homes() {
     agree(&text, 1, 2, true);
     // An acknowledgement is counted that was not waited for.
     agree(&text.replace("unacked[home] += 1, ", ""), 1, 2, false);
+    // Rows that change every line, of one cache and of two.
+    agree(&shipped("self-invalidate"), 1, 2, true);
+    agree(&shipped("self-invalidate"), 2, 1, true);
     // One order for all lines, of which each home has its own.
     let text = std::fs::read_to_string(format!("{root}/../../ordering/mp.coh")).unwrap();
     agree(&text, 1, 2, true);

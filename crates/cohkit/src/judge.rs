@@ -198,7 +198,7 @@ pub fn judge(
             return Ok(());
         }
     }
-    if let (Some(model), Systems::Declared) = (source.protocol.guarantee, &request.systems) {
+    if let (Some(model), Systems::Declared) = (source.protocol.guarantee.model, &request.systems) {
         if let Ok(Some(homes)) = Homes::of(&source.protocol, request.cancel) {
             let home = |threads| homes.controller(threads);
             let verdict = guarantee::judge(&source.protocol, model, &home, request.cancel);

@@ -14,11 +14,12 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::{Cores, Wish};
-use cohkit_litmus::cycles::{classic, named};
+use cohkit_litmus::cycles::classic;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{End, Observed, Program, Quantifier, Via};
 use cohkit_litmus::run::{run as explore, run_below as explore_below, shortest, Found};
+use cohkit_litmus::warm::named;
 use cohkit_litmus::{herd, mixes, run as protocols};
 use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
@@ -223,7 +224,7 @@ impl On<'_> {
             (Some(Between::Relaxed), kept) => Cores::Relaxed(kept.unwrap_or_default()),
             (None, Some(kept)) => Cores::Relaxed(kept),
         };
-        let guaranteed = protocol.and_then(|protocol| protocol.guarantee);
+        let guaranteed = protocol.and_then(|protocol| protocol.guarantee.model);
         let own = match (guaranteed, between) {
             (Some(model), _) if cores.is_none() => model,
             (_, Cores::InOrder) => Model::Sc,

@@ -1,7 +1,7 @@
 //! The protocol texts that the command carries.
 
 /// The protocol texts that ship, with the files' names.
-pub(crate) const PROTOCOLS: [(&str, &str); 16] = [
+pub(crate) const PROTOCOLS: [(&str, &str); 17] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
@@ -49,6 +49,10 @@ pub(crate) const PROTOCOLS: [(&str, &str); 16] = [
     (
         "protocols/msi.coh",
         include_str!("../../../protocols/msi.coh"),
+    ),
+    (
+        "protocols/self-invalidate.coh",
+        include_str!("../../../protocols/self-invalidate.coh"),
     ),
     (
         "protocols/token.coh",

@@ -173,7 +173,7 @@ fn on(protocol: &Protocol, programs: &[Program], placed: Placed) -> Result<Compa
     let Home::Controller(home) = &protocol.home else {
         return Err(format!("{} has no home of rows", protocol.name));
     };
-    let Some(model) = protocol.guarantee else {
+    let Some(model) = protocol.guarantee.model else {
         return Err(format!("{} guarantees no memory model", protocol.name));
     };
     let options = Options {

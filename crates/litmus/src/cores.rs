@@ -5,6 +5,7 @@
 //! behind a branch they begin when it is known where it leads.
 
 use cohkit_protocol::orders::{Issue, Orders};
+use cohkit_protocol::threads::Accesses;
 
 use crate::program::{
     Acquire, Change, Fence, Instruction, Location, Operand, Program, Update, Via,
@@ -86,6 +87,8 @@ struct Begun {
     value: Operand,
     /// The same for what is compared.
     expected: Operand,
+    /// Whether it has read, and only what follows a read that acquires is still to be asked for.
+    read: bool,
 }
 
 /// What memory is asked for.
@@ -115,8 +118,40 @@ pub struct Core {
     /// What the registers hold.
     pub registers: Vec<i64>,
     window: Vec<Begun>,
-    /// Whether it asks memory for fences that keep stores, and does not keep them by itself.
-    pub asks_for_fences: bool,
+    /// What it asks memory for, and does not keep by itself.
+    pub asks: Asks,
+}
+
+/// What is about no location, and memory takes part in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Asks {
+    /// Fences that keep stores.
+    pub fences: bool,
+    /// Fences that keep loads alone.
+    pub loads: bool,
+    /// What follows a read that acquires.
+    pub acquired: bool,
+}
+
+impl Asks {
+    /// What the caches of a text take part in, if each read that acquires is asked for without what follows it.
+    pub fn of(accesses: &Accesses) -> Asks {
+        let acquired = accesses.acquired.is_some();
+        Asks {
+            fences: accesses.fence.is_some(),
+            loads: acquired,
+            acquired,
+        }
+    }
+}
+
+/// One of these.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Asked {
+    /// A fence.
+    Fence,
+    /// What follows a read that acquires.
+    Acquired,
 }
 
 impl Core {
@@ -127,7 +162,7 @@ impl Core {
             next: 0,
             registers: registers.clone(),
             window: Vec::new(),
-            asks_for_fences: false,
+            asks: Asks::default(),
         };
         threads.map(|thread| core(&thread.registers)).collect()
     }
@@ -145,7 +180,7 @@ impl Core {
     /// Whether an instruction that has begun is to fill a register.
     fn filled(&self, code: &[Instruction], register: usize) -> bool {
         let mut window = self.window.iter();
-        window.any(|begun| code[begun.place].fills() == Some(register))
+        window.any(|begun| !begun.read && code[begun.place].fills() == Some(register))
     }
 
     /// Does everything that nobody else can see.
@@ -153,7 +188,7 @@ impl Core {
         loop {
             let through = (0..self.window.len()).find(|&at| {
                 let fence = matches!(code[self.window[at].place], Instruction::Fence(_));
-                fence && !self.asks(code, at) && self.free(code, cores, at)
+                fence && self.asked(code, at).is_none() && self.free(code, cores, at)
             });
             if let Some(at) = through {
                 self.window.remove(at);
@@ -213,6 +248,7 @@ impl Core {
             place: self.next,
             value,
             expected,
+            read: false,
         });
         self.next += 1;
         true
@@ -225,10 +261,16 @@ impl Core {
         !before.any(|earlier| cores.waits(&code[earlier.place], later))
     }
 
-    /// Whether what stands in the window is a fence that memory is asked for: loads have ended when their threads know.
-    fn asks(&self, code: &[Instruction], at: usize) -> bool {
-        let fence = code[self.window[at].place];
-        self.asks_for_fences && matches!(fence, Instruction::Fence(Fence::Full | Fence::Stores))
+    /// What memory is asked for by what stands in the window, if it is about no location.
+    fn asked(&self, code: &[Instruction], at: usize) -> Option<Asked> {
+        let begun = &self.window[at];
+        match code[begun.place] {
+            Instruction::Fence(Fence::Loads) => self.asks.loads.then_some(Asked::Acquired),
+            Instruction::Fence(Fence::Full | Fence::Stores) => {
+                self.asks.fences.then_some(Asked::Fence)
+            }
+            _ => begun.read.then_some(Asked::Acquired),
+        }
     }
 
     /// The last instruction before one in the window that accesses the same location.
@@ -242,7 +284,7 @@ impl Core {
     fn wish(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<Wish> {
         let begun = self.window[at];
         let location = code[begun.place].location()?;
-        if !self.free(code, cores, at) || self.same_place(code, at).is_some() {
+        if begun.read || !self.free(code, cores, at) || self.same_place(code, at).is_some() {
             return None;
         }
         let (Operand::Number(value), Operand::Number(expected)) = (begun.value, begun.expected)
@@ -274,9 +316,15 @@ impl Core {
         (0..self.window.len()).filter_map(move |at| self.wish(code, cores, at))
     }
 
-    /// Whether the thread asks memory for a fence now.
-    pub fn fences(&self, code: &[Instruction], cores: Cores) -> bool {
-        (0..self.window.len()).any(|at| self.asks(code, at) && self.free(code, cores, at))
+    /// Whether the thread asks memory for this now.
+    pub fn asks_for(&self, code: &[Instruction], cores: Cores, asked: Asked) -> bool {
+        self.asking(code, cores, asked).is_some()
+    }
+
+    /// The first in the window that asks for it.
+    fn asking(&self, code: &[Instruction], cores: Cores, asked: Asked) -> Option<usize> {
+        let mut all = 0..self.window.len();
+        all.find(|&at| self.asked(code, at) == Some(asked) && self.free(code, cores, at))
     }
 
     /// The loads that may be read out of stores of the thread itself that have not ended. They may as well wait until
@@ -307,9 +355,9 @@ impl Core {
         self.end(code, at, value);
     }
 
-    /// The fence that memory was asked for has ended.
-    pub fn fenced(&mut self, code: &[Instruction]) {
-        let first = (0..self.window.len()).find(|&at| self.asks(code, at));
+    /// What memory was asked for has ended.
+    pub fn answered(&mut self, code: &[Instruction], cores: Cores, asked: Asked) {
+        let first = self.asking(code, cores, asked);
         self.window.remove(first.expect("it was asked for"));
     }
 
@@ -322,8 +370,12 @@ impl Core {
     }
 
     fn end(&mut self, code: &[Instruction], at: usize, value: i64) {
-        let ended = self.window.remove(at);
-        let Some(to) = code[ended.place].fills() else {
+        let instruction = code[self.window[at].place];
+        match self.asks.acquired && instruction.acquires() {
+            true => self.window[at].read = true,
+            false => _ = self.window.remove(at),
+        }
+        let Some(to) = instruction.fills() else {
             return;
         };
         self.registers[to] = value;

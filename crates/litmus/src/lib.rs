@@ -5,6 +5,7 @@
 //!   the former;
 //! * [`cycles`]: the classic shapes, made from cycles of relations; [`shapes`]: all programs of two small threads;
 //! * [`breadth`]: shapes with mixes of orders, and the files of them that the repository has;
+//! * [`warm`]: the same before caches that have had the lines;
 //! * [`cores`]: threads as they run: in order, or with a buffer of stores;
 //! * [`models`]: what a program may show under a memory model, by running it on memory that acts at once: sequential
 //!   consistency where cores are in order, total store order where they buffer stores;
@@ -15,6 +16,7 @@
 //! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
 //! * [`story`]: what happens on the way to an end, to be drawn;
 //! * [`compared`]: many programs on a protocol, and which show what a model forbids;
+//! * [`promised`]: whether the classic ones find the model that a text promises;
 //! * [`timed`]: what it shows in the simulator, in the orders that random times make.
 //!
 //! A location is a line of its own. [`numbered`] is how states are kept.
@@ -36,7 +38,9 @@ pub mod numbered;
 mod piece;
 pub mod print;
 pub mod program;
+pub mod promised;
 pub mod run;
 pub mod shapes;
 pub mod story;
 pub mod timed;
+pub mod warm;

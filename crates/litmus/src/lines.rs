@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::cores::Wish;
+use crate::cores::{Asked, Asks, Wish};
 use crate::machine::{Machine, Moment, Queue};
 use crate::numbered::Numbered;
 use crate::program::{Program, Update, Via};
@@ -75,7 +75,9 @@ struct Accesses {
     back: Option<Access>,
     acknowledged: Option<Access>,
     update: Access,
-    fence: bool,
+    fence: Option<Access>,
+    acquired: Option<Access>,
+    asks: Asks,
 }
 
 impl Accesses {
@@ -92,7 +94,9 @@ impl Accesses {
             back: of.back,
             acknowledged: of.acknowledged,
             update: there(of.update, "writes")?,
-            fence: of.fence.is_some(),
+            fence: of.fence,
+            acquired: of.acquired,
+            asks: Asks::of(&of),
         })
     }
 
@@ -125,8 +129,8 @@ pub enum Finished {
     /// A thread's access of a line of the world, with the value found; `None` if the home has performed a write, and gives
     /// none back.
     Access(u8, u8, Option<i64>),
-    /// A thread's fence.
-    Fence(u8),
+    /// What a thread asked for that is about no line.
+    Asked(u8, Asked),
 }
 
 /// What happens to a line.
@@ -294,9 +298,9 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// Whether the caches take part in fences.
-    pub fn fences(&self) -> bool {
-        self.accesses.fence
+    /// What that is about no line the caches take part in.
+    pub fn asks(&self) -> Asks {
+        self.accesses.asks
     }
 
     /// The lines that nobody has read or written, with these values in the memory of each line that holds a location.
@@ -405,12 +409,28 @@ impl<'p> Lines<'p> {
         self.begins(line, within, thread, (access, what))
     }
 
-    /// A thread fences. `None` if it has to be tried again.
+    /// A thread asks for what is about no line. `None` if it has to be tried again.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn fence(&mut self, line: Line, thread: u8) -> Result<Option<Rc<Move>>, Wrong> {
-        self.begins(line, 0, thread, (Access::Fence, Update::Add(0)))
+    pub fn ask(&mut self, line: Line, thread: u8, asked: Asked) -> Result<Option<Rc<Move>>, Wrong> {
+        let access = match asked {
+            Asked::Fence => self.accesses.fence,
+            Asked::Acquired => self.accesses.acquired,
+        };
+        let access = access.expect("threads ask for what there is");
+        let begun = self.begins(line, 0, thread, (access, Update::Add(0)))?;
+        // What ends with it is what was asked for, and no access of the line.
+        Ok(begun.map(|begun| {
+            let ended = begun
+                .ended
+                .iter()
+                .map(|one| Finished::Asked(thread_of(*one), asked));
+            Rc::new(Move {
+                ended: ended.collect(),
+                ..Move::clone(&begun)
+            })
+        }))
     }
 
     fn begins(
@@ -429,14 +449,7 @@ impl<'p> Lines<'p> {
         let mut ended = Vec::new();
         let (at, what) = ((within, thread), (access, Written(Some(what))));
         let begun = match self.machine.begin(&mut next, at, what, &mut ended)? {
-            true => {
-                let mut begun = self.told(&before, next, ended, None, false)?;
-                if access == Access::Fence {
-                    let fence = |one: &Finished| Finished::Fence(thread_of(*one));
-                    begun.ended = begun.ended.iter().map(fence).collect();
-                }
-                Some(Rc::new(begun))
-            }
+            true => Some(Rc::new(self.told(&before, next, ended, None, false)?)),
             false => None,
         };
         self.begun.insert(key, begun.clone());
@@ -475,6 +488,6 @@ impl<'p> Lines<'p> {
 
 fn thread_of(finished: Finished) -> u8 {
     match finished {
-        Finished::Access(thread, ..) | Finished::Fence(thread) => thread,
+        Finished::Access(thread, ..) | Finished::Asked(thread, _) => thread,
     }
 }

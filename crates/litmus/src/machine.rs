@@ -61,7 +61,7 @@ impl<'p> Machine<'p> {
     pub fn steps<D: Data>(&self, moment: &Moment<D>) -> Vec<LevelStep> {
         let begun = |step: &Step| match step {
             Step::Access(_, _, access) => {
-                *access == Access::Fence || access.needs() > cohkit_protocol::protocol::Right::None
+                !access.about_line() || access.needs() > cohkit_protocol::protocol::Right::None
             }
             Step::Hit(..) => true,
             _ => false,

@@ -198,6 +198,15 @@ impl Instruction {
         matches!(self, Instruction::Store { .. } | Instruction::Atomic { .. })
     }
 
+    /// Whether it reads, and others come after that.
+    pub fn acquires(&self) -> bool {
+        match self {
+            Instruction::Load { acquire, .. } => *acquire != Acquire::No,
+            Instruction::Atomic { acquire, .. } => *acquire,
+            _ => false,
+        }
+    }
+
     /// The register that it fills.
     pub fn fills(&self) -> Option<Register> {
         match *self {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::cores::{Core, Cores, Wish};
+use crate::cores::{Asked, Core, Cores, Wish};
 use crate::lines::{Finished, Lines, Move};
 use crate::machine::{seatings, Queue};
 use crate::mixes::ordered;
@@ -224,10 +224,10 @@ struct Runner<'r, 'p> {
 
 impl<'r, 'p> Runner<'r, 'p> {
     fn new(lines: &'r mut Lines<'p>, program: &'r Program, options: &Options) -> Runner<'r, 'p> {
-        let fences = lines.fences();
+        let asks = lines.asks();
         let cores = Core::all(program).into_iter().zip(0..);
         let threads = cores.map(|(mut core, number)| {
-            core.asks_for_fences = fences;
+            core.asks = asks;
             Thread::new(core, number, program, options.cores)
         });
         Runner {
@@ -429,10 +429,15 @@ impl<'r, 'p> Runner<'r, 'p> {
                     each(Did::Begins(number as u8, wish), &self.next, false);
                 }
             }
-            if self.threads[number].known(state[place]).fences {
-                if let Some(begun) = self.lines.fence(state[0], number as u8)? {
+            for asked in self.threads[number]
+                .known(state[place])
+                .asks
+                .into_iter()
+                .flatten()
+            {
+                if let Some(begun) = self.lines.ask(state[0], number as u8, asked)? {
                     self.moves(state, 0, &begun);
-                    each(Did::Fences(number as u8), &self.next, false);
+                    each(Did::Asks(number as u8, asked), &self.next, false);
                 }
             }
         }
@@ -480,20 +485,20 @@ impl<'r, 'p> Runner<'r, 'p> {
         let threads = self.first_thread();
         for &finished in &step.ended {
             let (thread, access) = match finished {
-                Finished::Fence(thread) => (thread, None),
+                Finished::Asked(thread, asked) => (thread, Err(asked)),
                 Finished::Access(thread, within, value) => {
                     let joined = self.lines.joined();
                     let at = self.placement.iter().position(|&at| joined && at == within);
                     let location = at.unwrap_or(line) as u8;
-                    (thread, Some((location, value)))
+                    (thread, Ok((location, value)))
                 }
             };
             let place = threads + usize::from(thread);
             let thread = &mut self.threads[usize::from(thread)];
             let next = &mut self.next;
             next[place] = match access {
-                None => thread.fenced(next[place]),
-                Some((location, value)) => {
+                Err(asked) => thread.answered(next[place], asked),
+                Ok((location, value)) => {
                     let mut wishes = thread.known(next[place]).wishes.iter();
                     let updates =
                         wishes.any(|w| matches!(w, Wish::Update(at, ..) if *at == location));
@@ -520,7 +525,8 @@ fn way(states: &Rows, from: &[u32], mut number: u32) -> Way {
 /// What is known of a thread at some place.
 struct Known {
     wishes: Rc<[Wish]>,
-    fences: bool,
+    /// What it asks for that is about no line.
+    asks: [Option<Asked>; 2],
     stopped: bool,
     /// The cores that it becomes by reading out of its own stores, once that was asked.
     forwards: Option<Rc<[u32]>>,
@@ -560,7 +566,8 @@ impl<'r> Thread<'r> {
         core.settle(code, self.buffers);
         let known = Known {
             wishes: core.wishes(code, self.buffers).collect(),
-            fences: core.fences(code, self.buffers),
+            asks: [Asked::Fence, Asked::Acquired]
+                .map(|asked| core.asks_for(code, self.buffers, asked).then_some(asked)),
             stopped: core.stopped(code),
             forwards: None,
         };
@@ -589,10 +596,11 @@ impl<'r> Thread<'r> {
         after
     }
 
-    /// Its fence has ended.
-    fn fenced(&mut self, core: u32) -> u32 {
+    /// What it asked for has ended.
+    fn answered(&mut self, core: u32, asked: Asked) -> u32 {
         let mut next = Core::clone(&self.cores.thing(core));
-        next.fenced(&self.program.threads[self.number].code);
+        let code = &self.program.threads[self.number].code;
+        next.answered(code, self.buffers, asked);
         self.number(next)
     }
 

@@ -9,7 +9,7 @@ use cohkit_protocol::execute::Configuration;
 use cohkit_protocol::terms::{Over, Type};
 use cohkit_system::world::{Carried, Flight, System, World};
 
-use crate::cores::{Core, Wish};
+use crate::cores::{Asked, Core, Wish};
 use crate::lines::{Values, Written};
 use crate::program::{Location, Program, Update, Via};
 
@@ -18,8 +18,8 @@ use crate::program::{Location, Program, Update, Via};
 pub enum Did {
     /// It begins an access.
     Begins(u8, Wish),
-    /// It begins a fence.
-    Fences(u8),
+    /// It asks for what is about no line.
+    Asks(u8, Asked),
     /// It reads out of its own stores.
     Forwards(u8),
     /// Something happens without it.
@@ -93,7 +93,7 @@ impl<'s> Story<'s> {
     pub fn tell(&mut self, did: Did, change: &Change) {
         let name = |at: Location| &self.program.locations[usize::from(at)];
         let mut actor = match did {
-            Did::Begins(thread, _) | Did::Fences(thread) | Did::Forwards(thread) => {
+            Did::Begins(thread, _) | Did::Asks(thread, _) | Did::Forwards(thread) => {
                 Some(usize::from(thread))
             }
             Did::Nothing => None,
@@ -114,7 +114,8 @@ impl<'s> Story<'s> {
                 Some(format!("{what} {} = {value}{how}", name(at)))
             }
             Did::Begins(_, Wish::Update(at, ..)) => Some(format!("changes {}", name(at))),
-            Did::Fences(_) => Some("fences".to_string()),
+            Did::Asks(_, Asked::Fence) => Some("fences".to_string()),
+            Did::Asks(_, Asked::Acquired) => Some("has acquired".to_string()),
             Did::Forwards(_) => Some("reads its own store".to_string()),
             Did::Nothing => None,
         };

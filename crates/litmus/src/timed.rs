@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::cores::{Core, Cores, Wish};
+use crate::cores::{Asked, Asks, Core, Cores, Wish};
 use crate::mixes::ordered;
 use crate::models::end;
 use crate::program::{End, Instruction, Program, Update};
@@ -152,7 +152,11 @@ pub fn observe(
         let mut setup = machine.setup(InTime {
             program: ordered(protocol, program),
             cores: options.cores,
-            fences: accesses.fence.is_some(),
+            // What follows a read that acquires, the simulator's threads ask for themselves.
+            asks: Asks {
+                acquired: false,
+                ..Asks::of(&accesses)
+            },
             caches: machine.caches().into(),
             seed,
         });
@@ -187,8 +191,8 @@ pub fn observe(
 struct InTime {
     program: Program,
     cores: Cores,
-    /// Whether caches take part in fences.
-    fences: bool,
+    /// What that is about no line caches take part in.
+    asks: Asks,
     /// Those before cores; a thread has one, and there may be more.
     caches: usize,
     seed: u64,
@@ -232,7 +236,7 @@ impl Playable for InTime {
     fn begin(&self) -> Box<dyn Played> {
         let mut cores = Core::all(&self.program);
         for (core, thread) in cores.iter_mut().zip(&self.program.threads) {
-            core.asks_for_fences = self.fences;
+            core.asks = self.asks;
             core.settle(&thread.code, self.cores);
         }
         let ports = match self.cores {
@@ -262,8 +266,8 @@ enum Doing {
     Waited,
     /// Its access is under way.
     Access(Wish),
-    /// Its fence is, of which memory is asked.
-    Fence,
+    /// What memory is asked for besides is.
+    Asks(Asked),
 }
 
 /// Threads, each on several cores of the simulator before one cache: on the first of them all but what a buffer of stores
@@ -357,8 +361,10 @@ impl Running {
         }
         let code = &self.test.program.threads[thread].code;
         let core = &mut self.cores[thread];
-        if port == 0 && core.fences(code, self.test.cores) {
-            self.steps[number] = Doing::Fence;
+        let asks = |asked: &Asked| core.asks_for(code, self.test.cores, *asked);
+        let asked = [Asked::Fence, Asked::Acquired].into_iter().find(asks);
+        if let (0, Some(asked)) = (port, asked) {
+            self.steps[number] = Doing::Asks(asked);
             return Step::Fence;
         }
         if port == 0 {
@@ -406,9 +412,9 @@ impl Played for Running {
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = Doing::Nothing;
         }
-        if self.steps[number] == Doing::Fence {
+        if let Doing::Asks(asked) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
-            self.cores[thread].fenced(code);
+            self.cores[thread].answered(code, self.test.cores, asked);
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = Doing::Nothing;
         }

@@ -69,7 +69,7 @@ fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
         gives_up: 0,
         ..Options::default()
     };
-    let model = protocol.guarantee.expect("a guarantee");
+    let model = protocol.guarantee.model.expect("a guarantee");
     let groups = Lines::groups(&protocol, of_up_to(threads)).into_iter();
     let compared = groups.map(|group| compared(&protocol, home, &group, model, &options));
     let all = compared.fold(Compared::default(), |all, one| all.with(one.unwrap()));

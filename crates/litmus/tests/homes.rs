@@ -40,7 +40,7 @@ fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
         gives_up: 0,
         ..Options::default()
     };
-    let model = protocol.guarantee.expect("a guarantee");
+    let model = protocol.guarantee.model.expect("a guarantee");
     let mut programs = 0;
     let all = classic().into_iter().filter(|p| p.threads.len() <= most);
     for group in Lines::groups(protocol, all.collect()) {

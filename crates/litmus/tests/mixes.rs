@@ -60,7 +60,7 @@ fn no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
         let protocol = read(text);
         let two = classic().into_iter().filter(|p| p.threads.len() <= 2);
         let programs = two.flat_map(|program| all_mixes(&protocol, &program));
-        let model = protocol.guarantee.expect("a guarantee");
+        let model = protocol.guarantee.model.expect("a guarantee");
         let groups = Lines::groups(&protocol, programs.collect()).into_iter();
         let run = |group: Vec<Program>| {
             compared(

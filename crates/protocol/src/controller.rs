@@ -230,11 +230,13 @@ pub enum Access {
     WriteBack,
     /// Read and write at once, where the rows of the text have it done.
     Atomic,
+    /// What a thread asks for when it has read and what comes later waits for that. It is about no line.
+    Acquired,
 }
 
 impl Access {
     /// All accesses with their names in protocol texts.
-    pub const ALL: [(Access, &'static str); 13] = [
+    pub const ALL: [(Access, &'static str); 14] = [
         (Access::Load, "load"),
         (Access::Store, "store"),
         (Access::Evict, "evict"),
@@ -248,6 +250,7 @@ impl Access {
         (Access::Fence, "fence"),
         (Access::WriteBack, "write_back"),
         (Access::Atomic, "atomic"),
+        (Access::Acquired, "acquired"),
     ];
 
     /// The name in protocol texts.
@@ -265,8 +268,15 @@ impl Access {
             | Access::Release
             | Access::WriteBack
             | Access::Atomic => Right::Write,
-            Access::Evict | Access::Demote | Access::Clean | Access::Fence => Right::None,
+            Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::Acquired => {
+                Right::None
+            }
         }
+    }
+
+    /// Whether it is about a line; otherwise only rows about no line are.
+    pub fn about_line(self) -> bool {
+        !matches!(self, Access::Fence | Access::Acquired)
     }
 
     /// Whether it changes the line's bytes.
@@ -343,6 +353,13 @@ pub enum Statement {
     /// The access of this row is not performed by it, and is tried again in the state that it leads to (remotes).
     /// Nothing is done: whatever ends in a stable state without having been performed is tried again.
     Retry,
+    /// All lines of the agent that are in one state go to another, in a row about no line (remotes).
+    Every {
+        /// The state that they leave.
+        from: StateId,
+        /// The state that they go to.
+        to: StateId,
+    },
     /// Read memory; [`Event::MemoryData`] comes later (constructed homes).
     StartRead,
     /// Write the taken message's line to memory; [`Event::MemoryDone`] comes later.

@@ -65,6 +65,10 @@ pub enum Act<Fields = Vec<u16>> {
     SetAside,
     WriteAside,
     Done,
+    Every {
+        from: StateId,
+        to: StateId,
+    },
     StartRead,
     StartWrite,
     StartStore {
@@ -91,6 +95,10 @@ impl Act {
             Act::SetAside => Act::SetAside,
             Act::WriteAside => Act::WriteAside,
             Act::Done => Act::Done,
+            Act::Every { from, to } => Act::Every {
+                from: *from,
+                to: *to,
+            },
             Act::StartRead => Act::StartRead,
             Act::StartWrite => Act::StartWrite,
             Act::StartStore { whole } => Act::StartStore { whole: *whole },
@@ -470,6 +478,11 @@ impl Run<'_, '_> {
                 Statement::WriteAside => self.acts.push(Act::WriteAside),
                 Statement::Done => self.acts.push(Act::Done),
                 Statement::Retry => {}
+                // Other lines are not at hand here: whoever has them all sees to it.
+                Statement::Every { from, to } => self.acts.push(Act::Every {
+                    from: *from,
+                    to: *to,
+                }),
                 Statement::StartRead => self.acts.push(Act::StartRead),
                 Statement::StartWrite => self.acts.push(Act::StartWrite),
                 Statement::StartStore { whole } => {

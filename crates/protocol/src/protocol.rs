@@ -48,12 +48,31 @@ pub struct Protocol {
     pub homes: u16,
     /// The orders that threads keep among their accesses, if the text has a block for them.
     pub kept: Option<Orders>,
-    /// The memory model that programs are to find, if the text names one.
-    pub guarantee: Option<Model>,
+    /// What it promises to those who read and write through its caches.
+    pub guarantee: Guarantee,
     /// Systems to check.
     pub systems: Vec<System>,
     /// Invariants written in the text, besides those that come for free.
     pub invariants: Vec<Invariant>,
+}
+
+/// What a text promises to those who read and write through its caches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guarantee {
+    /// Whether it keeps single writer and data value: a right to write is alone, and what may be read is what was written
+    /// last. Without (`guarantee none`) rights say only what an agent does by itself, and copies may be old.
+    pub coherent: bool,
+    /// The memory model that programs are to find, if the text names one.
+    pub model: Option<Model>,
+}
+
+impl Default for Guarantee {
+    fn default() -> Guarantee {
+        Guarantee {
+            coherent: true,
+            model: None,
+        }
+    }
 }
 
 /// The home agent of a protocol text.
@@ -325,6 +344,10 @@ impl Protocol {
         if self.messages.iter().any(|message| !message.about_line) {
             return Some("messages about no line");
         }
+        let every = |s: &Statement| matches!(s, Statement::Every { .. });
+        if self.remote.rules.iter().any(|row| row.says(&every)) {
+            return Some("rows that change every line");
+        }
         (self.homes > 1).then_some("several homes")
     }
 
@@ -350,8 +373,10 @@ impl Protocol {
     /// Whether a remote performs an access with the bytes that this message brings (`done`), so that they must be
     /// those of the last write when they are sent. Whether it keeps the line besides makes no difference:
     /// it may keep it without a right, and then nobody else would look at these bytes.
+    /// Where copies may be old, so may these be.
     pub fn used_once(&self, id: MessageId) -> bool {
-        self.message(id).carries.line()
+        self.guarantee.coherent
+            && self.message(id).carries.line()
             && self.remote.rules.iter().any(|rule| {
                 rule.event == Event::Message(id)
                     && matches!(&rule.effect, Effect::Take { body, .. } if body.contains(&Statement::Done))

@@ -7,7 +7,7 @@ use crate::controller::{
     Controller, Effect, Event, Expression, Operator, Rule, Set, Statement, Target, Value,
 };
 use crate::protocol::{End, MessageId, Protocol, Type, VariableId};
-use crate::terms::Span;
+use crate::terms::{Span, StateId};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -220,6 +220,10 @@ impl Words<'_> {
             Statement::WriteAside => "write aside".to_string(),
             Statement::Done => "done".to_string(),
             Statement::Retry => "retry".to_string(),
+            Statement::Every { from, to } => {
+                let name = |state: &StateId| &self.controller.states[state.index()].name;
+                format!("every {} becomes {}", name(from), name(to))
+            }
             Statement::StartRead => "read memory".to_string(),
             Statement::StartWrite => "write memory".to_string(),
             Statement::StartStore { whole: true } => "store line".to_string(),

@@ -14,8 +14,10 @@ pub struct Accesses {
     pub acquire: Option<Access>,
     /// Writes after earlier accesses, likewise.
     pub release: Option<Access>,
-    /// Fences, if caches take part in them.
+    /// Fences, if caches take part in them: as what follows a read that acquires where the text has no rows for fences.
     pub fence: Option<Access>,
+    /// What is asked for after a read that acquires, if caches take part in that.
+    pub acquired: Option<Access>,
     /// Writes that are performed in the agent's own copy, where the text tells them apart from others.
     pub back: Option<Access>,
     /// Writes that end when the home has performed them, where the text tells them apart from others.
@@ -42,7 +44,8 @@ impl Accesses {
             write,
             acquire: first(&[Access::Acquire]).or(read),
             release: first(&[Access::Release]).or(write),
-            fence: first(&[Access::Fence]),
+            fence: first(&[Access::Fence, Access::Acquired]),
+            acquired: first(&[Access::Acquired]),
             back: first(&[Access::WriteBack]),
             acknowledged: first(&[Access::WritePartial]).filter(|_| write == Some(Access::Store)),
             update: first(&[Access::Atomic, Access::WriteBack]).or(write),

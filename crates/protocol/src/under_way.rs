@@ -33,6 +33,21 @@ impl UnderWay {
     }
 }
 
+/// The states that lines leave and go to together, whatever each is doing.
+pub fn every(remote: &Controller) -> Vec<(StateId, StateId)> {
+    let mut every = Vec::new();
+    for row in &remote.rules {
+        row.visit(&mut |statement| {
+            if let Statement::Every { from, to } = *statement {
+                every.push((from, to));
+            }
+        });
+    }
+    every.sort_unstable();
+    every.dedup();
+    every
+}
+
 /// What `done` does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Ending {
@@ -67,10 +82,14 @@ impl Accesses {
                 }
             }
         }
+        let every = every(remote);
         while let Some((state, under_way)) = work.pop() {
             if !accesses.states[state.index()].insert(under_way) {
                 continue;
             }
+            // What is under way in a line goes on when the line goes elsewhere with all others.
+            let others = every.iter().filter(|(from, _)| *from == state);
+            work.extend(others.map(|&(_, to)| (to, under_way)));
             let rows = remote.rules.iter().filter(|row| row.state == state);
             for row in rows.filter(|row| matches!(row.event, Event::Message(_))) {
                 work.extend(accesses.step(remote, row, under_way));

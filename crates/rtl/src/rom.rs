@@ -323,6 +323,13 @@ impl Compiler<'_> {
             let what = format!("`{}` has {what}", self.protocol.name);
             return self.refuse(self.protocol.remote.span, what);
         }
+        if !self.protocol.guarantee.coherent {
+            let what = format!(
+                "`{}` has `guarantee none`, and hardware is compared with the last write",
+                self.protocol.name
+            );
+            return self.refuse(self.protocol.remote.span, what);
+        }
         if let Some(behind) = self.protocol.behind.first() {
             let message = self.protocol.message(behind.message);
             let what = format!("`{}` stays behind other messages", message.name);

@@ -11,12 +11,18 @@
 //! says what it has to find.
 //!
 //! *Single writer*: when an agent gains a right, no other agent has one that excludes it.
+//!
+//! A text with `guarantee none` promises neither. Then a load has to find what was written at some time, and nothing older
+//! than its core knows of: [`old`].
 
-use cohkit_protocol::protocol::Right;
+use cohkit_protocol::protocol::{Guarantee, Right};
 use rustc_hash::FxHashMap;
 
 use crate::data::{Data, Paged};
 use crate::message::Line;
+use old::{Old, Word};
+
+mod old;
 
 /// How much is watched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -50,10 +56,21 @@ pub struct Oracle {
     buffered: FxHashMap<(u16, Line, u16), u64>,
     /// What a word holds before it is written.
     first: fn(u32, u16) -> u64,
+    /// What is known where copies may be old.
+    old: Option<Box<Old>>,
 }
 
 impl Oracle {
-    /// Nothing written yet.
+    /// Nothing written yet, by a text that promises this.
+    pub fn of(level: Level, guarantee: Guarantee) -> Oracle {
+        let old = || Box::new(Old::new(guarantee.model.is_some()));
+        Oracle {
+            old: (!guarantee.coherent).then(old),
+            ..Oracle::new(level)
+        }
+    }
+
+    /// Nothing written yet, by a text that keeps single writer and data value.
     pub fn new(level: Level) -> Oracle {
         Oracle {
             level,
@@ -62,6 +79,44 @@ impl Oracle {
             above: None,
             buffered: FxHashMap::default(),
             first: Data::untouched_word,
+            old: None,
+        }
+    }
+
+    /// Whether copies may be old, and rights exclude no others.
+    #[inline(always)]
+    pub fn may_be_old(&self) -> bool {
+        self.old.is_some()
+    }
+
+    /// A core has written words of a line, as a release or not.
+    pub fn wrote(
+        &mut self,
+        (core, release): (u16, bool),
+        line: Line,
+        words: std::ops::Range<u16>,
+        version: u32,
+    ) {
+        if let (Some(old), Level::Bytes) = (&mut self.old, self.level) {
+            old.wrote(core, release, line, words, version);
+        }
+    }
+
+    /// A core, which acquires with that or not, reads this in a word of a copy that may be old.
+    ///
+    /// # Errors
+    /// What it should not have found, in words.
+    pub fn reads_old(
+        &mut self,
+        reader: (u16, bool),
+        word: Word,
+        found: (u32, u64),
+    ) -> Result<(), String> {
+        match (&mut self.old, self.level) {
+            (Some(old), Level::Bytes) => {
+                old.read(reader, word, found, (self.first)(word.0, word.1))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -80,6 +135,9 @@ impl Oracle {
         let version = self.latest(line) + 1;
         self.lines.of(line).latest = version;
         if self.level == Level::Bytes {
+            if let Some(old) = &mut self.old {
+                old.written(line, words.clone(), version, value);
+            }
             for word in words {
                 self.words.insert((line, word), value);
             }
@@ -121,6 +179,7 @@ impl Oracle {
     pub fn excluded(&self, line: Line, right: Right) -> bool {
         let [_, readers, writers] = self.may(line);
         match right {
+            _ if self.may_be_old() => false,
             Right::None => false,
             Right::Read => writers > 0,
             Right::Write => writers > 1 || readers > 0,
@@ -162,13 +221,13 @@ impl Oracle {
     /// Whether a content with this version is the line's last.
     #[inline]
     pub fn current(&self, line: Line, version: u32) -> bool {
-        self.level == Level::Off || version == self.latest(line)
+        self.level == Level::Off || self.may_be_old() || version == self.latest(line)
     }
 
     /// Whether a word has the value written last.
     #[inline]
     pub fn word(&self, line: Line, word: u16, value: impl FnOnce() -> u64) -> bool {
-        if self.level < Level::Bytes {
+        if self.level < Level::Bytes || self.may_be_old() {
             return true;
         }
         let written = self.words.get(&(line, word)).copied();

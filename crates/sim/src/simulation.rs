@@ -11,7 +11,7 @@ mod soon;
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
-use cohkit_protocol::protocol::{Bounds, Carries, Class, End, Home, Protocol};
+use cohkit_protocol::protocol::{Bounds, Carries, Class, End, Home, Protocol, StateId};
 use std::sync::Arc;
 
 use crate::agents::behind::ApplicationRun;
@@ -416,6 +416,8 @@ pub struct Simulation {
     pub(crate) memories: Vec<memory::Memory>,
     pub(crate) data: Data,
     pub(crate) oracle: Oracle,
+    /// States between which all lines of the cache at hand are still to go.
+    pub(crate) every: Vec<(StateId, StateId)>,
     pub(crate) device: Device,
     /// The application, if there is one.
     pub(crate) behind: Option<Box<ApplicationRun>>,
@@ -518,7 +520,8 @@ impl Simulation {
                 .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
                 .collect(),
             data: Data::new(protocol.line_bytes),
-            oracle: Oracle::new(setup.oracle),
+            oracle: Oracle::of(setup.oracle, protocol.guarantee),
+            every: Vec::new(),
             device: Device::new(&setup.device),
             behind: behind.map(Box::new),
             counters: Counters {

@@ -388,6 +388,12 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
             let name = &protocol.name;
             return Err(format!("{name} has {what}, and is no space beside another"));
         }
+        if !protocol.guarantee.coherent {
+            let name = &protocol.name;
+            return Err(format!(
+                "{name} has `guarantee none`, and is no space beside another"
+            ));
+        }
     }
     let kinds = host.platform.kinds(&host.protocol)?;
     if kinds.kinds() != 2 || kinds.of(KindId(0)) == 0 {

@@ -8,7 +8,7 @@ use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Platform, Quantity, Switch};
 use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
-use common::{protocol, protocols, seeds, torture};
+use common::{permitted, protocol, protocols, seeds, torture};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -108,7 +108,7 @@ fn every_protocol_holds_on_every_framing() {
             setup.workload.accesses = 60;
             setup.device.operations = setup.device.operations.min(20);
             setup.oracle = Level::Bytes;
-            match run(&setup) {
+            match run(&permitted(setup)) {
                 Ok(ended) => {
                     let all = ended.get("accesses").unwrap() + ended.get("accesses_skipped").unwrap();
                     assert_eq!(all, 60.0);

@@ -15,6 +15,14 @@ fn simulations_are_in_order_and_faults_in_what_they_tell_are_not() {
         if protocol.several_tables() {
             continue;
         }
+        if let Some(what) = protocol.joins_lines() {
+            let setup = common::torture(protocol.clone(), 3, 1).expect("there is a home");
+            let (_, sequence) = trace(&setup, 0).unwrap_or_else(|failed| panic!("{failed}"));
+            let refused = cohkit_trace::judge(&protocol, &setup.home, &sequence, true);
+            let why = refused.expect_err("traces do not tell of it").why;
+            assert!(why.contains(what), "{why}");
+            continue;
+        }
         for seed in common::seeds(6) {
             let of = format!("{name}, COHKIT_SEED={seed}");
             let mut setup = common::torture(protocol.clone(), 3, seed).expect("there is a home");

@@ -4,7 +4,7 @@
 //! bytes, memory, locks and accesses. Whoever plays a system says how that is done, by [`Around`] and [`AroundHome`].
 
 use cohkit_protocol::execute::{Act, Receiver};
-use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right};
+use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
 use cohkit_protocol::under_way::Ending;
 
 use crate::plan::{Done, Facts, Plan};
@@ -89,6 +89,8 @@ pub trait Around {
     fn written(&mut self, found: Option<&Self::Copy>) -> Result<(), Self::Wrong>;
     /// The write under way, whose bytes were sent, is given up.
     fn gives_up(&mut self);
+    /// All of the agent's lines that are in one state go to the other, when the row has been carried out.
+    fn every(&mut self, from: StateId, to: StateId);
 }
 
 /// Carries out what a row of a remote does. `held` is the agent's copy, the default if it has none; `brought` the one that
@@ -132,7 +134,7 @@ pub fn remote<A: Around>(
             }
             Act::Done => match plan.done {
                 Done::Ends(Ending::Write) => {
-                    if plan.keeps_a_part && !around.current(&copy) {
+                    if facts.coherent && plan.keeps_a_part && !around.current(&copy) {
                         return Err(Violation::data_value(WRITTEN_WHILE_OLD).into());
                     }
                     copy = around.write(&copy)?;
@@ -141,7 +143,7 @@ pub fn remote<A: Around>(
                 Done::Ends(Ending::Sent) => around.written(brought)?,
                 // What a message brings was judged when it was sent.
                 Done::Ends(Ending::Read) => {
-                    if brought.is_none() && !around.current(&copy) {
+                    if facts.coherent && brought.is_none() && !around.current(&copy) {
                         return Err(Violation::data_value("a read ends with an old copy").into());
                     }
                     around.read(&copy)?;
@@ -151,6 +153,7 @@ pub fn remote<A: Around>(
                     return Err(Violation::new("no unexpected message", what).into());
                 }
             },
+            Act::Every { from, to } => around.every(from, to),
             other => {
                 let what = format!("a remote does what only a home can: {other:?}");
                 return Err(Violation::new("no unexpected message", what).into());
@@ -170,6 +173,15 @@ pub fn remote<A: Around>(
         around.gives_up();
     }
     Ok(kept)
+}
+
+/// The property that does not hold where a store is lost, or performed twice. It holds of texts whose copies may be old,
+/// too, but is no part of a data value then.
+pub fn stores(facts: &Facts) -> &'static str {
+    match facts.coherent {
+        true => "data value",
+        false => "every store is performed once",
+    }
 }
 
 /// A write of a part of the line, which keeps what other writes left in the rest of it, is performed in an old copy.
@@ -339,6 +351,7 @@ pub fn home<A: AroundHome>(
             Act::Acknowledge(local) => around.acknowledge(local)?,
             Act::Unlocked => around.unlocked(),
             Act::Done => return Err(wrong("the home ends an access")),
+            Act::Every { .. } => return Err(wrong("the home gives lines up")),
         }
     }
     Ok(())

@@ -109,6 +109,8 @@ fn ends(accesses: &Accesses, row: &Rule) -> Done {
 /// What follows from all rows of a protocol and its home.
 #[derive(Clone, Debug)]
 pub struct Facts {
+    /// Whether copies that may be read, or are used, are to be those of the last write.
+    pub coherent: bool,
     /// What remotes have begun in each of their states.
     pub accesses: Accesses,
     /// Whether the home's memory takes its time, with one operation of a line at a time; otherwise it acts at once.
@@ -155,6 +157,7 @@ impl Facts {
             _ => 1,
         });
         Facts {
+            coherent: protocol.guarantee.coherent,
             slot,
             aside: home_says(&|s| *s == Statement::SetAside),
             stores_pending: !slot && remote.rules.iter().any(|row| row.says(&sends_store)),

@@ -66,6 +66,12 @@ pub fn judge(
             protocol.name
         )));
     }
+    if !protocol.guarantee.coherent {
+        return Err(refused(0)(format!(
+            "{} has `guarantee none`, and traces are judged by single writer and data value",
+            protocol.name
+        )));
+    }
     let Some(remotes) = remotes(sequence, &home.name) else {
         let why = format!("none of its agents is the home, {}", home.name);
         return Err(refused(0)(why));

@@ -247,6 +247,7 @@ impl Reading<'_> {
                 return self.all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
+            Statement::Every { .. } => return Err("traces tell of lines one by one".into()),
             Statement::WriteMemory => Deed::WriteMemory,
             Statement::SetAside => Deed::SetAside,
             Statement::WriteAside => Deed::WriteAside,

@@ -196,6 +196,16 @@ impl Source {
                         let how = format!("without `{dropped}`");
                         with("action dropped", how, one(guard, &fewer, next));
                     }
+                    for other in every(&dropped, states) {
+                        let how = format!("`{other}` instead");
+                        let mut changed = actions.clone();
+                        changed[place] = other;
+                        with(
+                            "another state of every line",
+                            how,
+                            one(guard, &changed, next),
+                        );
+                    }
                     for other in self.others(&dropped) {
                         let how = format!("`{other}` instead");
                         let mut changed = actions.clone();
@@ -321,6 +331,22 @@ impl Source {
         }
         names
     }
+}
+
+/// The same for all lines that are in another state, or to another one.
+fn every(action: &str, states: &[String]) -> Vec<String> {
+    let all = words(action);
+    let [every, from, _, to] = &all[..] else {
+        return Vec::new();
+    };
+    if every.text != "every" {
+        return Vec::new();
+    }
+    let changed = [from, to].into_iter().flat_map(|word| {
+        let others = neighbours(states, word.text).into_iter();
+        others.map(|other| replaced(action, word, &other))
+    });
+    changed.collect()
 }
 
 /// The states before and after one, round and round.

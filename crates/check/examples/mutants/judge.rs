@@ -5,12 +5,14 @@ use cohkit_check::progress::progress;
 use cohkit_check::system;
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::{Engine, Options};
+use cohkit_litmus::promised::{self, Ended};
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::parse;
 use cohkit_system::world::System as World;
 use cohkit_system::world::{explore_levels, Found, Levels, Search, Wrong};
+use std::borrow::Cow;
 
 /// How a mutant ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,8 +106,24 @@ impl Judge {
         };
         match (fate, &protocol.home) {
             (Fate::Survived, Home::Controller(home)) if asks_above(home) => below(&protocol, home),
+            (Fate::Survived, Home::Controller(home)) => programs(&protocol, home),
             (fate, _) => fate,
         }
+    }
+}
+
+/// What programs of two threads find of the memory model that a text promises, if it does.
+fn programs(protocol: &Protocol, home: &Controller) -> Fate {
+    let Some(model) = protocol.guarantee.model else {
+        return Fate::Survived;
+    };
+    let home = |_| Cow::Borrowed(home);
+    let found = promised::judge(protocol, model, 2, &home, &mut || true);
+    match found.ended {
+        Ended::Holds if found.left_out > 0 => Fate::Refuted,
+        Ended::Holds => Fate::Survived,
+        Ended::Broken(..) => Fate::Refuted,
+        Ended::Undecided(_) | Ended::Interrupted => Fate::Undecided,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Statement, Target, Value};
-use cohkit_protocol::protocol::{Carries, MessageId, Right, Type as ValueType};
+use cohkit_protocol::protocol::{Carries, MessageId, Right, StateId, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
-use cohkit_system::agent::{ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
+use cohkit_system::agent::{self, ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
 use cohkit_system::plan::Done;
 
 use super::expressions::Context;
@@ -148,7 +148,7 @@ impl<'p> System<'p> {
             Statement::WriteAside => out.extend(self.write_aside(context)?),
             Statement::Done => match (moment.done, self.stores_pending) {
                 (Done::Ends(Ending::Write), _) => {
-                    if moment.keeps_a_part {
+                    if self.facts.coherent && moment.keeps_a_part {
                         let old = Violation::new("data value", WRITTEN_WHILE_OLD);
                         out.push(assert(old, moment.copy.clone()));
                     }
@@ -161,10 +161,13 @@ impl<'p> System<'p> {
                 (Done::Ends(Ending::Sent), Some(pending)) => {
                     let performed = !Expr::from(context.part(pending));
                     let lost = "a write ends that the home has not performed";
-                    out.push(assert(Violation::new("data value", lost), performed));
+                    let property = agent::stores(&self.facts);
+                    out.push(assert(Violation::new(property, lost), performed));
                 }
                 // What a message brings was judged when it was sent.
-                (Done::Ends(Ending::Read), _) if moment.brought.is_none() => {
+                (Done::Ends(Ending::Read), _)
+                    if self.facts.coherent && moment.brought.is_none() =>
+                {
                     let old = "a read ends with an old copy";
                     out.push(assert(
                         Violation::new("data value", old),
@@ -175,6 +178,10 @@ impl<'p> System<'p> {
             },
             // The search tries every access in every state anyway.
             Statement::Retry => {}
+            Statement::Every { from, to } => match &context.own {
+                Some(own) => out.push(self.every_line(own, *from, *to)),
+                None => return Err(self.meaningless("gives lines up", context)),
+            },
             Statement::StartRead => {
                 self.start(context, slot::READ, out)?;
             }
@@ -199,6 +206,26 @@ impl<'p> System<'p> {
             }
         }
         Ok(())
+    }
+
+    /// All lines of a remote that are in one state go to another.
+    fn every_line(&mut self, own: &Expr, from: StateId, to: StateId) -> Stmt {
+        let remote = self.remote.controller;
+        let holds = |state: StateId| remote.states[state.index()].holds_line;
+        let drops = holds(from) && !holds(to);
+        let [from, to] = [from, to].map(|state| self.remote.states.nth(state.0.into()));
+        self.with_bound(self.line_type, |system, l| {
+            let state = system.remote.state.at(l).at(own);
+            let mut does = vec![state.clone().set(to)];
+            if drops {
+                does.push(system.current.at(l).at(own).set(false));
+            }
+            let line = Expr::from(l);
+            let context = Self::context(false, &line, Some(own.clone()));
+            let becomes = Act::Becomes(system.state_words(&context));
+            does.push(system.tells(own.clone(), becomes, &line, false));
+            l.each(vec![when(state.is(from), does)])
+        })
     }
 
     /// A store reaches memory, if the device holds no lock that keeps it off.
@@ -279,7 +306,8 @@ impl<'p> System<'p> {
         let mut out = Vec::new();
         if !self.facts.posts_stores {
             let said = "a store is performed twice, or after it was given up";
-            out.push(assert(Violation::new("data value", said), place.clone()));
+            let property = agent::stores(&self.facts);
+            out.push(assert(Violation::new(property, said), place.clone()));
         }
         out.push(place.set(false));
         out
@@ -586,7 +614,11 @@ impl<'p> System<'p> {
     }
 
     /// The effect of a write on everything but the copy written: all other copies are old.
+    /// Where copies may be old, nobody asks.
     pub fn make_all_old(&mut self, line: &Expr, memory_too: bool) -> Vec<Stmt> {
+        if !self.facts.coherent {
+            return Vec::new();
+        }
         let current = self.current.at(line);
         let mut out = vec![current.clear()];
         if memory_too {
@@ -630,6 +662,9 @@ impl<'p> System<'p> {
 
     /// Whether a copy of the line other than one remote's, or other than memory's, is current.
     pub fn another_is_current(&mut self, line: &Expr, own: Option<&Expr>) -> Expr {
+        if !self.facts.coherent {
+            return Expr::Bool(false);
+        }
         let current = self.current;
         let mut found = match own {
             Some(_) if self.remotes == 1 => Expr::Bool(false),

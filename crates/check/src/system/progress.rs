@@ -34,6 +34,7 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_protocol::remotes::Remotes;
+use cohkit_protocol::under_way::every;
 
 use super::expressions::Context;
 use super::layout::System;
@@ -99,13 +100,12 @@ pub fn absent(protocol: &Protocol) -> Vec<Access> {
 /// The accesses that some row or right begins.
 fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     let all = Access::ALL.into_iter().map(|(access, _)| access);
-    // A fence performs nothing by itself.
-    all.filter(|&access| access != Access::Fence)
-        .filter(|&access| {
-            (0..remote.states.len()).any(|state| {
-                hits(access, &remote.states[state]) || rows(remote, access, state).next().is_some()
-            })
+    // What is about no line performs nothing by itself.
+    all.filter(|access| access.about_line()).filter(|&access| {
+        (0..remote.states.len()).any(|state| {
+            hits(access, &remote.states[state]) || rows(remote, access, state).next().is_some()
         })
+    })
 }
 
 /// The rows that begin an access in a state.
@@ -132,7 +132,7 @@ fn suffices(access: Access, right: Right) -> bool {
         | Access::Release
         | Access::WriteBack
         | Access::Atomic => right == Right::Write,
-        Access::Evict | Access::Demote | Access::Clean | Access::Fence => false,
+        Access::Evict | Access::Demote | Access::Clean | Access::Fence | Access::Acquired => false,
     }
 }
 
@@ -276,6 +276,9 @@ impl<'p> Ways<'p> {
                 continue;
             };
             if !std::mem::replace(&mut known[state], true) {
+                let others = every(remote).into_iter();
+                let others = others.filter(|(from, _)| from.index() == state);
+                ends.extend(others.map(|(_, to)| End::UnderWay(to.index())));
                 let rows = remote.rules.iter();
                 let rows = rows.filter(|row| row.state.index() == state);
                 ends.extend(rows.filter_map(|row| self.end(row)));
@@ -420,7 +423,14 @@ impl System<'_> {
             return Vec::new();
         };
         let performed = || vec![watch.wanted.set(false), remote.under_way.set(false)];
-        let state = context.part(self.remote.state);
+        let mut every = false;
+        Statement::visit(body, &mut |s| every |= matches!(s, Statement::Every { .. }));
+        // What changes every line changes the one that is watched.
+        let line = match every {
+            true => Expr::Int(0),
+            false => context.line.clone(),
+        };
+        let state = self.remote.state.at(&line).at(own);
         let at_rest = self.remote.stable.of(state.clone());
         let mut does = Vec::new();
         if watch.begins(event) {
@@ -436,7 +446,7 @@ impl System<'_> {
         let there = goal.clone().is(2).or(goal.is(1).and(remote.under_way));
         does.push(when(there, performed()));
         does.push(when(at_rest, vec![remote.under_way.set(false)]));
-        let this = remote.which.is(own).and(self.is_watched(&context.line));
+        let this = remote.which.is(own).and(self.is_watched(&line));
         vec![when(this, does)]
     }
 

@@ -9,14 +9,16 @@ use cohkit_engine::model::{Expr, Place, Violation};
 impl<'p> System<'p> {
     /// Adds invariants and quiescence.
     pub fn properties(&mut self) -> Result<(), SystemError> {
-        if self.remotes > 1 {
+        if self.remotes > 1 && self.facts.coherent {
             let alone = self.for_all_lines(Self::writers_are_alone);
             let said = Violation::new("single writer", "a right to write is not alone");
             self.build.invariant(said, alone);
         }
-        let current = self.for_all_lines(Self::copies_are_current);
-        let said = Violation::new("data value", "a copy that may be read is old");
-        self.build.invariant(said, current);
+        if self.facts.coherent {
+            let current = self.for_all_lines(Self::copies_are_current);
+            let said = Violation::new("data value", "a copy that may be read is old");
+            self.build.invariant(said, current);
+        }
         if self.device.is_some() {
             let excludes = self.for_all_lines(Self::locks_exclude);
             let said = Violation::new(

@@ -362,7 +362,7 @@ impl<'p> System<'p> {
             let watched = self.watch.is_some_and(|watch| watch.begins(event));
             let nothing = body.iter().all(|s| *s == Statement::Retry);
             if nothing && !case.moves && !watched {
-                if !case.stores {
+                if !case.stores || !self.facts.coherent {
                     return Ok(None);
                 }
                 only_if = self.another_is_current(&context.line, context.own.as_ref());

@@ -55,10 +55,9 @@ impl<'p> System<'p> {
         }
         let (l, line) = self.line_index();
         let r = self.parameter("r", self.remote_type);
-        // A fence is about no line.
-        let (parameters, line) = match access {
-            Access::Fence => (vec![r], Expr::Int(0)),
-            _ => (vec![l, r], line),
+        let (parameters, line) = match access.about_line() {
+            true => (vec![l, r], line),
+            false => (vec![r], Expr::Int(0)),
         };
         let context = Self::context(false, &line, Some(r.into()));
         self.react(
@@ -94,7 +93,7 @@ impl<'p> System<'p> {
                 })
         };
         let states: Vec<usize> = (0..controller.states.len()).filter(|&s| hit(s)).collect();
-        if states.is_empty() {
+        if states.is_empty() || !self.facts.coherent {
             return;
         }
         let (l, line) = self.line_index();

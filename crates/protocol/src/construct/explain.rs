@@ -317,6 +317,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
                 | Act::SetAside
                 | Act::WriteAside
                 | Act::Done
+                | Act::Every { .. }
                 | Act::Unlocked => {}
                 Act::StartRead => self.push(home, does("reads memory".into()), true),
                 Act::StartWrite => self.push(home, does("writes memory".into()), true),

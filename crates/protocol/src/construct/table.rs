@@ -174,6 +174,10 @@ fn statement(act: &Act) -> Statement {
         Act::SetAside => Statement::SetAside,
         Act::WriteAside => Statement::WriteAside,
         Act::Done => Statement::Done,
+        Act::Every { from, to } => Statement::Every {
+            from: *from,
+            to: *to,
+        },
         Act::StartRead => Statement::StartRead,
         Act::StartWrite => Statement::StartWrite,
         Act::StartStore { whole } => Statement::StartStore { whole: *whole },

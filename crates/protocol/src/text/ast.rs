@@ -2,9 +2,8 @@
 
 use super::Span;
 use crate::controller::Operator;
-use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
-use crate::protocol::{Carries, Class, Comparison, End, Type};
+use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
 
 /// A name, or another word, at its place.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +42,7 @@ pub(super) enum Item<'a> {
     Home(Agent<'a>),
     System(Name<'a>, Block<(Name<'a>, Number)>),
     Accesses(Block<Kept<'a>>),
-    Guarantee(Model, Span),
+    Guarantee(Guarantee, Span),
     /// In a text that composes others: a text used, parts at one place, and a system of all.
     Use(Use<'a>),
     /// Parts, each over a cache or by itself.
@@ -208,6 +207,8 @@ pub(super) enum ActionKind<'a> {
     Aside,
     Done,
     Retry,
+    /// `every STATE becomes STATE`.
+    Every(Name<'a>, Name<'a>),
     Acknowledge(Name<'a>),
     Unlocked,
     Leave,

@@ -11,7 +11,7 @@ use super::{Mention, Span};
 use crate::controller::{Access, Operator};
 use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
-use crate::protocol::{Carries, Class, Comparison, End, Type};
+use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
 use crate::terms::{Element, Over};
 
 mod agent;
@@ -46,13 +46,15 @@ pub(super) const HOMES: &str = "homes";
 pub(super) const MOST_HOMES: u32 = 4;
 
 /// Words that rows and expressions use, so that no state, message, variable or field is named so.
-pub(super) const RESERVED: [&str; 30] = [
+pub(super) const RESERVED: [&str; 32] = [
     "acknowledge",
     "and",
     "aside",
+    "becomes",
     "count",
     "dirty",
     "done",
+    "every",
     "false",
     "for",
     "holds",
@@ -795,11 +797,8 @@ impl<'a, 's> Parser<'a, 's> {
             }
             "guarantee" => {
                 self.production("guarantee");
-                let model = self.choice(
-                    &Model::ALL.map(|(model, name)| (name, model)),
-                    "a memory model",
-                )?;
-                Item::Guarantee(model, keyword.to(self.last()))
+                let guarantee = self.guarantee()?;
+                Item::Guarantee(guarantee, keyword.to(self.last()))
             }
             _ => {
                 self.production("invariant");
@@ -813,6 +812,27 @@ impl<'a, 's> Parser<'a, 's> {
                     span: keyword.to(self.last()),
                 }
             }
+        })
+    }
+
+    /// `MODEL`, `none` or `none, MODEL`.
+    fn guarantee(&mut self) -> Parse<Guarantee> {
+        let models = Model::ALL.map(|(model, name)| (name, Some(model)));
+        if self.eat_word("none") {
+            let model = match self.eat(Token::Comma) {
+                true => self.choice(&models, "a memory model")?,
+                false => None,
+            };
+            return Ok(Guarantee {
+                coherent: false,
+                model,
+            });
+        }
+        let all: Vec<_> = models.into_iter().chain([("none", None)]).collect();
+        let model = self.choice(&all, "a memory model")?;
+        Ok(Guarantee {
+            coherent: true,
+            model,
         })
     }
 

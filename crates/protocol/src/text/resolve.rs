@@ -5,10 +5,10 @@ use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
 use super::parser::{class_named, HOMES, MOST_HOMES};
 use super::{Mention, Span};
 use crate::controller::MEMORY_WRITES;
-use crate::orders::{Issue, Model, Orders};
+use crate::orders::{Issue, Orders};
 use crate::protocol as p;
 use crate::protocol::{
-    Behind, Bound, Bounds, ChannelId, Class, End, Home, MessageId, Protocol, StateId,
+    Behind, Bound, Bounds, ChannelId, Class, End, Guarantee, Home, MessageId, Protocol, StateId,
 };
 use crate::remotes::{Kind, KindId, Remotes, MOST_KINDS};
 use rustc_hash::FxHashMap;
@@ -17,7 +17,9 @@ mod about;
 pub(super) mod composition;
 mod controller;
 mod endings;
+mod every;
 mod expression;
+mod guarantee;
 mod loops;
 mod pending;
 mod policy;
@@ -185,7 +187,7 @@ struct Blocks<'f, 'a> {
     messages: Option<&'f Block<Group<'a>>>,
     bounds: Option<&'f Block<(Name<'a>, Number)>>,
     accesses: Option<&'f Block<Kept<'a>>>,
-    guarantee: Option<(Model, Span)>,
+    guarantee: Option<(Guarantee, Span)>,
     remotes: Vec<&'f Agent<'a>>,
     home: Option<&'f Agent<'a>>,
 }
@@ -271,9 +273,9 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
                 "`accesses` block",
                 sink,
             ),
-            Item::Guarantee(model, span) => once(
+            Item::Guarantee(guarantee, span) => once(
                 &mut blocks.guarantee,
-                (*model, *span),
+                (*guarantee, *span),
                 |it| it.1,
                 "`guarantee`",
                 sink,
@@ -383,6 +385,11 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     if let (Some(remote), Some(Home::Policy(_))) = (&remote, &home) {
         resolver.one_line_at_a_time(remote);
     }
+    let guarantee = blocks.guarantee.map(|(guarantee, _)| guarantee);
+    let guarantee = guarantee.unwrap_or_default();
+    if let (false, Some(agent)) = (guarantee.coherent, blocks.home) {
+        resolver.without_rights_of_others(agent);
+    }
     let kinds = resolver.kind_names.list.iter().zip(&resolver.tables);
     let kinds: Vec<Kind> = kinds
         .map(|(name, &table)| Kind {
@@ -412,7 +419,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         bounds,
         homes: file.homes.unwrap_or(1),
         kept,
-        guarantee: blocks.guarantee.map(|(model, _)| model),
+        guarantee,
         systems,
         invariants,
     })

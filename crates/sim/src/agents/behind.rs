@@ -96,6 +96,8 @@ pub(crate) struct Running {
     pub blocked: Time,
     /// Whether it waits for its stores.
     pub fenced: bool,
+    /// Whether its step is a read that acquires, of which caches are told when it has ended.
+    pub acquires: bool,
     /// Since when it waits for a register.
     pub reads: Option<Time>,
     /// When it could go on after an interrupt that it has not waited for yet, and whether it waits for one.
@@ -208,6 +210,7 @@ impl ApplicationRun {
             again: false,
             blocked: 0,
             fenced: false,
+            acquires: false,
             reads: None,
             interrupted: None,
             waits: false,

@@ -697,11 +697,11 @@ impl Simulation {
                 self.device.current = None;
                 self.ask_later();
             }
-            Act::Done => {
+            Act::Done | Act::Every { .. } => {
                 self.fail(
                     FailureKind::Meaningless,
                     line,
-                    "the home says `done`".into(),
+                    "the home does what only a cache can".into(),
                 );
             }
         }
@@ -812,12 +812,16 @@ impl Simulation {
             );
             self.fail(FailureKind::SingleWriter, line, text);
         }
-        let buffered = self.performed_by_home(store.from, line);
+        let sent = self.performed_by_home(store.from, line);
         let several = |access: &Pending| matches!(access.purpose, Purpose::Drain | Purpose::Port);
-        let buffered = buffered.filter(several);
+        let buffered = sent.filter(several);
         let value = self.data.word(line, store.copy, 0);
         if whole && buffered.is_none() {
-            let version = self.oracle.write(line, 0..self.data.words(), value);
+            let words = 0..self.data.words();
+            let version = self.oracle.write(line, words.clone(), value);
+            if let Some(sent) = &sent {
+                self.wrote(sent, words, version);
+            }
             self.data.stamp(store.copy, version);
             self.data.set_memory(line, store.copy);
             return None;
@@ -839,6 +843,9 @@ impl Simulation {
             None => {
                 let words = store.word..store.word + store.words;
                 let version = self.oracle.write(line, words.clone(), value);
+                if let Some(sent) = &sent {
+                    self.wrote(sent, words.clone(), version);
+                }
                 words.fold(old, |copy, word| {
                     self.data.write_word(line, copy, word, value, version)
                 })

@@ -261,7 +261,7 @@ impl Simulation {
         let words = part.word..part.word + part.count;
         if in_place {
             for word in words.clone() {
-                self.check_load(access.cache, access.line, copy, word);
+                self.check_load(&Pending { word, ..*access }, copy);
             }
         }
         let (data, line) = (&self.data, access.line);
@@ -283,7 +283,8 @@ impl Simulation {
             }
             What::Update(update) => {
                 let update = *update;
-                self.check_load(access.cache, access.line, copy, part.word);
+                let word = part.word;
+                self.check_load(&Pending { word, ..*access }, copy);
                 let old = self.data.word(access.line, copy, part.word);
                 if let Some(port) = &mut self.port {
                     port.read(part, [old].into_iter());

@@ -455,6 +455,14 @@ impl Program {
         self.number()
     }
 
+    /// A configuration with another state.
+    pub fn moved(&mut self, configuration: ConfigurationId, to: StateId) -> ConfigurationId {
+        let kept = &self.configurations[configuration as usize * self.stride..][1..self.stride];
+        self.scratch.slots.copy_from_slice(kept);
+        self.scratch.state = to.0;
+        self.number()
+    }
+
     fn look_up(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
         match self.memo.get(&(configuration, *input)) {
             Some(known) => *known,

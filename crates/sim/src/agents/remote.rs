@@ -157,6 +157,14 @@ impl Caches {
         (entry.configuration, entry.copy)
     }
 
+    /// The lines that a cache has something of, those in ways first.
+    fn lines_of(&self, cache: Agent) -> Vec<Line> {
+        let aside = self[cache].aside.iter().map(|&(line, _)| line);
+        let mut lines: Vec<Line> = self.ways.lines_of(cache.into()).chain(aside).collect();
+        lines.sort_unstable();
+        lines
+    }
+
     /// The configuration of a line in a cache.
     pub fn configuration(&self, cache: Agent, line: Line) -> ConfigurationId {
         self.find(cache, line).1.configuration
@@ -243,6 +251,7 @@ impl Simulation {
             Attempt::Began | Attempt::Waits => self.queue_up(&mut entry, index),
         }
         self.keep(access.cache, access.line, place, entry);
+        self.every_line(access.cache);
     }
 
     /// Whether the text has a row for an access to a line that is not there, and its bounds let it begin.
@@ -442,7 +451,7 @@ impl Simulation {
                 let begun = &mut self.accesses[index];
                 (begun.sent, begun.performed) = (false, false);
                 self.react(cache, line, entry, &transition, None, Some(index));
-                if access.kind == Access::Fence && transition.retries {
+                if !access.kind.about_line() && transition.retries {
                     return None;
                 }
                 if enough == Right::None {
@@ -508,7 +517,7 @@ impl Simulation {
         let access = self.accesses[index];
         match access.kind {
             Access::Load | Access::ReadOnce | Access::Acquire => {
-                self.check_load(access.cache, line, entry.copy, access.word);
+                self.check_load(&access, entry.copy);
                 if access.purpose == Purpose::Port {
                     self.read_by_port(&access, entry.copy, true);
                 } else if self.behind.is_some() {
@@ -540,7 +549,8 @@ impl Simulation {
             return self.write_by_port(access, old);
         }
         let words = 0..self.data.words();
-        let version = self.oracle.write(access.line, words, access.value);
+        let version = self.oracle.write(access.line, words.clone(), access.value);
+        self.wrote(access, words, version);
         let copy = self.data.filled(access.value);
         self.data.stamp(copy, version);
         self.data.release(old);
@@ -605,7 +615,7 @@ impl Simulation {
             ..
         } = *access;
         if access.purpose == Purpose::Atomic {
-            self.check_load(access.cache, line, copy, word);
+            self.check_load(access, copy);
             let old = self.data.word(line, copy, word);
             self.give(access.core, old);
             match self.updated(access.core, old) {
@@ -615,6 +625,7 @@ impl Simulation {
         }
         let words = word..word + words;
         let version = self.oracle.write(line, words.clone(), value);
+        self.wrote(access, words.clone(), version);
         words.fold(copy, |copy, word| {
             self.data.write_word(line, copy, word, value, version)
         })
@@ -622,15 +633,49 @@ impl Simulation {
 
     /// A load is performed with these bytes now.
     #[inline(always)]
-    pub(crate) fn check_load(&mut self, cache: Agent, line: Line, copy: Copy, word: u16) {
+    pub(crate) fn check_load(&mut self, access: &Pending, copy: Copy) {
+        let Pending {
+            cache, line, word, ..
+        } = *access;
         let version = self.data.version(copy);
         let value = || self.data.word(line, copy, word);
+        if self.oracle.may_be_old() {
+            return self.check_old_load(access, copy);
+        }
         if !self.oracle.current(line, version) || !self.oracle.word(line, word, value) {
             let text = format!(
                 "{} loads what write {version} of the line left, but write {} was the last",
                 self.agent_name(cache),
                 self.oracle.latest(line)
             );
+            self.fail(FailureKind::DataValue, line, text);
+        }
+    }
+
+    /// A write of a core has been performed, which it knows of where copies may be old.
+    #[inline(always)]
+    pub(crate) fn wrote(&mut self, access: &Pending, words: std::ops::Range<u16>, version: u32) {
+        if self.oracle.may_be_old() {
+            let by = (access.core, self.releases(access));
+            self.oracle.wrote(by, access.line, words, version);
+        }
+    }
+
+    /// The same where copies may be old: the word was written, and by no write before one that its core knows of.
+    #[cold]
+    fn check_old_load(&mut self, access: &Pending, copy: Copy) {
+        let Pending {
+            cache,
+            core,
+            line,
+            word,
+            ..
+        } = *access;
+        let (version, value) = (self.data.version(copy), self.data.word(line, copy, word));
+        let acquires = self.acquires(access);
+        let found = (version, value);
+        if let Err(wrong) = (self.oracle).reads_old((core, acquires), (line, word), found) {
+            let text = format!("{} loads word {word}: {wrong}", self.agent_name(cache));
             self.fail(FailureKind::DataValue, line, text);
         }
     }
@@ -746,7 +791,42 @@ impl Simulation {
             self.finish(index, false, performed);
         }
         self.keep(cache, line, place, entry);
+        self.every_line(cache);
         true
+    }
+
+    /// Rows that have just been taken may have had all lines of a cache that are in one state go to another.
+    #[inline(always)]
+    fn every_line(&mut self, cache: Agent) {
+        if !self.every.is_empty() {
+            self.move_every_line(cache);
+        }
+    }
+
+    #[cold]
+    fn move_every_line(&mut self, cache: Agent) {
+        for (from, to) in std::mem::take(&mut self.every) {
+            for line in self.caches.lines_of(cache) {
+                let (place, mut entry) = self.caches.find(cache, line);
+                if self.remote.state(entry.configuration) != from.index() {
+                    continue;
+                }
+                let before = self.remote.about(entry.configuration);
+                entry.configuration = self.remote.moved(entry.configuration, to);
+                let after = self.remote.about(entry.configuration);
+                if before.holds && !after.holds {
+                    self.data
+                        .release(std::mem::replace(&mut entry.copy, Copy::UNTOUCHED));
+                }
+                if after.right != before.right && self.caches.count() > 1 {
+                    self.oracle.changes(line, before.right, after.right);
+                }
+                if self.watched {
+                    self.note_state(cache, line, entry.configuration);
+                }
+                self.keep(cache, line, place, entry);
+            }
+        }
     }
 
     pub(crate) fn note_receive(&mut self, message: &Message) {
@@ -859,6 +939,7 @@ impl Simulation {
                     self.send(message, self.now);
                 }
                 Act::Done => self.done(cache, line, entry, &mut brought, transition),
+                Act::Every { from, to } => self.every.push((from, to)),
                 _ => self.meaningless(cache, line, entry.configuration, "an act of a home"),
             }
         }
@@ -926,8 +1007,8 @@ impl Simulation {
             }
             (Done::Ends(Ending::Read), Some(copy)) => {
                 // What a message brings was checked when it was sent, which may have been before the read began.
-                if brought.is_none() {
-                    self.check_load(cache, line, copy, access.word);
+                if brought.is_none() || self.oracle.may_be_old() {
+                    self.check_load(&access, copy);
                 } else if self.data.version(copy) < access.since {
                     let (name, since) = (self.agent_name(cache), access.since);
                     let text = format!("{name} ends a read with what was old before write {since}, after which it began");

@@ -8,7 +8,7 @@ use crate::agents::behind::{Running, LAST};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::Line;
-use crate::simulation::{Event as KernelEvent, Purpose, Simulation};
+use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 
 /// The line of an access of a thread, and what the thread asks for as far as its order goes; a fence is about none.
 fn issue(step: &Step) -> Option<(Line, Issue)> {
@@ -41,6 +41,11 @@ impl Simulation {
             };
             if running.stopped {
                 return;
+            }
+            if std::mem::take(&mut running.acquires) {
+                if let Some(access) = behind.accesses.acquired {
+                    return self.access_of_thread(core, (0, 0), access, Purpose::Core, at);
+                }
             }
             let result = std::mem::take(&mut running.result);
             let step = match std::mem::take(&mut running.again) {
@@ -125,6 +130,7 @@ impl Simulation {
                     }
                 }
                 Step::Acquire { line, word } => {
+                    running.acquires = true;
                     let at_line = (line, word);
                     let access = behind.accesses.acquire;
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
@@ -285,6 +291,24 @@ impl Simulation {
             }
             self.thread(core, self.now);
         }
+    }
+
+    /// Whether a write under way is a release of its thread.
+    pub(crate) fn releases(&self, access: &Pending) -> bool {
+        let step = self.step_of(access);
+        step.is_some_and(|step| matches!(step, Step::Release { .. }))
+    }
+
+    /// Whether a read under way is one with which its thread acquires.
+    pub(crate) fn acquires(&self, access: &Pending) -> bool {
+        let step = self.step_of(access);
+        step.is_some_and(|step| matches!(step, Step::Acquire { .. }))
+    }
+
+    /// The step that an access is of, if it is a thread's.
+    fn step_of(&self, access: &Pending) -> Option<Step> {
+        let threads = &self.behind.as_ref()?.threads;
+        Some(threads.get(usize::from(access.core))?.step)
     }
 
     /// A thread's access has been given this word.

@@ -224,6 +224,15 @@ impl Tags {
         slots.filter(|&slot| self.line(slot).is_some())
     }
 
+    /// The lines that a cache holds.
+    pub fn lines_of(&self, cache: usize) -> impl Iterator<Item = Line> + '_ {
+        let from = self.from(cache);
+        let sets = from.shape.sets as usize;
+        let first = from.set + (cache - from.cache) * sets;
+        let slots = (first..first + sets).flat_map(|set| set * WAYS..(set + 1) * WAYS);
+        slots.filter_map(|slot| self.line(slot))
+    }
+
     /// The line in a slot.
     #[inline]
     pub fn line(&self, slot: Slot) -> Option<Line> {

@@ -366,6 +366,13 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
     if let Some(what) = setup.protocol.joins_lines() {
         check_joined(setup, what)?;
     }
+    let device = (setup.play.as_ref()).is_some_and(|play| !play.scenario.threads_only());
+    if device && !setup.protocol.guarantee.coherent {
+        return Err(format!(
+            "{} has `guarantee none`, and a device application relies on a single writer and on the last value",
+            setup.protocol.name
+        ));
+    }
     check_translations(setup)?;
     if platform.below.is_some() {
         let what = "has caches below its caches, and of those";

@@ -6,6 +6,7 @@ use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
+use cohkit_protocol::threads::Accesses;
 use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::{Time, NANOSECOND};
@@ -66,6 +67,28 @@ pub fn protocol(name: &str) -> Protocol {
     parse(&source(name))
 }
 
+/// What of a setup the text does not permit is left out: where lines are joined, a core makes one access after the other, with
+/// nothing between it and its cache, and there are as many homes as the text says.
+pub fn permitted(mut setup: Setup) -> Setup {
+    if setup.protocol.joins_lines().is_none() {
+        return setup;
+    }
+    let platform = &mut setup.platform;
+    platform.cores.write_buffer.value = 0;
+    platform.cores.l1.value = 0;
+    if let Some(count) = &mut platform.home.count {
+        count.value = setup.protocol.homes.into();
+    }
+    for workload in std::iter::once(&mut setup.workload).chain(&mut setup.others) {
+        (
+            workload.outstanding,
+            workload.prefetch,
+            workload.write_hints,
+        ) = (1, 0, 0);
+    }
+    setup
+}
+
 /// Accesses of a short run.
 pub const ACCESSES: u64 = 1_500;
 /// Local operations of the device in a short run: it goes on when the cores have done.
@@ -79,7 +102,7 @@ pub fn torture(protocol: Protocol, remotes: u16, seed: u64) -> Result<Setup, Con
 
 /// A short run of this home that makes races likely.
 pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64) -> Setup {
-    let workload = Workload {
+    let mut workload = Workload {
         pattern: Pattern::Random,
         mix: vec![
             (Access::Load, 8),
@@ -98,6 +121,10 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         prefetch: 0,
         write_hints: 100,
     };
+    let accesses = Accesses::of(&protocol);
+    workload
+        .mix
+        .extend(accesses.acquired.map(|access| (access, 1)));
     let device = DeviceWorkload {
         operations: DEVICE_OPERATIONS,
         lines: workload.lines,
@@ -111,7 +138,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
     }
-    Setup {
+    permitted(Setup {
         others: Vec::new(),
         protocol,
         home,
@@ -124,7 +151,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         host: None,
         seed,
         oracle: Level::Bytes,
-    }
+    })
 }
 
 /// The shipped platforms with one caching agent.

@@ -19,6 +19,28 @@ impl<D: Data> World<D> {
     }
 
     fn of_line(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
+        if system.facts.coherent {
+            self.coherent(system, number, line)?;
+        }
+        for invariant in &system.protocol.invariants {
+            if !self.claim(&invariant.holds, number) {
+                return Err(Violation::new(invariant.name.clone(), "it does not hold"));
+            }
+        }
+        for remote in 0..system.remotes {
+            let its = |flight: &&super::Flight<D>| {
+                flight.line == number && [flight.from, flight.to].contains(&Some(remote))
+            };
+            let in_flight = self.network.flights().filter(its).count();
+            if let Some(what) = system.protocol.bounds.exceeded(in_flight) {
+                return Err(Violation::new(what.clone(), what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Single writer and data value.
+    fn coherent(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
         let rights = || line.remotes.iter().map(|r| system.right(&r.configuration));
         let holders = rights().filter(|&right| right > Right::None).count();
         let most = rights().max().unwrap_or(Right::None);
@@ -43,20 +65,6 @@ impl<D: Data> World<D> {
             if !current(&line.memory) {
                 let what = "memory is old while the device holds the lock";
                 return Err(Violation::data_value(what));
-            }
-        }
-        for invariant in &system.protocol.invariants {
-            if !self.claim(&invariant.holds, number) {
-                return Err(Violation::new(invariant.name.clone(), "it does not hold"));
-            }
-        }
-        for remote in 0..system.remotes {
-            let its = |flight: &&super::Flight<D>| {
-                flight.line == number && [flight.from, flight.to].contains(&Some(remote))
-            };
-            let in_flight = self.network.flights().filter(its).count();
-            if let Some(what) = system.protocol.bounds.exceeded(in_flight) {
-                return Err(Violation::new(what.clone(), what));
             }
         }
         Ok(())

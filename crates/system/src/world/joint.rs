@@ -267,7 +267,7 @@ impl<'l, 'p> Joint<'l, 'p> {
             return known;
         }
         let mut world = World::clone(&self.inner.worlds[inner as usize]);
-        world.age(line, true);
+        world.age(&self.levels.inner, line, true);
         let number = self.inner_number(world);
         self.aged.insert((inner, line), number);
         number

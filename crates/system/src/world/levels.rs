@@ -358,7 +358,7 @@ impl<D: Data> Clusters<D> {
         let after = memories(&self.inner[own]);
         if self.inner[own].data != data {
             self.inner[own].data.told();
-            self.outer.age(line, true);
+            self.outer.age(&levels.outer, line, true);
             for (line, memory) in after.into_iter().enumerate() {
                 self.outer.lines[line].remotes[own].copy = memory;
             }
@@ -373,10 +373,10 @@ impl<D: Data> Clusters<D> {
     }
 
     /// A line was written below an outer cache: copies elsewhere are old, and all worlds know what was written.
-    fn spread(&mut self, number: u8, line: u8) {
+    fn spread(&mut self, levels: &Levels, number: u8, line: u8) {
         let data = self.inner[usize::from(number)].data.clone();
         for (_, inner) in (0..).zip(&mut self.inner).filter(|(n, _)| *n != number) {
-            inner.age(line, true);
+            inner.age(&levels.inner, line, true);
             inner.data.clone_from(&data);
         }
         if D::KEEPS {
@@ -401,7 +401,7 @@ impl<D: Data> Clusters<D> {
             |world: &mut World<D>| world.begin(&levels.inner, (line, remote), access, what, ended);
         let (taken, wrote) = self.below(levels, number, line, begin)?;
         if let Some(line) = wrote {
-            self.spread(number, line);
+            self.spread(levels, number, line);
         }
         Ok(taken)
     }
@@ -422,7 +422,7 @@ impl<D: Data> Clusters<D> {
             LevelStep::Inner(number, step) => {
                 let (taken, wrote) = self.take_inner(levels, number, step, ended)?;
                 if let Some(line) = wrote {
-                    self.spread(number, line);
+                    self.spread(levels, number, line);
                 }
                 Ok(taken)
             }

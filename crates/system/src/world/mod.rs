@@ -265,7 +265,11 @@ impl<D: Data> World<D> {
 
     /// Whether a copy of a line other than that of one agent (memory, if it is none) is current. Only then a write there
     /// changes something.
-    fn another_is_current(&self, line: u8, own: Option<u8>) -> bool {
+    /// Where copies may be old, nothing that a write does to them is looked at.
+    fn another_is_current(&self, system: &System, line: u8, own: Option<u8>) -> bool {
+        if !system.facts.coherent {
+            return false;
+        }
         let place = &self.lines[usize::from(line)];
         let current = |copy: &D::Copy| self.data.current(line, copy);
         let mut remotes = (0..).zip(&place.remotes);
@@ -281,8 +285,8 @@ impl<D: Data> World<D> {
     }
 
     /// A write makes all copies of a line old, and memory too unless it is in memory that a part of it is written.
-    fn age(&mut self, line: u8, memory_too: bool) {
-        if !D::AGES {
+    fn age(&mut self, system: &System, line: u8, memory_too: bool) {
+        if !D::AGES || !system.facts.coherent {
             return;
         }
         let place = &mut self.lines[usize::from(line)];

@@ -2,7 +2,7 @@
 
 use cohkit_protocol::controller::{Access, Effect, Event, Statement};
 use cohkit_protocol::execute::{Act, Configuration, Occasion, Outcome, Receiver};
-use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::protocol::{MessageId, Right, StateId};
 
 use super::network::{order_of, Arrival, Carried, Flight};
 use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
@@ -81,9 +81,9 @@ impl<D: Data> World<D> {
         let mut steps = Vec::new();
         for (number, line) in (0..).zip(&self.lines) {
             for remote in 0..system.remotes {
-                // A fence is about no line.
+                // What is about no line begins once.
                 let all = Access::ALL.into_iter().map(|(access, _)| access);
-                let all = all.filter(|&access| access != Access::Fence || number == 0);
+                let all = all.filter(|&access| access.about_line() || number == 0);
                 steps.extend(all.map(|access| Step::Access(number, remote, access)));
                 steps.push(Step::Hit(number, remote));
             }
@@ -143,7 +143,7 @@ impl<D: Data> World<D> {
             }
             Step::Hit(line, remote) => Ok(self.hit(system, line, remote)),
             Step::Arrives(arrival) => self.arrives(system, arrival, ended),
-            Step::Memory(line) => self.memory(line),
+            Step::Memory(line) => self.memory(system, line),
             Step::Read(line, choice) => self.read(system, line, choice),
             Step::Written(line) => {
                 self.line(line).operation = Operation::Idle;
@@ -155,7 +155,7 @@ impl<D: Data> World<D> {
             }
             Step::Local(line) => self.local(system, line),
             Step::Unlock(line) => self.unlock(system, line),
-            Step::Writes(line) => Ok(self.device_writes(line)),
+            Step::Writes(line) => Ok(self.device_writes(system, line)),
         }
     }
 
@@ -185,12 +185,12 @@ impl<D: Data> World<D> {
                 && rule.state.0 == state
         });
         let caches = matches!(access, Access::Load | Access::Store);
-        if row || access == Access::Fence || !caches || right < access.needs() {
+        if row || !access.about_line() || !caches || right < access.needs() {
             return self.access(system, line, remote, access, what, ended);
         }
         let found = place.copy.clone();
         if access.writes() {
-            let copy = self.write(line, &found, Extent::Part, &what);
+            let copy = self.write(system, line, &found, Extent::Part, &what);
             let place = &mut self.line(line).remotes[usize::from(remote)];
             (place.copy, place.writes) = (copy, None);
         }
@@ -204,9 +204,16 @@ impl<D: Data> World<D> {
     }
 
     /// Performs a write in a copy; all others are old.
-    fn write(&mut self, line: u8, on: &D::Copy, extent: Extent, what: &D::Write) -> D::Copy {
+    fn write(
+        &mut self,
+        system: &System,
+        line: u8,
+        on: &D::Copy,
+        extent: Extent,
+        what: &D::Write,
+    ) -> D::Copy {
         let after = self.data.write(line, on, extent, what);
-        self.age(line, true);
+        self.age(system, line, true);
         after
     }
 
@@ -247,7 +254,7 @@ impl<D: Data> World<D> {
         // What hits changes something only if it makes another copy old.
         let wanted = D::KEEPS;
         if plan.idle && !plan.moves && !wanted {
-            let changes = plan.performs && self.another_is_current(line, Some(remote));
+            let changes = plan.performs && self.another_is_current(system, line, Some(remote));
             if !changes {
                 return Ok(false);
             }
@@ -309,7 +316,7 @@ impl<D: Data> World<D> {
             });
         }
         let retries = || system.protocol.remote.rules[rule].says(&|s| *s == Statement::Retry);
-        if access == Access::Fence && !retries() {
+        if !access.about_line() && !retries() {
             let found = None;
             ended.push(Ended {
                 line,
@@ -330,11 +337,11 @@ impl<D: Data> World<D> {
                 && rule.state.0 == place.configuration.state
         });
         let right = system.right(&place.configuration);
-        if row || right < Right::Write || !self.another_is_current(line, Some(remote)) {
+        if row || right < Right::Write || !self.another_is_current(system, line, Some(remote)) {
             return false;
         }
         let copy = place.copy.clone();
-        let copy = self.write(line, &copy, Extent::Part, &D::Write::default());
+        let copy = self.write(system, line, &copy, Extent::Part, &D::Write::default());
         self.line(line).remotes[usize::from(remote)].copy = copy;
         true
     }
@@ -418,13 +425,32 @@ impl<D: Data> World<D> {
             remote,
             extent,
             ended,
+            every: Vec::new(),
         };
         let (protocol, facts) = (system.protocol, &system.facts);
         let copy = agent::remote(protocol, facts, plan, acts, &held, brought, &mut around)?;
+        let every = around.every;
         let place = &mut self.line(line).remotes[usize::from(remote)];
         (place.configuration, place.copy) = (next, copy);
         self.registers_of(system, line, remote);
+        for (from, to) in every {
+            self.every(system, remote, from, to);
+        }
         Ok(())
+    }
+
+    /// All lines of a remote that are in one state go to another. What a state that holds none had is dropped.
+    fn every(&mut self, system: &System, remote: u8, from: StateId, to: StateId) {
+        let holds = system.protocol.remote.states[to.index()].holds_line;
+        for line in &mut self.lines {
+            let place = &mut line.remotes[usize::from(remote)];
+            if place.configuration.state == from.0 {
+                place.configuration.state = to.0;
+                if !holds {
+                    place.copy = D::Copy::default();
+                }
+            }
+        }
     }
 
     /// A remote has one value of its registers for all lines.
@@ -526,7 +552,7 @@ impl<D: Data> World<D> {
     }
 
     /// Memory does what it was asked for.
-    fn memory(&mut self, line: u8) -> Result<bool, Wrong> {
+    fn memory(&mut self, system: &System, line: u8) -> Result<bool, Wrong> {
         let place = self.line(line);
         let lock = place.lock;
         match place.operation.clone() {
@@ -545,7 +571,7 @@ impl<D: Data> World<D> {
                 place.operation = Operation::Done;
             }
             Operation::Store { whole, what } => {
-                self.store_to_memory(line, whole, &what)?;
+                self.store_to_memory(system, line, whole, &what)?;
                 self.line(line).operation = Operation::Done;
             }
             Operation::Idle | Operation::Sampled(_) | Operation::Done => return Ok(false),
@@ -554,7 +580,13 @@ impl<D: Data> World<D> {
     }
 
     /// A remote's write reaches memory.
-    fn store_to_memory(&mut self, line: u8, whole: bool, what: &D::Write) -> Result<(), Wrong> {
+    fn store_to_memory(
+        &mut self,
+        system: &System,
+        line: u8,
+        whole: bool,
+        what: &D::Write,
+    ) -> Result<(), Wrong> {
         let place = self.line(line);
         if matches!(place.lock, Lock::Held(_)) {
             return Err(store_under_lock().into());
@@ -565,7 +597,7 @@ impl<D: Data> World<D> {
             false => Extent::Part,
         };
         let after = self.data.write(line, &memory, extent, what);
-        self.age(line, whole);
+        self.age(system, line, whole);
         self.line(line).memory = after;
         Ok(())
     }
@@ -665,12 +697,12 @@ impl<D: Data> World<D> {
         }
     }
 
-    fn device_writes(&mut self, line: u8) -> bool {
-        if !self.another_is_current(line, None) {
+    fn device_writes(&mut self, system: &System, line: u8) -> bool {
+        if !self.another_is_current(system, line, None) {
             return false;
         }
         let memory = self.lines[usize::from(line)].memory.clone();
-        let memory = self.write(line, &memory, Extent::Part, &D::Write::default());
+        let memory = self.write(system, line, &memory, Extent::Part, &D::Write::default());
         self.line(line).memory = memory;
         true
     }
@@ -759,6 +791,8 @@ struct AroundRemote<'w, 's, 'p, D: Data> {
     remote: u8,
     extent: Extent,
     ended: &'w mut Vec<Ended<D>>,
+    /// What all lines are to do when the row has been carried out.
+    every: Vec<(StateId, StateId)>,
 }
 
 impl<D: Data> AroundRemote<'_, '_, '_, D> {
@@ -799,7 +833,9 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
     fn write(&mut self, on: &D::Copy) -> Result<D::Copy, Wrong> {
         let what = self.place().writes.take().unwrap_or_default();
         self.ends(Some(on.clone()));
-        Ok(self.world.write(self.line, on, self.extent, &what))
+        Ok(self
+            .world
+            .write(self.system, self.line, on, self.extent, &what))
     }
 
     fn read(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
@@ -812,7 +848,8 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
         place.writes = None;
         if place.pending {
             let what = "a write ends that the home has not performed";
-            return Err(Violation::data_value(what).into());
+            let property = agent::stores(&self.system.facts);
+            return Err(Violation::new(property, what).into());
         }
         self.ends(found.cloned());
         Ok(())
@@ -820,6 +857,10 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
 
     fn gives_up(&mut self) {
         self.place().pending = false;
+    }
+
+    fn every(&mut self, from: StateId, to: StateId) {
+        self.every.push((from, to));
     }
 }
 
@@ -872,11 +913,12 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
             let pending = &mut self.place().remotes[usize::from(remote)].pending;
             if !std::mem::take(pending) && !posts {
                 let what = "a store is performed twice, or after it was given up";
-                return Err(Violation::data_value(what).into());
+                return Err(Violation::new(agent::stores(facts), what).into());
             }
         }
         let what = self.place().kept.take().unwrap_or_default();
-        self.world.store_to_memory(self.line, whole, &what)
+        self.world
+            .store_to_memory(self.system, self.line, whole, &what)
     }
 
     fn set_aside(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {

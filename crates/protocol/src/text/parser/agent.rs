@@ -201,6 +201,12 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
                 ActionKind::Acknowledge(self.name("a local operation")?)
             }
+            "every" => {
+                self.advance();
+                let from = self.name("a state")?;
+                self.expect_word("becomes")?;
+                ActionKind::Every(from, self.name("a state")?)
+            }
             "write" => {
                 self.advance();
                 ActionKind::Write {
@@ -271,13 +277,14 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn no_action(&mut self) -> Parse<Action<'a>> {
-        const ACTIONS: [&str; 11] = [
+        const ACTIONS: [&str; 12] = [
             "send",
             "for",
             "write",
             "aside",
             "done",
             "retry",
+            "every",
             "acknowledge",
             "unlocked",
             "leave",

@@ -1,7 +1,7 @@
 //! Messages about no line: those that rows take which are about no line.
 
 use super::*;
-use crate::controller::Controller;
+use crate::controller::{Controller, Statement};
 
 impl Resolver<'_, '_> {
     /// Says of each message whether it is about a line, and reports what does not fit that.
@@ -54,7 +54,11 @@ impl Resolver<'_, '_> {
         let register = register.map(|register| (&register.name, register.span));
         let lineless = self.messages.iter().find(|message| !message.about_line);
         let lineless = lineless.map(|message| (&message.name, message.span));
-        if let Some((name, span)) = register.or(lineless) {
+        let every = |s: &Statement| matches!(s, Statement::Every { .. });
+        let row = remote.rules.iter().find(|row| row.says(&every));
+        let every = "every".to_string();
+        let row = row.map(|row| (&every, row.span));
+        if let Some((name, span)) = register.or(lineless).or(row) {
             let text = format!("`{name}` is about several lines, and the home is written as goals");
             let diagnostic = Diagnostic::new(Code::Misplaced, span, text)
                 .label("goals speak of one line")

@@ -202,6 +202,10 @@ impl<'a> Composer<'a, '_> {
                     let used = self.spaces[space].as_ref()?;
                     Some((&used.protocol.name, used.protocol.joins_lines()?))
                 });
+                let promises = [inner, outer].iter().find_map(|&space| {
+                    let used = self.spaces[space].as_ref()?;
+                    (!used.protocol.guarantee.coherent).then_some(&used.protocol.name)
+                });
                 let level = Over { inner, outer };
                 let other = |l: &Over| l.inner == inner || l.inner == outer || l.outer == inner;
                 if inner == outer {
@@ -209,6 +213,9 @@ impl<'a> Composer<'a, '_> {
                 } else if let Some((name, what)) = joins {
                     let text = format!("`{name}` has {what}");
                     wrong(over.name.span, &text, "levels are joined line by line")
+                } else if let Some(name) = promises {
+                    let text = format!("`{name}` has `guarantee none`");
+                    wrong(over.name.span, &text, "what is between two levels follows from the rights of both")
                 } else if kinds > 1 {
                     wrong(over.name.span, "the outer text has several kinds of remotes", "levels are joined where it has one")
                 } else if self.levels.iter().any(other) {

@@ -549,14 +549,14 @@ impl<'a> Resolver<'a, '_> {
     /// A message is taken by rows about its line, or by rows about no line; whatever else happens is about a line.
     fn sort_of_rows(&mut self, event: Event, name: Name<'a>, lineless: bool) {
         let Event::Message(message) = event else {
-            let fence = event == Event::Access(Access::Fence);
-            if lineless != fence {
-                let (text, label) = match fence {
-                    false => (
+            let about_line = !matches!(event, Event::Access(access) if !access.about_line());
+            if lineless == about_line {
+                let (text, label) = match about_line {
+                    true => (
                         "is about a line",
                         "name the states of the line instead of `-`",
                     ),
-                    true => ("is about no line", "write `-` instead of states"),
+                    false => ("is about no line", "write `-` instead of states"),
                 };
                 let text = format!("`{}` {text}", name.text);
                 let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text);
@@ -762,13 +762,14 @@ impl<'a> Resolver<'a, '_> {
                 | ActionKind::Assign(..)
                 | ActionKind::AssignElement(..)
                 | ActionKind::Retry
+                | ActionKind::Every(..)
                 | ActionKind::For(..)
         );
         if scope.lineless && of_line {
             return wrong(
                 Code::Misplaced,
                 "a row about no line",
-                "no line is at hand: it sends and changes registers",
+                "no line is at hand: it sends, changes registers, or has every line of a state go to another",
             );
         }
         match &action.kind {
@@ -802,6 +803,9 @@ impl<'a> Resolver<'a, '_> {
             }
             ActionKind::For(name, set, actions) => {
                 self.for_each((*name, set, actions), event, scope, reading)
+            }
+            ActionKind::Every(from, to) => {
+                self.every((*from, *to), action.span, scope, reading)
             }
             ActionKind::Aside => match (scope.side, carries) {
                 (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
@@ -849,11 +853,11 @@ impl<'a> Resolver<'a, '_> {
             },
             ActionKind::Retry => match event {
                 Event::Access(access) if access.needs() > Right::None => Some(Statement::Retry),
-                Event::Access(Access::Fence) => Some(Statement::Retry),
+                Event::Access(access) if !access.about_line() => Some(Statement::Retry),
                 _ => wrong(
                     Code::Misplaced,
                     "nothing to try again",
-                    "only for what reads or writes, and a fence",
+                    "only for what reads or writes, and for what is about no line",
                 ),
             },
             ActionKind::Unlocked if event == Event::Unlock || reading.unlock => {
@@ -1156,6 +1160,17 @@ impl<'a> Resolver<'a, '_> {
 }
 
 impl<'a> Reading<'a> {
+    /// The state with this name.
+    pub(super) fn state(&self, name: Name<'a>, sink: &mut Sink) -> Option<StateId> {
+        let state = self.states.find(name, sink)?;
+        Some(StateId(self.base.0 + state))
+    }
+
+    /// What is said of a state.
+    pub(super) fn about(&self, state: StateId) -> &State {
+        &self.controller.states[state.index()]
+    }
+
     fn scope(&self, event: Event, lineless: bool) -> Scope<'a, '_> {
         let message = if let Event::Message(message) = event {
             Some(message)

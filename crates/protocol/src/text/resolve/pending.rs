@@ -8,6 +8,7 @@ use super::controller::takes;
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
 use crate::protocol::{Channel, Class, Message, Right, StateId};
+use crate::under_way::every;
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
 
@@ -144,9 +145,15 @@ impl<'c> Accesses<'c> {
             any = true;
             self.step(access, row, &mut states, &mut ends);
         }
+        let every = every(self.controller);
         let mut next = 0;
         while let Some(&state) = states.get(next) {
             next += 1;
+            for &(_, to) in every.iter().filter(|(from, _)| *from == state) {
+                if !states.contains(&to) {
+                    states.push(to);
+                }
+            }
             let rows = self
                 .controller
                 .rules
@@ -183,7 +190,7 @@ impl<'c> Accesses<'c> {
             | Access::Release
             | Access::WriteBack
             | Access::Atomic => right == Right::Write,
-            Access::Fence => false,
+            Access::Fence | Access::Acquired => false,
             Access::Evict | Access::Demote | Access::Clean => self.begun_from(to),
         }
     }

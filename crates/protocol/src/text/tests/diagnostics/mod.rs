@@ -5,6 +5,7 @@
 
 mod compositions;
 mod controllers;
+mod every;
 mod homes;
 mod kinds;
 mod names;
@@ -369,7 +370,7 @@ fn a_diagnostic_as_it_is_shown() {
         12 |   J | laod | send Get | W
            |       ^^^^ nothing has this name
            |
-           = help: did you mean `load`? the events are `Data`, `Ask`, `load`, `store`, `evict`, `demote`, `clean`, `read_once`, `write_line`, `write_partial`, `acquire`, `release`, `fence`, `write_back`, `atomic`"#]].assert_eq(&shown.join("\n\n"));
+           = help: did you mean `load`? the events are `Data`, `Ask`, `load`, `store`, `evict`, `demote`, `clean`, `read_once`, `write_line`, `write_partial`, `acquire`, `release`, `fence`, `write_back`, `atomic`, `acquired`"#]].assert_eq(&shown.join("\n\n"));
     assert!(diagnostics[0]
         .render("test.coh", &text, true)
         .contains("\u{1b}["));

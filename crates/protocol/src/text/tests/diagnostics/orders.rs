@@ -35,7 +35,7 @@ fn orders_and_guarantees() {
         # ^^^^^^^^ duplicate: a second `accesses` block
         #                                      ^ syntax: expected an access or `all`, found `}`
           guarantee strong
-        #           ^^^^^^ syntax: expected a memory model (`sc`, `tso`, `rc`), found `strong`
+        #           ^^^^^^ syntax: expected a memory model (`sc`, `tso`, `rc`, `none`), found `strong`
           guarantee sc
           guarantee rc
         # ^^^^^^^^^^^^ duplicate: a second `guarantee`

@@ -1,0 +1,133 @@
+//! Whether the classic programs find on a text's caches the memory model that the text promises.
+
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_system::world::Wrong;
+use std::borrow::Cow;
+
+use crate::axioms::{allowed, Model};
+use crate::cores::Cores;
+use crate::lines::Lines;
+use crate::program::Program;
+use crate::run::{run_on, Found, Options};
+use crate::warm::judging;
+
+/// What programs have found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Promised {
+    /// The model.
+    pub model: Model,
+    /// How many programs were run.
+    pub programs: usize,
+    /// States visited.
+    pub states: usize,
+    /// Programs that the caches have no way to run: atomic accesses where the home performs stores.
+    pub left_out: usize,
+    /// How that ended.
+    pub ended: Ended,
+}
+
+/// How it ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// Each program shows only what the model allows.
+    Holds,
+    /// The program of this name shows what it does not allow, or goes wrong.
+    Broken(String, String),
+    /// Not all could be run to their ends.
+    Undecided(String),
+    /// It was told to stop.
+    Interrupted,
+}
+
+/// Runs every classic program of at most so many threads, before cores that keep the orders of the text's accesses; without
+/// these, before those that have the model of themselves. `home` gives the home of so many caches; `goes_on` is asked now and
+/// then.
+pub fn judge<'h>(
+    protocol: &Protocol,
+    model: Model,
+    most: usize,
+    home: &dyn Fn(u16) -> Cow<'h, Controller>,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Promised {
+    let cores = match (protocol.kept, model) {
+        (Some(orders), _) => Cores::Relaxed(orders),
+        (None, Model::Sc) => Cores::InOrder,
+        (None, Model::Tso) => Cores::StoreBuffer,
+        (None, Model::Rc) => Cores::Relaxed(Default::default()),
+    };
+    let mut found = Promised {
+        model,
+        programs: 0,
+        states: 0,
+        left_out: 0,
+        ended: Ended::Holds,
+    };
+    let programs = judging(protocol).into_iter();
+    let programs = programs.filter(|program| program.threads.len() <= most);
+    for programs in Lines::groups(protocol, programs.collect()) {
+        let threads = programs[0].threads.len();
+        let home = home(threads as u16);
+        let mut options = Options {
+            cores,
+            ..Options::default()
+        };
+        let locations = programs.iter().map(|program| program.locations.len());
+        let locations = locations.max().unwrap_or(0) as u8;
+        let room = options.room;
+        let mut lines = match Lines::new(protocol, &home, threads as u8, locations, room) {
+            Ok(lines) => lines,
+            Err(what) => {
+                found.ended = Ended::Undecided(what);
+                return found;
+            }
+        };
+        for program in programs {
+            // What caches give up by themselves makes states, and is there in the plain programs.
+            let plain = threads < 3 || !program.name.contains('+');
+            options.gives_up = u8::from(plain);
+            let run = run_on(&mut lines, &program, &options, goes_on);
+            match &run {
+                Found::Cannot(_) => {
+                    found.left_out += 1;
+                    continue;
+                }
+                Found::Ends { states, .. } => found.states += states,
+                _ => {}
+            }
+            found.programs += 1;
+            if let Some(ended) = end(run, &program, model) {
+                found.ended = ended;
+                return found;
+            }
+        }
+    }
+    found
+}
+
+/// What ends the work, if something does.
+fn end(run: Found, program: &Program, model: Model) -> Option<Ended> {
+    let broken = |what: String| Some(Ended::Broken(program.name.clone(), what));
+    match run {
+        Found::Ends { ends, .. } => {
+            let allowed = match allowed(program, model) {
+                Ok(allowed) => allowed,
+                Err(what) => return Some(Ended::Undecided(what)),
+            };
+            let other = ends.iter().find(|end| !allowed.contains(end))?;
+            broken(format!("it ends with {}", program.words(other)))
+        }
+        Found::Wrong(Wrong::Violated(violation)) => {
+            broken(format!("{}: {}", violation.property, violation.what))
+        }
+        Found::Wrong(Wrong::Exceeded(what)) => Some(Ended::Undecided(what)),
+        Found::Stuck { .. } => broken("its threads wait for ever".to_string()),
+        Found::TooMany => Some(Ended::Undecided(format!(
+            "{} has too many states",
+            program.name
+        ))),
+        Found::Interrupted => Some(Ended::Interrupted),
+        // They are left out.
+        Found::Cannot(_) => None,
+    }
+}

@@ -1,0 +1,107 @@
+//! Caches whose copies may be old, on a text that promises the order of programs alone.
+
+use cohkit_litmus::axioms::{allowed, Model};
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::program::Program;
+use cohkit_litmus::run::{run_on, Found, Options};
+use cohkit_litmus::warm::judging;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text;
+use std::collections::BTreeSet;
+
+const TEXT: &str = include_str!("../../../protocols/self-invalidate.coh");
+
+/// The text, with something in another way.
+fn changed(from: &str, to: &str) -> Protocol {
+    assert_eq!(TEXT.matches(from).count(), 1, "{from}");
+    text::parse(&TEXT.replace(from, to)).expect("it is in order")
+}
+
+/// What is done with each program of so many threads at most and what it shows, until that says to stop.
+fn run(
+    protocol: &Protocol,
+    threads: usize,
+    gives_up: u8,
+    each: &mut dyn FnMut(&Program, Found) -> bool,
+) {
+    let Home::Controller(home) = &protocol.home else {
+        unreachable!("it is written as rows")
+    };
+    let programs = judging(protocol).into_iter();
+    let programs = programs.filter(|program| program.threads.len() <= threads);
+    for programs in Lines::groups(protocol, programs.collect()) {
+        let threads = programs[0].threads.len() as u8;
+        let locations = programs.iter().map(|p| p.locations.len()).max();
+        let options = Options {
+            cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+            gives_up,
+            ..Options::default()
+        };
+        let locations = locations.unwrap_or(0) as u8;
+        let lines = Lines::new(protocol, home, threads, locations, options.room);
+        let mut lines = lines.expect("threads can run on it");
+        for program in programs {
+            let found = run_on(&mut lines, &program, &options, &mut || true);
+            if !each(&program, found) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_of_two_threads_show_exactly_what_release_consistency_allows() {
+    let protocol = text::parse(TEXT).expect("it is in order");
+    let mut programs = 0;
+    run(&protocol, 2, 1, &mut |program, found| {
+        let Found::Ends { ends, .. } = found else {
+            panic!("{}: {found:?}", program.name)
+        };
+        let allowed = allowed(program, Model::Rc).expect("it is small");
+        // The home performs an atomic access at once; the model lets what it writes come later than what it reads.
+        match program.name.contains("+swp") {
+            true => assert!(ends.is_subset(&allowed), "{}", program.name),
+            false => assert_eq!(ends, allowed, "{}", program.name),
+        }
+        programs += 1;
+        true
+    });
+    assert!(programs > 100, "{programs}");
+}
+
+/// The programs that show what release consistency forbids, or do not end.
+fn refuting(protocol: &Protocol) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    run(protocol, 2, 0, &mut |program, found| {
+        let allowed = allowed(program, Model::Rc).expect("it is small");
+        let fits = matches!(&found, Found::Ends { ends, .. } if ends.is_subset(&allowed));
+        if !fits {
+            names.insert(program.name.clone());
+        }
+        true
+    });
+    names
+}
+
+#[test]
+fn without_its_parts_the_classic_shapes_show_what_they_are_for() {
+    let every = "every V becomes I, every IV becomes IN";
+    // Nothing is dropped: the flag is new, and what it says is there may be old.
+    let kept = refuting(&changed(every, "every IV becomes IN"));
+    assert!(kept.iter().any(|name| name.starts_with("MP")), "{kept:?}");
+    // A line that was under way when the cache acquired is kept: it left the home before.
+    let brought = refuting(&changed(
+        "IN      | Data                | done           | I",
+        "IN      | Data                |                | V",
+    ));
+    assert!(!brought.is_empty());
+    // A read that acquires hits what the cache has: it comes before a release that it is to come after.
+    let hit = "I V     | acquire read_once   | send ReadOnce  | IR";
+    let hits = refuting(&changed(
+        hit,
+        "I       | acquire read_once   | send ReadOnce  | IR\n  V | acquire read_once | | stay",
+    ));
+    assert!(!hits.is_empty());
+    println!("{kept:?}\n{brought:?}\n{hits:?}");
+}

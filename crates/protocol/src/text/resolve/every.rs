@@ -1,0 +1,104 @@
+//! `every STATE becomes STATE`: all lines of an agent at once.
+
+use super::controller::{Reading, Scope, Side};
+use super::*;
+use crate::controller::{State, Statement};
+
+impl<'a> Resolver<'a, '_> {
+    /// The action, if the row may have it and no line loses anything by it.
+    pub(super) fn every(
+        &mut self,
+        (from, to): (Name<'a>, Name<'a>),
+        span: Span,
+        scope: &Scope<'a, '_>,
+        reading: &Reading<'a>,
+    ) -> Option<Statement> {
+        let wrong = match (scope.side, scope.lineless) {
+            (Side::Home, _) => Some((
+                "`every` in the home",
+                "only a remote gives up the lines that it has",
+            )),
+            (Side::Remote, false) => Some((
+                "`every` in a row about a line",
+                "it is about all lines: write `-` instead of the row's states",
+            )),
+            (Side::Remote, true) => None,
+        };
+        if let Some((text, label)) = wrong {
+            let diagnostic = Diagnostic::new(Code::Misplaced, span, text);
+            self.sink.push(diagnostic.label(label));
+            return None;
+        }
+        let [found_from, found_to] = [from, to].map(|name| reading.state(name, self.sink));
+        let (from_id, to_id) = (found_from?, found_to?);
+        let (before, after) = (reading.about(from_id), reading.about(to_id));
+        if let Some(wrong) = self.loses((from, before), (to, after)) {
+            self.sink.push(wrong.see(after.span, "declared here"));
+            return None;
+        }
+        Some(Statement::Every {
+            from: from_id,
+            to: to_id,
+        })
+    }
+
+    /// What is wrong with a step from one state to the other that no message or access makes.
+    fn loses(
+        &self,
+        (from, before): (Name<'a>, &State),
+        (to, after): (Name<'a>, &State),
+    ) -> Option<Diagnostic> {
+        let waits = |state: &State| {
+            let mut waits = state.waits.clone();
+            waits.sort_unstable();
+            waits.dedup();
+            waits
+        };
+        let names = |messages: Vec<MessageId>| {
+            let names = messages
+                .iter()
+                .map(|m| format!("`{}`", self.messages[m.index()].name));
+            match messages.is_empty() {
+                true => "nothing".to_string(),
+                false => names.collect::<Vec<_>>().join(", "),
+            }
+        };
+        let wrong = |code, text: String, label: &str| {
+            Some(Diagnostic::new(code, to.span, text).label(label))
+        };
+        if from.text == to.text {
+            let text = format!("every `{}` is in that state", from.text);
+            return wrong(Code::Next, text, "name the state that they go to");
+        }
+        if waits(before) != waits(after) {
+            let text = format!(
+                "`{}` waits for {}, and `{}` for {}",
+                from.text,
+                names(waits(before)),
+                to.text,
+                names(waits(after))
+            );
+            let label = "what is under way goes on: it must wait for the same messages";
+            return wrong(Code::Next, text, label);
+        }
+        if before.dirty && !after.dirty {
+            let text = format!(
+                "`{}` may differ from memory, and what it differs by is lost in `{}`",
+                from.text, to.text
+            );
+            return wrong(Code::Carries, text, "send it to the home, line by line");
+        }
+        if after.holds_line && !before.holds_line {
+            let text = format!(
+                "`{}` holds the line, but nothing brings it there from `{}`",
+                to.text, from.text
+            );
+            return wrong(Code::Carries, text, "no bytes to keep");
+        }
+        if after.right > before.right {
+            let text = format!("`{}` gives a right that `{}` does not", to.text, from.text);
+            return wrong(Code::Next, text, "`every` gives rights up and brings none");
+        }
+        None
+    }
+}

@@ -1,0 +1,31 @@
+//! What a text that promises neither single writer nor data value has no part in.
+
+use super::*;
+
+impl Resolver<'_, '_> {
+    /// Reports what speaks of the rights of others in the home of a text with `guarantee none`.
+    pub(super) fn without_rights_of_others(&mut self, home: &Agent) {
+        if policy::is_policy(home) {
+            let text = "a home written as goals, and `guarantee none`";
+            self.sink.push(
+                Diagnostic::new(Code::Misplaced, home.body.keyword, text)
+                    .label("a home is constructed so that it keeps single writer and data value")
+                    .note("write the home as rows, or leave `none` out"),
+            );
+            return;
+        }
+        let spans = home.body.items.iter().filter_map(|item| match item {
+            AgentItem::Local(local) => Some(local.span),
+            AgentItem::Unlock(span) => Some(*span),
+            _ => None,
+        });
+        for span in spans.take(1) {
+            let text = "a local operation, and `guarantee none`";
+            self.sink.push(
+                Diagnostic::new(Code::Misplaced, span, text)
+                    .label("it ensures what rights the others have, and here these say nothing")
+                    .note("leave the local operations out, or `none`"),
+            );
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Rows that change every line, and texts that promise no single writer.
+
+use super::*;
+
+#[test]
+fn every_line_of_a_state() {
+    let states = [("states", "D reads dirty; H holds; V reads, waits Data")];
+    check(
+        ROWS,
+        "remote",
+        &states,
+        expect![[r#"
+              S | evict | every S becomes I | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `S`
+            #             ^^^^^^^^^^^^^^^^^ misplaced: `every` in a row about a line
+              I | acquired | | stay
+            #     ^^^^^^^^ misplaced: `acquired` is about no line
+              - | fence |
+                every S becomes T,
+            #                   ^ unknown-name: unknown state `T`
+                every T becomes S,
+            #         ^ unknown-name: unknown state `T`
+                every S becomes S,
+            #                   ^ next: every `S` is in that state
+                every M becomes S,
+            #                   ^ carries: `M` may differ from memory, and what it differs by is lost in `S`
+                every M becomes D,
+                every I becomes S,
+            #                   ^ carries: `S` holds the line, but nothing brings it there from `I`
+                every W becomes I,
+            #                   ^ next: `W` waits for `Data`, and `I` for nothing
+                every I becomes W,
+            #                   ^ next: `I` waits for nothing, and `W` for `Data`
+                every W becomes V,
+            #                   ^ carries: `V` holds the line, but nothing brings it there from `W`
+                every S becomes M,
+            #                   ^ next: `M` gives a right that `S` does not
+                every V becomes W,
+                every S becomes H,
+                for r in all { every S becomes I }
+            #            ^^^ misplaced: `all` in a row about no line
+            #                  ^^^^^^^^^^^^^^^^^ misplaced: what is neither sent nor a change of a variable stands in a loop
+              - | fence | every S
+            #                    ^ syntax: expected `becomes`, found the end of the line
+              - | fence | every becomes I
+            #                           ^ syntax: expected `becomes`, found `I`
+        "#]],
+    );
+}
+
+#[test]
+fn every_line_of_a_home() {
+    check(
+        ROWS,
+        "home",
+        &[],
+        expect![[r#"
+              - | Get | every I becomes J
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
+            #     ^^^ misplaced: `Get` is taken by rows of both sorts
+            #           ^^^^^^^^^^^^^^^^^ misplaced: `every` in the home
+        "#]],
+    );
+}
+
+#[test]
+fn goals_speak_of_one_line() {
+    let text = POLICY
+        .replace("W waits Done }", "W waits Done; H holds }")
+        .replace("  I   | store ", "  %row%\n  I   | store ");
+    check(
+        &text,
+        "row",
+        &[("get", GET), ("reach", REACH)],
+        expect![[r#"
+              - | acquired | every H becomes I
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: `every` is about several lines, and the home is written as goals
+        "#]],
+    );
+}
+
+#[test]
+fn what_promises_no_single_writer_has_no_part_in() {
+    let text = format!("{POLICY}%file%\n");
+    check(
+        &text,
+        "file",
+        &[("get", GET), ("reach", REACH)],
+        expect![[r#"
+              guarantee none
+            # 17:1 misplaced: a home written as goals, and `guarantee none`
+        "#]],
+    );
+    check(
+        ROWS,
+        "file",
+        &[(
+            "home",
+            "local clean { ensure all <= S }\n I J | clean | leave",
+        )],
+        expect![[r#"
+              guarantee none, rc
+              guarantee none, none
+            #                 ^^^^ syntax: expected a memory model (`sc`, `tso`, `rc`), found `none`
+              guarantee rc, none
+            # ^^^^^^^^^^^^ duplicate: a second `guarantee`
+            #             ^ syntax: expected the end of the line, found `,`
+            # 19:3 misplaced: a local operation, and `guarantee none`
+        "#]],
+    );
+}
