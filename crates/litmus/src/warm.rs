@@ -21,32 +21,29 @@ pub fn judging(protocol: &Protocol) -> Vec<Program> {
     programs
 }
 
-/// A program whose threads begin by reading, in no order, each location that they read afterwards; what they find there is not
-/// observed. Nothing if none reads.
+/// A program whose threads first read, in no order and unobserved, each location that they read afterwards. Nothing if none
+/// reads.
 pub fn warmed(program: &Program) -> Option<Program> {
     let mut warm = program.clone();
     warm.name.push_str(WARM);
     let mut any = false;
     for thread in &mut warm.threads {
-        let reads = thread
+        let loads = thread
             .code
             .iter()
             .filter_map(|instruction| match *instruction {
                 Instruction::Load { from, .. } => Some(from),
                 _ => None,
             });
-        let reads: BTreeSet<Location> = reads.collect();
-        let before = reads.into_iter().map(|from| {
+        let loads: BTreeSet<Location> = loads.collect();
+        let mut code = Vec::new();
+        for from in loads {
             let to = thread.registers.len();
             thread.registers.push(0);
             thread.names.push(format!(".{to}"));
-            Instruction::Load {
-                to,
-                from,
-                acquire: Acquire::No,
-            }
-        });
-        let mut code: Vec<Instruction> = before.collect();
+            let acquire = Acquire::No;
+            code.push(Instruction::Load { to, from, acquire });
+        }
         let count = code.len();
         any |= count > 0;
         code.extend(thread.code.iter().map(|instruction| match *instruction {

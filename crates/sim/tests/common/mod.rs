@@ -3,10 +3,9 @@
 #![allow(dead_code)]
 
 use cohkit_protocol::construct::ConstructionError;
-use cohkit_protocol::controller::{Access, Controller};
+use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
-use cohkit_protocol::threads::Accesses;
 use cohkit_sim::agents::device::DeviceWorkload;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::kernel::{Time, NANOSECOND};
@@ -121,10 +120,12 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         prefetch: 0,
         write_hints: 100,
     };
-    let accesses = Accesses::of(&protocol);
-    workload
-        .mix
-        .extend(accesses.acquired.map(|access| (access, 1)));
+    let more = [Access::Acquire, Access::Atomic, Access::Acquired].into_iter();
+    let has = |access: &Access| {
+        let mut rows = protocol.remote.rules.iter();
+        rows.any(|row| row.event == Event::Access(*access))
+    };
+    (workload.mix).extend(more.filter(has).map(|access| (access, 2)));
     let device = DeviceWorkload {
         operations: DEVICE_OPERATIONS,
         lines: workload.lines,
