@@ -5,7 +5,8 @@ use cohkit_litmus::cores::Cores;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run_on, Found, Options};
-use cohkit_litmus::warm::judging;
+use cohkit_litmus::timed::{self, observe, Level, Machine};
+use cohkit_litmus::warm::{judging, named};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text;
 use std::collections::BTreeSet;
@@ -104,4 +105,54 @@ fn without_its_parts_the_classic_shapes_show_what_they_are_for() {
     ));
     assert!(!hits.is_empty());
     println!("{kept:?}\n{brought:?}\n{hits:?}");
+}
+
+/// What a program of two threads shows in the simulator, within so many runs.
+fn watch(protocol: &Protocol, program: &Program, runs: u64) -> timed::Seen {
+    let Home::Controller(home) = &protocol.home else {
+        unreachable!("it is written as rows")
+    };
+    let upper = Level {
+        protocol,
+        home: home.clone(),
+        caches: program.threads.len() as u16,
+    };
+    let machine = Machine { upper, lower: None };
+    let options = timed::Options {
+        cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+        runs,
+        seed: 0,
+    };
+    observe(&[machine], program, &options, &mut || true).expect("it can be run")
+}
+
+#[test]
+fn in_time_programs_show_a_part_of_that_and_what_is_not_dropped_shows_too() {
+    let protocol = text::parse(TEXT).expect("it is in order");
+    let kept = changed(
+        "every V becomes I, every IV becomes IN",
+        "every IV becomes IN",
+    );
+    let forbidden = |seen: &timed::Seen, program: &Program| {
+        assert_eq!(seen.failure, None, "{}", program.name);
+        let allowed = allowed(program, Model::Rc).expect("it is small");
+        seen.ends.keys().any(|end| !allowed.contains(end))
+    };
+    let mut shown = 0;
+    for name in [
+        "MP",
+        "MP+popl+poap",
+        "MP+dmb.sys",
+        "SB+dmb.sys",
+        "SB+polas",
+        "LB",
+        "R+dmb.sys",
+    ] {
+        let warm = named(&format!("{name}+warm")).expect("it has a name");
+        let seen = watch(&protocol, &warm, 60);
+        assert!(!forbidden(&seen, &warm), "{name}: {:?}", seen.ends);
+        assert!(seen.ends.len() > 1, "{name}: {:?}", seen.ends);
+        shown += usize::from(forbidden(&watch(&kept, &warm, 200), &warm));
+    }
+    assert!(shown > 1, "{shown}");
 }

@@ -788,11 +788,23 @@ fn observes(action: &Action) -> bool {
 
 impl Contents for Simulation {
     fn word(&self, line: Line, word: u16) -> u64 {
-        let held = (0..self.caches.count()).find_map(|cache| {
+        let mut held = (0..self.caches.count()).filter_map(|cache| {
             let (configuration, copy) = self.caches.held(cache, line);
             (self.remote.about(configuration).right > Right::None).then_some(copy)
         });
-        let copy = held.unwrap_or_else(|| self.data.memory(line));
+        let memory = self.data.memory(line);
+        let copy = match self.oracle.may_be_old() {
+            // Who may read has what was written last.
+            false => held.next().unwrap_or(memory),
+            true => held.fold(memory, |newest, copy| {
+                let newer = self.data.version(copy) > self.data.version(newest);
+                if newer {
+                    copy
+                } else {
+                    newest
+                }
+            }),
+        };
         self.data.word(line, copy, word)
     }
 

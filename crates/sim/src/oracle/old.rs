@@ -101,3 +101,59 @@ impl Old {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: Word = (1, 0);
+    const FLAG: Word = (2, 3);
+
+    /// Core 0 has written 7 to the data and released 9 to the flag.
+    fn handed_over(release: bool) -> Old {
+        let mut old = Old::new(true);
+        old.written(1, 0..1, 1, 7);
+        old.wrote(0, false, 1, 0..1, 1);
+        old.written(2, 3..4, 1, 9);
+        old.wrote(0, release, 2, 3..4, 1);
+        old
+    }
+
+    #[test]
+    fn what_was_never_written_is_found_whatever_is_promised() {
+        for ordered in [true, false] {
+            let mut old = Old::new(ordered);
+            old.written(1, 0..1, 1, 7);
+            let mut read = |found| old.read((1, false), DATA, found, 5);
+            assert_eq!(read((0, 5)), Ok(()));
+            assert_eq!(read((1, 7)), Ok(()));
+            assert!(read((1, 5)).is_err() && read((0, 7)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_core_finds_nothing_older_than_it_has_found_or_written() {
+        let mut old = handed_over(false);
+        assert_eq!(old.read((1, false), DATA, (0, 5), 5), Ok(()));
+        assert_eq!(old.read((1, false), DATA, (1, 7), 5), Ok(()));
+        assert!(old.read((1, false), DATA, (0, 5), 5).is_err());
+        assert!(old.read((0, false), DATA, (0, 5), 5).is_err());
+        // Without a model nobody promises that.
+        let mut old = Old::new(false);
+        old.written(1, 0..1, 1, 7);
+        old.wrote(0, true, 1, 0..1, 1);
+        assert_eq!(old.read((0, false), DATA, (0, 5), 5), Ok(()));
+    }
+
+    #[test]
+    fn who_acquires_from_a_release_finds_what_was_before_it() {
+        for (release, acquires) in [(true, true), (true, false), (false, true)] {
+            let mut old = handed_over(release);
+            assert_eq!(old.read((1, acquires), FLAG, (1, 9), 0), Ok(()));
+            let stale = old.read((1, false), DATA, (0, 5), 5);
+            assert_eq!(stale.is_err(), release && acquires);
+            // Others have acquired nothing.
+            assert_eq!(old.read((2, false), DATA, (0, 5), 5), Ok(()));
+        }
+    }
+}
