@@ -226,7 +226,7 @@ impl Simulation {
         l1s.touch(slot);
         let copy = copy_in(l1s, slot);
         self.counters.l1_hits += 1;
-        self.check_load(&access, copy);
+        self.check_load(access, copy);
         if self.behind.is_some() {
             let value = self.data.word(line, copy, word);
             self.give(access.core, value);
