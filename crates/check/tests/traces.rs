@@ -85,6 +85,12 @@ fn ways_through_models_are_in_order_and_faults_in_them_are_not() {
         for seed in 0..3 {
             let of = format!("{} {seed}", protocol.name);
             let trace = walk(&model, &graph, 150, seed);
+            if let Some(what) = protocol.joins_lines() {
+                let judged = cohkit_trace::judge(&protocol, &home, &trace.sequence, trace.at_rest);
+                let why = judged.expect_err("traces do not tell of it").why;
+                assert!(why.contains(what), "{why}");
+                continue;
+            }
             rows += traces::sound(&protocol, &home, &trace, &of).rows;
             refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 150), &of);
         }

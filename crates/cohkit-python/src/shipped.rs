@@ -53,6 +53,7 @@ const FILES: &[(&str, &str)] = files![
     "protocols/moesi.coh",
     "protocols/msi-policy.coh",
     "protocols/msi.coh",
+    "protocols/self-invalidate.coh",
     "protocols/token.coh",
     "protocols/write-through-two-step.coh",
     "protocols/write-through.coh",
