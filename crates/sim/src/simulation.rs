@@ -249,8 +249,8 @@ pub(crate) enum Event {
     Drained(u16, u16),
     /// A message reaches a switch on its way; most machines have one.
     Switch(u32, At),
-    /// A message is ready for the first links on its way, which are framed, or for the last.
-    Offer(u32, bool),
+    /// A message leaves its switch for the framed links to its receiver.
+    Offer(u32),
     /// Something may happen on the framed links of this number.
     Lanes(u32),
     /// A message reaches its receiver.
@@ -641,7 +641,7 @@ impl Simulation {
             Event::Core(access) => self.core(access),
             Event::Drained(core, place) => self.drained_at_core(core, place),
             Event::Switch(index, at) => self.at_switch(index, at),
-            Event::Offer(index, last) => self.offer(index, last),
+            Event::Offer(index) => self.offer(index, true),
             Event::Lanes(number) => self.lanes(number),
             Event::Deliver(index) => self.arrive(index),
             Event::Unit(unit) => self.unit(unit as usize),
@@ -1170,7 +1170,7 @@ impl Simulation {
         };
         // Who waits for it to leave is told then.
         if last {
-            return self.queue.push(at, Event::Offer(index, last));
+            return self.queue.push(at, Event::Offer(index));
         }
         let comes = port.offer_later(at, side, message.kind, message.line, index);
         if comes < port.due {
