@@ -4,9 +4,8 @@ use crate::interruptible::{interruptible, watched};
 use crate::own::{Own, Raised};
 use crate::{bad_input, bad_text, no_home, Protocol, RefusedError};
 use cohkit::playing::{self, play_all};
-use cohkit::simulate::{
-    platform_json, read_platform, run_all, shipped_platform, Kind, NotRun, Request,
-};
+use cohkit::simulate::{platform_json, read_platform, run_all, shipped_platform, NotRun, Request};
+use cohkit::work::Work;
 use cohkit_protocol::controller::Controller;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::home;
@@ -25,6 +24,7 @@ fn refused(wrong: NotRun) -> PyErr {
         NotRun::Platform { file, text, errors } => {
             bad_text(&cohkit::platform_errors_json(&errors, &file, &text))
         }
+        NotRun::Trace { file, error } => bad_input(&format!("{file}: {error}")),
         NotRun::NoHome(source, error) => no_home(&source, error),
         NotRun::Failure(failure) => {
             let what = failure.message.replace("\n  help: ", "; ");
@@ -90,7 +90,7 @@ pub(crate) struct Simulation {
 impl Simulation {
     /// Puts a simulation together.
     #[new]
-    #[pyo3(signature = (machine, workload, *, protocol, region, accesses, cores, outstanding, prefetch, by, settings, seed, oracle, explain))]
+    #[pyo3(signature = (machine, workload, *, protocol, region, recorded, accesses, cores, outstanding, prefetch, by, settings, seed, oracle, explain))]
     #[expect(
         clippy::too_many_arguments,
         reason = "each is a keyword of the public function"
@@ -100,7 +100,8 @@ impl Simulation {
         machine: &Machine,
         workload: &str,
         protocol: &Protocol,
-        region: String,
+        region: Option<String>,
+        recorded: Option<(bool, Vec<u8>)>,
         accesses: Option<u64>,
         cores: Option<u32>,
         outstanding: Option<u32>,
@@ -111,8 +112,12 @@ impl Simulation {
         oracle: bool,
         explain: bool,
     ) -> PyResult<Simulation> {
+        let work = match recorded {
+            None => Work::named(workload).map_err(refused)?,
+            Some((packed, bytes)) => Work::bytes(workload, packed, bytes),
+        };
         let request = Request {
-            kind: Kind::named(workload).map_err(refused)?,
+            work,
             region,
             accesses,
             cores,

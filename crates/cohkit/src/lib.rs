@@ -59,6 +59,7 @@ mod trace;
 mod verdict;
 mod watch;
 mod watched;
+pub mod work;
 
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;

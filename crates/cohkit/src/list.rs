@@ -6,8 +6,8 @@ use crate::options::{List, ShowPlatform};
 use crate::outcome::{Failure, Outcome};
 use crate::shipped::PROTOCOLS;
 use crate::sim::platform;
-use crate::simulate::Kind;
-use clap::ValueEnum;
+use crate::work::WorkParser;
+use clap::builder::TypedValueParser;
 use cohkit_application::shipped::ALL;
 use cohkit_protocol::text::title;
 use cohkit_sim::platform::{units, Platform};
@@ -168,10 +168,10 @@ fn shelves() -> Vec<Shelf> {
     let protocols = PROTOCOLS
         .iter()
         .map(|&(file, text)| (file.to_string(), title(text)));
-    let workloads = Kind::value_variants().iter().map(|kind| {
-        let value = kind.to_possible_value();
-        let help = value.and_then(|value| value.get_help().map(ToString::to_string));
-        (kind.name().to_string(), help.unwrap_or_default())
+    let workloads = WorkParser.possible_values().into_iter().flatten();
+    let workloads = workloads.map(|value| {
+        let help = value.get_help().map(ToString::to_string);
+        (value.get_name().to_string(), help.unwrap_or_default())
     });
     let shelf = |key, used, things| Shelf { key, used, things };
     vec![

@@ -2,6 +2,7 @@
 
 use crate::size;
 use crate::tabulate::Agent;
+use crate::work::{Work, WorkParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cohkit_link::rates::Kind;
 use cohkit_protocol::protocol::System;
@@ -608,24 +609,20 @@ pub(crate) struct Sim {
     pub platform: PathBuf,
 
     /// What the cores do. In sequential workloads each core goes through a part of the region of its own
-    /// (or all take turns, with `--set cores.chunked=0`); in random ones it takes any line.
-    #[arg(value_enum)]
-    pub workload: crate::simulate::Kind,
+    /// (or all take turns, with `--set cores.chunked=0`); in random ones it takes any line. A trace says itself who accesses what.
+    #[arg(value_parser = WorkParser)]
+    pub workload: Work,
 
     /// The protocol text; that of Enzian's interconnect, ECI, if not given.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
-    /// Memory that is accessed, such as `64MiB`: whole lines, no more than the machine has.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "16MiB",
-        allow_hyphen_values = true
-    )]
-    pub region: String,
+    /// Memory that is accessed, such as `64MiB`: whole lines, no more than the machine has; 16MiB if not given,
+    /// and what it accesses of a trace.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub region: Option<String>,
 
-    /// Number of accesses; as many as the region has lines if not given.
+    /// Number of accesses; as many as the region has lines if not given, and all of a trace.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub accesses: Option<u64>,
 

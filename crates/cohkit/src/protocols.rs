@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::files;
 use crate::outcome::{Failure, Outcome};
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Level, Renderer, Snippet};
 use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::{Fault, Refusal};
 use cohkit_protocol::construct::ConstructionError;
@@ -242,13 +242,35 @@ pub(crate) fn error_at(
     help: Option<&str>,
     colour: bool,
 ) -> String {
-    let length = text.len();
+    let snippet = Snippet::source(text).path(path);
+    rendered(snippet, text.len(), title, place, help, colour)
+}
+
+/// The same of a line of a file, of which no more is there than the line and its number, from 1 on.
+pub(crate) fn error_in_line(
+    path: &str,
+    (number, line): (usize, &str),
+    title: &str,
+    place: Range<usize>,
+    colour: bool,
+) -> String {
+    let snippet = Snippet::source(line).path(path).line_start(number);
+    rendered(snippet, line.len(), title, place, None, colour)
+}
+
+fn rendered<'a>(
+    snippet: Snippet<'a, Annotation<'a>>,
+    length: usize,
+    title: &'a str,
+    place: Range<usize>,
+    help: Option<&'a str>,
+    colour: bool,
+) -> String {
     let (start, end) = (place.start.min(length), place.end.min(length));
-    let mut group = Level::ERROR.primary_title(title).element(
-        Snippet::source(text)
-            .path(path)
-            .annotation(AnnotationKind::Primary.span(start..end.max(start))),
-    );
+    let annotation = AnnotationKind::Primary.span(start..end.max(start));
+    let mut group = Level::ERROR
+        .primary_title(title)
+        .element(snippet.annotation(annotation));
     if let Some(help) = help {
         group = group.element(Level::HELP.message(help));
     }

@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::options::Sim;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Bar;
-use crate::protocols::{error_at, Source};
+use crate::protocols::{error_at, error_in_line, Source};
 use crate::simulate::{
     read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Second, Simulation,
 };
@@ -14,6 +14,7 @@ use crate::{deliver, files, rtl, watched};
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_protocol::text::composes;
+use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::simulation::{home, trace, Setup};
@@ -120,7 +121,7 @@ fn tells_of_one(options: &Sim, several: Option<&str>) -> Result<(), NotRun> {
 /// What is asked for.
 fn request(options: &Sim) -> Request {
     Request {
-        kind: options.workload,
+        work: options.workload.clone(),
         region: options.region.clone(),
         accesses: options.accesses,
         cores: options.cores,
@@ -212,9 +213,25 @@ pub(crate) fn failure(wrong: NotRun, colour: bool) -> Failure {
                 .collect();
             errors.join("\n\n")
         }
+        NotRun::Trace { file, error } => trace_error(&file, &error, colour),
         NotRun::NoHome(source, error) => return source.no_home(&error, &Text::default(), colour),
     };
     Failure::new(Outcome::BadInput, message)
+}
+
+/// What is wrong with a trace of memory, with the line where it is.
+fn trace_error(file: &str, error: &ReadError, colour: bool) -> String {
+    let ReadError::Text {
+        number,
+        text,
+        place,
+        what,
+    } = error
+    else {
+        return format!("error: {file}: {error}");
+    };
+    let number = usize::try_from(*number).unwrap_or(usize::MAX);
+    error_in_line(file, (number, text), what, place.clone(), colour)
 }
 
 /// The platform that is named, or the one in the file; two joined by `+` are one machine of two spaces.
@@ -261,12 +278,14 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         .fold(String::new(), |by, told| {
             format!("{by}, {}", told.replacen('=', " ", 1))
         });
+    let region = u64::from(workload.lines) * u64::from(protocol.line_bytes);
+    let region = units::show(region, Unit::Bytes);
     let mut text = format!(
         "{} on {}: {} of {}, {}, {}, {} outstanding, hints {} ahead, seed {seed}{by}\n",
         protocol.name,
         platform.name,
-        simulation.request.kind.name(),
-        simulation.request.region,
+        simulation.request.work.name(),
+        region,
         accesses(workload.accesses),
         counted(workload.cores, "core"),
         workload.outstanding,

@@ -4,11 +4,13 @@ use crate::explained;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::size;
-use clap::ValueEnum;
+use crate::work::{Kind, Trace, Work};
+use cohkit_base::words::counted;
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::agents::device::DeviceWorkload;
+use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain;
 use cohkit_sim::levels::Levels;
@@ -32,79 +34,14 @@ use std::time::Instant;
 /// The protocol of the shipped platforms.
 const PROTOCOL: (&str, &str) = ("eci.coh", include_str!("../../../protocols/eci.coh"));
 
+/// The memory that is accessed, if nothing is said.
+pub const REGION: &str = "16MiB";
+
 /// What agents do that do nothing.
 const IDLE: &str = "idle";
 
 /// The bytes of memory that a byte written takes, at most.
 const WRITTEN: f64 = 1.3;
-
-/// What the cores do.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Each core reads the lines of a part of the region of its own in address order.
-    SequentialRead,
-    /// Lines of the region are read, drawn uniformly.
-    RandomRead,
-    /// Each core writes the lines of a part of the region of its own in address order.
-    SequentialWrite,
-    /// Lines of the region are written, drawn uniformly.
-    RandomWrite,
-    /// Lines of the region are read and written in equal parts, drawn uniformly.
-    RandomMixed,
-    /// As sequential-read, without caching what is read (`read_once`).
-    SequentialReadOnce,
-    /// As random-read, without caching what is read (`read_once`).
-    RandomReadOnce,
-    /// As sequential-write, whole lines without caching them (`write_line`).
-    SequentialWriteLine,
-    /// As random-write, whole lines without caching them (`write_line`).
-    RandomWriteLine,
-}
-
-impl Kind {
-    /// Its name in options and outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::SequentialRead => "sequential-read",
-            Kind::RandomRead => "random-read",
-            Kind::SequentialWrite => "sequential-write",
-            Kind::RandomWrite => "random-write",
-            Kind::RandomMixed => "random-mixed",
-            Kind::SequentialReadOnce => "sequential-read-once",
-            Kind::RandomReadOnce => "random-read-once",
-            Kind::SequentialWriteLine => "sequential-write-line",
-            Kind::RandomWriteLine => "random-write-line",
-        }
-    }
-
-    /// The kind of this name.
-    ///
-    /// # Errors
-    /// There is none; the message lists those there are.
-    pub fn named(name: &str) -> Result<Kind, NotRun> {
-        let all = Kind::value_variants();
-        let found = all.iter().find(|kind| kind.name() == name).copied();
-        found.ok_or_else(|| {
-            let names: Vec<&str> = all.iter().map(|kind| kind.name()).collect();
-            let what = format!("no workload is named `{name}`");
-            NotRun::input(what, format!("the workloads are {}", names.join(", ")))
-        })
-    }
-
-    /// Which lines are accessed, and how; the mixed ones are read too.
-    fn parts(self) -> (Pattern, Access) {
-        match self {
-            Kind::SequentialRead => (Pattern::Chunked, Access::Load),
-            Kind::RandomRead => (Pattern::Random, Access::Load),
-            Kind::SequentialWrite => (Pattern::Chunked, Access::Store),
-            Kind::RandomWrite | Kind::RandomMixed => (Pattern::Random, Access::Store),
-            Kind::SequentialReadOnce => (Pattern::Chunked, Access::ReadOnce),
-            Kind::RandomReadOnce => (Pattern::Random, Access::ReadOnce),
-            Kind::SequentialWriteLine => (Pattern::Chunked, Access::WriteLine),
-            Kind::RandomWriteLine => (Pattern::Random, Access::WriteLine),
-        }
-    }
-}
 
 /// Why there is no simulation, or it did not end.
 #[derive(Debug)]
@@ -124,6 +61,13 @@ pub enum NotRun {
         text: String,
         /// All its errors, of which there is at least one.
         errors: Vec<PlatformError>,
+    },
+    /// A trace of memory is wrong, or cannot be read.
+    Trace {
+        /// The name to show.
+        file: String,
+        /// What is wrong.
+        error: ReadError,
     },
     /// There is no home to run for this text.
     NoHome(Box<Source>, ConstructionError),
@@ -233,9 +177,9 @@ pub fn platform_json(platform: &Platform) -> Value {
 #[derive(Clone, Debug)]
 pub struct Request {
     /// What the cores do.
-    pub kind: Kind,
-    /// The memory that is accessed, with its unit.
-    pub region: String,
+    pub work: Work,
+    /// The memory that is accessed, with its unit; 16 MiB if not given, and what a trace has.
+    pub region: Option<String>,
     /// Number of accesses; as many as the region has lines if not given.
     pub accesses: Option<u64>,
     /// Number of cores; the platform's `cores.used` if not given.
@@ -367,13 +311,10 @@ impl Simulation {
         if let Some(access) = setup.lacks() {
             let below = setup.below.as_ref();
             let protocol = below.map_or(&setup.protocol, |below| &below.protocol);
-            let mut all = all_of(&request.by).filter_map(|(_, kind)| kind);
-            let other = all.find(|kind| kind.parts().1 == access);
-            let needs = match request.kind.parts().1 == access || request.kind == Kind::RandomMixed
-            {
-                true => request.kind,
-                false => other.unwrap_or(request.kind),
-            };
+            let others = all_of(&request.by).filter_map(|(_, work)| work);
+            let mut all = std::iter::once(request.work.clone()).chain(others);
+            let needs = all.find(|work| work.may_ask(access));
+            let needs = needs.unwrap_or_else(|| request.work.clone());
             let what = format!(
                 "the {} of `{}` has no row for `{}`, which {} needs",
                 protocol.remote.name,
@@ -467,7 +408,7 @@ impl Simulation {
             "platform": self.setup.platform.name,
             "settings": self.request.settings,
             "home": if self.setup.clocked.is_some() { "rtl" } else { "model" },
-            "workload": workload_json(&self.setup.workload, self.request.kind),
+            "workload": workload_json(&self.setup.workload, &self.request.work),
             "seed": self.setup.seed,
             "oracle": self.setup.oracle != Level::Off,
             "statistics": ended.map(values_json),
@@ -484,10 +425,10 @@ impl Simulation {
             let kinds = self.setup.protocol.kinds.iter().zip(self.workloads());
             let of_each = kinds.map(|(kind, workload)| {
                 let own = all_of(&self.request.by).find(|(name, _)| *name == kind.name);
-                let name = own.map_or(Some(self.request.kind), |(_, name)| name);
+                let name = own.map_or(Some(self.request.work.clone()), |(_, name)| name);
                 (
                     kind.name.clone(),
-                    name.map(|name| workload_json(workload, name)).into(),
+                    name.map(|name| workload_json(workload, &name)).into(),
                 )
             });
             value["agents"] = of_each.collect::<Map<String, Value>>().into();
@@ -511,9 +452,9 @@ impl Simulation {
     }
 }
 
-fn workload_json(workload: &Workload, kind: Kind) -> Value {
+fn workload_json(workload: &Workload, work: &Work) -> Value {
     json!({
-        "name": kind.name(),
+        "name": work.name(),
         "region_lines": workload.lines,
         "accesses": workload.accesses,
         "cores": workload.cores,
@@ -540,9 +481,9 @@ fn cannot(what: String) -> NotRun {
 }
 
 /// What agents of which kind do, as it is told; `None` for nothing. What is not told so is no part of it.
-fn all_of(by: &[String]) -> impl Iterator<Item = (&str, Option<Kind>)> {
+fn all_of(by: &[String]) -> impl Iterator<Item = (&str, Option<Work>)> {
     let told = by.iter().filter_map(|told| told.split_once('='));
-    told.map(|(of, kind)| (of.trim(), Kind::named(kind.trim()).ok()))
+    told.map(|(of, work)| (of.trim(), Work::named(work.trim()).ok()))
 }
 
 /// What the cores of the first kind do, and those of all others of the text that the machine tells apart.
@@ -609,7 +550,7 @@ fn check_by(request: &Request, kinds: &[&str]) -> Result<(), NotRun> {
             return Err(NotRun::input(what, help));
         }
         if kind.trim() != IDLE {
-            Kind::named(kind.trim())?;
+            Work::named(kind.trim())?;
         }
     }
     Ok(())
@@ -635,13 +576,13 @@ fn of_kinds(
 ) -> Result<(Workload, Vec<Workload>), NotRun> {
     let kinds = &protocol.kinds[..kinds];
     let of_kind = |of: &str| match all_of(&request.by).find(|(told, _)| *told == of) {
-        Some((_, kind)) => kind,
-        None => Some(request.kind),
+        Some((_, work)) => work,
+        None => Some(request.work.clone()),
     };
-    let of_first = |kind| {
+    let of_first = |work| {
         workload(
             request,
-            kind,
+            work,
             &platform.cores,
             platform,
             protocol.line_bytes,
@@ -662,8 +603,8 @@ fn of_kinds(
             .iter()
             .find(|agents| agents.kind == kind.name);
         match (of_kind(&kind.name), agents) {
-            (Some(kind), Some(agents)) if agents.remotes > 0 => {
-                workload(&own, kind, &agents.cores, platform, protocol.line_bytes)
+            (Some(work), Some(agents)) if agents.remotes > 0 => {
+                workload(&own, work, &agents.cores, platform, protocol.line_bytes)
             }
             _ => Ok(idle()),
         }
@@ -675,14 +616,18 @@ fn of_kinds(
 /// What cores do, of which the platform says this.
 fn workload(
     request: &Request,
-    kind: Kind,
+    work: Work,
     machine: &Cores,
     platform: &Platform,
     line_bytes: u32,
 ) -> Result<Workload, NotRun> {
+    let kind = match work {
+        Work::Kind(kind) => kind,
+        Work::Trace(trace) => return recorded(request, &trace, machine, platform, line_bytes),
+    };
     let (pattern, access) = kind.parts();
     let name = kind.name();
-    let shown = &request.region;
+    let shown = request.region.as_deref().unwrap_or(REGION);
     let region = units::parse(shown, Unit::Bytes)
         .map_err(|what| NotRun::plain(format!("the region `{shown}` {what}")))?;
     let line = u64::from(line_bytes);
@@ -724,6 +669,41 @@ fn workload(
     if access == Access::Load {
         workload.prefetch = or(request.prefetch, &machine.prefetch);
     }
+    Ok(workload)
+}
+
+/// Accesses of a trace, of which cores before these make each its own.
+fn recorded(
+    request: &Request,
+    trace: &Trace,
+    machine: &Cores,
+    platform: &Platform,
+    line_bytes: u32,
+) -> Result<Workload, NotRun> {
+    if let Some(region) = &request.region {
+        let what = format!("a region of {region} has no meaning for {}", trace.name);
+        return Err(NotRun::input(
+            what,
+            "a trace says itself what is accessed; leave the region away",
+        ));
+    }
+    let most = request.accesses.unwrap_or(u64::MAX);
+    let recorded = trace.read(line_bytes, platform.lines, most)?;
+    if let Some(cores) = request.cores.filter(|&cores| cores < recorded.cores()) {
+        let what = format!(
+            "{} has accesses of {}, and there are {cores}",
+            trace.name,
+            counted(recorded.cores(), "core")
+        );
+        return Err(NotRun::input(
+            what,
+            "a trace says itself how many there are",
+        ));
+    }
+    let outstanding = (request.outstanding).unwrap_or(machine.outstanding.value as u32);
+    let mut workload = Workload::recorded(recorded, request.cores.unwrap_or(1), outstanding);
+    // Hints to read that a trace does not have are only those that are asked for.
+    workload.prefetch = request.prefetch.unwrap_or(0);
     Ok(workload)
 }
 

@@ -269,7 +269,15 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
         {
             continue;
         }
-        let run = |mib: u32| one(&protocol, &dc_ddr("none"), mib, (pattern, access), oracle);
+        let run = |mib: u32| {
+            one(
+                &protocol,
+                &dc_ddr("none"),
+                mib,
+                (pattern.clone(), access),
+                oracle,
+            )
+        };
         let smaller = [mib / 16, mib / 4].map(|mib| mib.max(1));
         let plain = name == "sequential read";
         let before = plain.then(|| smaller.map(|mib| run(mib).0));

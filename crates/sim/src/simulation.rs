@@ -813,9 +813,13 @@ impl Simulation {
         if self.behind.is_some() {
             return self.thread(core, at);
         }
-        let Some(next) = self.traffic.draw(core) else {
+        let Some(next) = self.traffic.draw(core, at) else {
             return;
         };
+        if next.at > at {
+            self.expect(next.at);
+        }
+        let at = next.at;
         self.in_flight += 1;
         self.start(next.line, next.access, next.word, core, at, Purpose::Core);
         let ahead = self.groups.of_core(core).prefetch;

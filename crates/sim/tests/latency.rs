@@ -21,7 +21,7 @@ fn published() -> [(Platform, f64, f64); 3] {
 fn latencies_are_within_five_percent() {
     for (platform, sequential, random) in published() {
         for (pattern, published) in [(Pattern::Sequential, sequential), (Pattern::Random, random)] {
-            let mut workload = Workload::pass(pattern, Access::Load, 1 << 23, 1, 1);
+            let mut workload = Workload::pass(pattern.clone(), Access::Load, 1 << 23, 1, 1);
             workload.accesses = 20_000;
             let setup = Setup::new(common::protocol("eci"), platform.clone(), workload).unwrap();
             let ours = run(&setup).unwrap().get("latency_mean_ns").unwrap();
@@ -47,7 +47,7 @@ fn latencies_are_the_sums_of_their_parts() {
     for name in common::of_one_level() {
         let platform = Platform::shipped(name).unwrap();
         for pattern in [Pattern::Sequential, Pattern::Chunked, Pattern::Random] {
-            let mut workload = Workload::pass(pattern, Access::Load, 1 << 23, 1, 1);
+            let mut workload = Workload::pass(pattern.clone(), Access::Load, 1 << 23, 1, 1);
             workload.accesses = 5_000;
             let setup = Setup::new(common::protocol("eci"), platform.clone(), workload).unwrap();
             let statistics = run(&setup).unwrap();

@@ -6,5 +6,6 @@ pub(crate) mod layer;
 pub mod link;
 pub mod memory;
 pub mod network;
+pub mod recorded;
 pub mod tags;
 pub mod traffic;

@@ -1,12 +1,16 @@
 //! Cores as traffic: which line is accessed next, and how.
 
+use std::sync::Arc;
+
 use cohkit_protocol::controller::Access;
 
+use super::recorded::Recorded;
 use crate::data::{mix, Random};
+use crate::kernel::Time;
 use crate::message::Line;
 
 /// The order of lines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pattern {
     /// Each line of the region in address order, the cores taking turns.
     Sequential,
@@ -15,6 +19,8 @@ pub enum Pattern {
     Chunked,
     /// Each core draws its own lines uniformly from the region, with repetition.
     Random,
+    /// Each core makes the accesses of its own that were recorded, in their order.
+    Recorded(Arc<Recorded>),
 }
 
 /// What the cores do.
@@ -22,7 +28,7 @@ pub enum Pattern {
 pub struct Workload {
     /// The order of lines.
     pub pattern: Pattern,
-    /// Accesses to choose from, each with a weight.
+    /// Accesses to choose from, each with a weight; of recorded ones those that occur, and how often.
     pub mix: Vec<(Access, u32)>,
     /// The region, in lines, from line 0.
     pub lines: Line,
@@ -79,6 +85,24 @@ impl Workload {
             write_hints: 0,
         }
     }
+
+    /// Accesses that were recorded, by at least so many cores, as their number is at least that of the trace.
+    pub fn recorded(recorded: Arc<Recorded>, cores: u32, outstanding: u32) -> Self {
+        let weight = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let of_each = recorded.of_each();
+        Workload {
+            mix: of_each
+                .map(|(access, count)| (access, weight(count)))
+                .collect(),
+            lines: recorded.lines(),
+            accesses: recorded.accesses(),
+            cores: cores.max(recorded.cores()),
+            outstanding,
+            pattern: Pattern::Recorded(recorded),
+            prefetch: 0,
+            write_hints: 0,
+        }
+    }
 }
 
 /// The state of all cores.
@@ -100,8 +124,12 @@ struct OfKind {
 /// What one core has to do.
 struct Stream {
     kind: u8,
+    /// Its number among the cores of its kind.
+    number: u32,
     given: u64,
     accesses: u64,
+    /// When what was given last was issued, of recorded accesses.
+    issued: Time,
     /// Its chunk of the region.
     first: Line,
     lines: Line,
@@ -117,6 +145,8 @@ pub struct Next {
     pub access: Access,
     /// Which word of the line, as a random number to reduce.
     pub word: u16,
+    /// When it is issued.
+    pub at: Time,
 }
 
 impl Traffic {
@@ -132,10 +162,16 @@ impl Traffic {
                     (begin(core), begin(core + 1) - begin(core))
                 };
                 let (first, lines) = share(workload.lines.into());
+                let accesses = match &workload.pattern {
+                    Pattern::Recorded(recorded) => recorded.of_core(core as u32).len() as u64,
+                    _ => share(workload.accesses).1,
+                };
                 Stream {
                     kind,
+                    number: core as u32,
                     given: 0,
-                    accesses: share(workload.accesses).1,
+                    accesses,
+                    issued: 0,
                     first: first as Line,
                     // With more cores than lines some share one.
                     lines: lines.max(1) as Line,
@@ -159,15 +195,26 @@ impl Traffic {
         }
     }
 
-    /// What this core accesses next; `None` when it has given everything out.
+    /// What this core accesses next, not before a time; `None` when it has given everything out.
     #[inline]
-    pub fn draw(&mut self, core: u16) -> Option<Next> {
+    pub fn draw(&mut self, core: u16, at: Time) -> Option<Next> {
         let line = self.ahead(core, 0)?;
         let stream = &mut self.streams[usize::from(core)];
+        let number = stream.given as usize;
         stream.given += 1;
         self.issued += 1;
         let kind = &mut self.kinds[usize::from(stream.kind)];
         kind.issued += 1;
+        if let Pattern::Recorded(recorded) = &kind.workload.pattern {
+            let entry = recorded.of_core(stream.number)[number];
+            stream.issued = at.max(stream.issued + Time::from(entry.gap));
+            return Some(Next {
+                line,
+                access: entry.access,
+                word: entry.word,
+                at: stream.issued,
+            });
+        }
         let (access, word) = if let [(access, _)] = kind.workload.mix[..] {
             (access, kind.issued as u16)
         } else {
@@ -181,7 +228,12 @@ impl Traffic {
             let access = drawn.map_or(Access::Load, |&(access, _)| access);
             (access, self.random.below(1 << 16) as u16)
         };
-        Some(Next { line, access, word })
+        Some(Next {
+            line,
+            access,
+            word,
+            at,
+        })
     }
 
     /// The line of an extra hint to write, if one comes now with an access of this core.
@@ -210,7 +262,8 @@ impl Traffic {
         if number >= stream.accesses {
             return None;
         }
-        Some(match workload.pattern {
+        Some(match &workload.pattern {
+            Pattern::Recorded(recorded) => recorded.of_core(stream.number)[number as usize].line,
             Pattern::Random => {
                 let drawn = mix(stream.seed.wrapping_add(number));
                 ((u128::from(drawn) * u128::from(lines)) >> 64) as Line
@@ -224,8 +277,8 @@ impl Traffic {
 mod tests {
     use super::*;
 
-    fn all(pattern: Pattern, lines: Line, accesses: u64, cores: u32) -> Vec<Vec<Line>> {
-        let mut workload = Workload::pass(pattern, Access::Load, lines, cores, 1);
+    fn all(pattern: &Pattern, lines: Line, accesses: u64, cores: u32) -> Vec<Vec<Line>> {
+        let mut workload = Workload::pass(pattern.clone(), Access::Load, lines, cores, 1);
         workload.accesses = accesses;
         let mut traffic = Traffic::new(&[&workload], 1);
         let mut given = vec![Vec::new(); cores as usize];
@@ -234,7 +287,7 @@ mod tests {
             for core in 0..cores as u16 {
                 let ahead = traffic.ahead(core, 2);
                 let expected = traffic.ahead(core, 0);
-                let Some(next) = traffic.draw(core) else {
+                let Some(next) = traffic.draw(core, 0) else {
                     assert_eq!(expected, None);
                     continue;
                 };
@@ -256,29 +309,29 @@ mod tests {
     #[test]
     fn one_pass_takes_each_line_once() {
         for (lines, cores) in [(100, 7), (48, 48), (5, 9), (1, 1)] {
-            let chunks = all(Pattern::Chunked, lines, lines.into(), cores);
+            let chunks = all(&Pattern::Chunked, lines, lines.into(), cores);
             assert_eq!(chunks.concat(), (0..lines).collect::<Vec<_>>());
             let longest = chunks.iter().map(Vec::len).max();
             let shortest = chunks.iter().map(Vec::len).min();
             assert!(longest <= shortest.map(|length| length + 1));
-            let mut turns = all(Pattern::Sequential, lines, lines.into(), cores).concat();
+            let mut turns = all(&Pattern::Sequential, lines, lines.into(), cores).concat();
             turns.sort_unstable();
             assert_eq!(turns, (0..lines).collect::<Vec<_>>());
         }
         assert_eq!(
-            all(Pattern::Chunked, 4, 7, 2),
+            all(&Pattern::Chunked, 4, 7, 2),
             [vec![0, 1, 0], vec![2, 3, 2, 3]]
         );
-        assert_eq!(all(Pattern::Chunked, 1, 4, 3).concat(), [0; 4]);
+        assert_eq!(all(&Pattern::Chunked, 1, 4, 3).concat(), [0; 4]);
     }
 
     #[test]
     fn random_streams_differ_and_stay_in_the_region() {
-        let streams = all(Pattern::Random, 1000, 3000, 3);
+        let streams = all(&Pattern::Random, 1000, 3000, 3);
         assert!(streams.concat().iter().all(|&line| line < 1000));
         assert_eq!(streams.iter().map(Vec::len).sum::<usize>(), 3000);
         assert_ne!(streams[0], streams[1]);
         assert_ne!(streams[1], streams[2]);
-        assert_eq!(streams, all(Pattern::Random, 1000, 3000, 3));
+        assert_eq!(streams, all(&Pattern::Random, 1000, 3000, 3));
     }
 }

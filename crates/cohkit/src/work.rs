@@ -1,0 +1,231 @@
+//! What cores can be told to do: a workload that ships, or a trace of memory.
+
+use crate::simulate::NotRun;
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, ValueEnum};
+use cohkit_protocol::controller::Access;
+use cohkit_sim::components::recorded::{self, Of, ReadError, Recorded};
+use cohkit_sim::components::traffic::Pattern;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What stands before the name of a trace's file, and whether its pages are packed.
+const TRACES: [(&str, bool); 2] = [("trace:", false), ("packed-trace:", true)];
+
+/// What the cores do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// A workload that ships.
+    Kind(Kind),
+    /// What was recorded elsewhere.
+    Trace(Trace),
+}
+
+/// Accesses that were recorded elsewhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// What it is called: as it is asked for, with its prefix.
+    pub name: String,
+    /// Whether pages lie one after another, whatever their addresses.
+    packed: bool,
+    from: From,
+}
+
+/// Where a trace is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum From {
+    File(PathBuf),
+    Bytes(Arc<[u8]>),
+}
+
+impl Work {
+    /// What is meant by this name: that of a workload, or `trace:FILE`.
+    ///
+    /// # Errors
+    /// There is none; the message lists those there are.
+    pub fn named(name: &str) -> Result<Work, NotRun> {
+        for (prefix, packed) in TRACES {
+            if let Some(file) = name.strip_prefix(prefix).filter(|file| !file.is_empty()) {
+                return Ok(Work::Trace(Trace {
+                    name: name.to_string(),
+                    packed,
+                    from: From::File(file.into()),
+                }));
+            }
+        }
+        let all = Kind::value_variants();
+        let found = all.iter().find(|kind| kind.name() == name).copied();
+        found.map(Work::Kind).ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|kind| kind.name()).collect();
+            let what = format!("no workload is named `{name}`");
+            let help = format!(
+                "the workloads are {}, trace:FILE and packed-trace:FILE",
+                names.join(", ")
+            );
+            NotRun::input(what, help)
+        })
+    }
+
+    /// A trace that is in memory, under a name to show.
+    pub fn bytes(name: &str, packed: bool, bytes: Vec<u8>) -> Work {
+        Work::Trace(Trace {
+            name: name.to_string(),
+            packed,
+            from: From::Bytes(bytes.into()),
+        })
+    }
+
+    /// Its name in options and outputs.
+    pub fn name(&self) -> &str {
+        match self {
+            Work::Kind(kind) => kind.name(),
+            Work::Trace(trace) => &trace.name,
+        }
+    }
+
+    /// Whether accesses of this kind may be among its.
+    pub(crate) fn may_ask(&self, access: Access) -> bool {
+        match self {
+            Work::Kind(Kind::RandomMixed) if access == Access::Load => true,
+            Work::Kind(kind) => kind.parts().1 == access,
+            Work::Trace(_) => true,
+        }
+    }
+}
+
+impl Trace {
+    /// Reads it for a machine of so many lines of so many bytes, no more than so many accesses.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn read(&self, line: u32, lines: u32, most: u64) -> Result<Arc<Recorded>, NotRun> {
+        let of = Of {
+            line,
+            lines,
+            packed: self.packed,
+            most,
+        };
+        let read = match &self.from {
+            From::File(path) => open(path).and_then(|file| recorded::read(file, &of)),
+            From::Bytes(bytes) => recorded::read(&bytes[..], &of),
+        };
+        read.map(Arc::new).map_err(|error| NotRun::Trace {
+            file: match &self.from {
+                From::File(path) => path.display().to_string(),
+                From::Bytes(_) => self.name.clone(),
+            },
+            error,
+        })
+    }
+}
+
+fn open(path: &PathBuf) -> Result<File, ReadError> {
+    // A folder can be opened, and then not read.
+    match path.is_dir() {
+        true => Err(io::Error::from(io::ErrorKind::IsADirectory).into()),
+        false => Ok(File::open(path)?),
+    }
+}
+
+/// Reads the name of a workload in the command line.
+#[derive(Clone)]
+pub(crate) struct WorkParser;
+
+impl TypedValueParser for WorkParser {
+    type Value = Work;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Work, clap::Error> {
+        let told = value.to_string_lossy();
+        if let Some((prefix, _)) = TRACES.iter().find(|(prefix, _)| told.starts_with(prefix)) {
+            return Work::named(&told).map_err(|_| {
+                let mut error = clap::Error::new(ErrorKind::InvalidValue).with_cmd(command);
+                let told = format!("{prefix} (without a file)");
+                error.insert(ContextKind::InvalidValue, ContextValue::String(told));
+                let argument = argument.map_or(String::new(), ToString::to_string);
+                error.insert(ContextKind::InvalidArg, ContextValue::String(argument));
+                error
+            });
+        }
+        EnumValueParser::<Kind>::new()
+            .parse_ref(command, argument, value)
+            .map(Work::Kind)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let kinds = Kind::value_variants().iter();
+        let traces = [
+            ("trace:FILE", "The accesses of a file, as `docs/workloads.md` describes it"),
+            (
+                "packed-trace:FILE",
+                "The same, with the pages of 4 KiB that are accessed one after another, whatever their addresses",
+            ),
+        ];
+        let traces = traces.map(|(name, help)| PossibleValue::new(name).help(help));
+        Some(Box::new(
+            kinds.filter_map(ValueEnum::to_possible_value).chain(traces),
+        ))
+    }
+}
+
+/// A workload that ships.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Each core reads the lines of a part of the region of its own in address order.
+    SequentialRead,
+    /// Lines of the region are read, drawn uniformly.
+    RandomRead,
+    /// Each core writes the lines of a part of the region of its own in address order.
+    SequentialWrite,
+    /// Lines of the region are written, drawn uniformly.
+    RandomWrite,
+    /// Lines of the region are read and written in equal parts, drawn uniformly.
+    RandomMixed,
+    /// As sequential-read, without caching what is read (`read_once`).
+    SequentialReadOnce,
+    /// As random-read, without caching what is read (`read_once`).
+    RandomReadOnce,
+    /// As sequential-write, whole lines without caching them (`write_line`).
+    SequentialWriteLine,
+    /// As random-write, whole lines without caching them (`write_line`).
+    RandomWriteLine,
+}
+
+impl Kind {
+    /// Its name in options and outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::SequentialRead => "sequential-read",
+            Kind::RandomRead => "random-read",
+            Kind::SequentialWrite => "sequential-write",
+            Kind::RandomWrite => "random-write",
+            Kind::RandomMixed => "random-mixed",
+            Kind::SequentialReadOnce => "sequential-read-once",
+            Kind::RandomReadOnce => "random-read-once",
+            Kind::SequentialWriteLine => "sequential-write-line",
+            Kind::RandomWriteLine => "random-write-line",
+        }
+    }
+
+    /// Which lines are accessed, and how; the mixed ones are read too.
+    pub(crate) fn parts(self) -> (Pattern, Access) {
+        match self {
+            Kind::SequentialRead => (Pattern::Chunked, Access::Load),
+            Kind::RandomRead => (Pattern::Random, Access::Load),
+            Kind::SequentialWrite => (Pattern::Chunked, Access::Store),
+            Kind::RandomWrite | Kind::RandomMixed => (Pattern::Random, Access::Store),
+            Kind::SequentialReadOnce => (Pattern::Chunked, Access::ReadOnce),
+            Kind::RandomReadOnce => (Pattern::Random, Access::ReadOnce),
+            Kind::SequentialWriteLine => (Pattern::Chunked, Access::WriteLine),
+            Kind::RandomWriteLine => (Pattern::Random, Access::WriteLine),
+        }
+    }
+}

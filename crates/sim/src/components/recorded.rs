@@ -1,0 +1,436 @@
+//! Accesses that were recorded elsewhere: traces of memory, as text or in a binary form, packed by gzip or not.
+//!
+//! `docs/workloads.md` describes both forms.
+
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::ops::Range;
+
+use cohkit_protocol::controller::Access;
+use flate2::bufread::MultiGzDecoder;
+use rustc_hash::FxHashMap;
+
+use crate::message::Line;
+use crate::platform::units;
+use crate::platform::Unit;
+
+/// What a binary trace begins with.
+pub const MAGIC: [u8; 8] = *b"COHKTRC1";
+
+/// The bytes of a record of a binary trace.
+pub const RECORD: usize = 16;
+
+/// The bytes of a page, by which addresses are packed.
+const PAGE: u64 = 4096;
+
+/// The bytes of the longest line of text that is read.
+const LONGEST: u64 = 4096;
+
+/// Most cores of a trace.
+const CORES: u64 = 4096;
+
+/// The accesses that a trace may have, by the numbers they have in binary ones.
+pub const ACCESSES: [Access; 8] = [
+    Access::Load,
+    Access::Store,
+    Access::ReadOnce,
+    Access::WriteLine,
+    Access::WritePartial,
+    Access::Clean,
+    Access::Evict,
+    Access::Demote,
+];
+
+/// One access of a core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Which line.
+    pub line: Line,
+    /// The least time between the issue of the access before of this core and that of this one, in picoseconds.
+    pub gap: u32,
+    /// Which word of the line.
+    pub word: u16,
+    /// Which access.
+    pub access: Access,
+}
+
+/// What each core accesses, in its order.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Recorded {
+    cores: Vec<Vec<Entry>>,
+    lines: Line,
+    of_each: [u64; ACCESSES.len()],
+}
+
+impl Recorded {
+    /// The accesses of a core, numbered from 0; none if it has none.
+    #[inline]
+    pub fn of_core(&self, core: u32) -> &[Entry] {
+        self.cores.get(core as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Number of cores: one more than the largest number of a core in the trace.
+    pub fn cores(&self) -> u32 {
+        self.cores.len() as u32
+    }
+
+    /// The lines of the region from line 0 on that has all that is accessed.
+    pub fn lines(&self) -> Line {
+        self.lines
+    }
+
+    /// How many accesses of each kind there are, in the order of [`ACCESSES`], of those that occur.
+    pub fn of_each(&self) -> impl Iterator<Item = (Access, u64)> + '_ {
+        let all = ACCESSES.iter().copied().zip(self.of_each);
+        all.filter(|&(_, count)| count > 0)
+    }
+
+    /// Number of accesses.
+    pub fn accesses(&self) -> u64 {
+        self.of_each.iter().sum()
+    }
+
+    fn push(&mut self, core: usize, kind: usize, entry: Entry) {
+        if self.cores.len() <= core {
+            self.cores.resize_with(core + 1, Vec::new);
+        }
+        self.cores[core].push(entry);
+        self.of_each[kind] += 1;
+        self.lines = self.lines.max(entry.line + 1);
+    }
+}
+
+/// What traces are read for.
+#[derive(Clone, Copy, Debug)]
+pub struct Of {
+    /// The bytes of a line.
+    pub line: u32,
+    /// The lines of memory.
+    pub lines: Line,
+    /// Whether pages of 4 KiB lie one after another, in the order in which they are first accessed, whatever their addresses.
+    pub packed: bool,
+    /// Accesses that are read; what follows is left.
+    pub most: u64,
+}
+
+/// Why a trace cannot be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The file cannot be read, or is no gzip file though it begins like one.
+    Io(io::Error),
+    /// A line of text is wrong.
+    Text {
+        /// Its number, from 1 on.
+        number: u64,
+        /// What it says.
+        text: String,
+        /// Where in it.
+        place: Range<usize>,
+        /// What is wrong there, and what was expected.
+        what: String,
+    },
+    /// A record of a binary trace is wrong.
+    Record {
+        /// Its number, from 1 on.
+        number: u64,
+        /// What is wrong with it, and what was expected.
+        what: String,
+    },
+    /// There is no access in it.
+    Empty,
+}
+
+impl Display for ReadError {
+    fn fmt(&self, to: &mut Formatter) -> fmt::Result {
+        match self {
+            ReadError::Io(error) => write!(to, "{error}"),
+            ReadError::Text {
+                number,
+                place,
+                what,
+                ..
+            } => write!(to, "line {number}, column {}: {what}", place.start + 1),
+            ReadError::Record { number, what } => write!(to, "record {number}: {what}"),
+            ReadError::Empty => write!(to, "there is no access in it"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> ReadError {
+        ReadError::Io(error)
+    }
+}
+
+/// Reads a trace: what it begins with tells whether it is packed by gzip, and whether it is text.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn read(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
+    let (begin, input) = begin_of::<2>(input)?;
+    match begin[..] {
+        [0x1f, 0x8b] => unpacked(MultiGzDecoder::new(BufReader::new(input)), of),
+        _ => unpacked(input, of),
+    }
+}
+
+fn unpacked(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
+    let (begin, input) = begin_of::<{ MAGIC.len() }>(input)?;
+    let input = BufReader::with_capacity(1 << 16, input);
+    let mut reader = Reader {
+        of: *of,
+        pages: FxHashMap::default(),
+        recorded: Recorded::default(),
+    };
+    match begin == MAGIC {
+        true => reader.records(input)?,
+        false => reader.text(input)?,
+    }
+    match reader.recorded.accesses() {
+        0 => Err(ReadError::Empty),
+        _ => Ok(reader.recorded),
+    }
+}
+
+/// What an input begins with, and the whole of it again.
+fn begin_of<const N: usize>(
+    mut input: impl Read,
+) -> io::Result<(Vec<u8>, Chain<Cursor<Vec<u8>>, impl Read>)> {
+    let mut begin = Vec::new();
+    input.by_ref().take(N as u64).read_to_end(&mut begin)?;
+    Ok((begin.clone(), Cursor::new(begin).chain(input)))
+}
+
+struct Reader {
+    of: Of,
+    /// Which page each page is packed to.
+    pages: FxHashMap<u64, u64>,
+    recorded: Recorded,
+}
+
+/// What is wrong with a part of a line of text: its place, and what was expected.
+type Wrong = (Range<usize>, String);
+
+impl Reader {
+    fn has_enough(&self, read: u64) -> bool {
+        read >= self.of.most
+    }
+
+    fn text(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
+        let mut bytes = Vec::new();
+        let mut read = 0;
+        for number in 1.. {
+            bytes.clear();
+            input
+                .by_ref()
+                .take(LONGEST + 1)
+                .read_until(b'\n', &mut bytes)?;
+            if bytes.is_empty() || self.has_enough(read) {
+                break;
+            }
+            let wrong = |text: &str, (place, what): Wrong| ReadError::Text {
+                number,
+                text: text.to_string(),
+                place,
+                what,
+            };
+            if bytes.len() as u64 > LONGEST {
+                let shown: String = String::from_utf8_lossy(&bytes).chars().take(40).collect();
+                let what = format!("this line is longer than {LONGEST} bytes; each has one access");
+                return Err(wrong(&shown, (0..0, what)));
+            }
+            let Ok(line) = std::str::from_utf8(&bytes) else {
+                let shown: String = String::from_utf8_lossy(&bytes).chars().take(40).collect();
+                let what = "this is no text; a binary trace begins with `COHKTRC1`".to_string();
+                return Err(wrong(&shown, (0..0, what)));
+            };
+            let line = line.trim_end_matches(['\n', '\r']);
+            match self.line(line) {
+                Ok(accesses) => read += accesses,
+                Err(told) => return Err(wrong(line, told)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a line of text, and gives how many accesses it has: one, or none.
+    fn line(&mut self, line: &str) -> Result<u64, Wrong> {
+        let code = line.find('#').map_or(line, |comment| &line[..comment]);
+        let place = |field: &str| {
+            let begin = field.as_ptr() as usize - line.as_ptr() as usize;
+            begin..begin + field.len()
+        };
+        let end = code.trim_end().len();
+        let mut fields = code.split_ascii_whitespace().peekable();
+        let core = match fields.peek() {
+            None => return Ok(0),
+            Some(field) if field.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                let field = fields.next().unwrap_or_default();
+                core(field).map_err(|what| (place(field), what))?
+            }
+            Some(_) => 0,
+        };
+        let Some(name) = fields.next() else {
+            return Err((end..end, format!("an access is missing: {}", names())));
+        };
+        let kind = kind(name).map_err(|what| (place(name), what))?;
+        let Some(field) = fields.next() else {
+            return Err((
+                end..end,
+                "an address is missing, such as 0x1f80 or 8064".into(),
+            ));
+        };
+        let address = number(field).ok_or_else(|| {
+            let what = format!("`{field}` is no address; one is written like 0x1f80 or 8064");
+            (place(field), what)
+        })?;
+        let (line, word) = self.place(address).map_err(|what| (place(field), what))?;
+        let gap = match fields.next() {
+            None => 0,
+            Some(field) => gap(field).map_err(|what| (place(field), what))?,
+        };
+        if let Some(more) = fields.next() {
+            let what = "expected the end of the line; one has a core, an access, an address and a time since the access before";
+            return Err((place(more), what.into()));
+        }
+        let access = ACCESSES[kind];
+        let entry = Entry {
+            line,
+            gap,
+            word,
+            access,
+        };
+        self.recorded.push(core, kind, entry);
+        Ok(1)
+    }
+
+    fn records(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
+        let wrong = |number, what: String| ReadError::Record { number, what };
+        input.read_exact(&mut [0; MAGIC.len()])?;
+        let mut record = Vec::with_capacity(RECORD);
+        for number in 1.. {
+            record.clear();
+            input
+                .by_ref()
+                .take(RECORD as u64)
+                .read_to_end(&mut record)?;
+            if record.is_empty() || self.has_enough(number - 1) {
+                break;
+            }
+            let Ok(bytes) = <&[u8; RECORD]>::try_from(record.as_slice()) else {
+                let what = format!("it has {} of {RECORD} bytes", record.len());
+                return Err(wrong(number, what));
+            };
+            self.record(bytes).map_err(|what| wrong(number, what))?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, bytes: &[u8; RECORD]) -> Result<(), String> {
+        let [a0, a1, a2, a3, a4, a5, a6, a7, g0, g1, g2, g3, c0, c1, kind, zero] = *bytes;
+        let address = u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
+        let core = u16::from_le_bytes([c0, c1]);
+        if u64::from(core) >= CORES {
+            return Err(format!("core {core}; cores are 0 to {}", CORES - 1));
+        }
+        let access = *ACCESSES.get(usize::from(kind)).ok_or_else(|| {
+            let last = ACCESSES.len() - 1;
+            format!(
+                "there is no access {kind}; they are 0 to {last}: {}",
+                names()
+            )
+        })?;
+        if zero != 0 {
+            return Err(format!("its last byte is {zero}, and has to be 0"));
+        }
+        let (line, word) = self.place(address)?;
+        let gap = u32::from_le_bytes([g0, g1, g2, g3]);
+        let entry = Entry {
+            line,
+            gap,
+            word,
+            access,
+        };
+        self.recorded.push(usize::from(core), kind.into(), entry);
+        Ok(())
+    }
+
+    /// The line and the word at an address.
+    fn place(&mut self, address: u64) -> Result<(Line, u16), String> {
+        let memory = u64::from(self.of.lines) * u64::from(self.of.line);
+        let shown = || units::show(memory, Unit::Bytes);
+        let address = match self.of.packed {
+            true => {
+                let next = self.pages.len() as u64;
+                let page = *self.pages.entry(address / PAGE).or_insert(next);
+                if (page + 1) * PAGE > memory {
+                    return Err(format!(
+                        "{} pages of 4 KiB are accessed before, and the memory has {}",
+                        page,
+                        shown()
+                    ));
+                }
+                page * PAGE + address % PAGE
+            }
+            false if address >= memory => {
+                return Err(format!(
+                    "address {address:#x} is beyond the memory of {}; a `packed-trace` has its pages one after another",
+                    shown()
+                ));
+            }
+            false => address,
+        };
+        let line = u64::from(self.of.line);
+        Ok(((address / line) as Line, (address % line / 8) as u16))
+    }
+}
+
+fn names() -> String {
+    let names: Vec<&str> = ACCESSES.iter().map(|access| access.name()).collect();
+    names.join(", ")
+}
+
+fn core(field: &str) -> Result<usize, String> {
+    let number = field.parse().ok().filter(|&core: &u64| core < CORES);
+    let number = number.ok_or_else(|| {
+        format!(
+            "`{field}` is no core; cores are numbered 0 to {}",
+            CORES - 1
+        )
+    })?;
+    Ok(number as usize)
+}
+
+/// The number of an access in [`ACCESSES`].
+fn kind(name: &str) -> Result<usize, String> {
+    let found = ACCESSES.iter().position(|access| access.name() == name);
+    found.ok_or_else(|| {
+        if Access::ALL.iter().any(|&(_, known)| known == name) {
+            return format!(
+                "`{name}` is an access of threads, which programs make; a trace has {}",
+                names()
+            );
+        }
+        format!("`{name}` is no access; there are {}", names())
+    })
+}
+
+fn number(field: &str) -> Option<u64> {
+    let digits = |text: &str| text.starts_with(|first: char| first.is_ascii_hexdigit());
+    match field.strip_prefix("0x").or(field.strip_prefix("0X")) {
+        Some(hex) if digits(hex) => u64::from_str_radix(hex, 16).ok(),
+        None if digits(field) => field.parse().ok(),
+        _ => None,
+    }
+}
+
+fn gap(field: &str) -> Result<u32, String> {
+    let time = units::parse(field, Unit::Picoseconds)
+        .map_err(|what| format!("the time since the access before, `{field}`, {what}"))?;
+    u32::try_from(time).map_err(|_| {
+        let most = units::show(u32::MAX.into(), Unit::Picoseconds);
+        format!("at most {most} lie between two accesses, not {field}")
+    })
+}

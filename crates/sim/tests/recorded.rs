@@ -1,0 +1,296 @@
+//! Traces of memory as workloads: both forms say the same, what is wrong is told with its place, and what is recorded of a
+//! workload is that workload.
+
+mod common;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use cohkit_protocol::controller::Access;
+use cohkit_sim::components::recorded::{read, Of, ReadError, Recorded, ACCESSES, MAGIC};
+use cohkit_sim::components::traffic::{Pattern, Traffic, Workload};
+use cohkit_sim::data::mix;
+use cohkit_sim::platform::Platform;
+use cohkit_sim::simulation::{run, Setup};
+use cohkit_sim::statistics::Statistics;
+use common::protocol;
+use flate2::write::GzEncoder;
+use flate2::Compression;
+use proptest::prelude::*;
+
+const OF: Of = Of {
+    line: 128,
+    lines: 1 << 20,
+    packed: false,
+    most: u64::MAX,
+};
+
+/// One access: its core, its kind by number, its address and the time since the access before.
+type Told = (u16, u8, u64, u32);
+
+fn text(all: &[Told]) -> Vec<u8> {
+    let line = |&(core, kind, address, gap): &Told| {
+        let name = ACCESSES[usize::from(kind)].name();
+        format!("{core} {name} {address:#x} {gap}ps\n")
+    };
+    all.iter().map(line).collect::<String>().into_bytes()
+}
+
+fn binary(all: &[Told]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    for &(core, kind, address, gap) in all {
+        bytes.extend(address.to_le_bytes());
+        bytes.extend(gap.to_le_bytes());
+        bytes.extend(core.to_le_bytes());
+        bytes.extend([kind, 0]);
+    }
+    bytes
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    // In two members, as files have that were appended to.
+    let mut packed = Vec::new();
+    for half in [&bytes[..bytes.len() / 2], &bytes[bytes.len() / 2..]] {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(half).unwrap();
+        packed.extend(encoder.finish().unwrap());
+    }
+    packed
+}
+
+fn lines(text: &str) -> Result<Recorded, ReadError> {
+    read(text.as_bytes(), &OF)
+}
+
+proptest! {
+    #[test]
+    fn text_and_records_packed_or_not_say_the_same(
+        all in prop::collection::vec((0u16..9, 0u8..8, 0u64..1 << 27, any::<u32>()), 1..200)
+    ) {
+        let told = read(&text(&all)[..], &OF).unwrap();
+        prop_assert_eq!(told.accesses(), all.len() as u64);
+        for (core, kind, address, gap) in &all {
+            let found = told.of_core((*core).into()).iter().any(|entry| {
+                u64::from(entry.line) == address / 128
+                    && u64::from(entry.word) == address % 128 / 8
+                    && entry.gap == *gap
+                    && entry.access == ACCESSES[usize::from(*kind)]
+            });
+            prop_assert!(found);
+        }
+        prop_assert_eq!(&read(&binary(&all)[..], &OF).unwrap(), &told);
+        prop_assert_eq!(&read(&packed(&text(&all))[..], &OF).unwrap(), &told);
+        prop_assert_eq!(&read(&packed(&binary(&all))[..], &OF).unwrap(), &told);
+    }
+
+    #[test]
+    fn no_bytes_stop_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0usize..4) {
+        let begin: &[u8] = [&b""[..], &MAGIC[..], &[0x1f, 0x8b, 8, 0][..], &b"0 load "[..]][kind];
+        let _ = read(&[begin, &bytes[..]].concat()[..], &OF);
+    }
+}
+
+#[test]
+fn a_line_may_leave_core_and_time_away() {
+    let told = lines("# a comment\n\n  load 0x80 # and another\r\n3 store 1032 1.5ns").unwrap();
+    assert_eq!(told.cores(), 4);
+    assert_eq!(told.lines(), 9);
+    let [load] = told.of_core(0) else { panic!() };
+    assert_eq!((load.line, load.word, load.gap), (1, 0, 0));
+    let [store] = told.of_core(3) else { panic!() };
+    assert_eq!((store.line, store.word, store.gap), (8, 1, 1500));
+    assert_eq!(told.of_core(1), []);
+    let some = Of { most: 1, ..OF };
+    let told = read(&b"load 0\nload 1\nnonsense"[..], &some).unwrap();
+    assert_eq!(told.accesses(), 1);
+}
+
+#[test]
+fn pages_are_packed_in_the_order_in_which_they_are_accessed() {
+    let of = Of {
+        packed: true,
+        lines: 64,
+        ..OF
+    };
+    let far = &b"load 0x7fff12345f80\nload 0x1008\nload 0x7fff12345000"[..];
+    let told = read(far, &of).unwrap();
+    let places: Vec<_> = told
+        .of_core(0)
+        .iter()
+        .map(|entry| (entry.line, entry.word))
+        .collect();
+    assert_eq!(places, [(31, 0), (32, 1), (0, 0)]);
+    let error = read(&b"load 0x1000\nload 0x2000\nload 0x3000"[..], &of).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 3, column 6: 2 pages of 4 KiB are accessed before, and the memory has 8KiB"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (text, expected) in [
+        ("load 0\nlod 0x10", "line 2, column 1: `lod` is no access; there are load, store, read_once, write_line, write_partial, clean, evict, demote"),
+        ("0 fence", "line 1, column 3: `fence` is an access of threads, which programs make; a trace has load, store, read_once, write_line, write_partial, clean, evict, demote"),
+        ("4096 load 0", "line 1, column 1: `4096` is no core; cores are numbered 0 to 4095"),
+        ("3", "line 1, column 2: an access is missing: load, store, read_once, write_line, write_partial, clean, evict, demote"),
+        ("1 load  # where?", "line 1, column 7: an address is missing, such as 0x1f80 or 8064"),
+        ("load x80", "line 1, column 6: `x80` is no address; one is written like 0x1f80 or 8064"),
+        ("load +8", "line 1, column 6: `+8` is no address; one is written like 0x1f80 or 8064"),
+        ("load 0x10000000000000000", "line 1, column 6: `0x10000000000000000` is no address; one is written like 0x1f80 or 8064"),
+        ("load 0x8000000", "line 1, column 6: address 0x8000000 is beyond the memory of 128MiB; a `packed-trace` has its pages one after another"),
+        ("load 0 5", "line 1, column 8: the time since the access before, `5`, has no unit: write it like `70ns` (units: ps, ns, us, ms, s)"),
+        ("load 0 1s", "line 1, column 8: at most 4294967.295ns lie between two accesses, not 1s"),
+        ("load 0 1ns 2", "line 1, column 12: expected the end of the line; one has a core, an access, an address and a time since the access before"),
+        ("", "there is no access in it"),
+        ("# nothing", "there is no access in it"),
+        ("COHKTRC1", "there is no access in it"),
+        ("COHKTRC1abc", "record 1: it has 3 of 16 bytes"),
+    ] {
+        assert_eq!(lines(text).unwrap_err().to_string(), expected, "{text}");
+    }
+    let long = "9".repeat(5000);
+    let error = lines(&format!("load 0\n{long}")).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "line 2, column 1: this line is longer than 4096 bytes; each has one access"
+    );
+    let error = read(&b"load 0\n\xff\xfe"[..], &OF).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "line 2, column 1: this is no text; a binary trace begins with `COHKTRC1`"
+    );
+    for (told, expected) in [
+        ((4096, 0, 0, 0), "record 2: core 4096; cores are 0 to 4095"),
+        ((0, 8, 0, 0), "record 2: there is no access 8; they are 0 to 7: load, store, read_once, write_line, write_partial, clean, evict, demote"),
+        ((0, 0, 1 << 27, 0), "record 2: address 0x8000000 is beyond the memory of 128MiB; a `packed-trace` has its pages one after another"),
+    ] {
+        let error = read(&binary(&[(0, 0, 0, 0), told])[..], &OF).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    let mut last = binary(&[(0, 0, 0, 0)]);
+    *last.last_mut().unwrap() = 7;
+    let error = read(&last[..], &OF).unwrap_err().to_string();
+    assert_eq!(error, "record 1: its last byte is 7, and has to be 0");
+    let cut = &packed(&text(&[(0, 0, 0, 0)]))[..15];
+    assert!(matches!(read(cut, &OF), Err(ReadError::Io(_))));
+}
+
+fn setup(workload: Workload) -> Setup {
+    let protocol = protocol("eci");
+    let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    Setup::new(protocol, platform, workload).unwrap()
+}
+
+/// What a workload makes its cores do, as a trace.
+fn record(workload: &Workload, seed: u64) -> Vec<u8> {
+    let mut traffic = Traffic::new(&[workload], mix(seed));
+    let mut all = Vec::new();
+    for core in 0..workload.cores as u16 {
+        while let Some(next) = traffic.draw(core, 0) {
+            let kind = ACCESSES.iter().position(|&access| access == next.access);
+            let address = u64::from(next.line) * 128 + u64::from(next.word % 16) * 8;
+            all.push((core, kind.unwrap() as u8, address, 0));
+        }
+    }
+    text(&all)
+}
+
+#[test]
+fn what_is_recorded_of_a_workload_is_that_workload() {
+    for (pattern, access) in [
+        (Pattern::Random, Access::Load),
+        (Pattern::Chunked, Access::Store),
+        (Pattern::Random, Access::ReadOnce),
+    ] {
+        let mut workload = Workload::pass(pattern, access, 4096, 5, 3);
+        workload.accesses = 3000;
+        let recorded = read(&record(&workload, 0)[..], &OF).unwrap();
+        let again = Workload::recorded(Arc::new(recorded), 1, 3);
+        assert_eq!(again.cores, 5);
+        let [first, second] = [workload, again].map(|workload| run(&setup(workload)).unwrap());
+        let values = |statistics: &Statistics| {
+            let values = statistics.values.iter();
+            values
+                .map(|(of, value)| (of.name, value.number()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(values(&first), values(&second));
+        assert_eq!(first.messages, second.messages);
+    }
+}
+
+#[test]
+fn accesses_are_as_far_apart_as_a_trace_says() {
+    // So far apart that each is alone: the last begins after so many gaps, and takes as long as one.
+    let of = |text: &str| {
+        let recorded = read(text.as_bytes(), &OF).unwrap();
+        let statistics = run(&setup(Workload::recorded(Arc::new(recorded), 1, 4))).unwrap();
+        (statistics.get("time_ns").unwrap() * 1000.0).round()
+    };
+    let one = of("load 0x80");
+    assert_eq!(of("load 0x80 4ms"), one + 4e9);
+    let many: String = (0..10)
+        .map(|line| format!("load {} 1ms\n", line * 128))
+        .collect();
+    assert_eq!(of(&many), one + 10e9);
+    // The time is between beginnings: what takes longer does not add to it.
+    let short: String = (0..10)
+        .map(|line| format!("load {} 1ns\n", line * 128))
+        .collect();
+    assert!(of(&short) < 10.0 * one);
+}
+
+#[test]
+fn every_access_of_a_trace_holds_on_every_text() {
+    for name in common::protocols() {
+        for seed in common::seeds(3) {
+            let mut setup = common::torture(protocol(&name), 2, seed).unwrap();
+            let has: Vec<u8> = (0u8..)
+                .zip(ACCESSES)
+                .filter(|&(_, access)| setup.workload.has(access))
+                .map(|(kind, _)| kind)
+                .collect();
+            let line = u64::from(setup.protocol.line_bytes);
+            let lines = u64::from(setup.workload.lines);
+            let mut drawn = seed;
+            let mut below = |most: u64| {
+                drawn = drawn
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (drawn >> 33) % most
+            };
+            let all: Vec<Told> = (0..1000)
+                .map(|_| {
+                    let kind = has[below(has.len() as u64) as usize];
+                    (
+                        below(setup.workload.cores.into()) as u16,
+                        kind,
+                        below(lines * line),
+                        below(2000) as u32,
+                    )
+                })
+                .collect();
+            let of = Of {
+                line: line as u32,
+                lines: setup.workload.lines,
+                ..OF
+            };
+            let recorded = read(&text(&all)[..], &of).unwrap();
+            setup.workload = Workload {
+                write_hints: setup.workload.write_hints,
+                ..Workload::recorded(
+                    Arc::new(recorded),
+                    setup.workload.cores,
+                    setup.workload.outstanding,
+                )
+            };
+            let statistics = run(&setup).unwrap_or_else(|failure| {
+                panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test recorded # {name}\n{failure}")
+            });
+            let performed =
+                statistics.get("accesses").unwrap() + statistics.get("accesses_skipped").unwrap();
+            assert_eq!(performed, 1000.0, "{name}");
+        }
+    }
+}
