@@ -12,6 +12,7 @@ from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableE
 from cohkit.frames import to_frame
 from cohkit.links import link
 from cohkit.litmus_tests import litmus
+from cohkit.memory_traces import MemoryTrace, memory_trace
 from cohkit.models import check_model
 from cohkit.own import Scenario
 from cohkit.pages import report
@@ -34,6 +35,7 @@ __all__ = [
     "Error",
     "FaultError",
     "InputError",
+    "MemoryTrace",
     "Protocol",
     "Scenario",
     "TextError",
@@ -48,6 +50,7 @@ __all__ = [
     "device",
     "link",
     "litmus",
+    "memory_trace",
     "parse",
     "platform",
     "platforms",

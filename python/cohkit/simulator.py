@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
+from cohkit.memory_traces import MemoryTrace
 from cohkit.protocols import given, not_text, shipped
 from cohkit.results import answer
 
@@ -44,14 +45,14 @@ class Request(TypedDict, total=False):
     """What `simulate_many` is given for each simulation; `simulate` tells the meaning and what stands for the rest."""
 
     platform: Required[str | os.PathLike[str]]
-    workload: Required[Workload]
+    workload: Required[Workload | str | MemoryTrace]
     protocol: Protocol | str | os.PathLike[str] | None
-    region: str
+    region: str | None
     accesses: int | None
     cores: int | None
     outstanding: int | None
     prefetch: int | None
-    by: Mapping[str, Workload | Literal["idle"]] | None
+    by: Mapping[str, Workload | str] | None
     set: Mapping[str, str | int] | None
     seed: int
     oracle: bool
@@ -91,15 +92,15 @@ def platform(name: str | os.PathLike[str]) -> types.Platform:
 
 def simulate(  # noqa: PLR0913 -- each is a keyword
     platform: str | os.PathLike[str],
-    workload: Workload,
+    workload: Workload | str | MemoryTrace,
     *,
     protocol: Protocol | str | os.PathLike[str] | None = None,
-    region: str = "16MiB",
+    region: str | None = None,
     accesses: int | None = None,
     cores: int | None = None,
     outstanding: int | None = None,
     prefetch: int | None = None,
-    by: Mapping[str, Workload | Literal["idle"]] | None = None,
+    by: Mapping[str, Workload | str] | None = None,
     set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
     seed: int = 0,
     oracle: bool = True,
@@ -113,11 +114,12 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     Args:
         platform: a platform that comes with the package, or a file whose name ends in `.toml`.
         workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`; or, without
-            caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`.
+            caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`; or
+            what was recorded elsewhere: a `memory_trace`, `trace:FILE`, or `packed-trace:FILE`.
         protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
             Enzian's interconnect, ECI, if not given.
-        region: the memory that is accessed, with its unit.
-        accesses: number of accesses; as many as the region has lines if not given.
+        region: the memory that is accessed, with its unit; 16 MiB if not given, and what a trace accesses.
+        accesses: number of accesses; as many as the region has lines if not given, and all of a trace.
         cores: number of cores; the platform's `cores.used` if not given.
         outstanding: most accesses of one core in flight; the platform's `cores.outstanding` if not given.
         prefetch: how many accesses ahead reads ask for a line by a hint, 0 for no hints; the platform's
@@ -223,7 +225,7 @@ def _ready(request: Request) -> _cohkit.Simulation:
         "platform": None,
         "workload": None,
         "protocol": None,
-        "region": "16MiB",
+        "region": None,
         "accesses": None,
         "cores": None,
         "outstanding": None,
@@ -249,13 +251,20 @@ def _ready(request: Request) -> _cohkit.Simulation:
     protocol = eci() if protocol is None else given(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
-    options["region"] = str(options["region"])
+    if options["region"] is not None:
+        options["region"] = str(options["region"])
     on = machine(options.pop("platform"))
+    workload = options.pop("workload")
+    recorded = None
+    if isinstance(workload, MemoryTrace):
+        recorded = (workload.packed, workload.file)
+        workload = workload.name
     return call(
         protocol.file,
         _cohkit.Simulation,
         on,
-        options.pop("workload"),
+        workload,
+        recorded=recorded,
         protocol=protocol,
         settings=settings,
         **options,

@@ -42,11 +42,12 @@ def test_what_is_shipped_is_what_the_repository_has(root: Path) -> None:
         assert (root / file).read_text() == text, f"`make setup` after a change of {file}"
 
 
-def test_examples_of_the_guide_print_what_they_show(root: Path) -> None:
-    guide = (root / "docs" / "python.md").read_text()
+@pytest.mark.parametrize(("name", "most"), [("python.md", 3), ("workloads.md", 0)])
+def test_examples_of_the_guide_print_what_they_show(root: Path, name: str, most: int) -> None:
+    guide = (root / "docs" / name).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    assert len(blocks) > 3
-    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "docs/python.md", None, 0)
+    assert len(blocks) > most
+    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, f"docs/{name}", None, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     runner.run(example)
     assert runner.failures == 0

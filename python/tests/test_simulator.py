@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -10,10 +11,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import numpy as np
 import pytest
 
 import cohkit
 from cohkit import types
+from cohkit.memory_traces import _ACCESSES as NAMES
+from cohkit.memory_traces import _RECORD as RECORD
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -290,3 +294,60 @@ def test_where_the_time_goes_is_told_if_asked() -> None:
     assert slowest is not None
     assert sum(moment["ns"] for moment in slowest["way"]) == pytest.approx(slowest["latency_ns"])
     assert 0 < explanation["limit"]["utilisation"] <= 1
+
+
+def test_a_trace_of_arrays_is_the_trace_of_its_file(tmp_path: Path) -> None:
+    random = np.random.default_rng(7)
+    trace = cohkit.memory_trace(
+        random.integers(0, 2**20, 500),
+        access=random.choice(["load", "store", "read_once", "write_line"], 500),
+        core=random.integers(0, 3, 500),
+        gap_ps=random.integers(0, 100_000, 500),
+    )
+    assert len(trace) == 500
+    assert repr(trace) == "MemoryTrace('trace', 500 accesses)"
+    told = cohkit.simulate("enzian-dc-ddr", trace, outstanding=4)
+    assert told["workload"]["name"] == "trace"
+    for name in ("records", "records.gz"):
+        trace.write(tmp_path / name)
+        read = cohkit.simulate("enzian-dc-ddr", f"trace:{tmp_path / name}", outstanding=4)
+        assert read["statistics"] == told["statistics"]
+        assert read["messages"] == told["messages"]
+    lines = [
+        f"{record['core']} {NAMES[record['access']]} {record['address']:#x} {record['gap']}ps\n"
+        for record in np.frombuffer(trace.records, RECORD)
+    ]
+    (tmp_path / "text").write_text("".join(lines))
+    of_text = cohkit.simulate("enzian-dc-ddr", f"trace:{tmp_path / 'text'}", outstanding=4)
+    assert of_text["statistics"] == told["statistics"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"addresses": [[1]]}, "addresses have one dimension, not 2"),
+        ({"addresses": [1, 2], "core": [0]}, "`core` has the shape (1,); there are 2 addresses"),
+        ({"addresses": [0.5]}, "`addresses` holds whole numbers, not float64"),
+        ({"addresses": [-8]}, "`addresses` is 0 to 18446744073709551615, not -8"),
+        ({"addresses": [1], "core": 5000}, "`core` is 0 to 4095, not 5000"),
+        ({"addresses": [1], "gap_ps": 2**32}, "`gap_ps` is 0 to 4294967295, not 4294967296"),
+        ({"addresses": [1], "access": "lod"}, "`lod` is no access of a trace; there are load, store, read_once"),
+        ({"addresses": [1], "access": [8]}, "`access` is 0 to 7, not 8"),
+    ],
+)
+def test_arrays_that_are_no_trace_are_refused(arrays: dict[str, Any], says: str) -> None:
+    with pytest.raises(cohkit.InputError, match=re.escape(says)):
+        cohkit.memory_trace(**arrays)
+
+
+def test_a_wrong_trace_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(cohkit.InputError, match="trace: there is no access in it"):
+        cohkit.simulate("enzian-dc-ddr", cohkit.memory_trace([]))
+    far = cohkit.memory_trace([0, 2**60], name="far")
+    with pytest.raises(cohkit.InputError, match=r"far: record 2: address 0x1000000000000000 is beyond the memory"):
+        cohkit.simulate("enzian-dc-ddr", far)
+    (tmp_path / "bad").write_text("load 0\n0 lod 8\n")
+    with pytest.raises(cohkit.InputError, match=r"bad: line 2, column 3: `lod` is no access"):
+        cohkit.simulate("enzian-dc-ddr", f"trace:{tmp_path / 'bad'}")
+    packed = cohkit.memory_trace([0, 2**60], packed=True)
+    assert cohkit.simulate("enzian-dc-ddr", packed)["workload"]["region_lines"] == 33

@@ -10,6 +10,7 @@ use cohkit_protocol::controller::Controller;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::home;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use serde_json::{json, Value};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -101,7 +102,7 @@ impl Simulation {
         workload: &str,
         protocol: &Protocol,
         region: Option<String>,
-        recorded: Option<(bool, Vec<u8>)>,
+        recorded: Option<(bool, PyBackedBytes)>,
         accesses: Option<u64>,
         cores: Option<u32>,
         outstanding: Option<u32>,
@@ -114,7 +115,7 @@ impl Simulation {
     ) -> PyResult<Simulation> {
         let work = match recorded {
             None => Work::named(workload).map_err(refused)?,
-            Some((packed, bytes)) => Work::bytes(workload, packed, bytes),
+            Some((packed, bytes)) => Work::bytes(workload, packed, &bytes),
         };
         let request = Request {
             work,

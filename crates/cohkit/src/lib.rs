@@ -38,6 +38,7 @@ mod list;
 pub mod litmus;
 mod lock;
 pub mod models;
+mod not_run;
 mod options;
 mod outcome;
 mod outside;

@@ -1,21 +1,19 @@
 //! Simulations of workloads on platforms, as `cohkit sim` and the Python package both run them.
 
 use crate::explained;
+pub use crate::not_run::NotRun;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::size;
 use crate::work::{Kind, Trace, Work};
 use cohkit_base::words::counted;
-use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::agents::device::DeviceWorkload;
-use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain;
 use cohkit_sim::levels::Levels;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::text::PlatformError;
 use cohkit_sim::platform::{text, units, Cores, Platform, Quantity, Unit};
 use cohkit_sim::simulation::{
     self, draw_while, explain_while, run_while, HostSpace, Lower, RunError, Setup,
@@ -42,51 +40,6 @@ const IDLE: &str = "idle";
 
 /// The bytes of memory that a byte written takes, at most.
 const WRITTEN: f64 = 1.3;
-
-/// Why there is no simulation, or it did not end.
-#[derive(Debug)]
-pub enum NotRun {
-    /// Something is asked for that cannot be.
-    Input {
-        /// What is wrong.
-        what: String,
-        /// What to do about it.
-        help: Option<String>,
-    },
-    /// The text of a platform is wrong.
-    Platform {
-        /// The name to show.
-        file: String,
-        /// The text.
-        text: String,
-        /// All its errors, of which there is at least one.
-        errors: Vec<PlatformError>,
-    },
-    /// A trace of memory is wrong, or cannot be read.
-    Trace {
-        /// The name to show.
-        file: String,
-        /// What is wrong.
-        error: ReadError,
-    },
-    /// There is no home to run for this text.
-    NoHome(Box<Source>, ConstructionError),
-    /// The machine would not let us, or it was stopped.
-    Failure(Failure),
-}
-
-impl NotRun {
-    pub(crate) fn input(what: impl Into<String>, help: impl Into<String>) -> NotRun {
-        NotRun::Input {
-            what: what.into(),
-            help: Some(help.into()),
-        }
-    }
-
-    pub(crate) fn plain(what: String) -> NotRun {
-        NotRun::Input { what, help: None }
-    }
-}
 
 /// The shipped platform of this name.
 ///

@@ -1,7 +1,7 @@
 //! What cores can be told to do: a workload that ships, or a trace of memory.
 
-use crate::simulate::NotRun;
-use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use crate::not_run::NotRun;
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, ValueEnum};
 use cohkit_protocol::controller::Access;
@@ -71,7 +71,7 @@ impl Work {
     }
 
     /// A trace that is in memory, under a name to show.
-    pub fn bytes(name: &str, packed: bool, bytes: Vec<u8>) -> Work {
+    pub fn bytes(name: &str, packed: bool, bytes: &[u8]) -> Work {
         Work::Trace(Trace {
             name: name.to_string(),
             packed,
@@ -145,19 +145,20 @@ impl TypedValueParser for WorkParser {
         value: &OsStr,
     ) -> Result<Work, clap::Error> {
         let told = value.to_string_lossy();
-        if let Some((prefix, _)) = TRACES.iter().find(|(prefix, _)| told.starts_with(prefix)) {
-            return Work::named(&told).map_err(|_| {
-                let mut error = clap::Error::new(ErrorKind::InvalidValue).with_cmd(command);
-                let told = format!("{prefix} (without a file)");
-                error.insert(ContextKind::InvalidValue, ContextValue::String(told));
-                let argument = argument.map_or(String::new(), ToString::to_string);
-                error.insert(ContextKind::InvalidArg, ContextValue::String(argument));
-                error
-            });
-        }
-        EnumValueParser::<Kind>::new()
-            .parse_ref(command, argument, value)
-            .map(Work::Kind)
+        Work::named(&told).map_err(|_| {
+            let names = self.possible_values().into_iter().flatten();
+            let names = names.map(|value| value.get_name().to_string()).collect();
+            let argument = argument.map_or(String::new(), ToString::to_string);
+            let mut error = clap::Error::new(ErrorKind::InvalidValue).with_cmd(command);
+            for (kind, value) in [
+                (ContextKind::InvalidArg, ContextValue::String(argument)),
+                (ContextKind::InvalidValue, ContextValue::String(told.into())),
+                (ContextKind::ValidValue, ContextValue::Strings(names)),
+            ] {
+                error.insert(kind, value);
+            }
+            error
+        })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

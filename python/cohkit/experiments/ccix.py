@@ -176,7 +176,7 @@ def _sharing() -> list[Point]:
         for who, idle in WHO.items():
             for region in BOTH:
                 request = _request(card, "random-mixed", 1024, cores__outstanding=1)
-                request["by"] = {"host": "random-mixed", "device": "random-mixed", **idle}  # type: ignore[dict-item]
+                request["by"] = {"host": "random-mixed", "device": "random-mixed", **idle}
                 request["region"] = region
                 request["cores"] = 1
                 points.append(Point(f"{region}, {who}, {card}", f"ccix_exp4.{_key(who)}.{card}.{region}", request))

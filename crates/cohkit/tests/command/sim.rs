@@ -783,3 +783,73 @@ fn a_timeline_is_written_and_chosen() {
         assert!(error.contains(what), "{error}");
     }
 }
+
+/// The code and both outputs of a simulation of the trace in a file of its own.
+fn of_trace(trace: &[u8], more: &[&str]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("my.trace"), trace).expect("written");
+    let arguments = [&["sim", "enzian-dc-ddr", "trace:my.trace"], more].concat();
+    let output = cohkit(arguments)
+        .current_dir(folder.path())
+        .output()
+        .expect("the command starts");
+    let code = output.status.code().expect("the command ends by itself");
+    (code, text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_trace_is_a_workload() {
+    let trace = b"0 store 0x1000\n1 load 0x1008 500ns\n0 load 0x1000 1us\n";
+    let (code, out, _) = of_trace(trace, &["--json"]);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(code, 0);
+    assert_eq!(value["workload"]["name"], "trace:my.trace");
+    assert_eq!(value["workload"]["cores"], 2);
+    assert_eq!(value["statistics"]["accesses"], 3.0);
+    let (_, out, _) = of_trace(trace, &["--json", "--accesses", "1", "--cores", "5"]);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(value["workload"]["accesses"], 1);
+    assert_eq!(value["workload"]["cores"], 5);
+}
+
+#[test]
+fn a_wrong_trace_is_refused_with_its_line() {
+    let (code, _, error) = of_trace("# é\n0 load 0x1000\n0 lod 8\n".as_bytes(), &[]);
+    assert_eq!(code, 2);
+    expect![[r#"
+        error: `lod` is no access; there are load, store, read_once, write_line, write_partial, clean, evict, demote
+         --> my.trace:3:3
+          |
+        3 | 0 lod 8
+          |   ^^^
+    "#]]
+    .assert_eq(&error);
+    for (trace, more, says) in [
+        (&b""[..], &[][..], "error: my.trace: there is no access in it\n"),
+        (b"COHKTRC1\0", &[], "error: my.trace: record 1: it has 1 of 16 bytes\n"),
+        (
+            b"3 load 0",
+            &["--cores", "2"],
+            "error: trace:my.trace has accesses of 4 cores, and there are 2\n  help: a trace says itself how many there are\n",
+        ),
+        (
+            b"load 0",
+            &["--region", "1MiB"],
+            "error: a region of 1MiB has no meaning for trace:my.trace\n  help: a trace says itself what is accessed; leave the region away\n",
+        ),
+        (
+            b"load 0",
+            &["--by", "cpu=trace:none"],
+            "error: none: No such file or directory (os error 2)\n",
+        ),
+    ] {
+        let (code, _, error) = of_trace(trace, more);
+        assert_eq!((code, error.as_str()), (2, says));
+    }
+    let (code, _, error) = sim(&["enzian-dc-ddr", "trace:"]);
+    assert_eq!(code, 2);
+    assert!(error.starts_with(
+        "error: invalid value 'trace:' for '<WORKLOAD>'\n  [possible values: sequential-read, "
+    ));
+    assert!(error.contains(", trace:FILE, packed-trace:FILE]"));
+}

@@ -169,7 +169,7 @@ impl From<io::Error> for ReadError {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn read(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
-    let (begin, input) = begin_of::<2>(input)?;
+    let (begin, input) = begin_of::<2, _>(input)?;
     match begin[..] {
         [0x1f, 0x8b] => unpacked(MultiGzDecoder::new(BufReader::new(input)), of),
         _ => unpacked(input, of),
@@ -177,7 +177,7 @@ pub fn read(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
 }
 
 fn unpacked(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
-    let (begin, input) = begin_of::<{ MAGIC.len() }>(input)?;
+    let (begin, input) = begin_of::<{ MAGIC.len() }, _>(input)?;
     let input = BufReader::with_capacity(1 << 16, input);
     let mut reader = Reader {
         of: *of,
@@ -194,10 +194,11 @@ fn unpacked(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
     }
 }
 
+/// An input of which the begin was looked at.
+type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
+
 /// What an input begins with, and the whole of it again.
-fn begin_of<const N: usize>(
-    mut input: impl Read,
-) -> io::Result<(Vec<u8>, Chain<Cursor<Vec<u8>>, impl Read>)> {
+fn begin_of<const N: usize, R: Read>(mut input: R) -> io::Result<(Vec<u8>, Whole<R>)> {
     let mut begin = Vec::new();
     input.by_ref().take(N as u64).read_to_end(&mut begin)?;
     Ok((begin.clone(), Cursor::new(begin).chain(input)))
