@@ -1,5 +1,6 @@
 //! What commands tell as JSON, as one table of CSV, or as statistics in the form of gem5.
 
+use cohkit_sim::statistics::Definition;
 use serde_json::{Map, Value};
 
 /// The lists that a command is about.
@@ -33,8 +34,8 @@ pub(crate) fn table(told: &Value) -> String {
 }
 
 /// A block for each result in the form of gem5's `stats.txt`: its numbers by the names that columns of [`table`] have, with
-/// `_` for what would end a name. What is said in words stands before them, behind `#`.
-pub(crate) fn statistics(told: &Value) -> String {
+/// `_` for what would end a name, and what is said of it in `definitions` behind `#`. What is said in words stands before them.
+pub(crate) fn statistics(told: &Value, definitions: &[Definition]) -> String {
     let mut text = String::new();
     for result in results(told) {
         text += "\n---------- Begin Simulation Statistics ----------\n";
@@ -50,7 +51,12 @@ pub(crate) fn statistics(told: &Value) -> String {
         }
         for (name, cell) in numbers {
             let ends = |sign: char| sign.is_whitespace() || sign == '#';
-            text += &format!("{:<56} {cell:>20}\n", name.replace(ends, "_"));
+            text += &format!("{:<56} {cell:>20}", name.replace(ends, "_"));
+            let own = name.rsplit_once("statistics.").map_or("", |(_, name)| name);
+            match definitions.iter().find(|definition| definition.name == own) {
+                Some(definition) => text += &format!(" # {}\n", definition.text),
+                None => text.push('\n'),
+            }
         }
         text += "---------- End Simulation Statistics   ----------\n";
     }
@@ -152,7 +158,7 @@ fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{statistics, table};
+    use super::{statistics, table, Definition};
     use serde_json::json;
 
     #[test]
@@ -186,10 +192,14 @@ mod tests {
     #[test]
     fn statistics_are_the_numbers_of_each_result() {
         let told = json!([
-            { "a": { "b c": 1, "d": "340282366920938463463374607431768211456" }, "e": "f\ng", "run": { "h": 2 } },
+            { "a": { "b c": 1, "statistics": { "n": 4 }, "d": "340282366920938463463374607431768211456" }, "e": "f\ng", "run": { "h": 2 } },
             { "a": { "b c": -2.5e-3 }, "i": null, "j": [1, 2] },
         ]);
-        let text = statistics(&told);
+        let definition = Definition {
+            name: "n",
+            text: "how many",
+        };
+        let text = statistics(&told, &[definition]);
         let lines: Vec<Vec<&str>> = (text.lines())
             .map(|line| line.split_whitespace().collect())
             .collect();
@@ -207,12 +217,13 @@ mod tests {
             "Statistics",
             "----------",
         ];
-        let expected: [Vec<&str>; 11] = [
+        let expected: [Vec<&str>; 12] = [
             vec![],
             begin.clone(),
             vec!["#", "e:", "f", "g"],
             vec!["a.b_c", "1"],
             vec!["a.d", "340282366920938463463374607431768211456"],
+            vec!["a.statistics.n", "4", "#", "how", "many"],
             end.clone(),
             vec![],
             begin,

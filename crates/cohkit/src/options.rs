@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use cohkit_link::rates::Kind;
 use cohkit_protocol::protocol::System;
 use cohkit_rtl::lockstep::shapes::SHAPES;
+use cohkit_sim::statistics::{Definition, Statistics};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -422,9 +423,17 @@ pub(crate) struct Output {
 impl Form {
     /// This value as JSON, or as CSV or statistics where these are asked for.
     pub fn told(&self, value: &serde_json::Value) -> String {
+        self.defined(value, None)
+    }
+
+    /// The same, where statistics are behind their definitions.
+    pub fn defined(&self, value: &serde_json::Value, statistics: Option<&Statistics>) -> String {
+        let values = statistics.map_or(&[][..], |statistics| &statistics.values);
+        let definitions: Vec<Definition> =
+            values.iter().map(|&(definition, _)| definition).collect();
         match (self.csv, self.stats) {
             (true, _) => crate::csv::table(value),
-            (_, true) => crate::csv::statistics(value),
+            (_, true) => crate::csv::statistics(value, &definitions),
             _ => format!("{value:#}\n"),
         }
     }

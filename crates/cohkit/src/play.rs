@@ -77,7 +77,9 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         options.watched.write(&played.statistics)?;
     }
     let text = if options.output.form.json {
-        options.output.form.told(&play.json(&played, seconds))
+        let statistics = played.as_ref().ok().map(|played| &played.statistics);
+        let value = play.json(&played, seconds);
+        options.output.form.defined(&value, statistics)
     } else {
         let mut text = report(&play, &played, &charts);
         if let Ok(played) = &played {

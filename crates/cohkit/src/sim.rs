@@ -95,7 +95,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         options.watched.write(statistics)?;
     }
     let text = if options.output.form.json {
-        options.output.form.told(&simulation.json(&ended, seconds))
+        let value = simulation.json(&ended, seconds);
+        options.output.form.defined(&value, ended.as_ref().ok())
     } else {
         report(&simulation, &ended, &charts)
     };
