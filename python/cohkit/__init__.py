@@ -29,6 +29,7 @@ from cohkit.protocols import (
     systems,
     table,
 )
+from cohkit.shown import Shown, show
 from cohkit.simulator import platform, platforms, simulate, simulate_many
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "MemoryTrace",
     "Protocol",
     "Scenario",
+    "Shown",
     "TextError",
     "UnavailableError",
     "__version__",
@@ -60,6 +62,7 @@ __all__ = [
     "report",
     "shipped",
     "shipped_names",
+    "show",
     "simulate",
     "simulate_many",
     "systems",

@@ -1,0 +1,154 @@
+"""Results as notebooks show them: charts, verdicts, tables and plots."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cohkit.errors import InputError
+from cohkit.protocols import chart_svg, chart_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_PLAIN = (str, int, float, bool, type(None))
+# Where the rows of results with rows stand.
+_ROWS = ("rows", "quantities")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Something to look at: `html` for notebooks, `text` for terminals.
+
+    >>> import cohkit
+    >>> print(cohkit.show([{"states": 403, "outcome": "verified"}]).html)
+    <table><thead><tr><th>states</th><th>outcome</th></tr></thead><tbody><tr><td>403</td><td>verified</td></tr></tbody></table>
+
+    """
+
+    html: str
+    text: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        """Give the text, which is what a terminal shows."""
+        return self.text
+
+    __str__ = __repr__
+
+
+def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes) -> Shown:
+    """Show a result in a notebook, or as text where there is none.
+
+    Args:
+        result: a message sequence, a verdict of `check` or a list of them, a table, a platform, a simulation, a list of
+            any results, or the SVG of a chart or plot.
+
+    Raises:
+        InputError: this is nothing that can be shown.
+
+    >>> import cohkit
+    >>> verdicts = cohkit.check("msi", remotes=2)
+    >>> cohkit.show(verdicts)
+    msi remotes_2_lines_1: verified, 403 states, 959 transitions
+    >>> print(cohkit.show(cohkit.table(cohkit.shipped("msi"))).text.splitlines()[0].split())
+    ['state', 'event', 'guard', 'actions', 'next', 'line']
+
+    """
+    if isinstance(result, bytes):
+        result = result.decode()
+    if isinstance(result, str):
+        if "<svg" not in result[:2000]:
+            raise InputError("a text that is no SVG shows itself")
+        return Shown(result, f"an SVG of {len(result)} bytes")
+    parts = list(_parts(result))
+    return Shown("\n".join(part.html for part in parts), "\n".join(part.text for part in parts))
+
+
+def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[Shown]:
+    if not isinstance(result, Mapping):
+        results = result
+        if results and all("counterexample" in one for one in results):
+            for verdict in results:
+                yield from _verdict(verdict)
+        else:
+            yield _table(results)
+        return
+    one = result
+    if "agents" in one and "steps" in one:
+        yield _chart(one)
+    elif "counterexample" in one:
+        yield from _verdict(one)
+    elif "statistics" in one:
+        yield from _simulation(one)
+    else:
+        rows = next((one[name] for name in _ROWS if name in one), [one])
+        yield _table(rows)
+
+
+def _chart(sequence: Mapping[str, Any], title: str = "") -> Shown:
+    told: Any = sequence
+    return Shown(chart_svg(told, title=title), chart_text(told))
+
+
+def _line(text: str) -> Shown:
+    return Shown(f"<p>{html.escape(text)}</p>", text)
+
+
+def _verdict(verdict: Mapping[str, Any]) -> Iterator[Shown]:
+    said = f"{verdict['protocol']} {verdict['system']}: {verdict['outcome']}"
+    if verdict["reason"]:
+        said += f" ({verdict['reason']})"
+    if verdict["states"] is not None:
+        said += f", {verdict['states']} states, {verdict['transitions']} transitions"
+    yield _line(said)
+    counterexample = verdict["counterexample"]
+    if counterexample:
+        yield _line(f"{counterexample['name']}: {counterexample['message']}")
+        for sequence in counterexample["sequences"]:
+            yield _chart(sequence, counterexample["name"])
+
+
+def _simulation(result: Mapping[str, Any]) -> Iterator[Shown]:
+    failure = result["failure"]
+    if failure:
+        yield _line(f"{failure['kind']}: {failure['message']}")
+        yield _chart(failure["sequence"], failure["kind"])
+        return
+    counted = result["statistics"] | {name: count for name, count in result["messages"].items() if count}
+    yield _table([{"name": name, "value": value} for name, value in counted.items()])
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Shown:
+    columns = list(dict.fromkeys(name for row in rows for name, value in row.items() if _fits(value)))
+    if not columns:
+        raise InputError("there is nothing in it that can be shown")
+    cells = [[_cell(row.get(name)) for name in columns] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(columns, *cells, strict=True)]
+    text = "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in (columns, *cells)
+    )
+
+    def line(kind: str, line: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in line) + "</tr>"
+
+    body = "".join(line("td", row) for row in cells)
+    return Shown(f"<table><thead>{line('th', columns)}</thead><tbody>{body}</tbody></table>", text)
+
+
+def _fits(value: object) -> bool:
+    """Whether a cell can hold it: a plain value, or a list of texts."""
+    return isinstance(value, _PLAIN) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+
+
+def _cell(value: object) -> str:
+    if value is None or not _fits(value):
+        return ""
+    if isinstance(value, list):
+        return "; ".join(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
