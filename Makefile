@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python bench soak lint clean
+.PHONY: help setup demo test test-rust test-python bench soak site lint clean
 
 # Python's files are used where they stand; what the compiled module holds is built.
 SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt editors/vscode/package-lock.json tools/build_backend.py \
@@ -42,6 +42,9 @@ bench: setup ## measure speed
 
 soak: ## run the long once-only figures and append them to records/
 	tools/soak
+
+site: setup ## make the documentation site in out/site
+	.venv/bin/python tools/site
 
 lint: setup ## check formatting and types, and that no linter has anything to say
 	cargo fmt --all --check

@@ -104,7 +104,7 @@ def memory_trace(  # noqa: PLR0913 -- each is a keyword
     try:
         import numpy as np  # noqa: PLC0415 -- only who has arrays needs it
     except ImportError as error:
-        raise UnavailableError("traces of arrays need numpy: pip install numpy") from error
+        raise UnavailableError("traces of arrays need numpy: pip install 'cohkit[arrays]'") from error
     places = np.asarray(addresses)
     if places.ndim != 1:
         raise InputError(f"addresses have one dimension, not {places.ndim}")

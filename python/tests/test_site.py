@@ -1,0 +1,75 @@
+"""The documentation site: made without a warning, with all pages, commands and public names, and fit to be read."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cohkit
+
+
+@pytest.fixture(scope="module")
+def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "tools/site", str(out)], cwd=root, capture_output=True, text=True, check=False
+    )
+    # Every warning of Sphinx is an error: a link that leads nowhere is one, a page in no list another.
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
+def words(page: Path) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", page.read_text()))
+
+
+def test_every_page_of_the_repository_is_in_it(site: Path, root: Path) -> None:
+    for page in root.glob("docs/*.md"):
+        title = page.read_text().partition("\n")[0].removeprefix("# ").replace("`", "")
+        assert title in words(site / f"{page.stem}.html"), page.name
+    index = words(site / "index.html")
+    assert "Your first protocol" in index
+    assert "Beside other tools" in index
+
+
+def test_references_are_made_of_the_code(site: Path) -> None:
+    commands = words(site / "commands.html")
+    binary = Path(sys.executable).parent / "cohkit"
+    told = subprocess.run([binary, "--help"], capture_output=True, text=True, check=True).stdout
+    names = re.findall(r"^  ([a-z-]+)  ", told.partition("Options:")[0], re.MULTILINE)
+    assert len(names) > 15
+    for name in set(names) - {"help"}:
+        assert f"sage: cohkit {name}" in commands
+    assert "Usage: cohkit rtl synth" in commands
+    reference = (site / "reference.html").read_text()
+    for name in cohkit.__all__:
+        if not name.startswith("_"):
+            assert f'id="cohkit.{name}"' in reference or f'id="module-cohkit.{name}"' in reference, name
+
+
+def test_no_link_leads_nowhere(site: Path) -> None:
+    pages = {page: page.read_text() for page in site.glob("*.html")}
+    places = {page.name: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
+    checked = 0
+    for page, text in pages.items():
+        for to in re.findall(r'href="([^"]+)"', text):
+            if re.match(r"[a-z]+:", to):
+                continue
+            name, _, part = re.sub(r"\?[^#]*", "", html.unescape(to)).partition("#")
+            target = site / name if name else page
+            assert target.is_file(), f"{page.name}: {to}"
+            if part and target.suffix == ".html" and target.parent == site:
+                assert part in places[target.name], f"{page.name}: {to}"
+                checked += 1
+    assert checked > 500
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    for page in site.glob("*.html"):
+        fetched = re.findall(r'<(?:script|img|iframe)[^>]* src="([^"]+)"|<link[^>]* href="([^"]+)"', page.read_text())
+        assert not [one for pair in fetched for one in pair if one.startswith(("http", "//"))], page.name
