@@ -30,6 +30,10 @@ static inline volatile uint64_t *nm_control(uint64_t core, uint64_t offset) {
 // How many cores there are beside far memory.
 static inline uint64_t nm_open(void) { return *nm_control(0, 0x850); }
 
+// What the machine has counted since the beginning.
+enum nm_counter { NM_BYTES_TO_DEVICE, NM_BYTES_TO_HOST, NM_LINES_READ, NM_LINES_WRITTEN, NM_COUNTERS };
+static inline uint64_t nm_counter(enum nm_counter which) { return *nm_control(0, 0x8c0 + which * 8); }
+
 // A register pipe between host and core: NM_REGISTER_PIPE of the core's program has its number.
 static inline struct nm_registers *nm_registers_of(uint64_t core, uint64_t number) {
   return (struct nm_registers *)nm_control(core, number * 16);
@@ -66,6 +70,11 @@ static inline void nm_prefetch_far(const volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 32(%0)\n .option pop" ::"r"(line));
 }
 
+// Begins to flush a line: what was written of it before, and is to be seen with it, is ordered before.
+static inline void nm_flush_now(volatile void *line) {
+  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
+}
+
 // All lines of these bytes: far memory gets what was written; and the second one, and the next access fetches them anew.
 static inline void nm_clean_all(volatile void *far, uint64_t bytes) {
   nm_order();
@@ -75,8 +84,7 @@ static inline void nm_clean_all(volatile void *far, uint64_t bytes) {
 }
 static inline void nm_flush_all(volatile void *far, uint64_t bytes) {
   nm_order();
-  for (uint64_t i = 0; i < bytes; i += NM_LINE)
-    __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"((volatile char *)far + i) : "memory");
+  for (uint64_t i = 0; i < bytes; i += NM_LINE) nm_flush_now((volatile char *)far + i);
   nm_order();
 }
 

@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 35] = [
+const EXPERIMENTS: [(&str, &str); 36] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -152,6 +152,10 @@ const EXPERIMENTS: [(&str, &str); 35] = [
     (
         "proxics-filter",
         "rows below a balance of a table in far memory, copied there or streamed, by how many there are",
+    ),
+    (
+        "proxics-compute",
+        "a mixture of instructions like that of Dhrystone, by a core of the host and by one beside far memory",
     ),
 ];
 

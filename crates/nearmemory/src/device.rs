@@ -1,5 +1,6 @@
 //! The device: far memory, and cores beside it with their scratchpads, registers, copy engines and FIFOs.
 
+use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
 use crate::events::{Event, Request, Response, Time, Who, Why, Wire};
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
@@ -25,36 +26,6 @@ const FIFO_STRIDE: u64 = 32;
 /// Manifests name two registers that host and core share as a pipe by the number of the first one halved, and the FIFOs to
 /// and from a core by its number and this one.
 pub const FIFO_PIPES: u64 = (SHARES / 2) as u64;
-
-/// Registers by which a host has programs started, by their distance from the first one.
-pub mod control {
-    /// What the core does, one of [`super::State`].
-    pub const STATE: u64 = 0x800;
-    /// The code with which the program has ended.
-    pub const CODE: u64 = 0x808;
-    /// What the program has done that it must not, as `mcause` and `mtval` have it, and where.
-    pub const CAUSE: u64 = 0x810;
-    /// See [`CAUSE`].
-    pub const VALUE: u64 = 0x818;
-    /// See [`CAUSE`].
-    pub const PC: u64 = 0x820;
-    /// Gives the next program far memory: first where it begins, then, which does it, its bytes.
-    pub const GIVE_AT: u64 = 0x828;
-    /// See [`GIVE_AT`].
-    pub const GIVE: u64 = 0x830;
-    /// The bytes of a binary in the scratchpad from its first line on, which is loaded.
-    pub const LOAD: u64 = 0x838;
-    /// The same without verification.
-    pub const LOAD_UNVERIFIED: u64 = 0x840;
-    /// Stops the program.
-    pub const STOP: u64 = 0x848;
-    /// How many cores there are.
-    pub const MCCS: u64 = 0x850;
-    /// The bytes of far memory.
-    pub const FAR_BYTES: u64 = 0x858;
-    /// Four words with which the program is called.
-    pub const ARGUMENTS: u64 = 0x880;
-}
 
 /// What a core beside far memory does, by the numbers of its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +142,8 @@ pub(crate) struct Device {
     pub(crate) far: Far,
     pub(crate) mccs: Vec<Mcc>,
     pub(crate) down: Wire,
+    /// Bytes that have come over the link, with headers.
+    came: u64,
     pub(crate) starts: Vec<Start>,
     /// Whether something has happened that a core may wait for.
     pub(crate) stirred: bool,
@@ -213,6 +186,7 @@ impl Device {
                 platform.link_bandwidth.value,
                 platform.link_header.value,
             ),
+            came: 0,
             starts: Vec::new(),
             stirred: false,
             platform: platform.clone(),
@@ -231,6 +205,7 @@ impl Device {
 
     /// A request of the host is where it is carried out.
     pub(crate) fn asked(&mut self, queue: &mut Queue, now: Time, number: u64, request: Request) {
+        self.came += self.platform.link_header.value + request.bytes();
         match request {
             Request::ReadLine(at) if at >= SCRATCHPADS => {
                 self.line(queue, now, number, at, None);
@@ -368,6 +343,10 @@ impl Device {
             control::PC => mcc.fault[2],
             control::MCCS => platform.mccs.value,
             control::FAR_BYTES => platform.far_bytes.value,
+            offset if (control::COUNTERS..control::COUNTERS + 32).contains(&offset) => {
+                let counted = [self.came, self.down.bytes, self.far.reads, self.far.writes];
+                counted[(offset - control::COUNTERS) as usize / 8]
+            }
             offset if offset < control::STATE => {
                 let register = mcc.controller.shared((offset / 8) as usize);
                 register.map_or(0, |register| *register)

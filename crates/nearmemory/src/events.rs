@@ -1,6 +1,6 @@
 //! What happens when, and the messages between host and device.
 
-use crate::scratchpad::Data;
+use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::Size;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -24,6 +24,17 @@ pub(crate) enum Request {
     WriteLine(u64, Box<Data>),
     ReadWord(u64, Size),
     WriteWord(u64, Size, u64),
+}
+
+impl Request {
+    /// The bytes of data that come with it.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Request::ReadLine(_) | Request::ReadWord(..) => 0,
+            Request::WriteLine(..) => LINE as u64,
+            Request::WriteWord(..) => 8,
+        }
+    }
 }
 
 /// What the device answers.

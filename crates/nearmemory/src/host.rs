@@ -232,27 +232,18 @@ impl Host {
 
     /// Sends a request, and says by which number it will be answered.
     fn send(&mut self, queue: &mut Queue, now: Time, sent: Sent, request: Request) -> u64 {
-        let (bytes, path) = match &request {
-            Request::ReadLine(_) => (0, self.platform.device_path.value),
-            Request::WriteLine(..) => (LINE_BYTES, self.platform.device_path.value),
-            Request::ReadWord(at, _) | Request::WriteWord(at, ..) => {
-                let bytes = if matches!(request, Request::ReadWord(..)) {
-                    0
-                } else {
-                    8
-                };
-                let path = if *at >= REGISTERS {
-                    self.platform.register_path.value
-                } else {
-                    self.platform.device_path.value
-                };
-                (bytes, path)
+        let path = match &request {
+            Request::ReadWord(at, _) | Request::WriteWord(at, ..) if *at >= REGISTERS => {
+                self.platform.register_path.value
             }
+            _ => self.platform.device_path.value,
         };
         let number = self.requests;
         self.requests += 1;
         self.sent.insert(number, sent);
-        let arrives = self.up.carry(now + self.platform.request.value, bytes);
+        let arrives = self
+            .up
+            .carry(now + self.platform.request.value, request.bytes());
         queue.add(arrives + path / 2, Event::Asked(number, request));
         number
     }

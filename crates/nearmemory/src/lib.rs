@@ -26,6 +26,7 @@
 
 mod binaries;
 mod cache;
+pub mod control;
 pub mod controller;
 mod copy;
 pub mod device;

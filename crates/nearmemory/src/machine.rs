@@ -16,10 +16,24 @@ use cohkit_riscv::{
 /// Cycles after which a core that asks nobody for anything lets others go on.
 const QUANTUM: u64 = 1 << 16;
 
+/// Calls by which cores of the host start each other, and their answers: those of the extension "hart state management" of
+/// RISC-V's supervisor binary interface, chapter 9, of which there are only cores that run and cores that do not.
+mod hsm {
+    pub const EXTENSION: u64 = 0x48_534d;
+    pub const START: u64 = 0;
+    pub const STOP: u64 = 1;
+    pub const STATUS: u64 = 2;
+    pub const NOT_SUPPORTED: u64 = -2_i64 as u64;
+    pub const INVALID: u64 = -3_i64 as u64;
+    pub const ALREADY: u64 = -6_i64 as u64;
+}
+
 /// A core with its program.
 struct Runner {
     hart: Hart,
     timed: Timed,
+    /// Whether it has been told to run; of cores of the host.
+    started: bool,
     /// When it goes on; nothing if it waits for something or has no program.
     due: Option<Time>,
     waits: bool,
@@ -30,6 +44,7 @@ impl Runner {
         Runner {
             hart: Hart::new(number as u64, extensions),
             timed: Timed::new(latencies),
+            started: false,
             due: None,
             waits: false,
         }
@@ -126,6 +141,7 @@ impl Machine {
         };
         let first = &mut machine.hosts[0];
         first.hart.pc = entry;
+        first.started = true;
         // Programs with a C library set their own.
         first.hart.set_x(2, stack);
         let cycle = platform.host_cycle.value;
@@ -299,6 +315,12 @@ impl Machine {
             // For a register, or for what an exception's handler may look at.
             Err(Stop::Wait) => runner.waits = true,
             Err(Stop::Exception(_)) if runner.hart.late() != 0 => runner.waits = true,
+            Err(Stop::Exception(Exception::MachineCall)) if runner.hart.x(17) == hsm::EXTENSION => {
+                timed.now += 1;
+                if !self.manages_harts(number) {
+                    return;
+                }
+            }
             Err(Stop::Exception(exception)) => {
                 let pc = runner.hart.pc;
                 let mut world = Clocked {
@@ -324,9 +346,48 @@ impl Machine {
                 }
             }
         }
+        let runner = &mut self.hosts[number];
         if !runner.waits {
             runner.schedule(&mut self.queue, Who::Host(number), self.now, cycle);
         }
+    }
+
+    /// Serves a call by which a core of the host manages others, and says whether it goes on.
+    fn manages_harts(&mut self, number: usize) -> bool {
+        let cycle = self.platform.host_cycle.value;
+        let now = self.hosts[number].timed.now.saturating_mul(cycle);
+        let hart = &self.hosts[number].hart;
+        let [what, other, at, argument] = [16, 10, 11, 12].map(|register| hart.x(register));
+        let target = usize::try_from(other).ok();
+        let target = target.filter(|target| *target < self.hosts.len());
+        let answer = match (what, target) {
+            (hsm::STOP, _) => {
+                self.hosts[number].started = false;
+                // Who starts it again finds it behind the call.
+                let hart = &mut self.hosts[number].hart;
+                hart.pc = hart.pc.wrapping_add(4);
+                return false;
+            }
+            (hsm::START | hsm::STATUS, None) => [hsm::INVALID, 0],
+            (hsm::START, Some(target)) if self.hosts[target].started => [hsm::ALREADY, 0],
+            (hsm::START, Some(target)) => {
+                let started = &mut self.hosts[target];
+                started.started = true;
+                started.hart.pc = at;
+                started.hart.set_x(10, other);
+                started.hart.set_x(11, argument);
+                started.timed.now = started.timed.now.max(now.div_ceil(cycle));
+                started.schedule(&mut self.queue, Who::Host(target), now, cycle);
+                [0, 0]
+            }
+            (hsm::STATUS, Some(target)) => [0, u64::from(!self.hosts[target].started)],
+            _ => [hsm::NOT_SUPPORTED, 0],
+        };
+        let hart = &mut self.hosts[number].hart;
+        hart.set_x(10, answer[0]);
+        hart.set_x(11, answer[1]);
+        hart.pc = hart.pc.wrapping_add(4);
+        true
     }
 
     fn go_mcc(&mut self, number: usize, world: &mut impl World) {

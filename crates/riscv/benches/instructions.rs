@@ -165,7 +165,8 @@ fn compiled(what: &str, options: &[&str], chosen: &str) {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("program");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/mixture.c");
+    let folder_of = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = folder_of.join("benches/mixture.c");
     let machine = [
         "-O2",
         "-march=rv64gc",
@@ -179,6 +180,7 @@ fn compiled(what: &str, options: &[&str], chosen: &str) {
         "-ffreestanding",
         "-fno-tree-loop-distribute-patterns",
     ]);
+    gcc.arg("-I").arg(folder_of.join("../.."));
     gcc.args(options).arg("-o").arg(&file).arg(source);
     match gcc.status() {
         Ok(status) if status.success() => {}

@@ -30,6 +30,8 @@ NEEDED = (
 LINE_BYTES = 128
 CYCLE_S = 0.5e-9
 """A cycle of the host, of 2 GHz."""
+MCC_CYCLE_S = 3.333e-9
+"""A cycle of a core beside far memory, of 300 MHz."""
 _FOLDER = "nearmemory/"
 _MACHINE = "nearmemory/enzian.toml"
 _HOST_MIB = 512

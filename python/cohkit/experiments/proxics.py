@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment, Rerun, Span
-from cohkit.experiments.programs import CYCLE_S, LINE_BYTES, Run, assumed, missing, ran
+from cohkit.experiments.programs import CYCLE_S, LINE_BYTES, MCC_CYCLE_S, Run, assumed, missing, ran
 from cohkit.published import PERCENT, Ours
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ def _words(accesses: int) -> str:
 
 def _times(accesses: int) -> str:
     return f"no more than {accesses} start{'' if accesses == 1 else 's'} each"
+
+
+def _rounds(accesses: int) -> str:
+    return f"no more than {accesses} round{'' if accesses == 1 else 's'} each"
 
 
 _MEASURED_LINES = 16384
@@ -191,6 +195,24 @@ def _spawn(conditions: Conditions) -> list[Ours]:
     ]
 
 
+_ROUNDS = 200_000
+_CLOCKS = {"host": CYCLE_S, "core": MCC_CYCLE_S}
+
+
+def _compute(conditions: Conditions) -> list[Ours]:
+    rounds = _limit(_ROUNDS, conditions)
+    [result] = ran([Run("compute", (rounds,))], conditions)
+    cut = conditions.accesses is not None
+    seconds = {who: cycles * CYCLE_S for who, cycles in result.items()}
+    rates = [Ours(who, rounds / s / 1e6, "M/s", f"proxics.compute.{who}", cut=cut) for who, s in seconds.items()]
+    each = {who: rounds / (s / _CLOCKS[who]) * 1e3 for who, s in seconds.items()}
+    clocks = [
+        Ours(f"{who}, of a clock", of_1000, "per 1000", f"proxics.compute.{who}.clock", cut=cut)
+        for who, of_1000 in each.items()
+    ]
+    return [*rates, *clocks]
+
+
 EXPERIMENTS = {
     "proxics-table1": Experiment(
         title="latency and bandwidth of far memory, to the host and to a core beside it",
@@ -310,6 +332,20 @@ for before, and that the scratchpad holds until it is there. All rows that are c
         along="rows that are selected, of a thousand",
         logarithmic="xy",
         limited=_bytes,
+        needs=missing,
+    ),
+    "proxics-compute": Experiment(
+        title="a mixture of instructions like that of Dhrystone, by a core of the host and by one beside far memory",
+        run=_compute,
+        note=f"""\
+{_ROUNDS} rounds of calls, choices, records, strings and arrays, of the same source on both sides, in memory that is
+near: rounds per second, and in 1000 clocks of each one's own. The mixture is ours, as the licence of Dhrystone is not
+told, so that rounds are none of Dhrystone's. What comes of it is compared.
+""",
+        left_out=LEFT_OUT,
+        headline="A core beside far memory calculates slower than one of the host, by its clock.",
+        axis="rounds (M/s; per 1000 clocks)",
+        limited=_rounds,
         needs=missing,
     ),
 }

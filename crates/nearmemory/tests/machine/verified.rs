@@ -7,6 +7,7 @@ use cohkit_nearmemory::{Evictions, Happened, Platform};
 /// A program with its arguments, and how many results it tells.
 const PROGRAMS: &[(&str, &str, usize)] = &[
     ("bulk", "65536", 13),
+    ("compute", "300", 2),
     ("gups", "65536 300", 4),
     ("pipes", "1 400", 4),
     ("pipes", "7 1000", 2),
@@ -81,6 +82,12 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "bulk",
         "nm_fetch(0, from + done * NM_LINE, count);",
         "nm_fetch(0, from + done / 2 * NM_LINE, count);",
+    ),
+    // A round is left out.
+    (
+        "compute",
+        "mixture(rounds, &sum);",
+        "mixture(rounds - 2, &sum);",
     ),
     // An update, or a part of a table, is left out.
     (

@@ -1,0 +1,91 @@
+// Several cores of one host, which share its memory, coherently and with atomic accesses. A program begins on the first one, and
+// starts functions on the others; it has as many as `--set host.cores=N` says.
+//
+// They share the last cache, too, so far memory and scratchpads are as stale or new to one as to the others. What is in this
+// header is the other cores' only way to begin: they have no files and no input, and allocate nothing.
+
+#ifndef NEARMEMORY_CORES_H
+#define NEARMEMORY_CORES_H
+
+#include "nearmemory/pipe.h"
+
+#include <picotls.h>
+#include <stdlib.h>
+
+// A call of the extension "hart state management" of RISC-V's supervisor binary interface: to start a core, to stop oneself, or to
+// ask for a core's state. What it answers is 0, or what went wrong.
+enum nm_hart_call { NM_HART_START, NM_HART_STOP, NM_HART_STATUS };
+static inline long nm_hart(enum nm_hart_call what, uint64_t core, uint64_t at, uint64_t argument) {
+  register uint64_t a0 __asm__("a0") = core, a1 __asm__("a1") = at, a2 __asm__("a2") = argument;
+  register uint64_t a6 __asm__("a6") = what, a7 __asm__("a7") = 0x48534d;
+  __asm__ volatile("ecall" : "+r"(a0), "+r"(a1) : "r"(a2), "r"(a6), "r"(a7) : "memory");
+  return (long)a0;
+}
+
+// How many cores the host has.
+static inline uint64_t nm_cores(void) {
+  uint64_t cores = 0;
+  while (nm_hart(NM_HART_STATUS, cores, 0, 0) == 0) cores++;
+  return cores;
+}
+
+// A function that runs on a core: its stack and the C library's variables of its own, and whether it has ended.
+struct nm_thread {
+  void *stack, *own;
+  void (*function)(void *);
+  void *argument;
+  int ended;
+};
+
+#define NM_THREAD_STACK 65536
+
+__attribute__((used)) static void nm_thread_run(struct nm_thread *thread) {
+  _set_tls(thread->own);
+  thread->function(thread->argument);
+  __atomic_store_n(&thread->ended, 1, __ATOMIC_RELEASE);
+  nm_hart(NM_HART_STOP, 0, 0, 0);
+}
+
+// A core begins with nothing but its number and the thread.
+__attribute__((naked, used)) static void nm_thread_begin(void) {
+  __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
+          "mv a0, a1\n ld sp, 0(a0)\n j nm_thread_run");
+}
+
+// Calls a function on another core, which runs none now. 0, or less if there is no such core, it is busy, or no memory is left.
+static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void (*function)(void *), void *argument) {
+  size_t align = _tls_align() < 16 ? 16 : _tls_align(), own = (_tls_size() + align - 1) / align * align;
+  // The variables are above the stack, in memory of one piece.
+  char *memory = aligned_alloc(align, NM_THREAD_STACK + own);
+  if (!memory) return -1;
+  *thread = (struct nm_thread){memory + NM_THREAD_STACK, memory + NM_THREAD_STACK, function, argument, 0};
+  _init_tls(thread->own);
+  nm_order();
+  int error = (int)nm_hart(NM_HART_START, core, (uintptr_t)nm_thread_begin, (uintptr_t)thread);
+  if (error) free(memory);
+  return error;
+}
+
+// Waits until it has ended, so that all it has stored is seen.
+static inline void nm_thread_join(struct nm_thread *thread) {
+  while (!__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE)) {
+  }
+  free((char *)thread->stack - NM_THREAD_STACK);
+}
+
+// So many cores wait for each other. It is all zero in the beginning but for their number, and may be used again and again.
+struct nm_barrier {
+  uint64_t cores, waiting, round;
+};
+static inline void nm_barrier_wait(struct nm_barrier *barrier) {
+  uint64_t round = __atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE);
+  if (__atomic_add_fetch(&barrier->waiting, 1, __ATOMIC_ACQ_REL) == barrier->cores) {
+    barrier->waiting = 0;
+    __atomic_store_n(&barrier->round, round + 1, __ATOMIC_RELEASE);
+  } else {
+    while (__atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) == round) {
+    }
+  }
+}
+
+#endif

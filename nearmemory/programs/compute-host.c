@@ -1,0 +1,23 @@
+// A mixture of instructions like that of Dhrystone, by the host and by a core beside far memory: what both calculate with what is
+// near. Called with how many rounds.
+
+#include "nearmemory/programs/bench.h"
+#include "nearmemory/programs/mixture.h"
+
+int main(int argc, char **argv) {
+  uint64_t rounds = argument(argc, argv, 1), sum, word = 0;
+  int status = 1;
+  // What is loaded for the first time is in the host's caches then.
+  require(mixture(1000, &sum) == 0, "the mixture of the host, the first time");
+  uint64_t start = cycles();
+  require(mixture(rounds, &sum) == 0, "the mixture of the host");
+  took("host", cycles() - start);
+  require(nm_spawn(0, "compute", NULL) == 0, "the core does not start");
+  start = cycles();
+  nm_send_word(nm_registers_of(0, 0), rounds);
+  require(nm_receive_word(nm_registers_of(0, 1), &word), "the core sends nothing");
+  uint64_t found = cycles() - start;
+  require(nm_wait(0, &status) == NM_EXITED && status == 0 && word == sum, "the mixture of the core");
+  took("core", found);
+  return 0;
+}
