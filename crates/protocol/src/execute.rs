@@ -197,6 +197,19 @@ fn slots(ty: Type, remotes: u16) -> usize {
     }
 }
 
+/// How many bits are set. Sets of many remotes are mostly empty, so most words are only looked at together.
+fn ones(words: &[u16]) -> u32 {
+    let together = words.chunks(32);
+    let some = together.filter(|words| words.iter().fold(0, |all, word| all | word) != 0);
+    some.flatten().map(|word| word.count_ones()).sum()
+}
+
+/// Whether a remote is in the set that these slots hold.
+fn is_in(words: &[u16], remote: u16) -> bool {
+    let word = words.get(usize::from(remote / WORD));
+    word.is_some_and(|word| word >> (remote % WORD) & 1 != 0)
+}
+
 /// A set of remotes while a rule is executed. It needs no list where one word is enough.
 #[derive(PartialEq)]
 struct Members {
@@ -214,6 +227,14 @@ impl Members {
         std::iter::once(self.first).chain(self.others.iter().copied())
     }
 
+    /// Puts the set into the slots of a variable.
+    fn put(&self, slots: &mut [u16]) {
+        if let [first, others @ ..] = slots {
+            *first = self.first;
+            others.copy_from_slice(&self.others);
+        }
+    }
+
     fn add(&mut self, remote: u16) {
         let word = match usize::from(remote / WORD) {
             0 => &mut self.first,
@@ -222,28 +243,24 @@ impl Members {
         *word |= 1 << (remote % WORD);
     }
 
-    fn contains(&self, remote: u16) -> bool {
-        let mut words = self.words().skip(usize::from(remote / WORD));
-        words
-            .next()
-            .is_some_and(|word| word >> (remote % WORD) & 1 != 0)
-    }
-
     fn count(&self) -> u32 {
-        self.words().map(u16::count_ones).sum()
+        self.first.count_ones() + ones(&self.others)
     }
 
     /// The numbers of its members, in order.
     fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
         let words = self.words().zip((0..).step_by(WORD.into()));
-        words.flat_map(|(word, first): (u16, u16)| {
-            let bits = (0..WORD).filter(move |bit| word >> bit & 1 != 0);
-            bits.map(move |bit| first + bit)
+        words.flat_map(|(mut word, first): (u16, u16)| {
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as u16)?;
+                word &= word - 1;
+                Some(first + bit)
+            })
         })
     }
 
     /// What an operation on words makes of two sets.
-    fn with(mut self, other: &Members, operation: fn(u16, u16) -> u16) -> Members {
+    fn with(mut self, other: &Members, operation: impl Fn(u16, u16) -> u16) -> Members {
         self.first = operation(self.first, other.first);
         for (word, other) in self.others.iter_mut().zip(&other.others) {
             *word = operation(*word, *other);
@@ -367,14 +384,52 @@ impl<'a> Machine<'a> {
         occasion: Occasion,
         tables: &mut dyn Tables,
     ) -> Result<Outcome, Interrupted> {
-        for &index in &self.by_state[configuration.state as usize] {
+        let (of_line, registers) = configuration.slots.split_at_mut(self.of_lines);
+        let registers = Registers {
+            slots: registers,
+            changes: None,
+        };
+        let mut values = Values { of_line, registers };
+        self.react(&mut configuration.state, &mut values, occasion, tables)
+    }
+
+    /// As [`Machine::step`], of an agent whose registers lie elsewhere: the configuration has the slots of the line only.
+    /// What a rule changes of them is noted, so that neither reading nor undoing it takes time for those it leaves.
+    ///
+    /// # Errors
+    /// [`Interrupted`], with the fault that makes the rule impossible to execute.
+    pub fn step_with(
+        &self,
+        configuration: &mut Configuration,
+        (registers, changes): (&mut [u16], &mut Changes),
+        occasion: Occasion,
+        tables: &mut dyn Tables,
+    ) -> Result<Outcome, Interrupted> {
+        let registers = Registers {
+            slots: registers,
+            changes: Some(changes),
+        };
+        let of_line = &mut configuration.slots[..];
+        let mut values = Values { of_line, registers };
+        self.react(&mut configuration.state, &mut values, occasion, tables)
+    }
+
+    fn react(
+        &self,
+        state: &mut u16,
+        values: &mut Values,
+        occasion: Occasion,
+        tables: &mut dyn Tables,
+    ) -> Result<Outcome, Interrupted> {
+        for &index in &self.by_state[*state as usize] {
             let rule: &Rule = &self.controller.rules[index as usize];
             if rule.event != occasion.event {
                 continue;
             }
             let mut run = Run {
                 machine: self,
-                configuration,
+                state: *state,
+                values,
                 occasion,
                 tables,
                 each: 0,
@@ -403,7 +458,7 @@ impl<'a> Machine<'a> {
                         return Err(Interrupted { fault, acts });
                     }
                     if let Some(next) = next {
-                        configuration.state = next.0;
+                        *state = next.0;
                     }
                     Outcome::Taken {
                         rule: index as usize,
@@ -416,10 +471,89 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// What a rule has changed of registers: which slots, each time it did, and what was there before.
+#[derive(Default, Debug)]
+pub struct Changes(Vec<(u32, u16)>);
+
+impl Changes {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The registers become what they were before.
+    pub fn undo(&mut self, registers: &mut [u16]) {
+        for (slot, value) in self.0.iter_mut().rev() {
+            std::mem::swap(&mut registers[*slot as usize], value);
+        }
+    }
+
+    /// After [`Changes::undo`], they become again what the rule has made of them. Whether they differ from before.
+    pub fn redo(&mut self, registers: &mut [u16]) -> bool {
+        for (slot, value) in &mut self.0 {
+            std::mem::swap(&mut registers[*slot as usize], value);
+        }
+        // Of several changes of a slot the first one tells what was there.
+        let differs = |&(place, (slot, before)): &(usize, &(u32, u16))| {
+            registers[*slot as usize] != *before
+                && self.0[..place].iter().all(|(other, _)| other != slot)
+        };
+        self.0.iter().enumerate().any(|change| differs(&change))
+    }
+}
+
+/// The registers of an agent, and where changes of them are noted.
+struct Registers<'s> {
+    slots: &'s mut [u16],
+    changes: Option<&'s mut Changes>,
+}
+
+/// The values that rules read and write: those of the line at hand, and registers, whose slots come after them.
+struct Values<'s> {
+    of_line: &'s mut [u16],
+    registers: Registers<'s>,
+}
+
+impl Values<'_> {
+    fn get(&self, slot: usize) -> u16 {
+        match slot.checked_sub(self.of_line.len()) {
+            None => self.of_line[slot],
+            Some(register) => self.registers.slots[register],
+        }
+    }
+
+    fn set(&mut self, slot: usize, value: u16) {
+        match slot.checked_sub(self.of_line.len()) {
+            None => self.of_line[slot] = value,
+            Some(register) => {
+                let before = std::mem::replace(&mut self.registers.slots[register], value);
+                let changes = self.registers.changes.as_mut();
+                if let Some(changes) = changes.filter(|_| before != value) {
+                    changes.0.push((register as u32, before));
+                }
+            }
+        }
+    }
+
+    /// The slots of one variable.
+    fn of(&self, first: usize, count: usize) -> &[u16] {
+        match first.checked_sub(self.of_line.len()) {
+            None => &self.of_line[first..][..count],
+            Some(register) => &self.registers.slots[register..][..count],
+        }
+    }
+
+    /// The slots of one variable of the line; nothing for one that is a register.
+    fn of_line(&mut self, first: usize, count: usize) -> Option<&mut [u16]> {
+        self.of_line.get_mut(first..first + count)
+    }
+}
+
 /// One rule being executed.
-struct Run<'m, 'a> {
+struct Run<'m, 'a, 's> {
     machine: &'m Machine<'a>,
-    configuration: &'m mut Configuration,
+    state: u16,
+    values: &'m mut Values<'s>,
     occasion: Occasion<'m>,
     tables: &'m mut dyn Tables,
     /// The remote a loop or quantifier is at, encoded as a value.
@@ -427,7 +561,7 @@ struct Run<'m, 'a> {
     acts: Vec<Act>,
 }
 
-impl Run<'_, '_> {
+impl Run<'_, '_, '_> {
     fn body(&mut self, statements: &[Statement]) -> Result<(), Fault> {
         for statement in statements {
             match statement {
@@ -440,14 +574,7 @@ impl Run<'_, '_> {
                     let value = self.eval(value)?;
                     self.store(variable.0, 0, value)?;
                 }
-                Statement::AssignSet(variable, set) => {
-                    let members = self.set(set)?;
-                    let first = self.machine.slot(variable.0);
-                    let slots = self.configuration.slots[first..].iter_mut();
-                    slots
-                        .zip(members.words())
-                        .for_each(|(slot, word)| *slot = word);
-                }
+                Statement::AssignSet(variable, set) => self.assign_set(*variable, set)?,
                 Statement::AssignElement(variable, at, value) => {
                     let element = self.element(*variable, at)?;
                     let value = self.eval(value)?;
@@ -493,6 +620,41 @@ impl Run<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    fn assign_set(&mut self, variable: VariableId, set: &Set) -> Result<(), Fault> {
+        let (first, count) = self.slots_of_set(variable);
+        // One remote more or less is one word of many.
+        let own = |set: &Set| *set == Set::Variable(variable);
+        let one = match set {
+            Set::Union(all, one) if own(all) => Some((one, true)),
+            Set::Difference(all, one) if own(all) => Some((one, false)),
+            _ => None,
+        };
+        if let Some((Set::Singleton(remote), more)) = one.map(|(one, more)| (&**one, more)) {
+            if let Some(remote) = self.remote(remote)? {
+                let slot = first + usize::from(remote / WORD);
+                let (word, bit) = (self.values.get(slot), 1 << (remote % WORD));
+                let word = if more { word | bit } else { word & !bit };
+                self.values.set(slot, word);
+            }
+            return Ok(());
+        }
+        let members = self.set(set)?;
+        match self.values.of_line(first, count) {
+            Some(slots) => members.put(slots),
+            None => {
+                let words = members.words().enumerate();
+                words.for_each(|(word, value)| self.values.set(first + word, value));
+            }
+        }
+        Ok(())
+    }
+
+    /// The slots of a variable that is a set of remotes: the first, and how many.
+    fn slots_of_set(&self, variable: VariableId) -> (usize, usize) {
+        let first = self.machine.slot(variable.0);
+        (first, words(self.machine.remotes))
     }
 
     fn send(&mut self, message: MessageId, to: &Target, fields: &[Value]) -> Result<(), Fault> {
@@ -586,7 +748,8 @@ impl Run<'_, '_> {
         let ty = self.machine.controller.variables[variable as usize].ty;
         let fitting = self.fitting(ty, value);
         let slot = self.machine.slot(variable) + element as usize;
-        self.configuration.slots[slot] = fitting.ok_or(Fault::OutOfRange { variable, value })?;
+        let fitting = fitting.ok_or(Fault::OutOfRange { variable, value })?;
+        self.values.set(slot, fitting);
         Ok(())
     }
 
@@ -607,7 +770,7 @@ impl Run<'_, '_> {
     }
 
     fn variable(&self, variable: VariableId) -> u16 {
-        self.configuration.slots[self.machine.slot(variable.0)]
+        self.values.get(self.machine.slot(variable.0))
     }
 
     fn field(&self, field: u8) -> Result<u16, Fault> {
@@ -631,16 +794,71 @@ impl Run<'_, '_> {
                 }
             }
             Set::Variable(variable) => {
-                let slots = &self.configuration.slots[self.machine.slot(variable.0)..];
+                let (first, count) = self.slots_of_set(*variable);
+                let slots = self.values.of(first, count);
                 members.first = slots[0];
-                let others = members.others.len();
-                members.others.copy_from_slice(&slots[1..][..others]);
+                members.others.copy_from_slice(&slots[1..]);
             }
             Set::Field(field) => members.first = self.field(*field)?,
             Set::Union(a, b) => members = self.set(a)?.with(&self.set(b)?, |a, b| a | b),
             Set::Difference(a, b) => members = self.set(a)?.with(&self.set(b)?, |a, b| a & !b),
         }
         Ok(members)
+    }
+
+    /// How many remotes are in a set. That of a variable, with one remote more or less, needs no copy of it.
+    fn count(&mut self, set: &Set) -> Result<u32, Fault> {
+        Ok(match set {
+            Set::Variable(variable) => {
+                let (first, count) = self.slots_of_set(*variable);
+                ones(self.values.of(first, count))
+            }
+            Set::Union(all, one) if matches!(**one, Set::Singleton(_)) => {
+                let (count, remote) = (self.count(all)?, self.one(one)?);
+                let there = self.contains(all, remote)?;
+                count + u32::from(remote.is_some() && !there)
+            }
+            Set::Difference(all, one) if matches!(**one, Set::Singleton(_)) => {
+                let (count, remote) = (self.count(all)?, self.one(one)?);
+                count - u32::from(self.contains(all, remote)?)
+            }
+            _ => self.set(set)?.count(),
+        })
+    }
+
+    /// The only member of a set that is written as one.
+    fn one(&mut self, set: &Set) -> Result<Option<u16>, Fault> {
+        match set {
+            Set::Singleton(remote) => self.remote(remote),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a remote is in a set; `none` is in no set.
+    fn contains(&mut self, set: &Set, remote: Option<u16>) -> Result<bool, Fault> {
+        Ok(match set {
+            Set::Empty => false,
+            Set::All(kind) => {
+                let all = self.machine.of_each.numbers(*kind);
+                remote.is_some_and(|remote| all.contains(&remote))
+            }
+            Set::Singleton(own) => {
+                let own = self.remote(own)?;
+                own.is_some() && own == remote
+            }
+            Set::Variable(variable) => {
+                let (first, count) = self.slots_of_set(*variable);
+                let slots = self.values.of(first, count);
+                remote.is_some_and(|remote| is_in(slots, remote))
+            }
+            Set::Field(field) => {
+                let word = self.field(*field)?;
+                remote.is_some_and(|remote| is_in(&[word], remote))
+            }
+            // Both are looked at, so that a fault in one shows.
+            Set::Union(a, b) => self.contains(a, remote)? | self.contains(b, remote)?,
+            Set::Difference(a, b) => self.contains(a, remote)? & !self.contains(b, remote)?,
+        })
     }
 
     fn eval(&mut self, expression: &Expression) -> Result<i32, Fault> {
@@ -651,13 +869,13 @@ impl Run<'_, '_> {
             Expression::Own => one_more(self.occasion.own),
             Expression::Sender => one_more(self.occasion.sender),
             Expression::Each => i32::from(self.each),
-            Expression::State => i32::from(self.configuration.state),
+            Expression::State => i32::from(self.state),
             Expression::Variable(variable) => i32::from(self.variable(*variable)),
             Expression::Home => i32::from(self.occasion.home),
             Expression::Element(variable, at) => {
                 let element = self.element(*variable, at)?;
                 let slot = self.machine.slot(variable.0) + element as usize;
-                i32::from(self.configuration.slots[slot])
+                i32::from(self.values.get(slot))
             }
             Expression::Field(field) => i32::from(self.field(*field)?),
             Expression::Table(table, index) => {
@@ -665,11 +883,10 @@ impl Run<'_, '_> {
                 let index = u16::try_from(index).map_err(|_| Fault::Table(*table))?;
                 i32::from(self.tables.get(*table, index)?)
             }
-            Expression::Count(set) => self.set(set)?.count() as i32,
+            Expression::Count(set) => self.count(set)? as i32,
             Expression::In(remote, set) => {
                 let remote = self.remote(remote)?;
-                let set = self.set(set)?;
-                i32::from(remote.is_some_and(|remote| set.contains(remote)))
+                i32::from(self.contains(set, remote)?)
             }
             Expression::SetsEqual(a, b) => i32::from(self.set(a)? == self.set(b)?),
             Expression::SetsDiffer(a, b) => i32::from(self.set(a)? != self.set(b)?),

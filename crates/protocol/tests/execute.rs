@@ -1,7 +1,7 @@
 //! What rows do when they are executed: sets, fields, amounts, faults.
 
 use cohkit_protocol::controller::Event;
-use cohkit_protocol::execute::{Act, Fault, Machine, Occasion, Outcome, Receiver};
+use cohkit_protocol::execute::{Act, Changes, Fault, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Home, MessageId, Protocol};
 use cohkit_protocol::text;
 
@@ -407,4 +407,63 @@ fn sets_of_many_remotes_have_the_members_that_they_are_given() {
     assert_eq!(granted, Some(vec![all as u16 - 1]));
     let expected = sharers.into_iter().map(|sharer| (sharer, vec![writer + 1]));
     assert_eq!(invalidated, expected.collect::<Vec<_>>());
+}
+
+/// Registers that lie apart from a line's slots become what they become together with them, and until a rule is said to be
+/// taken they are what they were.
+#[test]
+fn registers_that_lie_apart_are_undone_and_done_again() {
+    let source = include_str!("../../../ordering/cord.coh");
+    let protocol = text::parse(source).unwrap_or_else(|_| panic!("the text is right"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home by hand")
+    };
+    const REMOTES: u16 = 40;
+    let (mut seed, mut changed) = (0u64, 0);
+    let mut draw = |below: u16| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
+        ((seed >> 33) % u64::from(below)) as u16
+    };
+    for controller in [&protocol.remote, home] {
+        let machine = Machine::new(controller, REMOTES);
+        let mut together = machine.initial();
+        let mut apart = machine.initial();
+        let mut registers = apart.slots.split_off(machine.registers().start);
+        let mut changes = Changes::default();
+        for _ in 0..20_000 {
+            let rule = &controller.rules[usize::from(draw(controller.rules.len() as u16))];
+            let fields = [(); 4].map(|()| draw(3));
+            let occasion = Occasion {
+                home: draw(2),
+                event: rule.event,
+                sender: Some(draw(REMOTES)),
+                own: Some(draw(REMOTES)),
+                fields: &fields,
+            };
+            let before = (apart.clone(), registers.clone());
+            let whole = together.clone();
+            changes.clear();
+            let one = machine.step(&mut together, occasion, &mut &*controller);
+            let other = machine.step_with(
+                &mut apart,
+                (&mut registers, &mut changes),
+                occasion,
+                &mut &*controller,
+            );
+            assert_eq!(one, other);
+            changes.undo(&mut registers);
+            assert_eq!(registers, before.1);
+            if !matches!(one, Ok(Outcome::Taken { .. })) {
+                // What comes after a fault is nobody's.
+                (together, apart) = (whole, before.0);
+                continue;
+            }
+            let differs = changes.redo(&mut registers);
+            assert_eq!(differs, registers != before.1);
+            assert_eq!(apart.state, together.state);
+            assert_eq!([&apart.slots[..], &registers].concat(), together.slots);
+            changed += u32::from(differs);
+        }
+    }
+    assert!(changed > 100, "registers have changed {changed} times");
 }

@@ -6,6 +6,7 @@
 //! be inserted beside them. Nothing is allocated per event once the pools have grown to the largest
 //! number of events at a time.
 
+use cohkit_base::memory::prefetch;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -23,18 +24,20 @@ const SPAN: u32 = 9;
 const WHEEL: u32 = 21;
 /// Events that are at most in a wheel whose buckets span that long.
 const FEW: u64 = 1024;
-/// So many buckets before its turn an event is told as one that comes [soon](Queue::soon), the first time, the second and
-/// the third.
+/// So many events before its turn an event is told as one that comes [soon](Queue::soon), the first time, the second and
+/// the third, and at most so many buckets before it.
 const SOON: [u64; 3] = [48, 24, 8];
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Node<E> {
     event: E,
-    /// Picoseconds from the begin of its bucket.
-    offset: u32,
     /// The next node of its bucket, or the next free one.
     next: u32,
+    /// Picoseconds from the begin of its bucket.
+    offset: u16,
+    /// A bit for each time that it has been told as one that comes soon.
+    told: u8,
 }
 
 /// A list of nodes; `last` means nothing if there is no first.
@@ -42,6 +45,8 @@ struct Node<E> {
 struct Bucket {
     first: u32,
     last: u32,
+    /// The node that was inserted last before others, while it is there.
+    inserted: u32,
 }
 
 /// A far event, ordered by time and then insertion.
@@ -85,8 +90,18 @@ pub struct Queue<E> {
     /// Bucket of the earliest far event, so that the heap is looked at only when it matters.
     far_bucket: u64,
     inserted: u64,
-    /// The first bucket whose events have not been told as ones that come soon, for each time.
-    untold: [u64; SOON.len()],
+    /// What has been told as coming soon, for each time.
+    told: [Told; SOON.len()],
+}
+
+/// Events in the queue that have been told as ones that come soon.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// How many.
+    events: u64,
+    /// The last one of them, and its bucket. All others that have been told come before it.
+    last: u32,
+    bucket: u64,
 }
 
 impl<E: Copy> Default for Queue<E> {
@@ -110,6 +125,7 @@ impl<E: Copy> Queue<E> {
         let empty = Bucket {
             first: NONE,
             last: NONE,
+            inserted: NONE,
         };
         let buckets = 1 << (WHEEL - span);
         Queue {
@@ -123,7 +139,7 @@ impl<E: Copy> Queue<E> {
             far: BinaryHeap::new(),
             far_bucket: u64::MAX,
             inserted: 0,
-            untold: [0; SOON.len()],
+            told: [Told::default(); SOON.len()],
         }
     }
 
@@ -167,7 +183,7 @@ impl<E: Copy> Queue<E> {
         let near = (time >> self.span) - self.cursor < self.count();
         let index = self.free;
         let place = self.place(time >> self.span);
-        let offset = time as u32 & ((1 << self.span) - 1);
+        let offset = time as u16 & ((1 << self.span) - 1);
         let node = match self.nodes.get_mut(index as usize) {
             Some(node) if near => node,
             _ => return self.push_apart(time, event),
@@ -175,8 +191,9 @@ impl<E: Copy> Queue<E> {
         self.free = node.next;
         *node = Node {
             event,
-            offset,
             next: NONE,
+            offset,
+            told: 0,
         };
         let bucket = &mut self.buckets[place];
         if bucket.first == NONE {
@@ -201,8 +218,9 @@ impl<E: Copy> Queue<E> {
             self.free = self.nodes.len() as u32;
             self.nodes.push(Node {
                 event,
-                offset: 0,
                 next: NONE,
+                offset: 0,
+                told: 0,
             });
             return self.push(time, event);
         }
@@ -235,7 +253,16 @@ impl<E: Copy> Queue<E> {
         if node.next == NONE {
             self.occupied[place / 64] &= !(1 << (place % 64));
         }
-        self.buckets[place].first = std::mem::replace(&mut node.next, self.free);
+        if node.told > 0 {
+            for (time, told) in self.told.iter_mut().enumerate() {
+                told.events -= u64::from(node.told >> time & 1);
+            }
+        }
+        let bucket = &mut self.buckets[place];
+        if bucket.inserted == index {
+            bucket.inserted = NONE;
+        }
+        bucket.first = std::mem::replace(&mut node.next, self.free);
         self.free = index;
         Some((self.now, node.event))
     }
@@ -257,38 +284,68 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// Tells events that come in the next buckets, each once at each of the times 0, 1 and 2, the last of which is the
-    /// nearest: so memory can be asked in time for what they say, what that leads to, and so on. What is inserted late is not
-    /// told.
+    /// Tells the next events, each once at each of the times 0, 1 and 2, the last of which is the nearest: so memory can be
+    /// asked in time for what they say, what that leads to, and so on. What is inserted late is not told.
     #[inline]
     pub fn soon(&mut self, time: usize, mut each: impl FnMut(&E)) {
-        let mut bucket = self.untold[time].max(self.cursor + 1);
+        while self.told[time].events < SOON[time] {
+            let Some((bucket, index)) = self.untold(time) else {
+                return;
+            };
+            let node = &mut self.nodes[index as usize];
+            node.told |= 1 << time;
+            each(&node.event);
+            // The next one that is told follows it.
+            let next = node.next;
+            prefetch(self.nodes.as_ptr().wrapping_add(next as usize));
+            let told = &mut self.told[time];
+            *told = Told {
+                events: told.events + 1,
+                last: index,
+                bucket,
+            };
+        }
+    }
+
+    /// The first event behind all that have been told, and its bucket, if that comes soon.
+    #[inline(always)]
+    fn untold(&self, time: usize) -> Option<(u64, u32)> {
+        let Told {
+            events,
+            last,
+            bucket,
+        } = self.told[time];
+        let mut bucket = match events {
+            0 => self.cursor,
+            _ => match self.nodes[last as usize].next {
+                NONE => bucket + 1,
+                next => return Some((bucket, next)),
+            },
+        };
         let end = self.cursor + SOON[time];
         while bucket < end {
-            // Of the buckets that are left in this word of bits, and not beyond the end, the occupied ones.
-            let mut bits = self.occupied[self.place(bucket) / 64] >> (bucket % 64);
-            let left = (64 - bucket % 64).min(end - bucket);
-            bits &= u64::MAX >> (64 - left);
-            while bits != 0 {
-                let occupied = bucket + u64::from(bits.trailing_zeros());
-                let mut index = self.buckets[self.place(occupied)].first;
-                while index != NONE {
-                    let node = &self.nodes[index as usize];
-                    each(&node.event);
-                    index = node.next;
-                }
-                bits &= bits - 1;
+            let bits = self.occupied[self.place(bucket) / 64] >> (bucket % 64);
+            if bits != 0 {
+                bucket += u64::from(bits.trailing_zeros());
+                let first = || (bucket, self.buckets[self.place(bucket)].first);
+                return (bucket < end).then(first);
             }
-            bucket += left;
+            bucket += 64 - bucket % 64;
         }
-        self.untold[time] = bucket;
+        None
     }
 
     /// Inserts a node before later ones of its bucket, of which there is at least one.
     #[inline(never)]
-    fn insert(&mut self, place: usize, index: u32, offset: u32) {
+    fn insert(&mut self, place: usize, index: u32, offset: u16) {
         let mut before = NONE;
         let mut after = self.buckets[place].first;
+        // Many events of one time are inserted behind each other.
+        let inserted = self.buckets[place].inserted;
+        if inserted != NONE && self.nodes[inserted as usize].offset <= offset {
+            before = inserted;
+            after = self.nodes[inserted as usize].next;
+        }
         while self.nodes[after as usize].offset <= offset {
             before = after;
             after = self.nodes[after as usize].next;
@@ -298,6 +355,7 @@ impl<E: Copy> Queue<E> {
             NONE => self.buckets[place].first = index,
             before => self.nodes[before as usize].next = index,
         }
+        self.buckets[place].inserted = index;
     }
 
     /// Moves far events that the wheel reaches by now into it, in order.
@@ -359,8 +417,10 @@ mod tests {
                     for number in soon {
                         prop_assert!(told.insert(number), "{} is told twice", number);
                         let (due, _) = *map.keys().find(|key| key.1 == number).expect("it is in the queue");
-                        prop_assert!(due > queue.now() && due - queue.now() <= SOON[time] << SPAN);
+                        prop_assert!(due - queue.now() <= SOON[time] << SPAN);
                     }
+                    let waiting = map.keys().filter(|key| told.contains(&key.1));
+                    prop_assert!(waiting.count() as u64 <= SOON[time]);
                 }
                 Ok(())
             };

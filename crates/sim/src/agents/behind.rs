@@ -350,10 +350,12 @@ impl Simulation {
         let Some(behind) = &mut self.behind else {
             return Right::None;
         };
+        let Some(rights) = &behind.rights else {
+            return Right::None;
+        };
         let known = || {
             let home = self.home.configuration(configuration);
-            let most = |rights: &KnownRights| rights.most(self.home.controller(), remotes, &home);
-            behind.rights.as_ref().map_or(Right::None, most)
+            rights.most(self.home.controller(), remotes, &home)
         };
         if !self.home.is_numbered() {
             return known();

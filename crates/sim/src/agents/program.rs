@@ -14,7 +14,9 @@ use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Rule, State, Statement, Variable,
 };
-use cohkit_protocol::execute::{self, Configuration, Machine, Occasion, Outcome, Receiver};
+use cohkit_protocol::execute::{
+    self, Changes, Configuration, Machine, Occasion, Outcome, Receiver,
+};
 use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::terms::{Over, StateId};
@@ -207,6 +209,8 @@ pub struct Program {
     retries: Vec<bool>,
     /// The slots of registers, which come last and are not kept.
     registers: Range<usize>,
+    /// What the transition that was asked for last makes of registers.
+    changes: Changes,
     /// The number of the home that is at hand.
     at_home: u16,
     /// Classes of the messages.
@@ -300,6 +304,7 @@ impl Program {
                 .map(|rule| rule.says(&|s| *s == Statement::Retry))
                 .collect(),
             registers: machine.registers(),
+            changes: Changes::default(),
             at_home: 0,
             numbers: FxHashMap::default(),
             key: Vec::new(),
@@ -317,11 +322,10 @@ impl Program {
         };
         for &state in kinds.iter().take(all.kinds()) {
             let mut initial = program.machine.initial_in(state);
-            initial.slots[program.registers.clone()].fill(0);
-            let begun = program.begins.iter();
-            let mut begun = begun.copied();
-            let begun = begun.find(|&number| program.configuration(number) == initial);
+            initial.slots.truncate(program.registers.start);
             program.scratch = initial;
+            let mut begun = program.begins.iter().copied();
+            let begun = begun.find(|&number| program.is_scratch(number));
             let number = begun.unwrap_or_else(|| program.number());
             program.begins.push(number);
         }
@@ -354,23 +358,22 @@ impl Program {
         self.machine.initial().slots[self.registers.clone()].to_vec()
     }
 
-    /// As [`Program::step`], of an agent with these registers, about a line of this home. [`Program::after`] tells what
-    /// becomes of the registers if the transition is taken.
+    /// As [`Program::step`], of an agent with these registers, about a line of this home. They stay as they are;
+    /// [`Program::change`] makes of them what becomes of them if the transition is taken.
     pub fn step_with(
         &mut self,
-        registers: &[u16],
+        registers: &mut [u16],
         home: u16,
         configuration: ConfigurationId,
         input: &Input,
     ) -> Transition {
-        self.scratch.slots[self.registers.clone()].copy_from_slice(registers);
         self.at_home = home;
-        self.execute(configuration, input)
+        self.execute(configuration, input, registers)
     }
 
-    /// What the transition that was asked for last makes of the registers.
-    pub fn after(&self) -> &[u16] {
-        &self.scratch.slots[self.registers.clone()]
+    /// The registers become what the transition that was asked for last makes of them. Whether they differ from before.
+    pub fn change(&mut self, registers: &mut [u16]) -> bool {
+        self.changes.redo(registers)
     }
 
     /// Whether a row for an event in a configuration's state has a guard, so that it may be taken at another time.
@@ -450,7 +453,7 @@ impl Program {
             return configuration;
         }
         self.scratch.state = kept[0];
-        self.scratch.slots[..self.stride - 1].copy_from_slice(&kept[1..]);
+        self.scratch.slots.copy_from_slice(&kept[1..]);
         self.scratch.slots[slot] = writes.into();
         self.number()
     }
@@ -466,7 +469,8 @@ impl Program {
     fn look_up(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
         match self.memo.get(&(configuration, *input)) {
             Some(known) => *known,
-            None => self.execute(configuration, input),
+            // Without registers there are none to give.
+            None => self.execute(configuration, input, &mut []),
         }
     }
 
@@ -522,7 +526,7 @@ impl Program {
     pub fn configuration(&self, number: ConfigurationId) -> Configuration {
         let kept = self.kept(number);
         let (state, mut slots) = (kept[0], kept[1..].to_vec());
-        slots.resize(self.scratch.slots.len(), 0);
+        slots.resize(self.registers.end, 0);
         Configuration { state, slots }
     }
 
@@ -540,7 +544,7 @@ impl Program {
     /// Whether a configuration is the one that has been executed on.
     fn is_scratch(&self, number: ConfigurationId) -> bool {
         let kept = self.kept(number);
-        kept[0] == self.scratch.state && kept[1..] == self.scratch.slots[..self.stride - 1]
+        kept[0] == self.scratch.state && kept[1..] == self.scratch.slots[..]
     }
 
     /// Index of a configuration's state.
@@ -581,7 +585,7 @@ impl Program {
     /// The number of the configuration that has been executed on.
     fn number(&mut self) -> ConfigurationId {
         let next = self.count() as ConfigurationId;
-        let slots = &self.scratch.slots[..self.stride - 1];
+        let slots = &self.scratch.slots[..];
         if self.numbered {
             self.key.clear();
             self.key.push(self.scratch.state);
@@ -608,10 +612,15 @@ impl Program {
     }
 
     /// Asks the machine, and keeps what it says.
-    fn execute(&mut self, from: ConfigurationId, input: &Input) -> Transition {
+    fn execute(
+        &mut self,
+        from: ConfigurationId,
+        input: &Input,
+        registers: &mut [u16],
+    ) -> Transition {
         let kept = &self.configurations[from as usize * self.stride..][..self.stride];
         self.scratch.state = kept[0];
-        self.scratch.slots[..self.stride - 1].copy_from_slice(&kept[1..]);
+        self.scratch.slots.copy_from_slice(&kept[1..]);
         let remote = |number: Agent| (number != HOME).then_some(number);
         let occasion = Occasion {
             home: self.at_home,
@@ -621,7 +630,10 @@ impl Program {
             fields: &input.fields,
         };
         let mut tables = self.machine.controller();
-        let result = (self.machine).step(&mut self.scratch, occasion, &mut tables);
+        self.changes.clear();
+        let apart = (&mut *registers, &mut self.changes);
+        let result = (self.machine).step_with(&mut self.scratch, apart, occasion, &mut tables);
+        self.changes.undo(registers);
         let mut transition = Transition {
             answer: Answer::Fault,
             next: from,

@@ -69,7 +69,7 @@ impl Simulation {
             return self.remote.step(configuration, input);
         }
         let home = self.home_of(line) as u16;
-        let registers = &self.registers.caches[usize::from(cache)];
+        let registers = &mut self.registers.caches[usize::from(cache)];
         self.remote.step_with(registers, home, configuration, input)
     }
 
@@ -85,7 +85,7 @@ impl Simulation {
             return self.home.step(configuration, input);
         }
         let home = self.home_of(line);
-        let registers = &self.registers.homes[home];
+        let registers = &mut self.registers.homes[home];
         (self.home).step_with(registers, home as u16, configuration, input)
     }
 
@@ -100,26 +100,17 @@ impl Simulation {
     fn set_registers(&mut self, agent: Agent, line: Line) {
         let home = self.home_of(line);
         let caches = self.registers.caches.len();
-        let (own, after, number) = match agent {
-            HOME => (
-                &mut self.registers.homes[home],
-                self.home.after(),
-                caches + home,
-            ),
+        let (changed, number) = match agent {
+            HOME => {
+                let own = &mut self.registers.homes[home];
+                (self.home.change(own), caches + home)
+            }
             cache => {
-                let number = usize::from(cache);
-                (
-                    &mut self.registers.caches[number],
-                    self.remote.after(),
-                    number,
-                )
+                let own = &mut self.registers.caches[usize::from(cache)];
+                (self.remote.change(own), cache.into())
             }
         };
-        if own[..] == *after {
-            return;
-        }
-        own.copy_from_slice(after);
-        if !std::mem::replace(&mut self.registers.looks[number], true) {
+        if changed && !std::mem::replace(&mut self.registers.looks[number], true) {
             self.queue
                 .push(self.now, KernelEvent::Registers(number as u32));
         }

@@ -192,6 +192,15 @@ impl Hosts {
         (along + across) * self.hop
     }
 
+    /// Asks memory for what the next message of a caching agent looks at, or the answer to a message.
+    pub fn prefetch(&self, from: Agent, line: Line) {
+        let tile = match from {
+            HOME => self.of_home(line),
+            cache => self.of_cache(cache),
+        };
+        self.into[tile.host * self.tiles as usize + tile.number as usize].prefetch_links();
+    }
+
     /// A message enters the mesh of its host. The result is when it arrives, and whether at the switch only.
     pub fn send(
         &mut self,

@@ -10,7 +10,7 @@ use crate::data::Random;
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::platform;
-use cohkit_base::memory::prefetch;
+use cohkit_base::memory::{prefetch, prefetch_whole};
 use cohkit_protocol::protocol::MessageId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -36,6 +36,12 @@ impl Size {
     }
 }
 
+/// Latest arrivals that are kept in any case.
+const FEWEST_KEPT: usize = 1 << 8;
+
+/// So much earlier than the one before a message may be ready that is sent after it: more than any agent takes to answer.
+const EARLIER: Time = 1_000_000;
+
 /// One direction of a set of links.
 pub struct Direction {
     /// What each kind of message takes on a link.
@@ -50,6 +56,8 @@ pub struct Direction {
     serial: bool,
     /// Otherwise, the latest arrival per sender, receiver, order group and line, while it may still matter.
     last: FxHashMap<(Agent, Agent, u8, Line), Time>,
+    /// How many there are before it is looked for those that do not matter any more.
+    most: usize,
     circuits: Vec<Circuit>,
     /// Whether circuits have a limit at all.
     limited: bool,
@@ -91,6 +99,7 @@ impl Direction {
                 && link.bandwidth.time_of(link.header_bytes.value as u32) > 0,
             jitter: link.jitter.value,
             last: FxHashMap::default(),
+            most: FEWEST_KEPT,
             messages: 0,
             bytes: 0,
             waited: 0,
@@ -117,6 +126,13 @@ impl Direction {
     /// How many links there are.
     pub fn links(&self) -> usize {
         self.free.len()
+    }
+
+    /// Asks memory for what sending looks at.
+    #[inline]
+    pub fn prefetch_links(&self) {
+        prefetch_whole(self);
+        prefetch(self.free.as_ptr());
     }
 
     /// Asks memory for a circuit and for the links.
@@ -199,8 +215,9 @@ impl Direction {
             arrival += random.below(self.jitter + 1) * late;
         }
         if let Some(key) = order.filter(|_| !self.serial) {
-            if self.last.len() > 1 << 16 {
-                self.last.retain(|_, last| *last >= ready);
+            if self.last.len() > self.most {
+                self.last.retain(|_, last| *last + EARLIER >= ready);
+                self.most = FEWEST_KEPT.max(2 * self.last.len());
             }
             let last = self.last.entry(key).or_insert(0);
             arrival = arrival.max(*last + 1);

@@ -45,6 +45,8 @@ pub struct Tags {
     kept: Vec<Kept>,
     /// Where the first set begins, which is where a line of the processor's caches does.
     begin: usize,
+    /// What a set takes, in whole lines of the processor's caches; all take as much as that with the most ways.
+    stride: usize,
     /// Number of all lines.
     lines: u64,
 }
@@ -53,8 +55,6 @@ pub struct Tags {
 /// number of lines.
 const USE: usize = WAYS / 4;
 const ENTRIES: usize = USE + 1;
-/// What a set takes, in whole lines of the processor's caches.
-const STRIDE: usize = (ENTRIES + WAYS).next_multiple_of(4);
 
 /// The order of the ways of a set that has not been used.
 const ORDER: u64 = 0xfedc_ba98_7654_3210;
@@ -70,22 +70,25 @@ pub fn folded(line: Line, bits: u32) -> Line {
 impl Tags {
     /// The empty caches of each shape.
     pub fn new(shapes: impl Iterator<Item = Shape>) -> Tags {
-        let (mut cache, mut set) = (0, 0);
+        let (mut cache, mut set, mut ways) = (0, 0, 0);
         let from = |shape: Shape| {
             let from = Begin { cache, set, shape };
             cache += shape.caches;
             set += shape.caches * shape.sets as usize;
+            ways = ways.max(shape.ways as usize);
             from
         };
         let mut shapes: Vec<Begin> = shapes.map(from).collect();
         shapes.reverse();
-        let mut kept = vec![[0; 4]; set * STRIDE + 3];
+        let stride = (ENTRIES + ways).next_multiple_of(4);
+        let mut kept = vec![[0; 4]; set * stride + 3];
         ask_for_large_pages(&mut kept);
         let begin = kept.as_ptr().align_offset(64) % 4;
         Tags {
             shapes,
             kept,
             begin,
+            stride,
             lines: 0,
         }
     }
@@ -122,7 +125,7 @@ impl Tags {
 
     #[inline(always)]
     fn place(&self, set: usize) -> usize {
-        self.begin + set * STRIDE
+        self.begin + set * self.stride
     }
 
     #[inline(always)]
@@ -218,7 +221,7 @@ impl Tags {
 
     /// The slots of all caches that hold a line.
     pub fn taken(&self) -> impl Iterator<Item = Slot> + '_ {
-        let sets = 0..(self.kept.len() - self.begin) / STRIDE;
+        let sets = 0..(self.kept.len() - self.begin) / self.stride;
         let sets = sets.filter(|&set| self.kept[self.place(set) + USE][2] > 0);
         let slots = sets.flat_map(|set| set * WAYS..(set + 1) * WAYS);
         slots.filter(|&slot| self.line(slot).is_some())

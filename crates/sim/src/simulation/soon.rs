@@ -33,8 +33,11 @@ impl Simulation {
             network,
             home,
             kinds,
+            hosts,
             ..
         } = self;
+        // Where there are hosts, messages take their links and no others.
+        let hosts = hosts.as_deref();
         let of_home = |line: Line| {
             prefetch_whole(&units[home::unit_of(units, line)]);
             directory.prefetch(line);
@@ -66,17 +69,23 @@ impl Simulation {
                 caches.ways.prefetch_tags(access.cache.into(), access.line);
                 oracle.prefetch(access.line);
                 prefetch_core(access.core);
+                if let Some(hosts) = hosts {
+                    hosts.prefetch(access.cache, access.line);
+                }
             }
             Event::Drained(core, _) => {
                 prefetch_core(core);
             }
-            Event::Switch(index, _) => network
+            Event::Switch(index, _) if hosts.is_none() => network
                 .of(&messages[index])
                 .into_iter()
                 .for_each(prefetch_whole),
             Event::Deliver(index) => {
                 let message = &messages[index];
-                prefetch_whole(network.of(message)[1]);
+                match hosts {
+                    None => prefetch_whole(network.of(message)[1]),
+                    Some(hosts) => hosts.prefetch(message.to, message.line),
+                }
                 match message.to {
                     HOME => of_home(message.line),
                     cache => {
@@ -102,7 +111,7 @@ impl Simulation {
             Event::Drained(core, _) => {
                 prefetch_buffer(core);
             }
-            Event::Switch(index, _) => {
+            Event::Switch(index, _) if hosts.is_none() => {
                 let message = &messages[index];
                 let circuit = kinds[message.kind.index()].circuit;
                 let ways = network.of(message).into_iter();
@@ -110,7 +119,9 @@ impl Simulation {
             }
             Event::Deliver(index) => {
                 let message = &messages[index];
-                network.of(message)[1].prefetch(kinds[message.kind.index()].circuit);
+                if hosts.is_none() {
+                    network.of(message)[1].prefetch(kinds[message.kind.index()].circuit);
+                }
                 match message.to {
                     HOME => home.prefetch(directory.get(message.line)),
                     cache => caches.ways.prefetch(cache.into(), message.line),
