@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python bench soak site lint clean
+.PHONY: help setup demo test test-rust test-python bench soak site wheel lint clean
 
 # Python's files are used where they stand; what the compiled module holds is built.
 SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt editors/vscode/package-lock.json tools/build_backend.py \
@@ -42,6 +42,15 @@ bench: setup ## measure speed
 
 soak: ## run the long once-only figures and append them to records/
 	tools/soak
+
+# In an environment of its own: what zig brings is large, and only this needs it.
+wheel: ## make a wheel for any Linux with glibc 2.28 or newer in out/wheels, the lines of its sources apart
+	@mkdir -p target/wheel-debug
+	python3 -m venv target/wheel-venv
+	target/wheel-venv/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.10,<2' 'wheel>=0.45' ziglang cargo-zigbuild
+	PATH="$$PWD/target/wheel-venv/bin:$$PATH" target/wheel-venv/bin/pip wheel --quiet --no-build-isolation --no-deps --wheel-dir out/wheels . \
+		--config-settings build-args="--locked --zig --target x86_64-unknown-linux-gnu --compatibility manylinux_2_28"
+	@ls -l out/wheels
 
 site: setup ## make the documentation site in out/site
 	.venv/bin/python tools/site

@@ -1,23 +1,25 @@
 """The build backend of the Python package: maturin's, with the native command in the wheel besides.
 
 maturin builds either a module or a command. It builds the module here; the command is built first and laid where
-maturin takes a wheel's scripts from, so that both come from the same sources with the same profile.
+maturin takes a wheel's scripts from, so that both come from the same sources with the same profile. What a wheel holds
+is stripped; the lines of its sources, which profilers and backtraces ask for, lie apart in `target/wheel-debug`.
 """
 
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping
 from typing import Any
 
 import maturin
 from maturin import (
-    build_sdist,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
-    get_requires_for_build_wheel,
     prepare_metadata_for_build_editable,
     prepare_metadata_for_build_wheel,
 )
@@ -35,33 +37,79 @@ __all__ = [
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "target" / "wheel" / "scripts"
+DEBUG = ROOT / "target" / "wheel-debug"
 # maturin wants the folder also when it is asked for no more than the metadata.
 SCRIPTS.mkdir(parents=True, exist_ok=True)
 
+Settings = Mapping[str, Any] | None
 
-def lay_command(settings: Mapping[str, Any] | None, profile: str) -> None:
-    """Build the command with the profile and the target that maturin is told to use, and lay it ready."""
+
+def asked(settings: Settings, profile: str) -> argparse.Namespace:
+    """Read what of maturin's options the command is built with, too."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--profile", default=profile)
     parser.add_argument("--target")
+    parser.add_argument("--zig", action="store_true")
+    parser.add_argument("--compatibility", default="")
     options, _ = parser.parse_known_args(maturin.get_maturin_pep517_args(settings))
-    command = ["cargo", "build", "--locked", "--package", "cohkit", "--bin", "cohkit", "--profile", options.profile]
-    if options.target:
-        command += ["--target", options.target]
+    return options
+
+
+def lay_command(options: argparse.Namespace) -> None:
+    """Build the command with the profile and the target that maturin is told to use, and lay it ready."""
+    build, target = "build", options.target
+    if options.zig:
+        # zig links against the C library of the version that the wheel's tag names.
+        build, version = "zigbuild", re.fullmatch(r"manylinux_(\d+)_(\d+)", options.compatibility)
+        if not (target and version):
+            sys.exit("--zig needs --target and --compatibility manylinux_2_NN, which say for which C library")
+        target += f".{version[1]}.{version[2]}"
+    command = ["cargo", build, "--locked", "--package", "cohkit", "--bin", "cohkit", "--profile", options.profile]
+    if target:
+        command += ["--target", target]
     command += ["--message-format", "json-render-diagnostics"]
     built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    messages = [json.loads(line) for line in built.stdout.splitlines()]
+    messages = [json.loads(line) for line in built.stdout.splitlines() if line.startswith("{")]
     executable = next(message["executable"] for message in messages if message.get("executable"))
     shutil.rmtree(SCRIPTS, ignore_errors=True)
     SCRIPTS.mkdir(parents=True)
     shutil.copy2(executable, SCRIPTS)
 
 
-def build_wheel(directory: str, settings: Mapping[str, Any] | None = None, metadata: str | None = None) -> str:
-    lay_command(settings, "release")
-    return maturin.build_wheel(directory, settings, metadata)
+def lighten(wheel: pathlib.Path) -> None:
+    """Take the lines of sources and the names of what is private out of a wheel's binaries, and keep them apart."""
+    shutil.rmtree(DEBUG, ignore_errors=True)
+    DEBUG.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run = [sys.executable, "-m", "wheel"]
+        subprocess.run([*run, "unpack", "--dest", folder, wheel], check=True, stdout=subprocess.DEVNULL)
+        [root] = pathlib.Path(folder).iterdir()
+        for binary in [*root.glob("*.data/scripts/cohkit"), *root.glob("cohkit/*.so")]:
+            debug = DEBUG / f"{binary.name}.debug"
+            subprocess.run(["objcopy", "--only-keep-debug", binary, debug], check=True)
+            subprocess.run(["objcopy", "--strip-unneeded", f"--add-gnu-debuglink={debug}", binary], check=True)
+        subprocess.run([*run, "pack", "--dest-dir", wheel.parent, root], check=True, stdout=subprocess.DEVNULL)
 
 
-def build_editable(directory: str, settings: Mapping[str, Any] | None = None, metadata: str | None = None) -> str:
-    lay_command(settings, "dev")
-    return maturin.build_editable(directory, settings, metadata)
+def get_requires_for_build_wheel(settings: Settings = None) -> list[str]:
+    requires: list[str] = maturin.get_requires_for_build_wheel(settings)
+    return [*requires, "ziglang", "cargo-zigbuild"] if asked(settings, "release").zig else requires
+
+
+def build_wheel(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
+    lay_command(asked(settings, "release"))
+    name: str = maturin.build_wheel(directory, settings, metadata)
+    if sys.platform == "linux":
+        lighten(pathlib.Path(directory) / name)
+    return name
+
+
+def build_editable(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
+    lay_command(asked(settings, "dev"))
+    name: str = maturin.build_editable(directory, settings, metadata)
+    return name
+
+
+def build_sdist(directory: str, settings: Settings = None) -> str:
+    name: str = maturin.build_sdist(directory, settings)
+    return name

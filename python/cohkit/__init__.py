@@ -12,6 +12,7 @@ from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableE
 from cohkit.frames import to_frame
 from cohkit.links import link
 from cohkit.litmus_tests import litmus
+from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, memory_trace
 from cohkit.models import check_model
 from cohkit.own import Scenario
@@ -36,6 +37,7 @@ __all__ = [
     "Error",
     "FaultError",
     "InputError",
+    "Machine",
     "MemoryTrace",
     "Protocol",
     "Scenario",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from cohkit import types
     from cohkit._cohkit import Protocol
+    from cohkit.machines import Machine
 
 Application = Literal[
     "shared-table",
@@ -47,7 +48,7 @@ Application = Literal[
 class Request(TypedDict, total=False):
     """What `play_many` is given for each play; `play` tells the meaning and what stands for the rest."""
 
-    platform: Required[str | os.PathLike[str]]
+    platform: Required[str | os.PathLike[str] | Machine]
     application: Required[Application | Scenario]
     numbers: Mapping[str, int] | None
     time: str | None
@@ -61,7 +62,7 @@ class Request(TypedDict, total=False):
 
 
 def play(  # noqa: PLR0913 -- each is a keyword
-    platform: str | os.PathLike[str],
+    platform: str | os.PathLike[str] | Machine,
     application: Application | Scenario,
     *,
     numbers: Mapping[str, int] | None = None,
@@ -79,7 +80,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
     What goes wrong ends the run; its result then has a `failure`, and nothing that was measured.
 
     Args:
-        platform: a platform that comes with the package, or a file whose name ends in `.toml`.
+        platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
         application: `shared-table`, `prefetcher`, `invalidation`, `rpc`, `rpc-registers`, `rpc-descriptors`, `locks`,
             `view`, `remote-writes`, `broadcast`, `exchange`, `pagerank`, `sssp`, `padding`, `task-queue`, `histogram`,
             `transpose`, `mocfe`, `cmc2d`, `bigfft` or `crystal-router`; or a `Scenario` of one's own.

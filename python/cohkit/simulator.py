@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
+from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace
-from cohkit.protocols import given, not_text, shipped
+from cohkit.protocols import given, shipped
 from cohkit.results import answer
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _NUMBERS = {
 class Request(TypedDict, total=False):
     """What `simulate_many` is given for each simulation; `simulate` tells the meaning and what stands for the rest."""
 
-    platform: Required[str | os.PathLike[str]]
+    platform: Required[str | os.PathLike[str] | Machine]
     workload: Required[Workload | str | MemoryTrace]
     protocol: Protocol | str | os.PathLike[str] | None
     region: str | None
@@ -70,11 +70,11 @@ def platforms() -> list[str]:
     return _cohkit.platforms()
 
 
-def platform(name: str | os.PathLike[str]) -> types.Platform:
+def platform(name: str | os.PathLike[str] | Machine) -> types.Platform:
     """Give a platform's quantities: value, unit, range where no source gives the value, and origin.
 
     Args:
-        name: a platform that comes with the package, or a file whose name ends in `.toml`.
+        name: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
 
     Raises:
         InputError: there is none of this name.
@@ -91,7 +91,7 @@ def platform(name: str | os.PathLike[str]) -> types.Platform:
 
 
 def simulate(  # noqa: PLR0913 -- each is a keyword
-    platform: str | os.PathLike[str],
+    platform: str | os.PathLike[str] | Machine,
     workload: Workload | str | MemoryTrace,
     *,
     protocol: Protocol | str | os.PathLike[str] | None = None,
@@ -112,7 +112,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     What goes wrong with the protocol ends the run; its result then has a `failure` and no `statistics`.
 
     Args:
-        platform: a platform that comes with the package, or a file whose name ends in `.toml`.
+        platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
         workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`; or, without
             caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`; or
             what was recorded elsewhere: a `memory_trace`, `trace:FILE`, or `packed-trace:FILE`.
@@ -198,18 +198,15 @@ def simulate_many(
     return cast("list[types.Simulation]", answer(done))
 
 
-def machine(name: str | os.PathLike[str] | _cohkit.Machine, *, text: str | None = None) -> _cohkit.Machine:
+def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: str | None = None) -> _cohkit.Machine:
     """Give a platform in the form that runs; `text` is what its file holds, where that was read before."""
     if isinstance(name, _cohkit.Machine):
         return name
-    shown = os.fspath(name)
-    if text is None and shown.endswith(".toml"):
-        data = Path(name).read_bytes()
-        try:
-            text = data.decode()
-        except UnicodeDecodeError as error:
-            raise not_text(shown, data, error.start) from None
-    return call(shown, _cohkit.Machine, shown, text)
+    if isinstance(name, Machine):
+        return name.native
+    if text is not None:
+        return call(os.fspath(name), _cohkit.Machine, os.fspath(name), text)
+    return Machine(name).native
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import cohkit
 from cohkit import types
 from cohkit.memory_traces import _ACCESSES as NAMES
 from cohkit.memory_traces import _RECORD as RECORD
+from cohkit.units import Quantity
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -351,3 +353,47 @@ def test_a_wrong_trace_is_refused_with_its_place(tmp_path: Path) -> None:
         cohkit.simulate("enzian-dc-ddr", f"trace:{tmp_path / 'bad'}")
     packed = cohkit.memory_trace([0, 2**60], packed=True)
     assert cohkit.simulate("enzian-dc-ddr", packed)["workload"]["region_lines"] == 33
+
+
+def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:
+    machine = cohkit.Machine("enzian-dc-ddr")
+    assert machine.platform == cohkit.platform("enzian-dc-ddr") == cohkit.platform(machine)
+    assert set(machine) == {quantity["name"] for quantity in machine.platform["quantities"]}
+    assert len(machine) == len(machine.platform["quantities"])
+    slower = machine.changed({"link.latency": Quantity(0.2, "us"), "cores.used": 4})
+    assert slower["link.latency"] == Quantity(200_000, "ps")
+    assert slower["cores.used"] == 4
+    assert machine["link.latency"] == Quantity(90_000, "ps")
+    set_so: dict[str, str | int] = {"link.latency": "200ns", "cores.used": 4}
+    of_machine = cohkit.simulate(slower, "random-read", accesses=500)
+    of_name = cohkit.simulate("enzian-dc-ddr", "random-read", accesses=500, set=set_so)
+    assert of_machine["statistics"] == of_name["statistics"]
+    played = [
+        cohkit.play(on, "rpc", numbers={"calls": 20}, set=told)
+        for on, told in ((slower, None), ("enzian-dc-ddr", set_so))
+    ]
+    assert played[0]["times_ns"] == played[1]["times_ns"]
+    assert pickle.loads(pickle.dumps(slower)) == slower != machine  # noqa: S301 -- our own
+    assert len({machine, cohkit.Machine("enzian-dc-ddr"), slower}) == 2
+    file = tmp_path / "mine.toml"
+    file.write_text((Path("platforms") / "enzian-dc-ddr.toml").read_text())
+    mine = cohkit.Machine(file)
+    file.unlink()
+    # What was read is kept.
+    assert pickle.loads(pickle.dumps(mine)).changed({"cores.used": 4})["cores.used"] == 4  # noqa: S301
+    assert "<td>link.latency</td>" in machine._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"link.latenc": "1ns"}, "link.latenc"),
+        ({"link.latency": 100}, "has no unit"),
+        ({"cores.used": "many"}, "many"),
+    ],
+)
+def test_what_a_machine_cannot_be_is_refused(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(cohkit.InputError, match=says):
+        cohkit.Machine("enzian-dc-ddr").changed(settings)
+    with pytest.raises(cohkit.InputError, match=r"no quantity `nothing`; it has bus\.bandwidth, "):
+        cohkit.Machine("enzian-dc-ddr")["nothing"]

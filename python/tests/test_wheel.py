@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -33,6 +35,50 @@ def test_the_wheel_holds_command_module_types_and_no_tests(wheel: Path) -> None:
         assert file in names
     assert [name for name in names if name.endswith(".data/scripts/cohkit")]
     assert {name.split("/")[0].split("-")[0] for name in names} == {"cohkit"}
+
+
+def test_it_is_light_and_the_lines_of_its_sources_lie_apart(wheel: Path, root: Path, tmp_path: Path) -> None:
+    assert wheel.stat().st_size < 20e6
+    with zipfile.ZipFile(wheel) as packed:
+        binaries = [name for name in packed.namelist() if name.endswith((".so", "/scripts/cohkit"))]
+        assert len(binaries) == 2
+        for name in binaries:
+            file = Path(packed.extract(name, tmp_path))
+            apart = root / "target/wheel-debug" / f"{file.name}.debug"
+            assert ".debug_line" not in sections(file)
+            assert ".gnu_debuglink" in sections(file)
+            assert ".debug_line" in sections(apart)
+
+
+def sections(binary: Path) -> str:
+    return subprocess.run(["objdump", "--section-headers", binary], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_source_distribution_has_all_that_is_built_of(root: Path, tmp_path: Path) -> None:
+    script = f"import build_backend; print(build_backend.build_sdist({str(tmp_path)!r}))"
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": "tools"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    [file] = tmp_path.glob("cohkit-*.tar.gz")
+    with tarfile.open(file) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    taken = 0
+    for source in root.glob("crates/*/src/**/*.rs"):
+        for path in re.findall(r'include_(?:str|bytes)!\(\s*"([^"]+)"\s*\)', source.read_text()):
+            place = (source.parent / path).resolve().relative_to(root).as_posix()
+            assert place in names, f"{place}, which {source.relative_to(root)} takes in"
+            taken += 1
+    assert taken > 50
+    for place in (
+        "tools/build_backend.py",
+        "Cargo.lock",
+        "crates/cohkit/Cargo.toml",
+        "python/cohkit/py.typed",
+        "LICENSE",
+    ):
+        assert place in names
 
 
 def test_it_works_in_a_bare_environment_without_rust(wheel: Path, tmp_path: Path, root: Path) -> None:

@@ -64,6 +64,14 @@ impl Machine {
     fn json(&self) -> String {
         platform_json(&self.platform).to_string()
     }
+
+    /// One like it with quantities set, each as `name=value`.
+    #[expect(clippy::needless_pass_by_value, reason = "as Python gives it")]
+    fn set(&self, settings: Vec<String>) -> PyResult<Machine> {
+        let mut platform = self.platform.clone();
+        cohkit::simulate::set(&mut platform, &settings).map_err(refused)?;
+        Ok(Machine { platform })
+    }
 }
 
 impl Protocol {

@@ -1,0 +1,137 @@
+"""Machines: platforms to look at, and to change."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from cohkit import _cohkit
+from cohkit.errors import InputError, call
+from cohkit.protocols import not_text
+from cohkit.results import answer
+from cohkit.units import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from cohkit import types
+
+# What stands for a unit in the values of a platform.
+_UNITS = {"ps": "ps", "B/s": "B/s", "B": "B"}
+
+
+class Machine:
+    """A platform that runs: its quantities by name, and others like it with some of them changed.
+
+    >>> import cohkit
+    >>> machine = cohkit.Machine("enzian-dc-ddr")
+    >>> machine["link.latency"].to("ns"), machine["cores.used"]
+    (90.0, 48)
+    >>> slower = machine.changed({"link.latency": "200ns"})
+    >>> slower
+    Machine('enzian-dc-ddr', {'link.latency': '200ns'})
+    >>> results = [cohkit.simulate(one, "random-read", accesses=100) for one in (machine, slower)]
+    >>> results[0]["statistics"]["latency_mean_ns"] < results[1]["statistics"]["latency_mean_ns"]
+    True
+
+    """
+
+    def __init__(self, name: str | os.PathLike[str]) -> None:
+        """Take a platform that comes with the package, or a file whose name ends in `.toml`.
+
+        Raises:
+            InputError: there is none of this name.
+            TextError: the file is wrong; all its errors are listed.
+            OSError: the file cannot be read.
+
+        """
+        self._take(os.fspath(name), None, {})
+
+    def _take(self, name: str, text: str | None, settings: dict[str, str]) -> None:
+        if text is None and name.endswith(".toml"):
+            data = Path(name).read_bytes()
+            try:
+                text = data.decode()
+            except UnicodeDecodeError as error:
+                raise not_text(name, data, error.start) from None
+        self._name, self._text, self._settings = name, text, settings
+        told = [f"{name}={value}" for name, value in settings.items()]
+        self._native = call(name, lambda: call(name, _cohkit.Machine, name, text).set(told))
+        told_of: types.Platform = cast("types.Platform", answer(self._native.json()))
+        self._platform = told_of
+        self._quantities = {quantity["name"]: quantity for quantity in told_of["quantities"]}
+
+    @property
+    def native(self) -> _cohkit.Machine:
+        """What runs."""
+        return self._native
+
+    @property
+    def platform(self) -> types.Platform:
+        """What `cohkit.platform` gives of it."""
+        return self._platform
+
+    def changed(self, settings: Mapping[str, str | int | Quantity]) -> Machine:
+        """Give a machine like this one with other values, with their units, of some quantities.
+
+        Raises:
+            InputError: there is no such quantity, or it cannot have this value.
+
+        """
+        told = {name: _shown(value) for name, value in settings.items()}
+        other = object.__new__(Machine)
+        other._take(self._name, self._text, self._settings | told)
+        return other
+
+    def __getitem__(self, name: str) -> Quantity | int:
+        """Give the value of a quantity: with its unit, or as a number of things."""
+        found = self._quantities.get(name)
+        if found is None:
+            there = ", ".join(sorted(self._quantities))
+            raise InputError(f"{self._name} has no quantity `{name}`; it has {there}")
+        unit = _UNITS.get(found["unit"])
+        return found["value"] if unit is None else Quantity(found["value"], unit)
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of its quantities."""
+        return iter(self._quantities)
+
+    def __len__(self) -> int:
+        """Count its quantities."""
+        return len(self._quantities)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what the machines are, not how they came about."""
+        return isinstance(other, Machine) and self._platform == other._platform
+
+    def __hash__(self) -> int:
+        """Agree with the comparison."""
+        return hash((self._platform["name"], *(quantity["value"] for quantity in self._platform["quantities"])))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it was made of, the text of its file included."""
+        return _again, (self._name, self._text, self._settings)
+
+    def __repr__(self) -> str:
+        """Tell the name, and what was changed."""
+        return f"Machine({self._name!r}{f', {self._settings}' if self._settings else ''})"
+
+    def _repr_html_(self) -> str:
+        from cohkit.shown import show  # noqa: PLC0415 -- it shows machines and simulations alike
+
+        return show(self._platform).html
+
+
+def _again(name: str, text: str | None, settings: dict[str, str]) -> Machine:
+    machine = object.__new__(Machine)
+    machine._take(name, text, settings)
+    return machine
+
+
+def _shown(value: str | int | Quantity) -> str:
+    if isinstance(value, Quantity):
+        # What cannot be halves is written whole.
+        number = int(value.value) if float(value.value).is_integer() else value.value
+        return f"{number}{value.unit}"
+    return str(value)
