@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use std::fmt::Write;
 
 /// The experiments of the Python package, which a test compares with this.
-const EXPERIMENTS: [(&str, &str); 36] = [
+const EXPERIMENTS: [(&str, &str); 38] = [
     ("eci-home", "the home of ECI, constructed from its policy"),
     (
         "cckit-table2",
@@ -156,6 +156,14 @@ const EXPERIMENTS: [(&str, &str); 36] = [
     (
         "proxics-compute",
         "a mixture of instructions like that of Dhrystone, by a core of the host and by one beside far memory",
+    ),
+    (
+        "proxics-uts",
+        "search of unbalanced trees in far memory, by the host and by one and four cores beside it",
+    ),
+    (
+        "proxics-pagerank",
+        "PageRank that pulls, on five shapes of graphs, with scores added up by the host or beside far memory",
     ),
 ];
 

@@ -22,6 +22,8 @@ from cohkit.experiments import (
     eci_link,
     locktable,
     proxics,
+    proxics_pagerank,
+    proxics_uts,
     rpc_payload,
     symmetry,
 )
@@ -49,5 +51,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     **cord_scale.EXPERIMENTS,
     **symmetry.EXPERIMENTS,
     **proxics.EXPERIMENTS,
+    **proxics_uts.EXPERIMENTS,
+    **proxics_pagerank.EXPERIMENTS,
 }
 """All experiments, in the order in which `all` runs them."""

@@ -126,7 +126,7 @@ def _run(folder: Path, run: Run) -> dict[str, float]:
 def _results(text: str) -> Iterator[tuple[str, float]]:
     """Read lines such as `copy, core: 1200 cycles`."""
     for line in text.splitlines():
-        if found := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s|bytes))?(?:, .*)?", line):
+        if found := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s|bytes|edges|lines|nodes))?(?:, .*)?", line):
             yield found[1], float(found[2])
 
 

@@ -9,6 +9,8 @@ const PROGRAMS: &[(&str, &str, usize)] = &[
     ("bulk", "65536", 13),
     ("compute", "300", 2),
     ("gups", "65536 300", 4),
+    ("pagerank", "2 128 1500 60 1 3 31 2", 17),
+    ("pagerank", "0 256 1000 50 1 1 31 2", 17),
     ("pipes", "1 400", 4),
     ("pipes", "7 1000", 2),
     ("spawn", "3", 3),
@@ -16,6 +18,8 @@ const PROGRAMS: &[(&str, &str, usize)] = &[
     ("rows", "24576 64", 4),
     ("rows", "24576 128 1000", 5),
     ("rows", "24576 128 200", 5),
+    ("uts", "1 3 4 4 0 0 29 10000", 8),
+    ("uts", "0 0 0 30 190000 5 7 600", 8),
 ];
 
 fn run(program: &str, arguments: &str, channel: &[u8], evictions: Option<Evictions>) -> Ran {
@@ -96,6 +100,23 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "if (i) line[at % 16] ^= random;",
     ),
     ("gups", "at / 16 * NM_LINE", "at / 16 % 511 * NM_LINE"),
+    // A neighbour is left out, sums are not stored, or those of a block before are.
+    (
+        "pagerank",
+        "sum += line[*neighbour % BLOCK];",
+        "sum += line[*neighbour % (BLOCK - 1)];",
+    ),
+    (
+        "pagerank",
+        "for (; left >= 4;",
+        "for (left -= left == 5; left >= 4;",
+    ),
+    ("pagerank", "  turn_to(source, UINT64_MAX);", ""),
+    (
+        "pagerank",
+        "nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;",
+        "(void)i;",
+    ),
     ("pipes", "sum += words[0];", "sum = words[0];"),
     // Rows that were fetched before are looked at again, one is left out, or one comes twice.
     (
@@ -106,6 +127,17 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("rows", "all += count;", "all += count - (all == 5);"),
     ("rows", "all++;", "all += all != 5;"),
     ("rows", "to[j] = words[j];", "to[j] = words[j & 14];"),
+    // Children that come last are left out, or the same are searched twice.
+    (
+        "uts",
+        "push(first, part)) return 0;",
+        "push(first, part - (count == 5))) return 0;",
+    ),
+    (
+        "uts",
+        "    first += part;",
+        "    first += part - (count == 5);",
+    ),
 ];
 
 #[test]

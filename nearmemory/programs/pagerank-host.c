@@ -1,0 +1,299 @@
+// PageRank that pulls: each node's score is made of those of its neighbours, by so many cores of the host. Contributions of nodes are
+// in the host's own memory or in far memory, where hints may be given, or cores beside it add them up, which are told of nodes
+// and neighbours by lines or by registers. The graph itself is in the host's memory. Called with the shape of the graph, its
+// nodes, edges and most neighbours, the cores of the host and those beside far memory, a bit for each way, and how
+// many rounds.
+//
+// All ways add up in the same order, so scores are compared bit by bit; those of the first way with others of double precision.
+
+#include "nearmemory/cores.h"
+#include "nearmemory/programs/graph.h"
+#include "nearmemory/programs/pagerank.h"
+
+enum way { LOCAL, FAR, HINTS, LINES, REGISTERS };
+static const char *const names[] = {"local", "far", "far with hints", "line pipes", "register pipes"};
+
+#define DAMPING 0.85f
+// Messages that are sent at once, of which there is room for two in a pipe.
+#define BATCH (PIPE_LINES / 2)
+#define MCCS 4
+
+static struct graph graph;
+static uint64_t cores, mccs, ahead, bounds[PIPES + 1], rounds;
+static enum way way;
+static float *contributions, *sums;
+static struct nm_barrier barrier;
+
+// What a core of the host sends to a core beside far memory: messages that wait for others, and lines of the pipe.
+struct out {
+  struct message batch[BATCH];
+  uint64_t waiting, sent, taken;
+};
+static struct out outs[PIPES][MCCS];
+
+// Words that wait to be sent by registers, and the register that takes the next one.
+struct words {
+  uint64_t batch[WORDS], waiting, next;
+};
+static struct words words[MCCS];
+
+static void send_words(uint64_t mcc) {
+  struct words *out = &words[mcc];
+  struct nm_registers *to = nm_registers_of(mcc, WORDS_FIRST);
+  for (;;) {
+    // All are asked at once: a core waits for none before it needs it.
+    uint64_t flags[WORDS], full = 0;
+#pragma GCC unroll 16
+    for (int i = 0; i < WORDS; i++) flags[i] = to[i].flag;
+#pragma GCC unroll 16
+    for (int i = 0; i < WORDS; i++) full |= flags[i];
+    if (full == NM_TAKEN) break;
+  }
+  for (uint64_t i = 0; i < out->waiting; i++) to[(out->next + i) % WORDS].word = out->batch[i];
+  nm_order();
+  for (uint64_t i = 0; i < out->waiting; i++) to[(out->next + i) % WORDS].flag = NM_FULL;
+  out->next = (out->next + out->waiting) % WORDS;
+  out->waiting = 0;
+}
+
+static inline void add_word(uint64_t mcc, uint64_t word) {
+  struct words *out = &words[mcc];
+  out->batch[out->waiting++] = word;
+  if (out->waiting == WORDS) send_words(mcc);
+}
+
+static volatile struct message *line_of(uint64_t core, uint64_t mcc, uint64_t number) {
+  return (volatile struct message *)nm_line_of(mcc, FIRST_LINE(core) + number % PIPE_LINES);
+}
+
+// Sends what waits, once its lines are free: all words but the marks, these, and then far memory's side gets the lines.
+static void send_lines(uint64_t core, uint64_t mcc) {
+  struct out *out = &outs[core][mcc];
+  uint64_t count = out->waiting, first = out->sent;
+  while (first + count - out->taken > PIPE_LINES) out->taken = nm_registers_of(mcc, core)->word;
+  for (uint64_t i = 0; i < count; i++) {
+    volatile uint64_t *line = (volatile uint64_t *)line_of(core, mcc, first + i);
+    const uint64_t *from = (const uint64_t *)&out->batch[i];
+#pragma GCC unroll 16
+    for (int j = 0; j < 15; j++) line[j] = from[j];
+    ((volatile uint32_t *)line)[30] = out->batch[i].neighbours[NEIGHBOURS - 1];
+  }
+  nm_order();
+  for (uint64_t i = 0; i < count; i++) line_of(core, mcc, first + i)->mark = MARK(first + i + 1, out->batch[i].mark);
+  nm_order();
+  for (uint64_t i = 0; i < count; i++) nm_flush_now(line_of(core, mcc, first + i));
+  out->sent += count;
+  out->waiting = 0;
+  // The lines of the next ones are asked for meanwhile, for what is in all of a line is written before it leaves.
+  for (uint64_t i = 0; i < BATCH; i++) nm_prefetch_far(line_of(core, mcc, out->sent + i));
+}
+
+static struct message *next_message(uint64_t core, uint64_t mcc) {
+  struct out *out = &outs[core][mcc];
+  if (out->waiting == BATCH) send_lines(core, mcc);
+  return &out->batch[out->waiting++];
+}
+
+// Tells a core of a node and some of its neighbours.
+static inline void tell(uint64_t core, uint64_t node, const uint32_t *neighbours, uint64_t count) {
+  uint64_t mcc = node / BLOCK % mccs;
+  if (way == REGISTERS) {
+    add_word(mcc, node << 32 | count);
+    for (uint64_t i = 0; i < count; i += 2) add_word(mcc, (uint64_t)neighbours[i] << 32 | neighbours[i + 1]);
+    return;
+  }
+  struct message *message = next_message(core, mcc);
+  message->node = node;
+  message->mark = count;
+  for (uint64_t i = 0; i < count; i++) message->neighbours[i] = neighbours[i];
+}
+
+static void tell_all(uint64_t core, uint32_t what) {
+  for (uint64_t mcc = 0; mcc < mccs; mcc++) {
+    if (way == REGISTERS) {
+      add_word(mcc, (uint64_t)what << 32);
+      if (words[mcc].waiting) send_words(mcc);
+      continue;
+    }
+    *next_message(core, mcc) = (struct message){.node = what};
+    send_lines(core, mcc);
+  }
+}
+
+static void tell_nodes(uint64_t core) {
+  for (uint64_t n = bounds[core]; n < bounds[core + 1]; n++) {
+    uint64_t at = graph.first[n], end = graph.first[n + 1];
+    // Of each block at least one node is told of.
+    if (at == end && n % BLOCK == 0) tell(core, n, NULL, 0);
+    for (; at < end; at += NEIGHBOURS) tell(core, n, graph.neighbours + at, end - at < NEIGHBOURS ? end - at : NEIGHBOURS);
+  }
+  tell_all(core, ROUND_ENDS);
+}
+
+// Each sum by the host.
+static void add_up(uint64_t from, uint64_t to, uint64_t hints) {
+  for (uint64_t n = from; n < to; n++) {
+    float sum = 0;
+    for (uint64_t i = graph.first[n]; i < graph.first[n + 1]; i++) {
+      if (hints) nm_prefetch_far(&contributions[graph.neighbours[i + hints]]);
+      sum += *(volatile float *)&contributions[graph.neighbours[i]];
+    }
+    sums[n] = sum;
+  }
+}
+
+// What each node gives to each of its neighbours.
+static void contribute(uint64_t from, uint64_t to) {
+  float least = (1 - DAMPING) / graph.nodes;
+  for (uint64_t n = from; n < to; n++) {
+    if (way >= HINTS && n % BLOCK == 0) nm_prefetch_far(&sums[n + 32 * BLOCK]), nm_prefetch_far(&contributions[n + 32 * BLOCK]);
+    contributions[n] = graph.degrees[n] ? (least + DAMPING * sums[n]) / graph.degrees[n] : 0;
+  }
+}
+
+static int beside(void) { return way == LINES || way == REGISTERS; }
+
+// A core's part of all rounds.
+static void work(void *argument) {
+  uint64_t core = (uintptr_t)argument, from = bounds[core], to = bounds[core + 1], bytes = (to - from) * sizeof *sums;
+  for (uint64_t round = 0; round < rounds; round++) {
+    contribute(from, to);
+    if (beside()) {
+      // Far memory gets contributions, and what the host has of sums will be old.
+      nm_flush_all(contributions + from, bytes);
+      nm_flush_all(sums + from, bytes);
+    }
+    nm_barrier_wait(&barrier);
+    if (!beside()) {
+      add_up(from, to, way == HINTS ? ahead : 0);
+    } else {
+      tell_nodes(core);
+      uint64_t word;
+      for (uint64_t mcc = 0; core == 0 && mcc < mccs; mcc++)
+        require(nm_receive_word(nm_registers_of(mcc, DONE), &word), "a core ends too early");
+    }
+    nm_barrier_wait(&barrier);
+  }
+  if (beside()) tell_all(core, ALL_ENDS);
+}
+
+static void begin(void) {
+  for (uint64_t n = 0; n < graph.nodes; n++) sums[n] = 1.0f / graph.nodes, contributions[n] = 0;
+  if (way == LOCAL) return;
+  nm_flush_all(sums, graph.nodes * sizeof *sums);
+  nm_flush_all(contributions, graph.nodes * sizeof *contributions);
+}
+
+static void begin_beside(void) {
+  memset(outs, 0, sizeof outs);
+  memset(words, 0, sizeof words);
+  uint64_t bytes = (graph.nodes + BLOCK - 1) / BLOCK * NM_LINE;
+  for (uint64_t mcc = 0; mcc < mccs; mcc++) {
+    nm_give(mcc, contributions, bytes);
+    nm_give(mcc, sums, bytes);
+    uint64_t arguments[4] = {(uintptr_t)contributions, (uintptr_t)sums, way == LINES ? cores : 0};
+    require(nm_spawn(mcc, "pagerank", arguments) == 0, "a core does not start");
+    // Nothing of what the binary came by is in the host's caches.
+    nm_flush_all(nm_line_of(mcc, 0), NM_BINARY);
+  }
+}
+
+// All rounds in one way, and what it took of time, of the link, of far memory.
+static void measure(void) {
+  struct nm_thread threads[PIPES];
+  begin();
+  if (beside()) begin_beside();
+  uint64_t before[NM_COUNTERS], start;
+  for (int i = 0; i < NM_COUNTERS; i++) before[i] = nm_counter(i);
+  start = cycles();
+  for (uint64_t i = 1; i < cores; i++)
+    require(nm_thread_start(&threads[i], i, work, (void *)i) == 0, "the host has not so many cores");
+  work(NULL);
+  for (uint64_t i = 1; i < cores; i++) nm_thread_join(&threads[i]);
+  uint64_t found = cycles() - start;
+  for (int i = 0; i < NM_COUNTERS; i++) before[i] = nm_counter(i) - before[i];
+  uint64_t link = before[NM_BYTES_TO_DEVICE] + before[NM_BYTES_TO_HOST];
+  uint64_t dram = (before[NM_LINES_READ] + before[NM_LINES_WRITTEN]) * NM_LINE;
+  took(names[way], found / rounds);
+  if (way != LOCAL) printf("%s, link: %lu bytes\n%s, DRAM: %lu bytes\n", names[way], link / rounds, names[way], dram / rounds);
+  if (way == FAR) printf("for 1000 scores: %lu lines\n", before[NM_LINES_READ] * 1000 / rounds / graph.edges);
+  for (uint64_t mcc = 0; beside() && mcc < mccs; mcc++)
+    require(nm_wait(mcc, NULL) == NM_EXITED, "a core ends wrongly");
+}
+
+// Hints so far ahead as is best for the first edges.
+static void tune(void) {
+  uint64_t least = UINT64_MAX, nodes = 0;
+  while (nodes < graph.nodes && graph.first[nodes] < graph.edges / 32) nodes++;
+  for (unsigned i = 0; i < NM_AHEADS; i++) {
+    nm_flush_all(contributions, graph.nodes * sizeof *contributions);
+    uint64_t start = cycles();
+    add_up(0, nodes, nm_aheads[i]);
+    uint64_t found = cycles() - start;
+    if (found < least) least = found, ahead = nm_aheads[i];
+  }
+}
+
+// Whether the same rounds in double precision give these sums, but for rounding.
+static int are_near(const float *found) {
+  double *before = malloc(graph.nodes * sizeof *before), *now = malloc(graph.nodes * sizeof *now), off = 0;
+  require(before && now, "no memory");
+  for (uint64_t n = 0; n < graph.nodes; n++) now[n] = 1.0 / graph.nodes;
+  for (uint64_t round = 0; round < rounds; round++) {
+    for (uint64_t n = 0; n < graph.nodes; n++)
+      before[n] = graph.degrees[n] ? (0.15 / graph.nodes + 0.85 * now[n]) / graph.degrees[n] : 0;
+    for (uint64_t n = 0; n < graph.nodes; n++) {
+      now[n] = 0;
+      for (uint64_t i = graph.first[n]; i < graph.first[n + 1]; i++) now[n] += before[graph.neighbours[i]];
+    }
+  }
+  for (uint64_t n = 0; n < graph.nodes; n++) off += now[n] > found[n] ? now[n] - found[n] : found[n] - now[n];
+  free(before);
+  free(now);
+  return off < 1e-4;
+}
+
+// Parts of the nodes, in whole blocks, with as many edges each.
+static void part(void) {
+  for (uint64_t core = 0; core <= cores; core++) {
+    uint64_t n = core ? bounds[core - 1] : 0;
+    while (n < graph.nodes && graph.first[n] < graph.edges * core / cores) n++;
+    n = (n + BLOCK - 1) / BLOCK * BLOCK;
+    bounds[core] = core == cores || n > graph.nodes ? graph.nodes : n;
+  }
+  barrier.cores = cores;
+}
+
+int main(int argc, char **argv) {
+  uint64_t ways = argument(argc, argv, 7);
+  cores = argument(argc, argv, 5);
+  mccs = argument(argc, argv, 6);
+  rounds = argument(argc, argv, 8);
+  require(cores >= 1 && cores <= PIPES && mccs >= 1 && mccs <= MCCS && mccs <= nm_open(), "1 to 4 cores on either side");
+  require(rounds > 0, "there are rounds");
+  require(!(ways >> REGISTERS & 1) || cores == 1, "one core of the host has the registers");
+  graph = graph_make(argument(argc, argv, 1), argument(argc, argv, 2), argument(argc, argv, 3), argument(argc, argv, 4));
+  uint64_t room = (graph.nodes + 64 * BLOCK) / BLOCK * NM_LINE;
+  part();
+  printf("all: %lu edges\nmost: %lu edges\n", graph.edges, graph_most(&graph));
+  printf("of 1000 scores: %lu lines\n", graph_lines(&graph));
+  float *expected = aligned_alloc(NM_LINE, room), *local = aligned_alloc(NM_LINE, room);
+  float *far = nm_far_alloc(room), *far_sums = nm_far_alloc(room);
+  require(expected && local && far && far_sums, "no memory");
+  for (way = LOCAL; way <= REGISTERS; way++) {
+    if (way != LOCAL && !(ways >> way & 1)) continue;
+    contributions = way == LOCAL ? local : far;
+    sums = way == LOCAL ? expected : far_sums;
+    if (way == HINTS) tune();
+    measure();
+    if (way == LOCAL) {
+      require(are_near(expected), "scores in the host's memory");
+      continue;
+    }
+    uint64_t differs = 0;
+    for (uint64_t n = 0; n < graph.nodes; n++) differs += memcmp(&sums[n], &expected[n], sizeof *sums) != 0;
+    require(differs == 0, names[way]);
+    nm_flush_all(sums, room);
+  }
+  return 0;
+}

@@ -1,0 +1,178 @@
+// Adds up contributions of neighbours, which are in far memory, for each node that messages tell of, and stores the sums there.
+// Called with where contributions and sums are, and how many pipes of lines bring messages; if there is none, words come by
+// registers.
+
+#include "nearmemory/channel.h"
+#include "nearmemory/programs/pagerank.h"
+
+NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), NM_REGISTER_PIPE(3), NM_REGISTER_PIPE(4),
+           NM_REGISTER_PIPE(5), NM_REGISTER_PIPE(6), NM_REGISTER_PIPE(7), NM_REGISTER_PIPE(8), NM_REGISTER_PIPE(9),
+           NM_REGISTER_PIPE(10), NM_REGISTER_PIPE(11), NM_REGISTER_PIPE(12), NM_REGISTER_PIPE(13), NM_REGISTER_PIPE(14),
+           NM_REGISTER_PIPE(15), NM_GIVEN)
+
+// Lines to which contributions are fetched: those of one message while those of the one before are added up.
+#define FETCHED FIRST_LINE(PIPES)
+
+static uint64_t contributions, sums;
+
+// Where messages come from, and the node whose sum is made; the block that it is in, its line, and when lines were stored.
+struct source {
+  uint64_t pipe, first, received;
+  uint64_t node, block, slot, since[SUM_LINES];
+  float sum;
+  int ended;
+};
+
+// A message whose contributions are on their way.
+struct pending {
+  struct source *source;
+  const volatile uint32_t *neighbours;
+  uint64_t node, count, line, since;
+};
+
+static void ask(struct pending *next) {
+  next->since = nm_now();
+  const volatile uint32_t *neighbour = next->neighbours;
+  uint64_t line = next->line, end = line + next->count, far = contributions;
+#pragma GCC unroll 4
+  for (; line < end; line++) {
+    nm_scratchpad_registers[5] = far + (uint64_t)*neighbour++ / BLOCK * NM_LINE;
+    nm_scratchpad_registers[7] = line;
+  }
+}
+
+static volatile float *scores_of(struct source *source) {
+  return (volatile float *)nm_words(source->first + PIPE_LINES + source->slot);
+}
+
+static void store_block(struct source *source) {
+  if (source->block == UINT64_MAX) return;
+  source->since[source->slot] = nm_now();
+  nm_store(source->first + PIPE_LINES + source->slot, sums + source->block * NM_LINE, 1);
+  source->slot = (source->slot + 1) % SUM_LINES;
+}
+
+// Writes the sum of the node that is over, and begins with another one.
+static void turn_to(struct source *source, uint64_t node) {
+  if (source->node != UINT64_MAX) scores_of(source)[source->node % BLOCK] = source->sum;
+  source->node = node;
+  source->sum = 0;
+  uint64_t block = node == UINT64_MAX ? UINT64_MAX : node / BLOCK;
+  if (block == source->block) return;
+  store_block(source);
+  source->block = block;
+  if (block == UINT64_MAX) return;
+  // What was stored from this line before is in far memory.
+  if (source->since[source->slot]) nm_stored_since(source->first + PIPE_LINES + source->slot, 1, source->since[source->slot]);
+  for (int i = 0; i < 16; i++) nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;
+}
+
+static void add(const struct pending *message) {
+  struct source *source = message->source;
+  if (message->node != source->node) turn_to(source, message->node);
+  float sum = source->sum;
+  const volatile uint32_t *neighbour = message->neighbours;
+  uint64_t left = message->count;
+  const volatile uint64_t *stamp = (const volatile uint64_t *)0x300000 + message->line * 2 + 1;
+  const volatile float *line = (const volatile float *)nm_words(message->line);
+  // Four are there before any is added, as a core that is in order waits for what it uses.
+  for (; left >= 4; left -= 4, neighbour += 4, stamp += 8, line += 4 * BLOCK) {
+    nm_stamped_since(stamp, 1, message->since);
+    nm_stamped_since(stamp + 2, 1, message->since);
+    nm_stamped_since(stamp + 4, 1, message->since);
+    nm_stamped_since(stamp + 6, 1, message->since);
+    float each[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) each[i] = line[i * BLOCK + neighbour[i] % BLOCK];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) sum += each[i];
+  }
+  for (; left > 0; left--, neighbour++, stamp += 2, line += BLOCK) {
+    nm_stamped_since(stamp, 1, message->since);
+    sum += line[*neighbour % BLOCK];
+  }
+  source->sum = sum;
+}
+
+// The last sums of a round are in far memory.
+static void end_round(struct source *source) {
+  turn_to(source, UINT64_MAX);
+  for (uint64_t slot = 0; slot < SUM_LINES; slot++) {
+    if (source->since[slot]) nm_stored_since(source->first + PIPE_LINES + slot, 1, source->since[slot]);
+    source->since[slot] = 0;
+  }
+}
+
+// The next message of a pipe, if it is there.
+static int next_line(struct source *source, struct pending *next) {
+  const volatile struct message *message =
+      (const volatile struct message *)nm_words(source->first + source->received % PIPE_LINES);
+  uint32_t mark = message->mark;
+  if (mark >> 8 != (uint32_t)MARK(source->received + 1, 0) >> 8) return 0;
+  *next = (struct pending){source, message->neighbours, message->node, mark & 255};
+  source->received++;
+  return 1;
+}
+
+// The next one of words, the same.
+static int next_words(struct source *source, struct pending *next) {
+  static struct message messages[2];
+  static uint64_t words, which;
+  uint64_t word = 0;
+  if (!nm_try_receive_word(nm_register_pipe(WORDS_FIRST + words), &word)) return 0;
+  words = words + 1 == WORDS ? 0 : words + 1;
+  struct message *message = &messages[which = !which];
+  *next = (struct pending){source, message->neighbours, word >> 32, word & 255};
+  for (uint64_t i = 0; i < next->count; i += 2) {
+    nm_receive_word(nm_register_pipe(WORDS_FIRST + words), &word);
+    words = words + 1 == WORDS ? 0 : words + 1;
+    message->neighbours[i] = word >> 32;
+    message->neighbours[i + 1] = word;
+  }
+  return 1;
+}
+
+// Tells the host how many lines of a pipe are free again, of all that came.
+static void tell(const struct source *source, uint64_t taken) {
+  *(volatile uint64_t *)nm_shared(TAKEN(source->pipe)) = taken;
+}
+
+int channel(uint64_t a, uint64_t b, uint64_t pipes, uint64_t d) {
+  static struct source sources[PIPES];
+  struct pending before = {0}, next;
+  contributions = a;
+  sums = b;
+  uint64_t all = pipes ? pipes : 1, over = 0, half = 0, ended = 0;
+  for (uint64_t i = 0; i < all; i++) {
+    sources[i] = (struct source){.pipe = i, .first = FIRST_LINE(i), .node = UINT64_MAX, .block = UINT64_MAX};
+  }
+  nm_scratchpad_registers[6] = 1;
+  for (uint64_t i = 0;; i = i + 1 == all ? 0 : i + 1) {
+    struct source *source = &sources[i];
+    int found = pipes ? next_line(source, &next) : next_words(source, &next);
+    int ends = found && next.node >= ALL_ENDS;
+    if (found && !ends) {
+      next.line = FETCHED + half * 32;
+      half = !half;
+      ask(&next);
+    }
+    if (before.source && (found || i + 1 == all)) {
+      add(&before);
+      // Its line is free only now, and so are those before.
+      if (pipes) tell(before.source, before.source->received - (before.source == source && found));
+      before.source = 0;
+    }
+    if (found && !ends) before = next;
+    if (!ends) continue;
+    if (pipes) tell(source, source->received);
+    if (next.node == ALL_ENDS) {
+      if (++over == all) return 0;
+      continue;
+    }
+    end_round(source);
+    if (++ended == all) {
+      ended = 0;
+      nm_send_word(nm_register_pipe(DONE), 1);
+    }
+  }
+}

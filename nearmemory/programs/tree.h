@@ -1,0 +1,99 @@
+// Trees of the benchmark "unbalanced tree search" (UTS), whose nodes are told by the hash SHA-1 (FIPS 180): a node's state is that of
+// its parent and its number among its children, hashed; how many children it has follows from the state.
+//
+// Any C compiler takes this, so that the numbers of nodes that are published of trees are compared with those that it makes.
+
+#ifndef NEARMEMORY_TREE_H
+#define NEARMEMORY_TREE_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define TREE_STATE 20
+
+struct tree {
+  // Geometric ones have so many children on average, `branching`, as the depth and `shape` say, down to `depth`; binomial ones so
+  // many at the root, and all others `children` of them, or none, so that they have some with probability `some`.
+  enum { TREE_BINOMIAL, TREE_GEOMETRIC } type;
+  enum { TREE_LINEAR, TREE_EXPONENTIAL, TREE_CYCLIC, TREE_FIXED } shape;
+  int depth;
+  double branching, some;
+  int children;
+  uint32_t seed;
+};
+
+// No node of a geometric tree has more children.
+#define TREE_MOST 100
+
+static inline uint32_t tree_turned(uint32_t word, int by) { return word << by | word >> (32 - by); }
+
+// SHA-1 of less than 56 bytes, which are one block.
+static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_STATE]) {
+  uint32_t words[80], h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
+  uint8_t block[64] = {0};
+  memcpy(block, bytes, length);
+  block[length] = 0x80;
+  block[62] = length * 8 >> 8;
+  block[63] = length * 8;
+  for (int i = 0; i < 16; i++)
+    words[i] = (uint32_t)block[i * 4] << 24 | block[i * 4 + 1] << 16 | block[i * 4 + 2] << 8 | block[i * 4 + 3];
+  for (int i = 16; i < 80; i++) words[i] = tree_turned(words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16], 1);
+  uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
+  for (int i = 0; i < 80; i++) {
+    uint32_t mix = i < 20   ? ((b & c) | (~b & d)) + 0x5a827999
+                   : i < 40 ? (b ^ c ^ d) + 0x6ed9eba1
+                   : i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
+                            : (b ^ c ^ d) + 0xca62c1d6;
+    uint32_t next = tree_turned(a, 5) + mix + e + words[i];
+    e = d, d = c, c = tree_turned(b, 30), b = a, a = next;
+  }
+  h[0] += a, h[1] += b, h[2] += c, h[3] += d, h[4] += e;
+  for (int i = 0; i < 5; i++)
+    for (int j = 0; j < 4; j++) hash[i * 4 + j] = h[i] >> (24 - 8 * j);
+}
+
+// A state and a number, hashed.
+static void tree_spawn(const uint8_t state[TREE_STATE], uint32_t number, uint8_t child[TREE_STATE]) {
+  uint8_t bytes[TREE_STATE + 4];
+  memcpy(bytes, state, TREE_STATE);
+  for (int i = 0; i < 4; i++) bytes[TREE_STATE + i] = number >> (24 - 8 * i);
+  tree_hash(bytes, sizeof bytes, child);
+}
+
+static void tree_root(const struct tree *tree, uint8_t state[TREE_STATE]) {
+  uint8_t bytes[TREE_STATE] = {0};
+  for (int i = 0; i < 4; i++) bytes[16 + i] = tree->seed >> (24 - 8 * i);
+  tree_hash(bytes, sizeof bytes, state);
+}
+
+// A number of a state, from 0 to below 1.
+static double tree_share(const uint8_t state[TREE_STATE]) {
+  uint32_t word = (uint32_t)state[16] << 24 | state[17] << 16 | state[18] << 8 | state[19];
+  return (word & 0x7fffffff) / 2147483648.0;
+}
+
+static double tree_branching(const struct tree *tree, int depth) {
+  if (depth == 0) return tree->branching;
+  switch (tree->shape) {
+  case TREE_EXPONENTIAL: return tree->branching * pow(depth, -log(tree->branching) / log(tree->depth));
+  case TREE_CYCLIC:
+    return depth > 5 * tree->depth ? 0 : pow(tree->branching, sin(2.0 * 3.141592653589793 * depth / tree->depth));
+  case TREE_FIXED: return depth < tree->depth ? tree->branching : 0;
+  default: return tree->branching * (1.0 - (double)depth / tree->depth);
+  }
+}
+
+// How many children a node has.
+static int tree_children(const struct tree *tree, const uint8_t state[TREE_STATE], int depth) {
+  double share = tree_share(state);
+  if (tree->type == TREE_BINOMIAL) {
+    if (depth == 0) return (int)tree->branching;
+    return share < tree->some ? tree->children : 0;
+  }
+  double stops = 1.0 / (1.0 + tree_branching(tree, depth));
+  int children = (int)floor(log(1 - share) / log(1 - stops));
+  return children < TREE_MOST ? children : TREE_MOST;
+}
+
+#endif

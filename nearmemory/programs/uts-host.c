@@ -1,0 +1,222 @@
+// Searches an unbalanced tree: by the host in its own memory, in far memory, there with many nodes hinted at before they are read, the
+// same by four cores, and by one and four cores beside far memory. The tree is made before. Called with what `struct tree` has,
+// with `some` in millionths, and with the most nodes, after which none has children any more.
+
+#include "nearmemory/cores.h"
+#include "nearmemory/programs/bench.h"
+#include "nearmemory/programs/tree.h"
+#include "nearmemory/programs/uts.h"
+
+#define CORES 4
+#define MCCS 4
+#define STACK 65536
+// Parts of the tree that cores of the host take from each other.
+#define POOL 4096
+#define MOST_AHEAD 64
+
+struct found {
+  uint64_t nodes, leaves, deepest;
+};
+
+static struct found expected;
+
+// Makes the tree, each node before its children, which are one behind the other.
+static struct node *grown(const struct tree *tree, uint64_t most) {
+  struct node *nodes = aligned_alloc(NM_LINE, (most + (1 << RANGE_BITS)) * sizeof *nodes);
+  require(nodes != NULL, "no memory for so many nodes");
+  tree_root(tree, nodes[0].state);
+  nodes[0].depth = 0;
+  uint64_t made = 1;
+  for (uint64_t i = 0; i < made; i++) {
+    struct node *node = &nodes[i];
+    uint64_t children = made < most ? tree_children(tree, node->state, node->depth) : 0;
+    require(children < 1 << RANGE_BITS, "a node has too many children");
+    node->first = made;
+    node->children = children;
+    for (uint64_t j = 0; j < children; j++) {
+      tree_spawn(node->state, j, nodes[made].state);
+      nodes[made++].depth = node->depth + 1;
+    }
+    expected.leaves += children == 0;
+    if (node->depth > expected.deepest) expected.deepest = node->depth;
+  }
+  expected.nodes = made;
+  return nodes;
+}
+
+// A part of a search: what is to be searched, and the nodes that were hinted at and are not read yet.
+struct search {
+  const struct node *tree;
+  uint64_t ahead, height, asked, read, pending[MOST_AHEAD];
+  uint64_t *stack;
+  struct found found;
+};
+
+// Reads a node, whose children are to be searched then.
+static inline void visit(struct search *search, uint64_t which) {
+  const volatile struct node *node = &search->tree[which];
+  uint64_t first = node->first, children = node->children, depth = node->depth;
+  search->found.nodes++;
+  search->found.leaves += children == 0;
+  if (depth > search->found.deepest) search->found.deepest = depth;
+  if (children == 0) return;
+  require(search->height < STACK, "the tree is too deep");
+  search->stack[search->height++] = RANGE(first, children);
+}
+
+static inline uint64_t pop(struct search *search) {
+  uint64_t *top = &search->stack[search->height - 1], first = RANGE_FIRST(*top);
+  if (RANGE_COUNT(*top) == 1)
+    search->height--;
+  else
+    *top += RANGE(1, 0) - 1;
+  return first;
+}
+
+// One node, of those hinted at the one that has been for longest. Whether there was any.
+static inline int step(struct search *search) {
+  if (search->ahead == 0) {
+    if (search->height == 0) return 0;
+    visit(search, pop(search));
+    return 1;
+  }
+  while (search->asked - search->read < search->ahead && search->height > 0) {
+    uint64_t which = pop(search);
+    nm_prefetch_far(&search->tree[which]);
+    search->pending[search->asked++ % MOST_AHEAD] = which;
+  }
+  if (search->asked == search->read) return 0;
+  visit(search, search->pending[search->read++ % MOST_AHEAD]);
+  return 1;
+}
+
+static struct search searches[CORES];
+
+// What all cores of the host may take of, under a lock, and how many of them have something to do.
+static struct {
+  uint64_t lock, height, busy, ranges[POOL];
+} pool;
+
+static void take_lock(void) {
+  while (__atomic_exchange_n(&pool.lock, 1, __ATOMIC_ACQUIRE)) {
+  }
+}
+
+static void leave_lock(void) { __atomic_store_n(&pool.lock, 0, __ATOMIC_RELEASE); }
+
+// Gives others the oldest part of what is to be searched, which leads to most.
+static void share(struct search *search) {
+  if (search->height < 2 || __atomic_load_n(&pool.height, __ATOMIC_RELAXED) >= CORES) return;
+  take_lock();
+  if (pool.height < POOL) {
+    pool.ranges[pool.height++] = search->stack[0];
+    search->height--;
+    memmove(search->stack, search->stack + 1, search->height * sizeof *search->stack);
+  }
+  leave_lock();
+}
+
+static void work(void *argument) {
+  struct search *search = argument;
+  int busy = 0;
+  for (;;) {
+    take_lock();
+    if (pool.height > 0) {
+      search->stack[search->height++] = pool.ranges[--pool.height];
+      pool.busy += !busy;
+      busy = 1;
+    } else {
+      pool.busy -= busy;
+      busy = 0;
+    }
+    int over = !busy && pool.busy == 0;
+    leave_lock();
+    if (over) return;
+    while (busy && step(search)) share(search);
+  }
+}
+
+static void is_right(struct found found, const char *what) {
+  int same = found.nodes == expected.nodes && found.leaves == expected.leaves && found.deepest == expected.deepest;
+  require(same, what);
+}
+
+static void by_host(const struct node *tree, uint64_t ahead, uint64_t cores, const char *who) {
+  struct nm_thread threads[CORES];
+  struct found all = {0};
+  for (uint64_t i = 0; i < cores; i++) {
+    searches[i] = (struct search){.tree = tree, .ahead = ahead, .stack = malloc(STACK * sizeof(uint64_t))};
+    require(searches[i].stack != NULL, "no memory");
+  }
+  pool.ranges[0] = RANGE(0, 1);
+  pool.height = 1;
+  uint64_t start = cycles();
+  for (uint64_t i = 1; i < cores; i++)
+    require(nm_thread_start(&threads[i], i, work, &searches[i]) == 0, "the host has not so many cores");
+  if (cores > 1)
+    work(&searches[0]);
+  else
+    for (searches[0].stack[searches[0].height++] = RANGE(0, 1); step(&searches[0]);) {
+    }
+  for (uint64_t i = 1; i < cores; i++) nm_thread_join(&threads[i]);
+  uint64_t found = cycles() - start;
+  for (uint64_t i = 0; i < cores; i++) {
+    all.nodes += searches[i].found.nodes;
+    all.leaves += searches[i].found.leaves;
+    if (searches[i].found.deepest > all.deepest) all.deepest = searches[i].found.deepest;
+    free(searches[i].stack);
+  }
+  is_right(all, who);
+  took(who, found);
+}
+
+// By so many cores beside far memory, from the first word to the last one.
+static void by_cores(struct node *tree, uint64_t cores, const char *who) {
+  struct found all = {0};
+  uint64_t start = cycles(), words[3];
+  for (uint64_t i = cores; i-- > 0;) {
+    nm_give(i, tree, expected.nodes * sizeof *tree);
+    uint64_t arguments[4] = {(uintptr_t)tree, cores, i};
+    require(nm_spawn(i, "uts", arguments) == 0, "a core does not start");
+    // The first one, which has the root, is the last one that starts.
+    if (i == 0) start = cycles();
+  }
+  for (uint64_t i = 0; i < cores; i++) {
+    for (int j = 0; j < 3; j++) require(nm_receive_word(nm_registers_of(i, 0), &words[j]), "a core ends too early");
+    all.nodes += words[0];
+    all.leaves += words[1];
+    if (words[2] > all.deepest) all.deepest = words[2];
+  }
+  uint64_t found = cycles() - start;
+  is_right(all, who);
+  for (uint64_t i = 0; i < cores; i++) require(nm_wait(i, NULL) == NM_EXITED, "a core ends wrongly");
+  took(who, found);
+}
+
+int main(int argc, char **argv) {
+  struct tree tree = {argument(argc, argv, 1), argument(argc, argv, 2), argument(argc, argv, 3), argument(argc, argv, 4)};
+  tree.some = argument(argc, argv, 5) / 1e6;
+  tree.children = argument(argc, argv, 6);
+  tree.seed = argument(argc, argv, 7);
+  struct node *local = grown(&tree, argument(argc, argv, 8));
+  uint64_t bytes = expected.nodes * sizeof *local;
+  struct node *far = nm_far_alloc(bytes);
+  require(far != NULL, "no memory");
+  for (uint64_t i = 0; i < bytes / 8; i += 16) {
+    nm_prefetch_far((uint64_t *)far + i + 48 * 16);
+    for (uint64_t j = i; j < i + 3; j++) ((volatile uint64_t *)far)[j] = ((uint64_t *)local)[j];
+  }
+  nm_flush_all(far, bytes);
+  printf("all: %lu nodes\nof these: %lu leaves\ndown to: %lu nodes\n", expected.nodes, expected.leaves, expected.deepest + 1);
+  by_host(local, 0, 1, "local");
+  by_host(far, 0, 1, "far");
+  nm_flush_all(far, bytes);
+  // The most that is waited for at once.
+  by_host(far, MOST_AHEAD, 1, "far with hints");
+  nm_flush_all(far, bytes);
+  if (nm_cores() >= CORES) by_host(far, MOST_AHEAD / CORES, CORES, "far with hints, 4 cores");
+  nm_flush_all(far, bytes);
+  by_cores(far, 1, "1 beside");
+  if (nm_open() >= MCCS) by_cores(far, MCCS, "4 beside");
+  return 0;
+}

@@ -1,0 +1,134 @@
+"""PageRank on graphs whose scores are in far memory, and are added up by the host or beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.programs import CYCLE_S, Run, missing, ran
+from cohkit.experiments.proxics import LEFT_OUT
+from cohkit.published import COUNT, Ours
+
+if TYPE_CHECKING:
+    from cohkit.experiments.experiment import Conditions
+
+_SCALE = 1024
+"""Published graphs and the host's last cache are so many times larger."""
+_LLC = {"host.llc": f"{(16 << 10) // _SCALE}KiB"}
+
+
+class _Graph(NamedTuple):
+    """A published graph: its name here, its number for programs, and its sizes."""
+
+    name: str
+    shape: int
+    nodes: int
+    edges: int
+    most: int
+    """The most neighbours of a node."""
+
+
+_GRAPHS = [
+    _Graph("kronecker", 0, 1 << 26, 1_051_900_000, 1_003_753),
+    _Graph("social", 1, 61_600_000, 1_468_400_000, 770_155),
+    _Graph("clustered", 2, 50_600_000, 1_930_300_000, 8_563_807),
+    _Graph("roads", 3, 23_900_000, 57_700_000, 9 * _SCALE),
+    _Graph("uniform", 4, 1 << 25, 1_073_700_000, 113 * _SCALE),
+]
+_WAYS = ("local", "far", "far with hints", "line pipes", "register pipes")
+_HINTS, _LINES, _ALL = 1 << 2, 1 << 3, 0b11111
+_CORES = (1, 2, 4)
+_FEWEST = 128
+
+
+def _sized(graph: _Graph, conditions: Conditions) -> tuple[int, int, int, int]:
+    """Give a graph's arguments for the program, scaled, with no more edges than may be."""
+    full = graph.edges // _SCALE
+    edges = max(_FEWEST, min(full, conditions.accesses or full))
+    nodes = max(_FEWEST // 2, graph.nodes // _SCALE * edges // full)
+    return graph.shape, nodes, edges, max(1, graph.most // _SCALE)
+
+
+def _pagerank(conditions: Conditions) -> list[Ours]:
+    shapes = [Run("pagerank", (*_sized(graph, conditions), 1, 4, _ALL, 2), _LLC) for graph in _GRAPHS]
+    grid = [(cores, mccs) for cores in _CORES for mccs in _CORES]
+    cells = [
+        Run(
+            "pagerank",
+            (*_sized(_GRAPHS[0], conditions), cores, mccs, _LINES | (_HINTS if mccs == 1 else 0), 1),
+            {**_LLC, "host.cores": str(cores)},
+        )
+        for cores, mccs in grid
+    ]
+    results = ran([*shapes, *cells], conditions)
+    of_shapes = [(graph.name, result) for graph, result in zip(_GRAPHS, results, strict=False)]
+    of_cells = list(zip(grid, results[len(_GRAPHS) :], strict=True))
+    told = [*_rates(of_shapes), *_rates_of_grid(of_cells), *_traffic(of_shapes), *_lines(of_shapes)]
+    cut = conditions.accesses is not None
+    return [
+        Ours(name, value, unit, f"proxics.pagerank.{key.replace(' ', '_')}", cut=cut) for name, value, unit, key in told
+    ]
+
+
+def _rate(result: Mapping[str, float], way: str) -> float:
+    return result["all"] / (result[way] * CYCLE_S) / 1e6
+
+
+# A number: its name, value, unit, and the end of its key.
+_Told = tuple[str, float, str, str]
+_OfShapes = Sequence[tuple[str, Mapping[str, float]]]
+
+
+def _rates(of_shapes: _OfShapes) -> Iterator[_Told]:
+    for graph, result in of_shapes:
+        for way in _WAYS:
+            yield f"{graph}, {way}", _rate(result, way), "M/s", f"{way}.{graph}"
+
+
+def _rates_of_grid(of_cells: Sequence[tuple[tuple[int, int], Mapping[str, float]]]) -> Iterator[_Told]:
+    for (cores, mccs), result in of_cells:
+        host = f"{cores} core{'s' if cores > 1 else ''}"
+        if mccs == 1:
+            yield f"{host}, far with hints", _rate(result, "far with hints"), "M/s", f"grid.hints.{cores}"
+        yield f"{host}, {mccs} beside", _rate(result, "line pipes"), "M/s", f"grid.lines.{cores}.{mccs}"
+
+
+def _traffic(of_shapes: _OfShapes) -> Iterator[_Told]:
+    for graph, result in of_shapes:
+        for way in _WAYS[1:]:
+            for part in ("link", "DRAM"):
+                of_one = result[f"{way}, {part}"] / result["all"]
+                yield f"{graph}, {way}, {part}", of_one, "B", f"{part.lower()}.{way}.{graph}"
+
+
+def _lines(of_shapes: _OfShapes) -> Iterator[_Told]:
+    for graph, result in of_shapes:
+        yield f"{graph}, lines of 1000", result["of 1000 scores"], COUNT, f"lines_of_1000.{graph}"
+        yield f"{graph}, lines asked for", result["for 1000 scores"], COUNT, f"lines_asked_for.{graph}"
+
+
+def _edges(accesses: int) -> str:
+    return f"no more than {accesses} edge{'' if accesses == 1 else 's'} each, or {_FEWEST}"
+
+
+EXPERIMENTS = {
+    "proxics-pagerank": Experiment(
+        title="PageRank that pulls, on five shapes of graphs, with scores added up by the host or beside far memory",
+        run=_pagerank,
+        note=f"""\
+Graphs and the last cache are {_SCALE} times smaller than published: {(16 << 10) // _SCALE} KiB, and sizes as the
+programs tell; those that cannot be had are made to have the degrees, and as many of 1000 scores in another line than
+the one before. "Lines asked for" is what the far way fetches for 1000 scores. The graph is in the host's memory,
+contributions and sums of nodes are in far memory but for "local"; hints are as far ahead as is best; line and register
+pipes carry a node with up to 30 neighbours to the one of 4 cores that has its block of 32 nodes. Edges per second of
+whole rounds (two; the grid of host cores and cores beside has one, on the Kronecker graph, with line pipes), and bytes
+over the link, both ways, and of far memory for an edge. All sums are compared bit by bit.
+""",
+        left_out=LEFT_OUT,
+        headline="Neighbours' scores in far memory are added up by the host, or beside it.",
+        axis="edges (M/s); bytes for an edge (B); lines",
+        limited=_edges,
+        needs=missing,
+    ),
+}

@@ -1,0 +1,80 @@
+"""The search of unbalanced trees in far memory, by the host and by cores beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.programs import CYCLE_S, Run, missing, ran
+from cohkit.experiments.proxics import LEFT_OUT
+from cohkit.published import COUNT, Ours
+
+if TYPE_CHECKING:
+    from cohkit.experiments.experiment import Conditions
+
+
+class _Tree(NamedTuple):
+    """A published tree made smaller: its name, how many nodes it is published to have, and what programs are told."""
+
+    name: str
+    published: int
+    type: int
+    shape: int
+    depth: int
+    branching: int
+    some: int
+    """The probability that a node has children, in millionths."""
+    children: int
+    seed: int
+
+
+_SCALE = 256
+_SETTINGS = {"host.llc": f"{(16 << 10) // _SCALE}KiB", "host.cores": "4"}
+# Types, shapes and, but for T3L, seeds are those published; depth, branching and chance give nearly as many nodes.
+_TREES = [
+    _Tree("T1L", 102_181_082, 1, 3, 9, 4, 0, 0, 29),
+    _Tree("T2L", 96_793_510, 1, 2, 16, 6, 0, 0, 220),
+    _Tree("T3L", 111_345_631, 0, 0, 0, 1000, 198_800, 5, 7),
+]
+_SEARCHES = ("local", "far", "far with hints", "far with hints, 4 cores", "1 beside", "4 beside")
+
+
+def _uts(conditions: Conditions) -> list[Ours]:
+    most = conditions.accesses or 1 << 20
+    results = ran([Run("uts", (*tree[2:], most), _SETTINGS) for tree in _TREES], conditions)
+    cut = conditions.accesses is not None
+    ours: list[Ours] = []
+    for tree, result in zip(_TREES, results, strict=True):
+        for who in _SEARCHES:
+            rate = result["all"] / (result[who] * CYCLE_S) / 1e6
+            key = f"proxics.uts.{who.replace(', ', '.').replace(' ', '_')}.{tree.name}"
+            ours.append(Ours(f"{tree.name}, {who}", rate, "M/s", key, cut=cut))
+    for tree, result in zip(_TREES, results, strict=True):
+        smaller = tree.published / result["all"]
+        ours.append(Ours(f"{tree.name}, smaller", smaller, COUNT, f"proxics.uts.smaller.{tree.name}", cut=cut))
+    return ours
+
+
+def _nodes(accesses: int) -> str:
+    return f"no more than {accesses} node{'' if accesses == 1 else 's'} each, and the children of one"
+
+
+EXPERIMENTS = {
+    "proxics-uts": Experiment(
+        title="search of unbalanced trees in far memory, by the host and by one and four cores beside it",
+        run=_uts,
+        note=f"""\
+Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller" tells it), as the last cache
+is: {(16 << 10) // _SCALE} KiB. Nodes are told by SHA-1, and lie in memory before, each in a line of its own, siblings
+one behind the other. The host searches in depth, or with 64 nodes hinted at before they are read (16 for each of four
+cores, which take parts of the tree from each other). Cores beside far memory have 8 reads under way; four of them deal
+the children of each node equally to all by FIFOs, and know by credit when all is done. Million nodes per second, from
+the last start of a program to the last number that one sends; nodes, leaves and depth are compared.
+""",
+        left_out=LEFT_OUT,
+        headline="Trees in far memory are searched by the host and beside it; hints find more reads to do at once.",
+        axis="nodes (M/s); how many times smaller",
+        limited=_nodes,
+        needs=missing,
+    ),
+}
