@@ -27,7 +27,7 @@ use crate::agents::translation::Translations;
 use crate::attribution::Attribution;
 use crate::components::hosts::{more, At, Hosts};
 use crate::components::layer;
-use crate::components::link::Direction;
+use crate::components::link::{Direction, Sent};
 use crate::components::memory;
 use crate::components::network::Network;
 use crate::components::traffic::{Pattern, Traffic, Workload};
@@ -1009,10 +1009,12 @@ impl Simulation {
         if self.network.framed(&message, false).is_some() {
             return self.offer_at(index, ready, false);
         }
+        let now = self.now;
+        let sent = Sent { now, ready };
         let direction = self.network.leaving(&message);
         if direction.has_room(circuit) {
             let arrival = direction.send(
-                ready,
+                sent,
                 (message.kind, more(&message)),
                 &mut self.random,
                 order,
@@ -1038,7 +1040,9 @@ impl Simulation {
         let Some(hosts) = &mut self.hosts else { return };
         // There is room for all.
         message.credit = false;
-        let (at, on_its_way) = hosts.send(ready, &message, &mut self.random, order);
+        let now = self.now;
+        let sent = Sent { now, ready };
+        let (at, on_its_way) = hosts.send(sent, &message, &mut self.random, order);
         let index = self.messages.insert(message);
         if self.bounds.in_flight.is_some() {
             self.check_in_flight(&message);
@@ -1076,12 +1080,14 @@ impl Simulation {
         let message = self.messages[index];
         let kind = &self.kinds[message.kind.index()];
         let order = kind.order(&message);
+        let now = self.now;
+        let sent = Sent { now, ready };
         let direction = match last {
             true => self.network.reaching(&message),
             false => self.network.leaving(&message),
         };
         let arrival = direction.send(
-            ready,
+            sent,
             (message.kind, more(&message)),
             &mut self.random,
             order,
@@ -1102,7 +1108,9 @@ impl Simulation {
         let ready = self.now + self.times.switch;
         if let Some(hosts) = &mut self.hosts {
             let order = self.kinds[message.kind.index()].order(&message);
-            let (at, next) = hosts.leaves_switch(switch, ready, &message, &mut self.random, order);
+            let now = self.now;
+            let sent = Sent { now, ready };
+            let (at, next) = hosts.leaves_switch(switch, sent, &message, &mut self.random, order);
             let event = match next {
                 Some(next) => Event::Switch(index, next),
                 None => Event::Deliver(index),

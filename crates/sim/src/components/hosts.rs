@@ -6,7 +6,7 @@
 //! each, and what goes to a host at another one takes the links of its switch to the one above, and those of the other from
 //! there. A tile's way in takes one flit after the other; between tiles nothing waits, and nothing has a limit of room.
 
-use super::link::{Direction, Size};
+use super::link::{Direction, Sent, Size};
 use crate::data::Random;
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message, HOME};
@@ -204,7 +204,7 @@ impl Hosts {
     /// A message enters the mesh of its host. The result is when it arrives, and whether at the switch only.
     pub fn send(
         &mut self,
-        ready: Time,
+        sent: Sent,
         message: &Message,
         random: &mut Random,
         order: Option<(Agent, Agent, u8, Line)>,
@@ -219,7 +219,7 @@ impl Hosts {
         }
         let what = (message.kind, more(message));
         let into = &mut self.into[from.host * self.tiles as usize + from.number as usize];
-        let entered = into.send(ready, what, random, order);
+        let entered = into.send(sent, what, random, order);
         let taken = &mut self.taken[kind];
         if from.host == to.host {
             taken.mesh_bytes += flits;
@@ -230,7 +230,11 @@ impl Hosts {
         taken.mesh_bytes += 2 * flits;
         let at_port = entered + self.hops(from.number, 0);
         let port = &mut self.to_switch[from.host];
-        (port.send(at_port, what, random, order), true)
+        let sent = Sent {
+            ready: at_port,
+            ..sent
+        };
+        (port.send(sent, what, random, order), true)
     }
 
     /// Time that messages waited for links between switches.
@@ -246,7 +250,7 @@ impl Hosts {
     pub fn leaves_switch(
         &mut self,
         at: At,
-        ready: Time,
+        sent: Sent,
         message: &Message,
         random: &mut Random,
         order: Option<(Agent, Agent, u8, Line)>,
@@ -261,7 +265,7 @@ impl Hosts {
                 At::First | At::Last => None,
             };
             if let Some((way, next)) = next {
-                return (way.send(ready, what, random, order), Some(next));
+                return (way.send(sent, what, random, order), Some(next));
             }
         }
         let late = match self.late {
@@ -269,7 +273,7 @@ impl Hosts {
             _ => 0,
         };
         let port = &mut self.from_switch[to.host];
-        let at_port = port.send(ready, what, random, order);
+        let at_port = port.send(sent, what, random, order);
         (at_port + self.hops(0, to.number) + late, None)
     }
 }

@@ -39,8 +39,14 @@ impl Size {
 /// Latest arrivals that are kept in any case.
 const FEWEST_KEPT: usize = 1 << 8;
 
-/// So much earlier than the one before a message may be ready that is sent after it: more than any agent takes to answer.
-const EARLIER: Time = 1_000_000;
+/// When a message is sent, and from when on it may leave, which is not before.
+#[derive(Clone, Copy)]
+pub struct Sent {
+    /// The time at which this is known.
+    pub now: Time,
+    /// When it may leave.
+    pub ready: Time,
+}
 
 /// One direction of a set of links.
 pub struct Direction {
@@ -182,7 +188,7 @@ impl Direction {
     #[inline(always)]
     pub fn send(
         &mut self,
-        ready: Time,
+        Sent { now, ready }: Sent,
         (kind, more): (MessageId, u32),
         random: &mut Random,
         order: Option<(Agent, Agent, u8, Line)>,
@@ -216,7 +222,8 @@ impl Direction {
         }
         if let Some(key) = order.filter(|_| !self.serial) {
             if self.last.len() > self.most {
-                self.last.retain(|_, last| *last + EARLIER >= ready);
+                // What is sent from now on arrives later than what has arrived.
+                self.last.retain(|_, last| *last >= now);
                 self.most = FEWEST_KEPT.max(2 * self.last.len());
             }
             let last = self.last.entry(key).or_insert(0);
@@ -260,7 +267,14 @@ mod tests {
         link.latency.value = 5_000;
         let mut direction = Direction::new(&link, &sizes(&link, &[0, 128]), 1);
         let mut random = Random::new(0);
-        let mut send = |kind| direction.send(0, (MessageId(kind), 0), &mut random, None);
+        let mut send = |kind| {
+            direction.send(
+                Sent { now: 0, ready: 0 },
+                (MessageId(kind), 0),
+                &mut random,
+                None,
+            )
+        };
         // 8 bytes a header at 1 GB/s: 8 ns; the third message waits for the first.
         assert_eq!((send(0), send(1), send(0)), (13_000, 141_000, 21_000));
         assert_eq!((direction.bytes, direction.waited), (152, 8_000));
