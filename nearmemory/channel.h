@@ -20,6 +20,7 @@
 #define NM_FAR(at, bytes) 2, at, bytes
 #define NM_GIVEN 3, 0, 0
 
+#ifdef __riscv
 #define NM_CHANNEL(stack_bytes, ...)                                                                            \
   __attribute__((section(".channel"), used)) static const struct {                                              \
     char magic[8];                                                                                              \
@@ -37,6 +38,7 @@ __attribute__((naked, used)) uintptr_t sys_semihost(uintptr_t what, uintptr_t ar
   __asm__(".option push\n .option norvc\n slli zero, zero, 0x1f\n ebreak\n srai zero, zero, 7\n ret\n"
           ".option pop");
 }
+#endif
 
 // The pipe whose lines begin with this one of the scratchpad; the host knows it by nm_pipe_of.
 static inline struct nm_pipe *nm_pipe_at(uint64_t line) { return (struct nm_pipe *)nm_words(line); }
@@ -46,6 +48,7 @@ static inline struct nm_registers *nm_register_pipe(uint64_t number) {
   return (struct nm_registers *)nm_shared(2 * number);
 }
 
+#ifdef __riscv
 static inline volatile uint64_t *nm_fifo(uint64_t core) { return (volatile uint64_t *)(0x220000 + core * 32); }
 
 // How many words another core has sent, the end of its stream among them, and for how many more to it there is room.
@@ -56,20 +59,24 @@ static inline uint64_t nm_fifo_room(uint64_t core) { return nm_fifo(core)[2]; }
 static inline void nm_fifo_send(uint64_t core, uint64_t word) { nm_fifo(core)[0] = word; }
 // Ends the stream. What is sent behind begins another one.
 static inline void nm_fifo_end(uint64_t core) { nm_fifo(core)[3] = 0; }
+// Waits for a word, where the stream does not end.
+static inline uint64_t nm_fifo_take(uint64_t core) { return nm_fifo(core)[0]; }
+// Whether the stream ends now: it has ended then.
+static inline int nm_fifo_ends(uint64_t core) { return nm_fifo(core)[3] != 0; }
+#endif
 
 // Receives a word, and says whether: 0 if there is none now, and -1 at the end of the stream.
 static inline int nm_try_fifo_receive(uint64_t core, uint64_t *word) {
   if (nm_fifo_words(core) == 0) return 0;
-  if (nm_fifo(core)[3]) return -1;
-  *word = nm_fifo(core)[0];
+  if (nm_fifo_ends(core)) return -1;
+  *word = nm_fifo_take(core);
   return 1;
 }
 
 // Waits for a word: 1, or 0 at the end of the stream.
 static inline int nm_fifo_receive(uint64_t core, uint64_t *word) {
   int found;
-  while ((found = nm_try_fifo_receive(core, word)) == 0) {
-  }
+  while ((found = nm_try_fifo_receive(core, word)) == 0) nm_relax();
   return found > 0;
 }
 
@@ -85,8 +92,12 @@ static inline void nm_stored(uint64_t line, uint64_t before) {
 }
 
 static inline uint64_t nm_lesser(uint64_t a, uint64_t b) {
+#ifdef __riscv
   __asm__(".option push\n .option arch, +zbb\n minu %0, %0, %1\n .option pop" : "+r"(a) : "r"(b));
   return a;
+#else
+  return a < b ? a : b;
+#endif
 }
 
 // Waits until so many stamps, of which every second one counts, are later than this time. Eight are loaded before any is looked
@@ -110,11 +121,11 @@ static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t li
 
 // Waits until so many lines, one behind the other, are there that were fetched since this time, which nm_now gave before.
 static inline void nm_fetched_since(uint64_t line, uint64_t lines, uint64_t since) {
-  nm_stamped_since((const volatile uint64_t *)0x300000 + line * 2 + 1, lines, since);
+  nm_stamped_since(nm_stamps(line) + 1, lines, since);
 }
 // The same for lines that were stored.
 static inline void nm_stored_since(uint64_t line, uint64_t lines, uint64_t since) {
-  nm_stamped_since((const volatile uint64_t *)0x300000 + line * 2, lines, since);
+  nm_stamped_since(nm_stamps(line), lines, since);
 }
 
 #endif

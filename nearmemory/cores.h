@@ -9,8 +9,11 @@
 
 #include "nearmemory/pipe.h"
 
-#include <picotls.h>
 #include <stdlib.h>
+
+#ifdef __riscv
+
+#include <picotls.h>
 
 // A call of the extension "hart state management" of RISC-V's supervisor binary interface: to start a core, to stop oneself, or to
 // ask for a core's state. What it answers is 0, or what went wrong.
@@ -68,10 +71,36 @@ static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void 
 
 // Waits until it has ended, so that all it has stored is seen.
 static inline void nm_thread_join(struct nm_thread *thread) {
-  while (!__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE)) {
-  }
+  while (!__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE)) nm_relax();
   free((char *)thread->stack - NM_THREAD_STACK);
 }
+
+#else
+
+#include <pthread.h>
+#include <unistd.h>
+
+struct nm_thread {
+  pthread_t thread;
+  void (*function)(void *);
+  void *argument;
+};
+static inline uint64_t nm_cores(void) { return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN); }
+static void *nm_thread_run(void *argument) {
+  struct nm_thread *thread = argument;
+  thread->function(thread->argument);
+  return NULL;
+}
+// The number of the core means nothing here: the system finds one.
+static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void (*function)(void *), void *argument) {
+  (void)core;
+  thread->function = function;
+  thread->argument = argument;
+  return -pthread_create(&thread->thread, NULL, nm_thread_run, thread);
+}
+static inline void nm_thread_join(struct nm_thread *thread) { pthread_join(thread->thread, NULL); }
+
+#endif
 
 // So many cores wait for each other. It is all zero in the beginning but for their number, and may be used again and again.
 struct nm_barrier {
@@ -83,8 +112,7 @@ static inline void nm_barrier_wait(struct nm_barrier *barrier) {
     barrier->waiting = 0;
     __atomic_store_n(&barrier->round, round + 1, __ATOMIC_RELEASE);
   } else {
-    while (__atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) == round) {
-    }
+    while (__atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) == round) nm_relax();
   }
 }
 

@@ -23,6 +23,18 @@ enum nm_state { NM_IDLE, NM_LOADING, NM_RUNNING, NM_EXITED, NM_REFUSED, NM_STOPP
 // Why nm_spawn fails: there is no binary of this name, it is too long, a program runs on that core, or the core refuses it.
 enum nm_error { NM_NO_BINARY = -1, NM_TOO_LONG = -2, NM_BUSY = -3, NM_REFUSED_BINARY = -4 };
 
+// What the machine has counted since the beginning.
+enum nm_counter { NM_BYTES_TO_DEVICE, NM_BYTES_TO_HOST, NM_LINES_READ, NM_LINES_WRITTEN, NM_COUNTERS };
+
+// What a program was stopped for, as mcause and mtval tell it, and at which instruction.
+struct nm_fault {
+  uint64_t cause, value, pc;
+};
+
+static inline void nm_flush_all(volatile void *far, uint64_t bytes);
+
+#ifdef __riscv
+
 static inline volatile uint64_t *nm_control(uint64_t core, uint64_t offset) {
   return (volatile uint64_t *)(NM_REGISTERS + (core << 12) + offset);
 }
@@ -30,8 +42,7 @@ static inline volatile uint64_t *nm_control(uint64_t core, uint64_t offset) {
 // How many cores there are beside far memory.
 static inline uint64_t nm_open(void) { return *nm_control(0, 0x850); }
 
-// What the machine has counted since the beginning.
-enum nm_counter { NM_BYTES_TO_DEVICE, NM_BYTES_TO_HOST, NM_LINES_READ, NM_LINES_WRITTEN, NM_COUNTERS };
+// See enum nm_counter.
 static inline uint64_t nm_counter(enum nm_counter which) { return *nm_control(0, 0x8c0 + which * 8); }
 
 // A register pipe between host and core: NM_REGISTER_PIPE of the core's program has its number.
@@ -43,9 +54,6 @@ static inline struct nm_registers *nm_registers_of(uint64_t core, uint64_t numbe
 static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) {
   return (volatile uint64_t *)(NM_SCRATCHPADS + (core << 24) + line * NM_LINE);
 }
-
-// The line pipe whose lines begin with this one of the scratchpad.
-static inline struct nm_pipe *nm_pipe_of(uint64_t core, uint64_t line) { return (struct nm_pipe *)nm_line_of(core, line); }
 
 // The same memory without caches.
 static inline volatile void *nm_uncached(volatile void *far) {
@@ -70,22 +78,8 @@ static inline void nm_prefetch_far(const volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 32(%0)\n .option pop" ::"r"(line));
 }
 
-// Begins to flush a line: what was written of it before, and is to be seen with it, is ordered before.
-static inline void nm_flush_now(volatile void *line) {
-  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
-}
-
-// All lines of these bytes: far memory gets what was written; and the second one, and the next access fetches them anew.
-static inline void nm_clean_all(volatile void *far, uint64_t bytes) {
-  nm_order();
-  for (uint64_t i = 0; i < bytes; i += NM_LINE)
-    __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"((volatile char *)far + i) : "memory");
-  nm_order();
-}
-static inline void nm_flush_all(volatile void *far, uint64_t bytes) {
-  nm_order();
-  for (uint64_t i = 0; i < bytes; i += NM_LINE) nm_flush_now((volatile char *)far + i);
-  nm_order();
+static inline void nm_clean_now(volatile void *line) {
+  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(line) : "memory");
 }
 
 // Gives the next program that is spawned on a core this part of far memory.
@@ -101,18 +95,6 @@ static inline enum nm_state nm_state(uint64_t core) { return (enum nm_state)*nm_
 static inline int nm_runs(uint64_t core) {
   enum nm_state state = nm_state(core);
   return state == NM_LOADING || state == NM_RUNNING;
-}
-
-// The bytes of the binary that the command was told by this name with --cp; an error if there is none.
-static inline long nm_binary(const char *name, void *bytes, size_t room) {
-  char path[80];
-  snprintf(path, sizeof path, ":channel/%s", name);
-  FILE *file = fopen(path, "r");
-  if (!file) return NM_NO_BINARY;
-  size_t length = fread(bytes, 1, room, file);
-  int more = fgetc(file) != EOF;
-  fclose(file);
-  return more ? NM_TOO_LONG : (long)length;
 }
 
 // Starts a program with four words on a core, which looks through it first unless `trusted`, and finds its
@@ -139,6 +121,50 @@ static inline int nm_start(uint64_t core, const void *binary, uint64_t length, c
   return state == NM_REFUSED ? NM_REFUSED_BINARY : 0;
 }
 
+// The file with the binary of this name.
+static inline FILE *nm_binary_file(const char *name) {
+  char path[80];
+  snprintf(path, sizeof path, ":channel/%s", name);
+  return fopen(path, "r");
+}
+
+static inline int nm_status(uint64_t core) { return (int)*nm_control(core, 0x808); }
+
+static inline struct nm_fault nm_fault(uint64_t core) {
+  return (struct nm_fault){*nm_control(core, 0x810), *nm_control(core, 0x818), *nm_control(core, 0x820)};
+}
+
+static inline void nm_stop(uint64_t core) { *nm_control(core, 0x848) = 1; }
+
+#else
+#include "nearmemory/native-host.h"
+#endif
+
+// The line pipe whose lines begin with this one of the scratchpad.
+static inline struct nm_pipe *nm_pipe_of(uint64_t core, uint64_t line) { return (struct nm_pipe *)nm_line_of(core, line); }
+
+// All lines of these bytes: far memory gets what was written; and the second one, and the next access fetches them anew.
+static inline void nm_clean_all(volatile void *far, uint64_t bytes) {
+  nm_order();
+  for (uint64_t i = 0; i < bytes; i += NM_LINE) nm_clean_now((volatile char *)far + i);
+  nm_order();
+}
+static inline void nm_flush_all(volatile void *far, uint64_t bytes) {
+  nm_order();
+  for (uint64_t i = 0; i < bytes; i += NM_LINE) nm_flush_now((volatile char *)far + i);
+  nm_order();
+}
+
+// The bytes of the binary that the command was told by this name with --cp; an error if there is none.
+static inline long nm_binary(const char *name, void *bytes, size_t room) {
+  FILE *file = nm_binary_file(name);
+  if (!file) return NM_NO_BINARY;
+  size_t length = fread(bytes, 1, room, file);
+  int more = fgetc(file) != EOF;
+  fclose(file);
+  return more ? NM_TOO_LONG : (long)length;
+}
+
 // Starts the program that the command was told by this name.
 static inline int nm_spawn(uint64_t core, const char *name, const uint64_t words[4]) {
   void *binary = malloc(NM_BINARY);
@@ -151,21 +177,10 @@ static inline int nm_spawn(uint64_t core, const char *name, const uint64_t words
 
 // Waits until the program on a core has ended, and says whether it did so by itself, with this exit status.
 static inline enum nm_state nm_wait(uint64_t core, int *status) {
-  while (nm_runs(core)) {
-  }
-  if (status) *status = (int)*nm_control(core, 0x808);
+  while (nm_runs(core)) nm_relax();
+  if (status) *status = nm_status(core);
   return nm_state(core);
 }
-
-// What a program was stopped for, as mcause and mtval tell it, and at which instruction.
-struct nm_fault {
-  uint64_t cause, value, pc;
-};
-static inline struct nm_fault nm_fault(uint64_t core) {
-  return (struct nm_fault){*nm_control(core, 0x810), *nm_control(core, 0x818), *nm_control(core, 0x820)};
-}
-
-static inline void nm_stop(uint64_t core) { *nm_control(core, 0x848) = 1; }
 
 // How often a pipe is looked at between two looks at whether the program on its other side runs still.
 #define NM_LOOKS 64

@@ -43,13 +43,27 @@ struct nm_receiver {
   int ended;
 };
 
+#ifdef __riscv
 // What was accessed before is accessed before what comes behind.
 static inline void nm_order(void) { __asm__ volatile("fence iorw, iorw" ::: "memory"); }
+
+// Begins to flush a line, as nm_flush does: what it is to be seen with is ordered before, and who waits for it orders behind.
+static inline void nm_flush_now(volatile void *line) {
+  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
+}
+
+// Who waits has nothing else to do.
+static inline void nm_relax(void) {}
+#else
+#include "nearmemory/native.h"
+static inline void nm_order(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+static inline void nm_flush_now(volatile void *line) { (void)line; }
+#endif
 
 // Memory gets what this core has written of a line, and the next access fetches it anew.
 static inline void nm_flush(volatile void *line) {
   nm_order();
-  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
+  nm_flush_now(line);
   nm_order();
 }
 
@@ -94,6 +108,7 @@ static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint
     uint64_t sent = nm_try_send(sender, words, count);
     words += sent;
     count -= sent;
+    if (sent == 0) nm_relax();
   }
 }
 
@@ -112,18 +127,14 @@ static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *wo
     sender->pipe->lines[i % sender->lines].tag = (i + 1) << 8 | (left < NM_WORDS ? left : NM_WORDS);
   }
   nm_order();
-  for (uint64_t i = first; i < sender->sent; i++) {
-    volatile void *line = &sender->pipe->lines[i % sender->lines];
-    __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
-  }
+  for (uint64_t i = first; i < sender->sent; i++) nm_flush_now(&sender->pipe->lines[i % sender->lines]);
   nm_order();
   return sent;
 }
 
 // Ends the stream. Nothing may be sent behind.
 static inline void nm_end(struct nm_sender *sender) {
-  while (!nm_has_room(sender)) {
-  }
+  while (!nm_has_room(sender)) nm_relax();
   nm_put(sender, 0, 0);
 }
 
@@ -150,8 +161,7 @@ static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM
 // Waits for a line and receives its words, at least one, or none at the end of the stream.
 static inline int nm_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
   int count;
-  while ((count = nm_try_receive(receiver, words)) == 0) {
-  }
+  while ((count = nm_try_receive(receiver, words)) == 0) nm_relax();
   return count < 0 ? 0 : count;
 }
 
@@ -174,14 +184,12 @@ static inline int nm_try_send_word(struct nm_registers *registers, uint64_t word
 }
 
 static inline void nm_send_word(struct nm_registers *registers, uint64_t word) {
-  while (!nm_try_send_word(registers, word)) {
-  }
+  while (!nm_try_send_word(registers, word)) nm_relax();
 }
 
 // Ends the stream. Nothing may be sent behind.
 static inline void nm_end_words(struct nm_registers *registers) {
-  while (registers->flag != NM_TAKEN) {
-  }
+  while (registers->flag != NM_TAKEN) nm_relax();
   nm_order();
   registers->flag = NM_ENDED;
 }
@@ -201,8 +209,7 @@ static inline int nm_try_receive_word(struct nm_registers *registers, uint64_t *
 // Waits for a word: 1, or 0 at the end of the stream.
 static inline int nm_receive_word(struct nm_registers *registers, uint64_t *word) {
   int found;
-  while ((found = nm_try_receive_word(registers, word)) == 0) {
-  }
+  while ((found = nm_try_receive_word(registers, word)) == 0) nm_relax();
   return found > 0;
 }
 

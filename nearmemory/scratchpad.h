@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#ifdef __riscv
+
 enum nm_kind { NM_READ, NM_WRITE_BACK };
 
 // What nm_notice gives if there is none.
@@ -46,18 +48,33 @@ static inline uint64_t nm_now(void) { return nm_scratchpad_registers[4]; }
 // as there may be, the core waits. Of copies no order is promised, neither among them nor among their lines: a line that is
 // fetched is there when its stamp of writes has changed, and one that is stored may be changed, and is in far memory,
 // when its stamp of reads has.
-static inline void nm_fetch(uint64_t line, uint64_t far, uint64_t lines) {
+// How many lines a copy has stays as it is, so who copies as many again and again says it once.
+static inline void nm_copies(uint64_t lines) { nm_scratchpad_registers[6] = lines; }
+static inline void nm_fetch_lines(uint64_t line, uint64_t far) {
   nm_scratchpad_registers[5] = far;
-  nm_scratchpad_registers[6] = lines;
   nm_scratchpad_registers[7] = line;
 }
-static inline void nm_store(uint64_t line, uint64_t far, uint64_t lines) {
+static inline void nm_store_lines(uint64_t line, uint64_t far) {
   nm_scratchpad_registers[5] = far;
-  nm_scratchpad_registers[6] = lines;
   nm_scratchpad_registers[8] = line;
 }
 
-static inline uint64_t nm_read_stamp(uint64_t line) { return ((volatile uint64_t *)0x300000)[line * 2]; }
-static inline uint64_t nm_write_stamp(uint64_t line) { return ((volatile uint64_t *)0x300000)[line * 2 + 1]; }
+// The stamps of a line and those behind it: of each the last read and the last write.
+static inline const volatile uint64_t *nm_stamps(uint64_t line) { return (const volatile uint64_t *)0x300000 + line * 2; }
+
+#else
+#include "nearmemory/native-channel.h"
+#endif
+
+static inline void nm_fetch(uint64_t line, uint64_t far, uint64_t lines) {
+  nm_copies(lines);
+  nm_fetch_lines(line, far);
+}
+static inline void nm_store(uint64_t line, uint64_t far, uint64_t lines) {
+  nm_copies(lines);
+  nm_store_lines(line, far);
+}
+static inline uint64_t nm_read_stamp(uint64_t line) { return nm_stamps(line)[0]; }
+static inline uint64_t nm_write_stamp(uint64_t line) { return nm_stamps(line)[1]; }
 
 #endif

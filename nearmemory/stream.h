@@ -14,6 +14,8 @@
 #define NM_STREAM 32
 #define NM_STREAM_TOLD (NM_STREAM / 2)
 
+#ifdef __riscv
+
 #ifdef NEARMEMORY_CHANNEL_H
 
 struct nm_stream {
@@ -95,6 +97,43 @@ static inline volatile uint64_t *nm_stream_take(struct nm_stream_in *in) {
   }
   return in->first + in->taken++ % NM_STREAM * 16;
 }
+
+#endif
+
+// No load can be held by a machine that caches are coherent in: the host polls how many lines were sent.
+#else
+
+#ifdef NEARMEMORY_CHANNEL_H
+struct nm_stream {
+  uint64_t first, sent;
+};
+static inline struct nm_stream nm_stream(uint64_t first) { return (struct nm_stream){first, 0}; }
+static inline void nm_stream_look(struct nm_stream *stream) { (void)stream; }
+static inline volatile uint64_t *nm_stream_next(struct nm_stream *stream) {
+  while (stream->sent - nm_words(stream->first + NM_STREAM)[0] >= NM_STREAM) nm_relax();
+  nm_order();
+  return nm_words(stream->first + stream->sent % NM_STREAM);
+}
+static inline void nm_stream_send(struct nm_stream *stream) {
+  __atomic_store_n(&nm_native_own->streamed, ++stream->sent, __ATOMIC_RELEASE);
+}
+static inline void nm_stream_end(struct nm_stream *stream) { (void)stream; }
+#endif
+
+#ifdef NEARMEMORY_HOST_H
+struct nm_stream_in {
+  uint64_t core, first, taken;
+};
+static inline struct nm_stream_in nm_stream_from(uint64_t core, uint64_t first) {
+  return (struct nm_stream_in){core, first, 0};
+}
+static inline volatile uint64_t *nm_stream_take(struct nm_stream_in *in) {
+  // The line before is used no more.
+  __atomic_store_n((uint64_t *)nm_line_of(in->core, in->first + NM_STREAM), in->taken, __ATOMIC_RELEASE);
+  while (__atomic_load_n(&nm_native_all()[in->core].streamed, __ATOMIC_ACQUIRE) == in->taken) nm_relax();
+  return nm_line_of(in->core, in->first + in->taken++ % NM_STREAM);
+}
+#endif
 
 #endif
 

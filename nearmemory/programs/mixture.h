@@ -38,7 +38,7 @@ MIXTURE_DISTINCT static enum choice choose(enum choice before, int number) {
   }
 }
 
-MIXTURE_DISTINCT static void link(struct record *record, int number) {
+MIXTURE_DISTINCT static void link_next(struct record *record, int number) {
   struct record *next = record->next;
   *next = *record;
   next->next = record;
@@ -61,7 +61,7 @@ static long mixture(long rounds, unsigned long *sum) {
   long same = 0, chosen = 0;
   for (long round = 0; round < rounds; round++) {
     copy(record->text, texts[round & 1]);
-    link(record, round % 100);
+    link_next(record, round % 100);
     record = record->next;
     same += compare(record->text, texts[0]) == 0;
     chosen += record->choice == FIRST;

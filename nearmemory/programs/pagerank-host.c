@@ -48,6 +48,7 @@ static void send_words(uint64_t mcc) {
 #pragma GCC unroll 16
     for (int i = 0; i < WORDS; i++) full |= flags[i];
     if (full == NM_TAKEN) break;
+    nm_relax();
   }
   for (uint64_t i = 0; i < out->waiting; i++) to[(out->next + i) % WORDS].word = out->batch[i];
   nm_order();
@@ -70,7 +71,10 @@ static volatile struct message *line_of(uint64_t core, uint64_t mcc, uint64_t nu
 static void send_lines(uint64_t core, uint64_t mcc) {
   struct out *out = &outs[core][mcc];
   uint64_t count = out->waiting, first = out->sent;
-  while (first + count - out->taken > PIPE_LINES) out->taken = nm_registers_of(mcc, core)->word;
+  while (first + count - out->taken > PIPE_LINES) {
+    out->taken = nm_registers_of(mcc, core)->word;
+    nm_relax();
+  }
   for (uint64_t i = 0; i < count; i++) {
     volatile uint64_t *line = (volatile uint64_t *)line_of(core, mcc, first + i);
     const uint64_t *from = (const uint64_t *)&out->batch[i];

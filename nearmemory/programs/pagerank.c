@@ -35,10 +35,7 @@ static void ask(struct pending *next) {
   const volatile uint32_t *neighbour = next->neighbours;
   uint64_t line = next->line, end = line + next->count, far = contributions;
 #pragma GCC unroll 4
-  for (; line < end; line++) {
-    nm_scratchpad_registers[5] = far + (uint64_t)*neighbour++ / BLOCK * NM_LINE;
-    nm_scratchpad_registers[7] = line;
-  }
+  for (; line < end; line++) nm_fetch_lines(line, far + (uint64_t)*neighbour++ / BLOCK * NM_LINE);
 }
 
 static volatile float *scores_of(struct source *source) {
@@ -73,7 +70,7 @@ static void add(const struct pending *message) {
   float sum = source->sum;
   const volatile uint32_t *neighbour = message->neighbours;
   uint64_t left = message->count;
-  const volatile uint64_t *stamp = (const volatile uint64_t *)0x300000 + message->line * 2 + 1;
+  const volatile uint64_t *stamp = nm_stamps(message->line) + 1;
   const volatile float *line = (const volatile float *)nm_words(message->line);
   // Four are there before any is added, as a core that is in order waits for what it uses.
   for (; left >= 4; left -= 4, neighbour += 4, stamp += 8, line += 4 * BLOCK) {
@@ -146,7 +143,7 @@ int channel(uint64_t a, uint64_t b, uint64_t pipes, uint64_t d) {
   for (uint64_t i = 0; i < all; i++) {
     sources[i] = (struct source){.pipe = i, .first = FIRST_LINE(i), .node = UINT64_MAX, .block = UINT64_MAX};
   }
-  nm_scratchpad_registers[6] = 1;
+  nm_copies(1);
   for (uint64_t i = 0;; i = i + 1 == all ? 0 : i + 1) {
     struct source *source = &sources[i];
     int found = pipes ? next_line(source, &next) : next_words(source, &next);
@@ -162,6 +159,7 @@ int channel(uint64_t a, uint64_t b, uint64_t pipes, uint64_t d) {
       if (pipes) tell(before.source, before.source->received - (before.source == source && found));
       before.source = 0;
     }
+    if (!found) nm_relax();
     if (found && !ends) before = next;
     if (!ends) continue;
     if (pipes) tell(source, source->received);

@@ -98,8 +98,7 @@ static struct {
 } pool;
 
 static void take_lock(void) {
-  while (__atomic_exchange_n(&pool.lock, 1, __ATOMIC_ACQUIRE)) {
-  }
+  while (__atomic_exchange_n(&pool.lock, 1, __ATOMIC_ACQUIRE)) nm_relax();
 }
 
 static void leave_lock(void) { __atomic_store_n(&pool.lock, 0, __ATOMIC_RELEASE); }

@@ -31,7 +31,7 @@ static int receive(void) {
     // How many words there are is asked once for all of them.
     if (waiting[from] == 0 && (waiting[from] = nm_fifo_words(from)) == 0) continue;
     waiting[from]--;
-    uint64_t word = nm_fifo(from)[0];
+    uint64_t word = nm_fifo_take(from);
     if (word == OVER) return -1;
     if (word & BACK) {
       credit += word & ~BACK;
@@ -104,6 +104,7 @@ static int search(void) {
     if (more < 0) return 0;
     if (asked == read) {
       if (is_over()) return 0;
+      nm_relax();
       continue;
     }
     uint64_t place = read++ % READS;

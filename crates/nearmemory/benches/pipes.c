@@ -1,0 +1,69 @@
+// Two threads with a pipe each way, of the library for near-memory cores: what pipes.rs measures.
+
+#include "nearmemory/pipe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINES 16
+
+struct pair {
+  struct nm_pipe *there, *back;
+};
+
+static struct nm_pipe *pipe_new(void) {
+  size_t bytes = (LINES + 1) * sizeof(struct nm_line);
+  struct nm_pipe *pipe = aligned_alloc(NM_LINE, bytes);
+  if (!pipe) abort();
+  memset(pipe, 0, bytes);
+  return pipe;
+}
+
+struct pair *pair_new(void) {
+  struct pair *pair = malloc(sizeof *pair);
+  if (!pair) abort();
+  *pair = (struct pair){pipe_new(), pipe_new()};
+  return pair;
+}
+
+void pair_free(struct pair *pair) {
+  free(pair->there);
+  free(pair->back);
+  free(pair);
+}
+
+// Receives so many words and adds them up.
+static uint64_t take(struct nm_receiver *in, uint64_t count) {
+  uint64_t words[NM_WORDS], sum = 0;
+  while (count > 0) {
+    int got = nm_receive(in, words);
+    for (int i = 0; i < got; i++) sum += words[i];
+    count -= got;
+  }
+  return sum;
+}
+
+// So many times as many words as that, each time until as many have come back; the sum of what came.
+uint64_t pair_ask(struct pair *pair, uint64_t times, uint64_t batch) {
+  struct nm_sender out = nm_sender(pair->there, LINES);
+  struct nm_receiver in = nm_receiver(pair->back, LINES);
+  uint64_t words[64], sum = 0;
+  for (uint64_t i = 0; i < times; i++) {
+    for (uint64_t j = 0; j < batch; j++) words[j] = i * batch + j;
+    nm_send(&out, words, batch);
+    sum += take(&in, batch);
+  }
+  return sum;
+}
+
+// Sends back what comes, line by line.
+void pair_answer(struct pair *pair, uint64_t words) {
+  struct nm_receiver in = nm_receiver(pair->there, LINES);
+  struct nm_sender out = nm_sender(pair->back, LINES);
+  uint64_t line[NM_WORDS];
+  for (uint64_t done = 0; done < words;) {
+    int got = nm_receive(&in, line);
+    nm_send(&out, line, got);
+    done += got;
+  }
+}

@@ -1,0 +1,254 @@
+//! Words of 64 bits there and back between two threads, each pinned to a processor: by line pipes of the library for near-memory
+//! cores, as it is compiled for the machine at hand, and by others. Medians of 20 runs, of which all ways take turns.
+//!
+//! Prints nanoseconds for one word, and for a batch of 30, there and back; and how many times longer the others take.
+
+// What is measured is compiled C, and threads are pinned to processors.
+#![allow(unsafe_code)]
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+const RUNS: usize = 20;
+const BATCH: usize = 30;
+/// Words that others' channels take at once: as many as 16 lines do.
+const ROOM: usize = 240;
+
+/// So many times a batch there and back: its sum, to be compared.
+type Way<'a> = Box<dyn Fn(u64, usize) -> u64 + 'a>;
+
+/// Pins this thread, as far as there is such a processor.
+fn pin(which: usize) {
+    // SAFETY: an empty set of processors is all zero, and the set lives as long as the call.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(which, &mut set);
+        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
+    }
+}
+
+/// Runs who answers on another processor while this one asks.
+fn both(answer: impl FnOnce() + Send, ask: impl FnOnce() -> u64) -> u64 {
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            pin(1);
+            answer();
+        });
+        pin(0);
+        ask()
+    })
+}
+
+/// Our pipes, compiled.
+fn library(folder: &Path) -> libloading::Library {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let file = folder.join("pipes.so");
+    let status = Command::new("cc")
+        .current_dir(&root)
+        .args([
+            "@nearmemory/native.flags",
+            "-shared",
+            "crates/nearmemory/benches/pipes.c",
+            "-o",
+        ])
+        .arg(&file)
+        .status();
+    assert!(status.expect("`cc` starts").success());
+    // SAFETY: nothing runs when it is loaded.
+    unsafe { libloading::Library::new(file) }.expect("it can be loaded")
+}
+
+fn ours(library: &libloading::Library, times: u64, batch: usize) -> u64 {
+    type Pair = *mut std::ffi::c_void;
+    // SAFETY: these are the functions of pipes.c; the pair lives until both threads are done with it.
+    unsafe {
+        let new = library
+            .get::<unsafe extern "C" fn() -> Pair>(b"pair_new")
+            .expect("a function");
+        let free = library
+            .get::<unsafe extern "C" fn(Pair)>(b"pair_free")
+            .expect("a function");
+        let ask = library.get::<unsafe extern "C" fn(Pair, u64, u64) -> u64>(b"pair_ask");
+        let answer = library.get::<unsafe extern "C" fn(Pair, u64)>(b"pair_answer");
+        let (ask, answer) = (ask.expect("a function"), answer.expect("a function"));
+        let pair = new();
+        let at = pair as usize;
+        let words = times * batch as u64;
+        let sum = both(
+            || answer(at as Pair, words),
+            || ask(pair, times, batch as u64),
+        );
+        free(pair);
+        sum
+    }
+}
+
+fn crossbeam(times: u64, batch: usize) -> u64 {
+    let (there, come) = crossbeam_channel::bounded::<u64>(ROOM);
+    let (back, came) = crossbeam_channel::bounded::<u64>(ROOM);
+    let words = times * batch as u64;
+    both(
+        move || (0..words).for_each(|_| back.send(come.recv().expect("a word")).expect("room")),
+        || {
+            let mut sum = 0;
+            for time in 0..times {
+                for word in 0..batch as u64 {
+                    there.send(time * batch as u64 + word).expect("room");
+                }
+                sum += (0..batch)
+                    .map(|_| came.recv().expect("a word"))
+                    .sum::<u64>();
+            }
+            sum
+        },
+    )
+}
+
+fn pop(from: &mut rtrb::Consumer<u64>) -> u64 {
+    loop {
+        match from.pop() {
+            Ok(word) => return word,
+            Err(_) => std::hint::spin_loop(),
+        }
+    }
+}
+
+fn push(to: &mut rtrb::Producer<u64>, word: u64) {
+    while to.push(word).is_err() {
+        std::hint::spin_loop();
+    }
+}
+
+/// Takes what is there, at once, or waits.
+fn take(from: &mut rtrb::Consumer<u64>, most: usize, mut each: impl FnMut(u64)) -> usize {
+    loop {
+        let there = from.slots().min(most);
+        if there > 0 {
+            let chunk = from.read_chunk(there).expect("they are there");
+            chunk.into_iter().for_each(&mut each);
+            return there;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+fn ring(times: u64, batch: usize) -> u64 {
+    let (mut there, mut come) = rtrb::RingBuffer::<u64>::new(ROOM);
+    let (mut back, mut came) = rtrb::RingBuffer::<u64>::new(ROOM);
+    let words = times * batch as u64;
+    both(
+        move || {
+            let mut done = 0;
+            while done < words {
+                if batch == 1 {
+                    push(&mut back, pop(&mut come));
+                    done += 1;
+                    continue;
+                }
+                let mut some = Vec::with_capacity(batch);
+                done += take(&mut come, batch, |word| some.push(word)) as u64;
+                while back.slots() < some.len() {
+                    std::hint::spin_loop();
+                }
+                let chunk = back.write_chunk_uninit(some.len()).expect("room");
+                chunk.fill_from_iter(some);
+            }
+        },
+        || {
+            let mut sum = 0;
+            for time in 0..times {
+                let first = time * batch as u64;
+                if batch == 1 {
+                    push(&mut there, first);
+                    sum += pop(&mut came);
+                    continue;
+                }
+                let chunk = there.write_chunk_uninit(batch).expect("room");
+                chunk.fill_from_iter(first..first + batch as u64);
+                let mut left = batch;
+                while left > 0 {
+                    left -= take(&mut came, left, |word| sum += word);
+                }
+            }
+            sum
+        },
+    )
+}
+
+/// By two pipes of the system, with so many words in each write.
+fn system(times: u64, batch: usize, each: usize) -> u64 {
+    let (mut come, mut there) = std::io::pipe().expect("a pipe");
+    let (mut came, mut back) = std::io::pipe().expect("a pipe");
+    both(
+        move || {
+            let mut bytes = vec![0; each * 8];
+            for _ in 0..times * (batch / each) as u64 {
+                come.read_exact(&mut bytes).expect("words");
+                back.write_all(&bytes).expect("room");
+            }
+        },
+        move || {
+            let (mut sum, mut bytes) = (0, vec![0; each * 8]);
+            for time in 0..times {
+                for part in 0..batch / each {
+                    let first = time * batch as u64 + (part * each) as u64;
+                    for (place, word) in bytes.chunks_mut(8).zip(first..) {
+                        place.copy_from_slice(&word.to_le_bytes());
+                    }
+                    there.write_all(&bytes).expect("room");
+                }
+                for _ in 0..batch / each {
+                    came.read_exact(&mut bytes).expect("words");
+                    let words = bytes
+                        .chunks(8)
+                        .map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+                    sum += words.sum::<u64>();
+                }
+            }
+            sum
+        },
+    )
+}
+
+fn main() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = library(folder.path());
+    let ways: Vec<(&str, Way)> = vec![
+        (
+            "line pipes",
+            Box::new(|times, batch| ours(&library, times, batch)),
+        ),
+        ("rtrb", Box::new(ring)),
+        ("crossbeam-channel, bounded", Box::new(crossbeam)),
+        ("pipe(2)", Box::new(|times, batch| system(times, batch, 1))),
+        (
+            "pipe(2), a batch in a write",
+            Box::new(|times, batch| system(times, batch, batch)),
+        ),
+    ];
+    for (batch, times) in [(1, 20_000), (BATCH, 4_000)] {
+        let words = times * batch as u64;
+        let expected = words * (words - 1) / 2;
+        let mut found = vec![Vec::new(); ways.len()];
+        for _ in 0..RUNS {
+            for ((name, way), found) in ways.iter().zip(&mut found) {
+                let begin = Instant::now();
+                assert_eq!(way(times, batch), expected, "{name}");
+                found.push(begin.elapsed().as_secs_f64() * 1e9 / times as f64);
+            }
+        }
+        let medians = found.iter_mut().map(|found| {
+            found.sort_by(f64::total_cmp);
+            (found[RUNS / 2 - 1] + found[RUNS / 2]) / 2.0
+        });
+        let medians: Vec<f64> = medians.collect();
+        for ((name, _), median) in ways.iter().zip(&medians) {
+            let ratio = median / medians[0];
+            println!(
+                "{batch:2} there and back, {name:28} {median:10.0} ns {ratio:8.2} times as long"
+            );
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The same programs as threads of the machine at hand: each proves its results there, too, and finds faults; and trees have as
+//! many nodes as is published of them.
+//!
+//! They are compiled by `cc`, which links the programs of Rust.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A program with its arguments.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("bulk", "65536"),
+    ("compute", "300"),
+    ("gups", "65536 300"),
+    ("pagerank", "0 256 1000 50 1 4 31 2"),
+    ("pagerank", "2 128 1500 60 2 3 15 2"),
+    ("pipes", "1 400"),
+    ("pipes", "7 100000"),
+    ("rows", "16384 8"),
+    ("rows", "24576 128 1000"),
+    ("rows", "1048576 128 200"),
+    ("spawn", "3"),
+    ("uts", "1 3 4 4 0 0 29 10000"),
+    ("uts", "0 0 0 30 190000 5 7 600"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Compiles a source to a file.
+fn compile(source: &Path, to: &Path, more: &[&str]) {
+    let mut cc = Command::new("cc");
+    cc.current_dir(root())
+        .args(["@nearmemory/native.flags", "-Werror"])
+        .args(more);
+    let output = cc
+        .arg(source)
+        .arg("-o")
+        .arg(to)
+        .output()
+        .expect("`cc` starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+fn run(host: &Path, arguments: &str, channel: &str) -> Output {
+    let mut command = Command::new(host);
+    command
+        .args(arguments.split_whitespace())
+        .env("NEARMEMORY_CP", channel);
+    command.output().expect("it starts")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn programs_prove_their_results_as_threads_of_this_machine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut last = "";
+    for &(program, arguments) in PROGRAMS {
+        let (host, channel) = (
+            folder.path().join(program),
+            folder.path().join(format!("{program}.so")),
+        );
+        if program != last {
+            let source = Path::new("nearmemory/programs");
+            compile(&source.join(format!("{program}-host.c")), &host, &[]);
+            compile(&source.join(format!("{program}.c")), &channel, &["-shared"]);
+            last = program;
+        }
+        let output = run(
+            &host,
+            arguments,
+            &format!("other=none,{program}={}", channel.display()),
+        );
+        let said = text(&output);
+        assert!(output.status.success(), "{program} {arguments}: {said}");
+        assert!(
+            said.lines().count() >= 2 && said.contains(" ns\n"),
+            "{program}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_fault_of_a_program_is_found_there_too_and_what_is_no_program_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let (host, channel, changed) = (
+        folder.join("host"),
+        folder.join("gups.so"),
+        folder.join("gups.c"),
+    );
+    compile(Path::new("nearmemory/programs/gups-host.c"), &host, &[]);
+    let source =
+        std::fs::read_to_string(root().join("nearmemory/programs/gups.c")).expect("a source");
+    let right = "line[at % 16] ^= random;";
+    assert_eq!(source.matches(right).count(), 1);
+    std::fs::write(
+        &changed,
+        source.replace(right, "if (i) line[at % 16] ^= random;"),
+    )
+    .expect("room");
+    compile(&changed, &channel, &["-shared"]);
+    let output = run(&host, "65536 300", &format!("gups={}", channel.display()));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("wrong: core\n"), "{}", text(&output));
+    for binary in [
+        format!("gups={}", changed.display()),
+        "gups=nowhere".to_string(),
+        String::new(),
+    ] {
+        let output = run(&host, "65536 300", &binary);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            text(&output).contains("wrong: the core does not start\n"),
+            "{binary}"
+        );
+    }
+}
+
+#[test]
+fn trees_have_as_many_nodes_as_is_published() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("count");
+    compile(
+        Path::new("crates/nearmemory/tests/programs/count.c"),
+        &program,
+        &[],
+    );
+    // The benchmark's T1 and T3.
+    for (arguments, nodes) in [
+        ("1 3 10 4 0 0 19", "4130071"),
+        ("0 0 0 2000 124875 8 42", "4112897"),
+    ] {
+        let output = run(&program, arguments, "");
+        assert_eq!(
+            text(&output).split_whitespace().next(),
+            Some(nodes),
+            "{arguments}"
+        );
+    }
+}

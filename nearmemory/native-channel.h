@@ -1,0 +1,85 @@
+// A core beside far memory as a thread: what scratchpad.h and channel.h say, over memory.
+
+#ifndef NEARMEMORY_NATIVE_CHANNEL_H
+#define NEARMEMORY_NATIVE_CHANNEL_H
+
+#include "nearmemory/native.h"
+
+#include <string.h>
+
+// The core that this program runs on.
+struct nm_native_core *nm_native_own;
+
+static inline volatile uint64_t *nm_words(uint64_t line) { return nm_native_own->lines[line]; }
+static inline const volatile uint64_t *nm_stamps(uint64_t line) { return &nm_native_own->stamps[line * 2]; }
+static inline void *nm_shared(uint64_t number) { return &nm_native_own->registers[number]; }
+
+static inline uint64_t nm_now(void) { return ++nm_native_own->clock; }
+
+// Copies are over when they have begun.
+static inline void nm_copies(uint64_t lines) { nm_native_own->copied = lines; }
+static inline void nm_fetch_lines(uint64_t line, uint64_t far) {
+  memcpy(nm_native_own->lines[line], (const void *)(uintptr_t)far, nm_native_own->copied * 128);
+  for (uint64_t i = 0; i < nm_native_own->copied; i++) nm_native_own->stamps[(line + i) * 2 + 1] = nm_now();
+}
+static inline void nm_store_lines(uint64_t line, uint64_t far) {
+  memcpy((void *)(uintptr_t)far, nm_native_own->lines[line], nm_native_own->copied * 128);
+  for (uint64_t i = 0; i < nm_native_own->copied; i++) nm_native_own->stamps[(line + i) * 2] = nm_now();
+}
+
+#define NM_CHANNEL(stack_bytes, ...)                                       \
+  static const uint64_t nm_manifest[] = {stack_bytes, __VA_ARGS__};        \
+  int nm_native_run(struct nm_native_core *core) {                         \
+    (void)nm_manifest;                                                     \
+    nm_native_own = core;                                                  \
+    return channel(core->words[0], core->words[1], core->words[2], core->words[3]); \
+  }
+
+int channel(uint64_t, uint64_t, uint64_t, uint64_t);
+
+static inline struct nm_native_fifo *nm_native_from(uint64_t core) { return &nm_native_own->from[core]; }
+static inline struct nm_native_fifo *nm_native_to(uint64_t core) {
+  return &nm_native_own->all[core].from[nm_native_own->number];
+}
+
+// The highest bit of the count that is sent says whether the stream ends behind.
+#define NM_NATIVE_END ((uint64_t)1 << 63)
+
+static inline uint64_t nm_fifo_words(uint64_t core) {
+  struct nm_native_fifo *fifo = nm_native_from(core);
+  uint64_t sent = fifo->sent;
+  return (sent & ~NM_NATIVE_END) - fifo->taken + (sent >> 63);
+}
+static inline uint64_t nm_fifo_room(uint64_t core) {
+  struct nm_native_fifo *fifo = nm_native_to(core);
+  return NM_NATIVE_FIFO - ((fifo->sent & ~NM_NATIVE_END) - fifo->taken);
+}
+static inline void nm_fifo_send(uint64_t core, uint64_t word) {
+  struct nm_native_fifo *fifo = nm_native_to(core);
+  // An end is taken before what comes behind it.
+  while ((fifo->sent & NM_NATIVE_END) || nm_fifo_room(core) == 0) nm_relax();
+  fifo->words[fifo->sent % NM_NATIVE_FIFO] = word;
+  __atomic_store_n(&fifo->sent, fifo->sent + 1, __ATOMIC_RELEASE);
+}
+static inline void nm_fifo_end(uint64_t core) {
+  struct nm_native_fifo *fifo = nm_native_to(core);
+  while (fifo->sent & NM_NATIVE_END) nm_relax();
+  __atomic_store_n(&fifo->sent, fifo->sent | NM_NATIVE_END, __ATOMIC_RELEASE);
+}
+static inline uint64_t nm_fifo_take(uint64_t core) {
+  struct nm_native_fifo *fifo = nm_native_from(core);
+  while ((__atomic_load_n(&fifo->sent, __ATOMIC_ACQUIRE) & ~NM_NATIVE_END) == fifo->taken) nm_relax();
+  uint64_t word = fifo->words[fifo->taken % NM_NATIVE_FIFO];
+  __atomic_store_n(&fifo->taken, fifo->taken + 1, __ATOMIC_RELEASE);
+  return word;
+}
+static inline int nm_fifo_ends(uint64_t core) {
+  struct nm_native_fifo *fifo = nm_native_from(core);
+  uint64_t sent = __atomic_load_n(&fifo->sent, __ATOMIC_ACQUIRE);
+  if (sent != (fifo->taken | NM_NATIVE_END)) return 0;
+  // The sender waits until the end is taken.
+  __atomic_store_n(&fifo->sent, sent & ~NM_NATIVE_END, __ATOMIC_RELEASE);
+  return 1;
+}
+
+#endif

@@ -1,0 +1,103 @@
+// A host as a program of the machine at hand: what host.h says of machines, over memory and threads.
+
+#ifndef NEARMEMORY_NATIVE_HOST_H
+#define NEARMEMORY_NATIVE_HOST_H
+
+#include "nearmemory/native.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct nm_native_core *nm_native_all(void) {
+  static struct nm_native_core *all;
+  if (all) return all;
+  all = aligned_alloc(128, NM_NATIVE_CORES * sizeof *all);
+  if (!all) abort();
+  memset(all, 0, NM_NATIVE_CORES * sizeof *all);
+  for (uint64_t i = 0; i < NM_NATIVE_CORES; i++) all[i].all = all, all[i].number = i;
+  return all;
+}
+
+static inline uint64_t nm_open(void) { return NM_NATIVE_CORES; }
+static inline enum nm_state nm_state(uint64_t core) {
+  return (enum nm_state)__atomic_load_n(&nm_native_all()[core].state, __ATOMIC_ACQUIRE);
+}
+static inline int nm_runs(uint64_t core) { return nm_state(core) == NM_RUNNING; }
+static inline int nm_status(uint64_t core) { return nm_native_all()[core].status; }
+static inline uint64_t nm_counter(enum nm_counter which) { return (void)which, 0; }
+static inline struct nm_registers *nm_registers_of(uint64_t core, uint64_t number) {
+  return (struct nm_registers *)&nm_native_all()[core].registers[number * 2];
+}
+static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) { return nm_native_all()[core].lines[line]; }
+static inline volatile void *nm_uncached(volatile void *far) { return far; }
+static inline void *nm_far_alloc(uint64_t bytes) {
+  void *far = aligned_alloc(NM_LINE, (bytes + NM_LINE - 1) / NM_LINE * NM_LINE);
+  if (far) memset(far, 0, bytes);
+  return far;
+}
+static inline void nm_prefetch(const volatile void *line) { __builtin_prefetch((const void *)line); }
+static inline void nm_clean_now(volatile void *line) { (void)line; }
+static inline void nm_prefetch_far(const volatile void *line) { __builtin_prefetch((const void *)line); }
+static inline void nm_give(uint64_t core, volatile void *far, uint64_t bytes) { (void)core, (void)far, (void)bytes; }
+
+// The file of a binary, as NEARMEMORY_CP has it: NAME=FILE, with commas between them.
+static inline FILE *nm_binary_file(const char *name) {
+  const char *list = getenv("NEARMEMORY_CP");
+  size_t length = strlen(name);
+  for (; list && *list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL) {
+    if (strncmp(list, name, length) != 0 || list[length] != '=') continue;
+    char path[4096];
+    snprintf(path, sizeof path, "%.*s", (int)strcspn(list + length + 1, ","), list + length + 1);
+    return fopen(path, "r");
+  }
+  return NULL;
+}
+
+static void *nm_native_thread(void *argument) {
+  struct nm_native_core *core = argument;
+  int (*run)(struct nm_native_core *) = (int (*)(struct nm_native_core *))dlsym(core->library, "nm_native_run");
+  core->status = run(core);
+  // What others have sent is for this program.
+  for (int i = 0; i < NM_NATIVE_CORES; i++) core->from[i].sent = core->from[i].taken = 0;
+  __atomic_store_n(&core->state, NM_EXITED, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+// A library that is read from a file of its own is loaded as if there were no other one of it.
+static void *nm_native_load(const void *binary, uint64_t length) {
+  char path[40];
+  int file = memfd_create("channel", MFD_CLOEXEC);
+  if (file < 0) return NULL;
+  void *library = NULL;
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  if (write(file, binary, length) == (ssize_t)length) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  // What is open by the same name is taken for the same library: the number is not used again.
+  if (library && !dlsym(library, "nm_native_run")) library = NULL;
+  return library;
+}
+
+static inline int nm_start(uint64_t number, const void *binary, uint64_t length, const uint64_t words[4], int trusted) {
+  struct nm_native_core *core = &nm_native_all()[number];
+  pthread_t thread;
+  (void)trusted;
+  if (length > NM_BINARY) return NM_TOO_LONG;
+  if (core->state == NM_RUNNING) return NM_BUSY;
+  if (core->library) dlclose(core->library);
+  core->library = nm_native_load(binary, length);
+  if (!core->library) return core->state = NM_REFUSED, NM_REFUSED_BINARY;
+  memset(core->lines, 0, sizeof core->lines);
+  memset(core->registers, 0, sizeof core->registers);
+  for (int i = 0; i < 4; i++) core->words[i] = words ? words[i] : 0;
+  core->streamed = 0;
+  core->state = NM_RUNNING;
+  if (pthread_create(&thread, NULL, nm_native_thread, core)) return core->state = NM_REFUSED, NM_REFUSED_BINARY;
+  pthread_detach(thread);
+  return 0;
+}
+
+// No program is stopped for what it does: the whole process would be.
+static inline struct nm_fault nm_fault(uint64_t core) { return (void)core, (struct nm_fault){0, 0, 0}; }
+
+#endif
