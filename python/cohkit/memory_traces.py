@@ -6,7 +6,7 @@ import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from cohkit.errors import InputError, UnavailableError
 
@@ -23,6 +23,33 @@ _MAGIC = b"COHKTRC1"
 _RECORD = [("address", "<u8"), ("gap", "<u4"), ("core", "<u2"), ("access", "u1"), ("zero", "u1")]
 # The numbers that a field of a record can hold.
 _MOST = {"address": 2**64 - 1, "gap": 2**32 - 1, "core": 4095, "access": len(_ACCESSES) - 1}
+
+
+# What stands before a trace's file where a workload is named, and whether its pages are packed.
+_PREFIXES = {"trace:": False, "packed-trace:": True}
+
+
+class TraceFile(NamedTuple):
+    """A trace in a file, which has been read: who runs it needs the file no more."""
+
+    name: str
+    """What results call it: the workload as it was named."""
+    packed: bool
+    file: bytes
+    """The bytes of the file."""
+
+    @staticmethod
+    def of(workload: str) -> TraceFile | None:
+        """Read the file of a workload that is named `trace:FILE`; `None` if it is another workload.
+
+        Raises:
+            OSError: the file cannot be read.
+
+        """
+        for prefix, packed in _PREFIXES.items():
+            if workload.startswith(prefix):
+                return TraceFile(workload, packed, Path(workload.removeprefix(prefix)).read_bytes())
+        return None
 
 
 @dataclass(frozen=True)

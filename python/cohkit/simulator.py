@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
 from cohkit.machines import Machine
-from cohkit.memory_traces import MemoryTrace
+from cohkit.memory_traces import MemoryTrace, TraceFile
 from cohkit.protocols import given, shipped
 from cohkit.results import answer
 
@@ -45,7 +45,7 @@ class Request(TypedDict, total=False):
     """What `simulate_many` is given for each simulation; `simulate` tells the meaning and what stands for the rest."""
 
     platform: Required[str | os.PathLike[str] | Machine]
-    workload: Required[Workload | str | MemoryTrace]
+    workload: Required[Workload | str | MemoryTrace | TraceFile]
     protocol: Protocol | str | os.PathLike[str] | None
     region: str | None
     accesses: int | None
@@ -92,7 +92,7 @@ def platform(name: str | os.PathLike[str] | Machine) -> types.Platform:
 
 def simulate(  # noqa: PLR0913 -- each is a keyword
     platform: str | os.PathLike[str] | Machine,
-    workload: Workload | str | MemoryTrace,
+    workload: Workload | str | MemoryTrace | TraceFile,
     *,
     protocol: Protocol | str | os.PathLike[str] | None = None,
     region: str | None = None,
@@ -253,7 +253,7 @@ def _ready(request: Request) -> _cohkit.Simulation:
     on = machine(options.pop("platform"))
     workload = options.pop("workload")
     recorded = None
-    if isinstance(workload, MemoryTrace):
+    if isinstance(workload, MemoryTrace | TraceFile):
         recorded = (workload.packed, workload.file)
         workload = workload.name
     return call(

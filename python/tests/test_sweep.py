@@ -22,7 +22,7 @@ from cohkit.__main__ import main
 from cohkit.errors import InputError
 from cohkit.experiments import EXPERIMENTS
 from cohkit.sweep.cluster import Jobs
-from cohkit.sweep.points import run
+from cohkit.sweep.points import Point, run
 from cohkit.sweep.spec import Spec
 from cohkit.sweep.values import values
 
@@ -340,6 +340,25 @@ def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: 
     assert [row["outcome"] for row in outcome.rows] == ["verified"], "a point needs no file"
     others = [point("b"), point("c"), point("b", 2)]
     assert [other.points()[0].hash() == one.hash() for other in others] == [True, False, False]
+
+
+def test_traces_are_swept_by_what_is_in_them(tmp_path: Path) -> None:
+    trace = tmp_path / "my.trace"
+    trace.write_text("0 store 0x1000\n1 load 0x1008\n")
+
+    def points() -> list[Point]:
+        told: dict[str, Any] = {"platform": "enzian-dc-ddr", "workload": f"trace:{trace}"}
+        return Spec("sim", told, {"link.latency": ["60ns", "200ns"]}).points()
+
+    quick, slow = points()
+    trace.write_text("0 store 0x1000\n1 load 0x2000\n")
+    other, _ = points()
+    assert quick.hash() != other.hash()
+    trace.unlink()
+    # Who runs a point needs no file.
+    [row], [late] = run(pickle.loads(pickle.dumps(quick))).rows, run(slow).rows  # noqa: S301 -- our own
+    assert row["workload.name"] == f"trace:{trace}"
+    assert row["statistics.time_ns"] < late["statistics.time_ns"]
 
 
 @pytest.mark.parametrize(

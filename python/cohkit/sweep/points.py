@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import __version__
 from cohkit.errors import Error, UnavailableError
+from cohkit.memory_traces import TraceFile
 from cohkit.protocols import given, parse
 from cohkit.simulator import machine
 from cohkit.sweep.kinds import KINDS
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 
 class Texts(NamedTuple):
-    """Texts that a point reads, so that who runs it needs no files: of each the file and what is in it."""
+    """Texts and traces that a point reads, so that who runs it needs no files: of each the file and what is in it."""
 
     protocol: tuple[str, str] | None = None
     platform: tuple[str, str | None] | None = None
     test: Text | None = None
+    trace: TraceFile | None = None
 
     @staticmethod
     def of(options: Mapping[str, Value]) -> Texts:
@@ -40,7 +42,10 @@ class Texts(NamedTuple):
         on = str(platform)
         own = Path(on).read_bytes().decode(errors="replace") if on.endswith(".toml") else None
         program = Text.of(str(options.get("test")))
-        return Texts((text.file, text.text) if text else None, (on, own) if platform is not None else None, program)
+        trace = TraceFile.of(str(options.get("workload")))
+        return Texts(
+            (text.file, text.text) if text else None, (on, own) if platform is not None else None, program, trace
+        )
 
 
 class Point(NamedTuple):
@@ -63,6 +68,9 @@ class Point(NamedTuple):
         told = {name: value for name, value in self.options.items() if name not in ("protocol", "platform")}
         if self.texts.test:
             told["test"] = self.texts.test.text
+        if self.texts.trace:
+            kind = self.texts.trace.name.partition(":")[0]
+            told["workload"] = f"{kind}:{hashlib.sha256(self.texts.trace.file).hexdigest()}"
         # A platform that ships is what it says; files may stand anywhere.
         on = self.texts.platform
         platform = on and (_shipped(on[0]) if on[1] is None else on[1])
@@ -79,6 +87,8 @@ class Point(NamedTuple):
             options["platform"] = machine(self.texts.platform[0], text=self.texts.platform[1])
         if self.texts.test:
             options["test"] = self.texts.test
+        if self.texts.trace:
+            options["workload"] = self.texts.trace
         return options
 
 

@@ -66,7 +66,7 @@ class Spec:
         for at in itertools.product(*self.axes.values()):
             axes = dict(zip(self.axes, at, strict=True))
             options = self.options | axes
-            files = options.get("protocol"), options.get("platform"), options.get("test")
+            files = tuple(options.get(name) for name in ("protocol", "platform", "test", "workload"))
             if files not in texts:
                 texts[files] = Texts.of(options)
             for repetition in range(self.repetitions):
