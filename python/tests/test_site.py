@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import subprocess
 import sys
@@ -67,6 +68,30 @@ def test_no_link_leads_nowhere(site: Path) -> None:
                 assert part in places[target.name], f"{page.name}: {to}"
                 checked += 1
     assert checked > 500
+
+
+def drawn() -> dict[str, str]:
+    """Give the pictures of docs/concepts.md that are charts."""
+    msi = cohkit.shipped("msi")
+    forgetful = re.sub(r"(?m)( S  .*[|] Inv  .*[|]) I$", r"\1 S", msi.text)
+    [verdict] = cohkit.check(cohkit.parse(forgetful), remotes=2)
+    counterexample = verdict["counterexample"]
+    assert counterexample
+    seen = cohkit.litmus("SB", protocol="mesi", cores="store_buffer", chart=True)["sequence"]
+    assert seen
+    return {
+        "race.svg": cohkit.chart_svg(counterexample["sequences"][0], title="a copy that is kept"),
+        "store-buffers.svg": cohkit.chart_svg(seen, title="both loads find 0"),
+    }
+
+
+@pytest.mark.parametrize("name", ["race.svg", "store-buffers.svg"])
+def test_charts_of_the_concepts_are_what_is_found(name: str, root: Path) -> None:
+    file = root / "docs/pictures" / name
+    picture = drawn()[name]
+    if os.environ.get("UPDATE_EXPECT"):
+        file.write_text(picture)
+    assert file.read_text() == picture, "UPDATE_EXPECT=1 draws it anew"
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
