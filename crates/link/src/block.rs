@@ -16,8 +16,47 @@ pub struct Block {
     words: [u64; SLOTS + 1],
     /// Whether the checksum stands in the control word.
     sealed: bool,
-    /// Whether a message ends in it, for who drives: it is not on the wires.
-    pub(crate) ends: bool,
+    /// In how many clocks the receiver takes the shortest of the messages that end in it; 0 if none does. It is not on the
+    /// wires.
+    pub(crate) clocks: u8,
+}
+
+/// The circuits of a block's slots, 4 bits for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Circuits(u32);
+
+impl Circuits {
+    /// No slot has a word.
+    pub const NONE: Circuits = Circuits((1 << (4 * SLOTS)) - 1);
+
+    /// The circuit of a slot.
+    #[inline]
+    pub fn of(self, slot: usize) -> u8 {
+        (self.0 >> (4 * slot)) as u8 & 15
+    }
+
+    /// So many slots from one on are a circuit's, which were [`EMPTY`].
+    #[inline]
+    pub fn fill(&mut self, slot: usize, count: usize, circuit: u8) {
+        let ones = 0x0111_1111 & ((1 << (4 * count)) - 1);
+        self.0 ^= (ones << (4 * slot)) * u32::from(EMPTY ^ circuit);
+    }
+
+    /// How many slots from one on are of the same circuit as that.
+    #[inline]
+    pub fn run(self, slot: usize) -> usize {
+        let rest = self.0 >> (4 * slot);
+        // A digit is 0 where it is that of the first slot; behind the last slot none is.
+        let others = rest ^ (0x0111_1111 * (rest & 15)) | u32::MAX << (4 * (SLOTS - slot));
+        others.trailing_zeros() as usize / 4
+    }
+}
+
+impl From<[u8; SLOTS]> for Circuits {
+    fn from(circuits: [u8; SLOTS]) -> Circuits {
+        let digit = |sum, (slot, circuit): (usize, u8)| sum | u32::from(circuit & 15) << (4 * slot);
+        Circuits(circuits.into_iter().enumerate().fold(0, digit))
+    }
 }
 
 /// What a control word says.
@@ -32,7 +71,7 @@ pub enum Control {
         /// One bit for each circuit: [`crate::end::WORDS_PER_CREDIT`] words may be sent more.
         credits: u8,
         /// The circuit of each slot.
-        circuits: [u8; SLOTS],
+        circuits: Circuits,
     },
     /// Where both directions are.
     Sync(Sync),
@@ -50,6 +89,7 @@ impl Block {
     pub const BITS: u64 = 512;
 
     /// A block with its checksum.
+    #[inline]
     pub fn new(control: Control, words: [u64; SLOTS]) -> Block {
         let head = match control {
             Control::Data {
@@ -57,12 +97,13 @@ impl Block {
                 high,
                 credits,
                 circuits,
-            } => circuits.iter().enumerate().fold(
-                if high { HIGH } else { LOW } << 61
+            } => {
+                let kind = if high { HIGH } else { LOW };
+                kind << 61
                     | u64::from(ack) << 60
-                    | u64::from(credits) << 52,
-                |head, (slot, circuit)| head | u64::from(*circuit) << (24 + 4 * slot),
-            ),
+                    | u64::from(credits) << 52
+                    | u64::from(circuits.0) << 24
+            }
             Control::Sync(sync) => {
                 SYNC << 61
                     | u64::from(sync.request) << 53
@@ -78,7 +119,7 @@ impl Block {
         Block {
             words: block,
             sealed: false,
-            ends: false,
+            clocks: 0,
         }
     }
 
@@ -108,7 +149,7 @@ impl Block {
                 ack: head >> 60 & 1 == 1,
                 high: kind == HIGH,
                 credits: (head >> 52) as u8,
-                circuits: std::array::from_fn(|slot| (head >> (24 + 4 * slot)) as u8 & 15),
+                circuits: Circuits((head >> 24) as u32 & (1 << (4 * SLOTS)) - 1),
             },
             SYNC => Control::Sync(Sync {
                 request: head >> 53 & 1 == 1,
@@ -141,8 +182,8 @@ impl Carried for Block {
     }
 
     #[inline]
-    fn brings(&self) -> bool {
-        self.ends
+    fn brings(&self) -> Option<u32> {
+        (self.clocks > 0).then_some(self.clocks.into())
     }
 }
 
@@ -156,7 +197,7 @@ mod tests {
             ack: true,
             high: true,
             credits: 0x15,
-            circuits: [0, 4, 12, 13, EMPTY, 5, 1],
+            circuits: [0, 4, 12, 13, EMPTY, 5, 1].into(),
         };
         let sync = Control::Sync(Sync {
             request: true,
@@ -167,6 +208,21 @@ mod tests {
         for control in [data, sync, Control::Idle] {
             assert_eq!(Block::new(control, [3; SLOTS]).control(), Some(control));
         }
+    }
+
+    #[test]
+    fn slots_of_one_circuit_are_counted() {
+        let mut circuits = Circuits::NONE;
+        circuits.fill(0, 2, 4);
+        circuits.fill(2, 1, 12);
+        circuits.fill(3, 2, 4);
+        assert_eq!(circuits, [4, 4, 12, 4, 4, EMPTY, EMPTY].into());
+        let runs = std::array::from_fn(|slot| circuits.run(slot));
+        assert_eq!(runs, [2, 1, 1, 2, 1, 2, 1]);
+        circuits.fill(5, 2, 0);
+        assert_eq!([circuits.run(5), circuits.run(6)], [2, 1]);
+        assert_eq!(Circuits::from([0; SLOTS]).run(0), SLOTS);
+        assert_eq!(Circuits::NONE.run(0), SLOTS);
     }
 
     #[test]

@@ -40,6 +40,10 @@ impl Body for Bundle {
             message.label ^= 1 << (bit % 64);
         }
     }
+
+    fn take(&mut self) -> Bundle {
+        std::mem::take(self)
+    }
 }
 
 /// One end of a link.
@@ -181,7 +185,7 @@ impl Layer for End {
         self.link.skip(units);
     }
 
-    fn receive(&mut self, packet: &Packet<Bundle>) {
+    fn receive(&mut self, packet: &mut Packet<Bundle>) {
         self.link.receive(packet);
     }
 

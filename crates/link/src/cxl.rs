@@ -151,6 +151,8 @@ pub struct Flit {
     messages: Vec<Message>,
     /// Slots of data, of the messages that began first.
     data: u32,
+    /// Whether a message is whole with it, for who drives: it is not on the wires.
+    brings: bool,
     /// The wrong byte of each third.
     mended: [Option<u64>; 3],
     wrong: bool,
@@ -163,6 +165,7 @@ impl Flit {
             kind,
             messages: Vec::new(),
             data: 0,
+            brings: false,
             mended: [None; 3],
             wrong: false,
         }
@@ -196,9 +199,8 @@ impl Carried for Flit {
     }
 
     #[inline]
-    fn brings(&self) -> bool {
-        let whole = |message: &Message| message.circuit != DATA;
-        self.data > 0 || self.messages.iter().any(whole)
+    fn brings(&self) -> Option<u32> {
+        self.brings.then_some(0)
     }
 }
 
@@ -241,6 +243,8 @@ pub struct End {
     credits: [u32; 3],
     /// Slots of data that follow what has left.
     promised: u32,
+    /// Slots of data that have left.
+    left: u32,
     turn: usize,
     came: [VecDeque<Message>; 3],
     owed: [u32; 3],
@@ -275,6 +279,7 @@ impl End {
             waiting: Default::default(),
             credits: [0; 3],
             promised: 0,
+            left: 0,
             turn: 0,
             came: Default::default(),
             owed,
@@ -304,8 +309,9 @@ impl End {
                 continue;
             }
             self.credits[class] -= count as u32;
-            if class == usize::from(DATA) {
-                self.promised += SLOTS_OF_LINE * count as u32;
+            match class == usize::from(DATA) {
+                true => self.promised += SLOTS_OF_LINE * count as u32,
+                false => flit.brings = true,
             }
             flit.messages.extend(self.waiting[class].drain(..count));
             self.turn = class + 1;
@@ -314,21 +320,28 @@ impl End {
         false
     }
 
+    /// Puts promised data into so many slots.
+    fn fill(&mut self, flit: &mut Flit, slots: u32) {
+        self.promised -= slots;
+        flit.data += slots;
+        let before = self.left / SLOTS_OF_LINE;
+        self.left = self.left.wrapping_add(slots);
+        flit.brings |= self.left / SLOTS_OF_LINE != before;
+    }
+
     /// A new flit, if there are messages, data, credits or an acknowledgement for one.
     fn pack(&mut self, ack: bool) -> Option<(Flit, bool)> {
         let flits = self.parameters.flits;
         if flits == Flits::Small && self.promised >= 4 {
             let mut flit = Flit::new(flits, Kind::Data);
-            flit.data = 4;
-            self.promised -= 4;
+            self.fill(&mut flit, 4);
             return Some((flit, false));
         }
         let mut flit = Flit::new(flits, Kind::Idle);
         self.begin(&mut flit, 0);
         for _ in 0..flits.whole_slots() {
             if self.promised > 0 {
-                self.promised -= 1;
-                flit.data += 1;
+                self.fill(&mut flit, 1);
             } else if !self.begin(&mut flit, 1) {
                 break;
             }
@@ -440,8 +453,11 @@ impl Layer for End {
 
     fn transmit(&mut self) -> Flit {
         let flits = self.parameters.flits;
-        let new = self.retry.wants().and_then(|ack| self.pack(ack));
-        match self.retry.transmit(new) {
+        if let Some((flit, ack)) = self.retry.wants().and_then(|ack| self.pack(ack)) {
+            self.retry.enter(&flit, ack);
+            return flit;
+        }
+        match self.retry.transmit() {
             Next::Block(flit) => flit,
             Next::Sync(sync) => Flit::new(flits, Kind::Sync(sync)),
             Next::Idle => Flit::new(flits, Kind::Idle),
@@ -456,6 +472,14 @@ impl Layer for End {
         }
     }
 
+    fn before_message(&self) -> (u64, u32) {
+        // What begins with the header of a line in a small flit ends with the next one.
+        let others = [REQUEST, RESPONSE].map(|class| &self.waiting[usize::from(class)]);
+        let begins = self.promised == 0 && others.iter().all(|waiting| waiting.is_empty());
+        let small = self.parameters.flits == Flits::Small;
+        (u64::from(small && begins), 0)
+    }
+
     fn idle_bits(&self) -> u64 {
         8 * self.parameters.flits.bytes()
     }
@@ -464,7 +488,7 @@ impl Layer for End {
         self.retry.skip(units);
     }
 
-    fn receive(&mut self, flit: &Flit) {
+    fn receive(&mut self, flit: &mut Flit) {
         if flit.wrong {
             return self.retry.damaged();
         }
@@ -486,6 +510,10 @@ impl Layer for End {
                 }
             }
         }
+    }
+
+    fn forget(&mut self) {
+        self.retry.sender.forget();
     }
 
     fn retrain(&mut self) {

@@ -15,13 +15,16 @@ pub struct Wire<U> {
     free: u64,
     /// What is under way, and when it arrives.
     pub under_way: VecDeque<(u64, U)>,
-    /// When those of them arrive that may bring messages.
-    bringing: VecDeque<u64>,
+    /// When the first of that arrives: the last of times if nothing is under way.
+    arrives: u64,
+    /// When those of them arrive with which messages are whole, and in how many clocks the receiver takes one, at the least.
+    bringing: VecDeque<(u64, u32)>,
     /// What damages it.
     pub noise: Noise,
     /// Whether what was under way was lost once.
     lost: bool,
-    /// Ticks of a unit that says nothing.
+    /// Bits of a unit that says nothing, and the ticks that it takes.
+    idle_bits: u64,
     idle_ticks: u64,
     /// Units that arrived, and how many of them had wrong bits.
     pub units: u64,
@@ -40,9 +43,11 @@ impl<U: Carried> Wire<U> {
             delay,
             free: 0,
             under_way: VecDeque::new(),
+            arrives: u64::MAX,
             bringing: VecDeque::new(),
             noise,
             lost: false,
+            idle_bits,
             idle_ticks: 0,
             units: 0,
             damaged: 0,
@@ -61,10 +66,16 @@ impl<U: Carried> Wire<U> {
 
     #[inline]
     fn enter(&mut self, now: u64, unit: U) {
-        self.free = now + self.ticks(unit.bits());
+        let bits = unit.bits();
+        self.free = now
+            + match bits == self.idle_bits {
+                true => self.idle_ticks,
+                false => self.ticks(bits),
+            };
         let arrives = self.free + self.delay;
-        if unit.brings() {
-            self.bringing.push_back(arrives);
+        self.arrives = self.arrives.min(arrives);
+        if let Some(clocks) = unit.brings() {
+            self.bringing.push_back((arrives, clocks));
         }
         self.under_way.push_back((arrives, unit));
     }
@@ -72,22 +83,35 @@ impl<U: Carried> Wire<U> {
     /// What is under way is lost.
     fn clear(&mut self) {
         self.under_way.clear();
+        self.arrives = u64::MAX;
         self.bringing.clear();
     }
 
+    /// What arrives, as it does. It is under way until it has left.
     #[inline]
-    fn leave(&mut self) -> Option<U> {
-        let (_, mut unit) = self.under_way.pop_front()?;
-        if unit.brings() {
+    fn arrives(&mut self) -> Option<&mut U> {
+        let (_, unit) = self.under_way.front_mut()?;
+        let bits = unit.bits();
+        self.units += 1;
+        self.bits += bits;
+        // Before wrong bits change what it says.
+        if unit.brings().is_some() {
             self.bringing.pop_front();
         }
-        self.units += 1;
-        self.bits += unit.bits();
         if unit.is_idle() {
-            self.idle += unit.bits();
+            self.idle += bits;
         }
-        self.damaged += u64::from(self.noise.pass(&mut unit) > 0);
+        if !self.noise.is_silent() {
+            self.damaged += u64::from(self.noise.pass(unit) > 0);
+        }
         Some(unit)
+    }
+
+    /// What arrived first is not under way any more.
+    #[inline]
+    fn leave(&mut self) {
+        self.under_way.pop_front();
+        self.arrives = self.under_way.front().map_or(u64::MAX, |unit| unit.0);
     }
 }
 
@@ -113,6 +137,58 @@ impl Traffic {
     }
 }
 
+/// What happens on lanes: something arrives or leaves that comes from one of the ends.
+#[derive(Clone, Copy)]
+enum Happening {
+    Arrival(usize),
+    Departure(usize),
+}
+
+/// The earliest of the times at which receivers take messages.
+pub struct Earliest<F> {
+    /// When a receiver has taken a message that was whole at a tick, from the clocks that it needs.
+    at: F,
+    /// Ticks of one of its clocks, rounded down.
+    clock: u64,
+    /// How many ticks two messages have to be apart for the order of ticks to be that of times.
+    apart: u64,
+    /// The tick of the earliest.
+    tick: u64,
+    /// The time of it: the last of times if there is none.
+    pub time: u64,
+}
+
+impl<F: Fn(u64, u32) -> u64> Earliest<F> {
+    /// None yet.
+    pub fn new(clock: u64, apart: u64, at: F) -> Earliest<F> {
+        let (tick, time) = (u64::MAX, u64::MAX);
+        Earliest {
+            at,
+            clock,
+            apart,
+            tick,
+            time,
+        }
+    }
+
+    /// A tick from which on messages are not the earliest any more.
+    #[inline]
+    fn bound(&self) -> u64 {
+        self.tick.saturating_add(self.apart)
+    }
+
+    /// A message that is whole at a tick, if that is not the last one. Returns the tick at which it is taken.
+    #[inline]
+    fn meet(&mut self, whole: u64, clocks: u32) -> u64 {
+        let tick = whole.saturating_add(u64::from(clocks) * self.clock);
+        if tick < self.bound() && whole < u64::MAX {
+            self.tick = self.tick.min(tick);
+            self.time = self.time.min((self.at)(whole, clocks));
+        }
+        tick
+    }
+}
+
 /// Two ends and what is between them.
 pub struct Drive<L: Layer> {
     ends: [L; 2],
@@ -120,7 +196,9 @@ pub struct Drive<L: Layer> {
     /// these.
     leaves: [Option<u64>; 2],
     /// What happens next, and when; not known since one of these. Nothing has the last of times.
-    next: Option<(usize, u64)>,
+    next: Option<(Happening, u64)>,
+    /// When the first message of each circuit of each end was whole, of those that it was not when the one before was taken.
+    whole: [[u64; 16]; 2],
     /// `wires[0]` goes from the first end to the second.
     pub wires: [Wire<L::Unit>; 2],
     /// The traffic of each direction.
@@ -144,6 +222,7 @@ impl<L: Layer> Drive<L> {
             ends,
             leaves: [None; 2],
             next: None,
+            whole: [[0; 16]; 2],
             traffic: Default::default(),
             now: 0,
             awake: false,
@@ -178,6 +257,12 @@ impl<L: Layer> Drive<L> {
         &mut self.ends[side]
     }
 
+    /// The next message that has come at a side on a circuit.
+    #[inline]
+    pub fn peek(&mut self, side: usize, circuit: u8) -> Option<Message> {
+        self.ends[side].peek(circuit)
+    }
+
     /// When a side sends something next that is not skipped.
     #[inline]
     fn departure(&mut self, from: usize) -> u64 {
@@ -198,7 +283,7 @@ impl<L: Layer> Drive<L> {
     #[inline]
     fn catch_up(&mut self, from: usize) {
         let (end, wire) = (&mut self.ends[from], &mut self.wires[from]);
-        if !self.awake && wire.noise.is_silent() && wire.free < self.now {
+        if wire.free < self.now && !self.awake && wire.noise.is_silent() {
             let bits = end.idle_bits();
             let units = (self.now - wire.free).div_ceil(wire.idle_ticks);
             end.skip(units);
@@ -209,22 +294,21 @@ impl<L: Layer> Drive<L> {
         }
     }
 
-    /// What is going to happen next, and when: at the last of times if nothing is.
+    /// What is going to happen next, and when: at the last of times if nothing is. Arrivals are before departures.
     #[inline]
-    fn next(&mut self) -> (usize, u64) {
+    fn next(&mut self) -> (Happening, u64) {
         if let Some(next) = self.next {
             return next;
         }
         let departures = [self.departure(0), self.departure(1)];
-        let arrival = |wire: &Wire<L::Unit>| wire.under_way.front().map_or(u64::MAX, |unit| unit.0);
         let [there, back] = &self.wires;
-        let times = [arrival(there), arrival(back), departures[0], departures[1]];
-        let mut next = (0, times[0]);
-        for (place, at) in times.into_iter().enumerate() {
-            if at < next.1 {
-                next = (place, at);
-            }
-        }
+        let arrivals = [there.arrives, back.arrives];
+        let earlier = |[first, second]: [u64; 2]| (usize::from(second < first), first.min(second));
+        let ((comes, arrival), (leaves, departure)) = (earlier(arrivals), earlier(departures));
+        let next = match departure < arrival {
+            true => (Happening::Departure(leaves), departure),
+            false => (Happening::Arrival(comes), arrival),
+        };
         self.next = Some(next);
         next
     }
@@ -246,38 +330,61 @@ impl<L: Layer> Drive<L> {
         self.wires[0].lanes
     }
 
-    /// When a message is going to come, at the earliest, if any is; or, to look for more, when anything is.
+    /// When the first message of a circuit, which an end has, was whole, if it was not yet when the one before was taken.
     #[inline]
-    pub fn due(&mut self, anything: bool) -> Option<u64> {
-        let mut due = None;
-        for from in 0..2 {
-            let wire = &self.wires[from];
-            let first = match anything {
-                true => wire.under_way.front().map(|unit| unit.0),
-                false => wire.bringing.front().copied(),
-            };
-            let may_be_lost = wire.lost || !wire.noise.is_silent();
-            let arrives = match first {
-                Some(time) => time,
-                None if !anything && !self.ends[from].waits() => {
-                    // What left has come, or what is lost has to be sent again.
-                    if !may_be_lost || self.ends[from].is_settled() {
-                        continue;
-                    }
-                    self.leaves_and_comes(from)
-                }
-                None => self.leaves_and_comes(from),
-            };
-            due = Some(due.map_or(arrives, |due: u64| due.min(arrives)));
-        }
-        due.filter(|&due| due < u64::MAX)
+    pub fn whole_at(&self, side: usize, circuit: u8) -> u64 {
+        self.whole[side][usize::from(circuit) % 16]
     }
 
-    /// When the next unit that leaves at a side has come.
-    fn leaves_and_comes(&mut self, from: usize) -> u64 {
+    /// Finds when receivers are going to take messages from these sides, or, to look for more, when anything comes.
+    #[inline]
+    pub fn due<F: Fn(u64, u32) -> u64>(
+        &mut self,
+        sides: std::ops::Range<usize>,
+        anything: bool,
+        earliest: &mut Earliest<F>,
+    ) {
+        for from in sides {
+            let wire = &self.wires[from];
+            if anything {
+                let comes = match wire.arrives {
+                    u64::MAX => self.leaves_and_comes(from, 0),
+                    arrives => arrives,
+                };
+                earliest.meet(comes, 0);
+                continue;
+            }
+            // What comes later and is taken before what came has to need fewer clocks.
+            let mut before = u64::MAX;
+            for place in 0..wire.bringing.len() {
+                let (arrives, clocks) = wire.bringing[place];
+                if arrives >= before.min(earliest.bound()) {
+                    break;
+                }
+                before = before.min(earliest.meet(arrives, clocks));
+            }
+            let may_be_lost = wire.lost || !wire.noise.is_silent();
+            let end = &self.ends[from];
+            // What left has come, or what is lost has to be sent again.
+            if !end.waits() && (!may_be_lost || !wire.bringing.is_empty() || end.is_settled()) {
+                continue;
+            }
+            if self.leaves_and_comes(from, 0) >= before.min(earliest.bound()) {
+                continue;
+            }
+            let (units, clocks) = match may_be_lost {
+                true => (0, 0),
+                false => self.ends[from].before_message(),
+            };
+            earliest.meet(self.leaves_and_comes(from, units), clocks);
+        }
+    }
+
+    /// When the unit after so many more that leave at a side has come, if each is no longer than one that says nothing.
+    fn leaves_and_comes(&mut self, from: usize, units: u64) -> u64 {
         let leaves = self.departure(from);
         let wire = &self.wires[from];
-        leaves.saturating_add(wire.idle_ticks + wire.delay)
+        leaves.saturating_add((units + 1) * wire.idle_ticks + wire.delay)
     }
 
     /// Whether nothing is left to do until a message is sent or taken, and nothing is under way.
@@ -309,39 +416,54 @@ impl<L: Layer> Drive<L> {
 
     /// Goes on to the next arrival or departure that says something; says whether there is one.
     pub fn step(&mut self) -> bool {
-        let (event, time) = self.next();
+        let (what, time) = self.next();
         if time < u64::MAX {
-            self.happens(event, time);
+            self.happens(what, time);
         }
         time < u64::MAX
     }
 
     #[inline]
-    fn happens(&mut self, event: usize, time: u64) {
+    fn happens(&mut self, what: Happening, time: u64) {
         self.now = self.now.max(time);
-        let from = event % 2;
-        let end = if event < 2 { 1 - from } else { from };
-        self.end_mut(end);
-        if event < 2 {
-            if let Some(unit) = self.wires[from].leave() {
-                self.ends[end].receive(&unit);
+        match what {
+            Happening::Arrival(from) => {
+                let end = 1 - from;
+                self.end_mut(end);
+                let before = self.ends[end].come();
+                if let Some(unit) = self.wires[from].arrives() {
+                    self.ends[end].receive(unit);
+                }
+                self.wires[from].leave();
+                let mut whole = self.ends[end].come() & !before;
+                while whole != 0 {
+                    self.whole[end][whole.trailing_zeros() as usize % 16] = time;
+                    whole &= whole - 1;
+                }
             }
-        } else {
-            let unit = self.ends[end].transmit();
-            self.wires[from].enter(self.now, unit);
+            Happening::Departure(from) => {
+                let unit = self.end_mut(from).transmit();
+                self.wires[from].enter(self.now, unit);
+            }
         }
     }
 
     /// Goes on until a time, at which nothing has happened yet.
+    #[inline]
     pub fn advance(&mut self, until: u64) {
         loop {
-            let (event, time) = self.next();
+            let (what, time) = self.next();
             if time >= until {
                 break;
             }
-            self.happens(event, time);
+            self.happens(what, time);
         }
         self.now = self.now.max(until);
+    }
+
+    /// From now on nothing is lost or damaged: see [`Layer::forget`].
+    pub fn forget(&mut self) {
+        self.ends.iter_mut().for_each(L::forget);
     }
 
     /// The lanes are down for so many ticks, then they are `lanes`. What was under way is lost.

@@ -1,10 +1,10 @@
 //! One end of a link: circuits with credits, packed into blocks, sent until they arrive.
 
-use crate::block::{EMPTY, SLOTS};
+use crate::block::{Circuits, SLOTS};
 use crate::layer::{Layer, Message, Refused, Shortage};
 use crate::replay::{Next, Retry};
+use crate::words::{First, Messages};
 use crate::{Block, Control};
-use std::collections::VecDeque;
 
 /// Circuits of a link. The last is for the link's management and needs no credits.
 pub const CIRCUITS: usize = 14;
@@ -61,36 +61,29 @@ pub fn eci_words(circuit: u8, header: u64) -> usize {
     }
 }
 
-/// One message that comes in, word by word.
-#[derive(Clone, Copy)]
-struct Partial {
-    words: [u64; LONGEST],
-    have: usize,
-    need: usize,
-}
-
 /// One end of a link.
 pub struct End {
     parameters: Parameters,
     /// What was sent until it has come.
     pub retry: Retry<Block>,
-    waiting: [VecDeque<u64>; CIRCUITS],
+    waiting: [Messages; CIRCUITS],
     waiting_words: usize,
     /// Circuits with words that wait, as bits.
     filled: u32,
     credits: [u32; CREDITED],
-    /// The circuit whose message is leaving, and its words that are still to go.
-    leaving: Option<(u8, usize)>,
+    /// The circuit whose message is leaving.
+    leaving: Option<u8>,
     turn: usize,
-    buffers: [VecDeque<u64>; CIRCUITS],
+    buffers: [Messages; CIRCUITS],
     /// Words of room that the partner has not been told of.
     owed: [u32; CREDITED],
     /// Circuits for which that is a credit or more, as bits.
     due: u32,
     high_next: bool,
-    partial: [Partial; CIRCUITS],
-    /// Circuits whose buffers are not empty, as bits.
+    /// Circuits whose buffers begin with a whole message, as bits.
     come: u32,
+    /// In how many clocks the receiver takes a message, by its circuit and its words.
+    paces: [[u8; LONGEST + 1]; CIRCUITS],
     /// Words that found their buffer full: the partner sent without credit.
     pub overrun: u64,
 }
@@ -98,33 +91,24 @@ pub struct End {
 impl End {
     /// An end from which nothing can be sent yet: credits come from the partner.
     pub fn new(parameters: Parameters) -> End {
-        let room = |circuit: usize| {
-            VecDeque::with_capacity(
-                parameters.buffers.get(circuit).copied().unwrap_or(0) as usize + LONGEST,
-            )
-        };
         End {
             retry: Retry::new(parameters.patience),
-            waiting: std::array::from_fn(|_| {
-                VecDeque::with_capacity(parameters.fifo.min(4 * LONGEST))
-            }),
+            waiting: Default::default(),
             waiting_words: 0,
             filled: 0,
             credits: [0; CREDITED],
             leaving: None,
             turn: 0,
-            buffers: std::array::from_fn(room),
+            buffers: Default::default(),
             owed: parameters.buffers,
             due: (0..CREDITED)
                 .filter(|&circuit| parameters.buffers[circuit] >= WORDS_PER_CREDIT)
                 .fold(0, |due, circuit| due | 1 << circuit),
             high_next: false,
-            partial: [Partial {
-                words: [0; LONGEST],
-                have: 0,
-                need: 0,
-            }; CIRCUITS],
             come: 0,
+            paces: parameters.drain.map(|drain| {
+                std::array::from_fn(|words| words.div_ceil(drain.max(1) as usize) as u8)
+            }),
             overrun: 0,
             parameters,
         }
@@ -134,7 +118,7 @@ impl End {
     pub fn room(&self, circuit: u8) -> usize {
         self.waiting
             .get(usize::from(circuit))
-            .map_or(0, |words| self.parameters.fifo.saturating_sub(words.len()))
+            .map_or(0, |held| self.parameters.fifo.saturating_sub(held.words()))
     }
 
     /// Words that wait to be sent, on all circuits.
@@ -147,21 +131,29 @@ impl End {
     /// # Errors
     /// If there is no room for it now, or it is none of this circuit's.
     pub fn send(&mut self, circuit: u8, words: &[u64]) -> Result<(), Refused> {
+        let header = *words.first().ok_or(Refused::Malformed)?;
+        self.admit(circuit, header, words.len())?;
+        self.waiting[usize::from(circuit)].push(words);
+        Ok(())
+    }
+
+    /// Makes room for a message that is to be sent, of so many words.
+    #[inline]
+    fn admit(&mut self, circuit: u8, header: u64, words: usize) -> Result<(), Refused> {
         let place = usize::from(circuit);
         let needs = self
             .parameters
             .needs
             .get(place)
             .map_or(LONGEST, |&n| n as usize);
-        let fits = place < CIRCUITS && !words.is_empty() && words.len() <= needs.min(LONGEST);
-        if !fits || (self.parameters.words)(circuit, words[0]) != words.len() {
+        let fits = place < CIRCUITS && words <= needs.min(LONGEST);
+        if !fits || (self.parameters.words)(circuit, header) != words {
             return Err(Refused::Malformed);
         }
-        if self.room(circuit) < words.len() {
+        if self.room(circuit) < words {
             return Err(Refused::Full);
         }
-        self.waiting[place].extend(words);
-        self.waiting_words += words.len();
+        self.waiting_words += words;
         self.filled |= 1 << place;
         Ok(())
     }
@@ -172,17 +164,24 @@ impl End {
     }
 
     /// The block for the next slot of the lanes.
+    #[inline]
     pub fn transmit(&mut self) -> Block {
-        let new = self.retry.wants().and_then(|ack| self.pack(ack));
-        match self.retry.transmit(new) {
+        if let Some(ack) = self.retry.wants() {
+            if let Some(block) = self.pack(ack) {
+                self.retry.enter(&block, ack);
+                return block;
+            }
+        }
+        match self.retry.transmit() {
             Next::Block(block) => block,
             Next::Sync(sync) => Block::bare(Control::Sync(sync)),
             Next::Idle => Block::bare(Control::Idle),
         }
     }
 
-    /// The circuit whose message leaves next, and its words, if one may.
-    fn next_message(&mut self) -> Option<(u8, usize)> {
+    /// The circuit whose message leaves next, if one may.
+    #[inline]
+    fn next_message(&mut self) -> Option<u8> {
         // From the circuit whose turn it is on, and then those before it.
         let (behind, before) = (self.filled >> self.turn << self.turn, self.filled);
         let mut tried = 0;
@@ -192,48 +191,50 @@ impl End {
             while circuits != 0 {
                 let circuit = circuits.trailing_zeros() as usize;
                 circuits &= circuits - 1;
-                let Some(&header) = self.waiting[circuit].front() else {
-                    continue;
-                };
-                let words = (self.parameters.words)(circuit as u8, header);
                 if let Some(credits) = self.credits.get_mut(circuit) {
                     if *credits < self.parameters.needs[circuit] {
                         continue;
                     }
+                    let words = self.waiting[circuit].first().map_or(0, |first| first.all);
                     *credits -= words as u32;
                 }
                 self.turn = (circuit + 1) % CIRCUITS;
-                return Some((circuit as u8, words));
+                return Some(circuit as u8);
             }
         }
         None
     }
 
     /// A new numbered block, if there are words, credits or acknowledgements for one.
-    fn pack(&mut self, ack: bool) -> Option<(Block, bool)> {
-        let mut circuits = [EMPTY; SLOTS];
+    #[inline]
+    fn pack(&mut self, ack: bool) -> Option<Block> {
+        let mut circuits = Circuits::NONE;
         let mut words = [0; SLOTS];
-        let (mut slot, mut ends) = (0, false);
+        let (mut slot, mut clocks) = (0, 0);
         while slot < SLOTS && self.waiting_words > 0 {
-            let Some((circuit, left)) = self.leaving.take().or_else(|| self.next_message()) else {
+            let Some(circuit) = self.leaving.take().or_else(|| self.next_message()) else {
                 break;
             };
             let waiting = &mut self.waiting[usize::from(circuit)];
-            let fit = left.min(SLOTS - slot);
-            for (place, word) in words[slot..].iter_mut().zip(waiting.drain(..fit)) {
-                *place = word;
-            }
-            circuits[slot..slot + fit].fill(circuit);
-            slot += fit;
-            self.waiting_words -= fit;
-            if waiting.is_empty() {
+            let Some(first) = waiting.first() else {
+                break;
+            };
+            let went = waiting.leave(&mut words[slot..]);
+            circuits.fill(slot, went, circuit);
+            slot += went;
+            self.waiting_words -= went;
+            if waiting.words() == 0 {
                 self.filled &= !(1 << circuit);
             }
-            self.leaving = (left > fit).then_some((circuit, left - fit));
-            ends |= left == fit;
+            if first.left > went {
+                self.leaving = Some(circuit);
+            } else {
+                let its = self.paces[usize::from(circuit)][first.all];
+                clocks = if clocks == 0 { its } else { its.min(clocks) };
+            }
         }
         let (low, high) = (self.due & 0xff, self.due >> 8);
-        if circuits[0] == EMPTY && self.due == 0 && !ack {
+        if slot == 0 && self.due == 0 && !ack {
             return None;
         }
         // Turns are taken where both halves have something.
@@ -257,11 +258,12 @@ impl End {
             circuits,
         };
         let mut block = Block::new(control, words);
-        block.ends = ends;
-        Some((block, ack))
+        block.clocks = clocks;
+        Some(block)
     }
 
     /// A block has come.
+    #[inline]
     pub fn receive(&mut self, block: &Block) {
         match block.control() {
             None => self.retry.damaged(),
@@ -280,7 +282,8 @@ impl End {
         }
     }
 
-    fn data(&mut self, high: bool, credits: u8, circuits: [u8; SLOTS], words: &[u64]) {
+    #[inline]
+    fn data(&mut self, high: bool, credits: u8, circuits: Circuits, words: &[u64]) {
         let from = if high { 8 } else { 0 };
         let mut given = credits;
         while given != 0 {
@@ -291,51 +294,43 @@ impl End {
                 *own += WORDS_PER_CREDIT;
             }
         }
-        let mut rest = &circuits[..];
-        while let Some(&circuit) = rest.first() {
-            let of_same = rest.iter().take_while(|&&other| other == circuit).count();
-            let (from, circuit) = (SLOTS - rest.len(), usize::from(circuit));
-            rest = &rest[of_same..];
-            if circuit >= CIRCUITS {
+        let mut slot = 0;
+        while slot < SLOTS {
+            let (from, circuit) = (slot, circuits.of(slot));
+            let of_same = circuits.run(slot);
+            slot += of_same;
+            let Some(buffer) = self.buffers.get_mut(usize::from(circuit)) else {
                 continue;
-            }
-            let buffer = &mut self.buffers[circuit];
-            let size = self.parameters.buffers.get(circuit);
+            };
+            let size = self.parameters.buffers.get(usize::from(circuit));
             let room = size.map_or(of_same, |&size| {
-                (size as usize).saturating_sub(buffer.len())
+                (size as usize).saturating_sub(buffer.words())
             });
             let fit = of_same.min(room);
             self.overrun += (of_same - fit) as u64;
-            if fit > 0 {
-                buffer.extend(&words[from..from + fit]);
-                self.come |= 1 << circuit;
-            }
+            let of = self.parameters.words;
+            buffer.extend(&words[from..from + fit], |header| of(circuit, header));
+            self.come |= u32::from(buffer.has_whole()) << circuit;
         }
     }
 
     /// Takes at most `limit` words from the buffer of a circuit, as one clock of the receiver does, and hands over each
     /// message that is whole by then. Their room goes back to the partner.
-    pub fn drain(&mut self, circuit: u8, limit: usize, mut deliver: impl FnMut(&[u64])) {
-        let place = usize::from(circuit);
-        for _ in 0..limit {
-            let Some(word) = self.buffers[place].pop_front() else {
-                return;
-            };
-            if self.buffers[place].is_empty() {
-                self.come &= !(1 << place);
-            }
-            self.owe(place, 1);
-            let partial = &mut self.partial[place];
-            if partial.have == 0 {
-                partial.need = (self.parameters.words)(circuit, word).clamp(1, LONGEST);
-            }
-            partial.words[partial.have] = word;
-            partial.have += 1;
-            if partial.have == partial.need {
-                partial.have = 0;
-                deliver(&partial.words[..partial.need]);
-            }
+    pub fn drain(&mut self, circuit: u8, limit: usize, deliver: impl FnMut(&[u64])) {
+        let buffer = &mut self.buffers[usize::from(circuit)];
+        let before = buffer.words();
+        buffer.drain(limit, deliver);
+        let taken = before - buffer.words();
+        self.gone(circuit, taken);
+    }
+
+    /// So many words of a circuit have been taken.
+    #[inline]
+    fn gone(&mut self, circuit: u8, words: usize) {
+        if !self.buffers[usize::from(circuit)].has_whole() {
+            self.come &= !(1 << circuit);
         }
+        self.owe(circuit.into(), words as u32);
     }
 
     /// So many words of a circuit have been taken, which the partner is told in time.
@@ -367,16 +362,24 @@ impl End {
                 ..
             }) = block.control()
             {
-                words += circuits
-                    .iter()
-                    .filter(|&&c| usize::from(c) == circuit)
-                    .count() as u64;
+                let its = |&slot: &usize| usize::from(circuits.of(slot)) == circuit;
+                words += (0..SLOTS).filter(its).count() as u64;
                 if high == (circuit >= 8) {
                     room += u64::from(credits >> (circuit % 8) & 1) * u64::from(WORDS_PER_CREDIT);
                 }
             }
         }
         (words, room)
+    }
+}
+
+/// A message as others see it.
+#[inline]
+fn message(circuit: u8, first: First) -> Message {
+    Message {
+        circuit,
+        bytes: 8 * (first.all - 1) as u16,
+        label: first.header & 0xff_ffff_ffff,
     }
 }
 
@@ -408,14 +411,17 @@ impl Layer for End {
         64
     }
 
+    #[inline]
     fn send(&mut self, message: Message) -> Result<(), Refused> {
         let quarters = usize::from(message.bytes) / 32;
         if !message.bytes.is_multiple_of(32) || quarters > 4 || message.label >> 40 != 0 {
             return Err(Refused::Malformed);
         }
-        let mut words = [0; LONGEST];
-        words[0] = ((1 << quarters) - 1) << 46 | message.label;
-        End::send(self, message.circuit, &words[..=4 * quarters])
+        let header = ((1 << quarters) - 1) << 46 | message.label;
+        let words = 1 + 4 * quarters;
+        self.admit(message.circuit, header, words)?;
+        self.waiting[usize::from(message.circuit)].push_blank(header, words);
+        Ok(())
     }
 
     #[inline]
@@ -426,49 +432,33 @@ impl Layer for End {
     #[inline]
     fn backlog(&self, circuit: u8) -> usize {
         let waiting = self.waiting.get(usize::from(circuit));
-        waiting.map_or(0, VecDeque::len)
+        waiting.map_or(0, Messages::words)
     }
 
     #[inline]
     fn peek(&mut self, circuit: u8) -> Option<Message> {
-        let place = usize::from(circuit);
-        let (buffer, partial) = (self.buffers.get(place)?, &self.partial[place]);
-        let header = match partial.have {
-            0 => *buffer.front()?,
-            _ => partial.words[0],
-        };
-        let words = (self.parameters.words)(circuit, header).clamp(1, LONGEST);
-        (partial.have + buffer.len() >= words).then_some(Message {
-            circuit,
-            bytes: 8 * (words - 1) as u16,
-            label: header & 0xff_ffff_ffff,
-        })
+        let buffer = self.buffers.get(usize::from(circuit))?;
+        let first = buffer.first().filter(|first| first.whole)?;
+        Some(message(circuit, first))
     }
 
+    #[inline]
+    fn clocks(&self, message: &Message) -> u32 {
+        let words = usize::from(message.bytes) / 8 + 1;
+        self.paces[usize::from(message.circuit)][words.min(LONGEST)].into()
+    }
+
+    #[inline]
     fn take(&mut self, circuit: u8) -> Option<Message> {
-        let mut message = self.peek(circuit);
-        if let Some(whole) = &message {
-            let place = usize::from(circuit);
-            let had = std::mem::take(&mut self.partial[place].have);
-            let rest = usize::from(whole.bytes) / 8 + 1 - had;
-            let buffer = &mut self.buffers[place];
-            buffer.drain(..rest);
-            if buffer.is_empty() {
-                self.come &= !(1 << place);
-            }
-            self.owe(place, rest as u32);
-        }
-        // What has come of one that is not whole makes room for the rest.
-        while message.is_none() && !self.buffers.get(usize::from(circuit))?.is_empty() {
-            self.drain(circuit, 1, |words| {
-                message = Some(Message {
-                    circuit,
-                    bytes: 8 * (words.len() - 1) as u16,
-                    label: words[0] & 0xff_ffff_ffff,
-                });
-            });
-        }
-        message
+        let buffer = self.buffers.get_mut(usize::from(circuit))?;
+        let first = buffer.take();
+        let Some(first) = first else {
+            // What has come of one that is not whole makes room for the rest.
+            self.drain(circuit, LONGEST, |_| {});
+            return None;
+        };
+        self.gone(circuit, first.left);
+        Some(message(circuit, first))
     }
 
     #[inline]
@@ -486,6 +476,27 @@ impl Layer for End {
     }
 
     #[inline]
+    fn before_message(&self) -> (u64, u32) {
+        // A message that is leaving ends before others do; otherwise the shortest of the first ones may be next.
+        let mut circuits = match self.leaving {
+            Some(circuit) => 1 << circuit,
+            None => self.filled,
+        };
+        let (mut least, mut clocks) = (LONGEST, 1);
+        while circuits != 0 {
+            let circuit = circuits.trailing_zeros() as usize;
+            circuits &= circuits - 1;
+            if let Some(first) = self.waiting[circuit].first() {
+                least = least.min(first.left);
+                if first.left == self.waiting_words {
+                    clocks = self.paces[circuit][first.all].into();
+                }
+            }
+        }
+        (((least - 1) / SLOTS) as u64, clocks)
+    }
+
+    #[inline]
     fn idle_bits(&self) -> u64 {
         Block::BITS
     }
@@ -495,8 +506,12 @@ impl Layer for End {
     }
 
     #[inline]
-    fn receive(&mut self, block: &Block) {
+    fn receive(&mut self, block: &mut Block) {
         End::receive(self, block);
+    }
+
+    fn forget(&mut self) {
+        self.retry.sender.forget();
     }
 
     fn retrain(&mut self) {
@@ -519,11 +534,12 @@ impl Layer for End {
     fn shortages(&self, partner: &End) -> Vec<Shortage> {
         let lost = |circuit: usize| {
             // Of a message that is leaving, the words still to go have their credit already.
-            let leaving = self.leaving.filter(|&(c, _)| usize::from(c) == circuit);
+            let leaving = self.leaving.filter(|&c| usize::from(c) == circuit);
+            let left = leaving.and_then(|_| self.waiting[circuit].first());
             let accounted = u64::from(self.credits[circuit])
-                + leaving.map_or(0, |(_, left)| left as u64)
+                + left.map_or(0, |first| first.left as u64)
                 + self.under_way(partner, circuit).0
-                + partner.buffers[circuit].len() as u64
+                + partner.buffers[circuit].words() as u64
                 + u64::from(partner.owed[circuit])
                 + partner.under_way(self, circuit).1;
             i64::from(partner.parameters.buffers[circuit]) - accounted as i64

@@ -37,8 +37,9 @@ pub trait Carried: Clone {
     fn flip(&mut self, bit: u64);
     /// Whether it is sent only because something has to be.
     fn is_idle(&self) -> bool;
-    /// Whether a message may be whole with it. Where not, who waits for messages need not look when it comes.
-    fn brings(&self) -> bool;
+    /// In how many clocks the receiver takes a message that is whole with it, at the least: 0 where receivers have no pace.
+    /// Nothing if no message is, so that who waits for messages need not look when it comes.
+    fn brings(&self) -> Option<u32>;
 }
 
 /// One end of a link, whose time is the units that leave: whoever drives it asks for one whenever the lanes are free.
@@ -54,12 +55,16 @@ pub trait Layer {
     /// # Errors
     /// If there is no room for it now, or it is none of this circuit's.
     fn send(&mut self, message: Message) -> Result<(), Refused>;
-    /// The circuits on which something has come, as bits: others have nothing to take.
+    /// The circuits on which a message has come, as bits: others have nothing to take.
     fn come(&self) -> u32;
     /// What waits to leave on a circuit, in words or messages: of two links beside each other one is the fuller.
     fn backlog(&self, circuit: u8) -> usize;
     /// The next message that has come on a circuit, as [`Layer::take`] would give it.
     fn peek(&mut self, circuit: u8) -> Option<Message>;
+    /// In how many clocks the receiver takes a message: 0 where it has no pace.
+    fn clocks(&self, _: &Message) -> u32 {
+        0
+    }
     /// The next message that has come on a circuit, if it may be taken now. Its room goes back to the partner.
     fn take(&mut self, circuit: u8) -> Option<Message>;
     /// What leaves when the lanes are free.
@@ -67,12 +72,20 @@ pub trait Layer {
     /// How many units would leave that say nothing before one that says something, if nothing is sent, taken or comes:
     /// fewer if it is not known, `u64::MAX` for all. So a simulation need not ask for each.
     fn idle_units(&self) -> u64;
+    /// If messages wait, how many units leave before one that brings one, at the least, and in how many clocks the receiver
+    /// takes what that brings, at the least.
+    fn before_message(&self) -> (u64, u32) {
+        (0, 0)
+    }
     /// Bits of a unit that says nothing.
     fn idle_bits(&self) -> u64;
     /// So many units that say nothing have left, no more than [`Layer::idle_units`].
     fn skip(&mut self, units: u64);
-    /// Something has come.
-    fn receive(&mut self, unit: &Self::Unit);
+    /// Something has come, of which the end may keep what it carries.
+    fn receive(&mut self, unit: &mut Self::Unit);
+    /// From now on nothing is lost or damaged on the lanes: nothing is kept to be sent again. [`Layer::shortages`] counts what
+    /// is under way as lost from here on.
+    fn forget(&mut self) {}
     /// The lanes were retrained: what was under way in both directions may be lost. Both ends are told.
     fn retrain(&mut self);
     /// Whether messages wait to leave.

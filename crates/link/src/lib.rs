@@ -6,7 +6,7 @@
 //! it takes a unit from [`Layer::transmit`] whenever the lanes are free (for as long as its bits take on [`Lanes`]), delays
 //! and perhaps damages it, gives it to [`Layer::receive`] of the partner, and takes messages out with [`Layer::take`] or, of
 //! ECI, at the pace of the receiver's clock with [`End::clock`]. [`Drive`] does this as fast as the lanes go. Nothing is
-//! allocated while blocks of ECI flow.
+//! allocated while blocks of ECI flow, once there is room for the most that are under way at a time.
 //!
 //! What no public source says of ECI's link is chosen here and named: [`replay::BLOCKS_PER_ACK`], [`replay::WINDOW`], the
 //! polynomial in [`crc`], and the order in which circuits take turns. The modules of the others name theirs.
@@ -24,6 +24,7 @@ pub mod pair;
 pub mod pcie;
 pub mod rates;
 pub mod replay;
+mod words;
 
 pub use block::{Block, Control};
 pub use drive::Drive;

@@ -15,6 +15,8 @@ pub const BLOCKS_PER_ACK: u64 = 8;
 /// The side that keeps what was sent.
 pub struct Sender<B> {
     kept: VecDeque<B>,
+    /// Whether new blocks are not kept.
+    forgets: bool,
     /// The oldest that is not acknowledged.
     base: u64,
     /// The next one to go.
@@ -33,7 +35,8 @@ pub struct Sender<B> {
 impl<B> Default for Sender<B> {
     fn default() -> Sender<B> {
         Sender {
-            kept: VecDeque::with_capacity(WINDOW as usize),
+            kept: VecDeque::new(),
+            forgets: false,
             base: 0,
             next: 0,
             top: 0,
@@ -47,15 +50,18 @@ impl<B> Default for Sender<B> {
 
 impl<B: Clone> Sender<B> {
     /// Whether a new block may be sent.
+    #[inline]
     pub fn has_room(&self) -> bool {
         self.next == self.top && self.top - self.base < WINDOW
     }
 
     /// Whether everything sent is acknowledged.
+    #[inline]
     pub fn is_settled(&self) -> bool {
         self.base == self.top && !self.announce
     }
 
+    #[inline]
     fn is_going_back(&self) -> bool {
         self.next < self.top
     }
@@ -66,11 +72,19 @@ impl<B: Clone> Sender<B> {
     }
 
     /// Keeps a new block, which leaves now. Only with [`Sender::has_room`].
-    pub fn keep(&mut self, block: B) {
+    #[inline]
+    pub fn keep(&mut self, block: &B) {
         debug_assert!(self.has_room());
-        self.kept.push_back(block);
+        if !self.forgets {
+            self.kept.push_back(block.clone());
+        }
         self.top += 1;
         self.next = self.top;
+    }
+
+    /// Nothing is going to be sent again: new blocks are only counted.
+    pub fn forget(&mut self) {
+        self.forgets = true;
     }
 
     /// The next block to send again, if there is one.
@@ -87,11 +101,14 @@ impl<B: Clone> Sender<B> {
         self.kept.iter().skip(known)
     }
 
+    #[inline]
     fn acknowledged(&mut self, to: u64) {
         if to > self.top {
             self.impossible += 1;
         } else if to > self.base {
-            self.kept.drain(..(to - self.base) as usize);
+            for _ in self.base..to.min(self.base + self.kept.len() as u64) {
+                self.kept.pop_front();
+            }
             self.base = to;
             if self.next < to {
                 // The stream skips what has come meanwhile: the number told last is no longer the next block's.
@@ -102,6 +119,7 @@ impl<B: Clone> Sender<B> {
     }
 
     /// An acknowledging bit has come.
+    #[inline]
     pub fn bit(&mut self) {
         self.by_bits += BLOCKS_PER_ACK;
         self.acknowledged(self.by_bits);
@@ -143,6 +161,7 @@ impl Receiver {
     }
 
     /// Whether nothing counts until a sync block comes.
+    #[inline]
     pub fn is_lost(&self) -> bool {
         self.lost
     }
@@ -153,6 +172,7 @@ impl Receiver {
     }
 
     /// A numbered block has come whole; whether it is to be taken.
+    #[inline]
     pub fn take(&mut self) -> bool {
         if self.lost {
             return false;
@@ -180,7 +200,7 @@ impl Receiver {
 pub enum Next<B> {
     /// Where both directions are.
     Sync(Sync),
-    /// A numbered block, new or again.
+    /// A numbered block again.
     Block(B),
     /// Nothing.
     Idle,
@@ -245,15 +265,18 @@ impl<B: Clone> Retry<B> {
             && !self.ack_is_due()
     }
 
+    #[inline]
     fn ack_is_due(&self) -> bool {
         self.receiver.taken() - self.acks_sent >= BLOCKS_PER_ACK
     }
 
+    #[inline]
     fn is_late(&self) -> bool {
         self.quiet.saturating_add(1) >= self.patience
     }
 
     /// How many idle slots pass before the next one that is not, if nothing comes and no new block goes.
+    #[inline]
     pub fn idle_slots(&self) -> u64 {
         if self.must_sync() || self.answer || self.ack_is_due() || self.sender.is_going_back() {
             0
@@ -270,32 +293,36 @@ impl<B: Clone> Retry<B> {
         self.quiet = self.quiet.saturating_add(slots);
     }
 
+    #[inline]
     fn must_sync(&self) -> bool {
         self.request || self.sender.announce || (self.is_late() && self.receiver.is_lost())
     }
 
     /// Whether a new block may go in the next slot, and then whether an acknowledgement is due, which it may take along.
+    #[inline]
     pub fn wants(&self) -> Option<bool> {
         (!self.must_sync() && self.sender.has_room()).then(|| self.ack_is_due())
     }
 
-    /// What goes out in the next slot. `new` is a new block, if one was wanted and there is something for one; and whether
-    /// it takes an acknowledgement along.
-    pub fn transmit(&mut self, new: Option<(B, bool)>) -> Next<B> {
+    /// A new block goes out in the next slot, as one was wanted; and whether it takes an acknowledgement along.
+    #[inline]
+    pub fn enter(&mut self, block: &B, ack: bool) {
+        self.acks_sent += if ack { BLOCKS_PER_ACK } else { 0 };
+        self.sender.keep(block);
+        self.quiet = match self.receiver.is_lost() {
+            true => self.quiet.saturating_add(1),
+            false => 0,
+        };
+    }
+
+    /// What goes out in the next slot if it is no new block.
+    pub fn transmit(&mut self) -> Next<B> {
         let late = self.is_late();
         if self.must_sync() {
             return self.sync();
         }
         self.quiet = self.quiet.saturating_add(1);
         if let Some(block) = self.sender.again() {
-            return Next::Block(block);
-        }
-        if let Some((block, ack)) = new {
-            self.acks_sent += if ack { BLOCKS_PER_ACK } else { 0 };
-            self.sender.keep(block.clone());
-            if !self.receiver.is_lost() {
-                self.quiet = 0;
-            }
             return Next::Block(block);
         }
         if self.answer || (late && !self.sender.is_settled()) {
@@ -337,6 +364,7 @@ impl<B: Clone> Retry<B> {
     }
 
     /// A numbered block has come whole, with an acknowledgement or without; whether it is to be taken.
+    #[inline]
     pub fn take(&mut self, ack: bool) -> bool {
         let new = self.receiver.take();
         if new && ack {
@@ -357,7 +385,7 @@ mod tests {
         let mut sender = Sender::default();
         let mut receiver = Receiver::default();
         for _ in 0..3 {
-            sender.keep(());
+            sender.keep(&());
             assert!(receiver.take());
         }
         // A request from before they came, its answer, and what is expected by now.
@@ -367,7 +395,7 @@ mod tests {
         sender.sync(3, false);
         assert!(sender.announce);
         receiver.sync(sender.number());
-        sender.keep(());
+        sender.keep(&());
         assert!(receiver.take());
         assert_eq!(receiver.taken(), 4);
     }

@@ -119,7 +119,7 @@ fn nothing_leaves_before_credits_have_come_but_management() {
     let Some(Control::Data { circuits, .. }) = end.transmit().control() else {
         panic!("credits and a word are due")
     };
-    assert_eq!(circuits, [13, 15, 15, 15, 15, 15, 15]);
+    assert_eq!(circuits, [13, 15, 15, 15, 15, 15, 15].into());
 }
 
 #[test]

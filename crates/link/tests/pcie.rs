@@ -108,8 +108,8 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
         assert_eq!(sender.send(message(circuit, label as u64)), Ok(()));
     }
     let exchange = |sender: &mut pcie::End<Message>, receiver: &mut pcie::End<Message>| {
-        let packet = sender.transmit();
-        receiver.receive(&packet);
+        let mut packet = sender.transmit();
+        receiver.receive(&mut packet);
         packet.content
     };
     let sent = |content| match content {
@@ -121,13 +121,13 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
         assert_eq!(sent(exchange(&mut sender, &mut receiver)), None);
     }
     // Credits for writes alone: the write passes the read, then the completion goes.
-    let credits = loop {
+    let mut credits = loop {
         let packet = receiver.transmit();
         if matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _)) {
             break packet;
         }
     };
-    sender.receive(&credits);
+    sender.receive(&mut credits);
     let order: Vec<_> = (0..20)
         .filter_map(|_| sent(exchange(&mut sender, &mut receiver)))
         .map(|m| m.label)

@@ -1210,8 +1210,8 @@ impl Simulation {
             return;
         };
         port.advance(now);
-        port.offer(side, message.kind, message.line, index);
-        self.look_at_lanes(number);
+        let due = port.offer(side, message.kind, message.line, index);
+        self.look_at_lanes(number, due);
         if last {
             self.leaves_place(&message);
         }
@@ -1250,7 +1250,6 @@ impl Simulation {
             return;
         };
         port.due = Time::MAX;
-        port.advance(*now);
         let (join, mut blocked) = (port.join, false);
         let switched = network.is_switched();
         let lets_in = |to: usize, index: u32| {
@@ -1276,22 +1275,17 @@ impl Simulation {
         }
         if let Some(port) = &mut self.network.ports[number] {
             port.came = at_once;
+            let due = port.next().unwrap_or(Time::MAX);
+            self.look_at_lanes(number, due);
         }
-        self.look_at_lanes(number);
     }
 
-    /// Sees to it that framed links are looked at when something happens there.
-    fn look_at_lanes(&mut self, number: usize) {
-        let now = self.now;
-        let Some(port) = &mut self.network.ports[number] else {
-            return;
-        };
-        if let Some(next) = port.next() {
-            let next = next.max(now);
-            if next < port.due {
-                port.due = next;
-                self.queue.push(next, Event::Lanes(number as u32));
-            }
+    /// Sees to it that framed links are looked at when something is going to happen there.
+    fn look_at_lanes(&mut self, number: usize, due: Time) {
+        let due = due.max(self.now);
+        if let Some(port) = (self.network.ports[number].as_mut()).filter(|port| due < port.due) {
+            port.due = due;
+            self.queue.push(due, Event::Lanes(number as u32));
         }
     }
 

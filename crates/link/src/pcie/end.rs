@@ -62,6 +62,10 @@ pub trait Body: Clone {
     fn bytes(&self) -> u16;
     /// Changes, as wrong bits do.
     fn spoil(&mut self, bit: u64);
+    /// What it carries, which it need not have any more.
+    fn take(&mut self) -> Self {
+        self.clone()
+    }
 }
 
 impl Body for Message {
@@ -132,8 +136,8 @@ impl<T: Body> Carried for Packet<T> {
     }
 
     #[inline]
-    fn brings(&self) -> bool {
-        matches!(self.content, Content::Body(..))
+    fn brings(&self) -> Option<u32> {
+        matches!(self.content, Content::Body(..)).then_some(0)
     }
 }
 
@@ -426,13 +430,13 @@ impl<T: Body> End<T> {
     }
 
     /// A packet has come.
-    pub fn receive(&mut self, packet: &Packet<T>) {
+    pub fn receive(&mut self, packet: &mut Packet<T>) {
         if packet.is_idle() {
             return;
         }
         self.owed = self.owed.map(|owed| owed + packet.bytes);
         self.damaged += u64::from(packet.wrong);
-        match &packet.content {
+        match &mut packet.content {
             Content::Body(number, body) => {
                 let verdict = if packet.wrong {
                     self.receiver.refuse()
@@ -440,7 +444,7 @@ impl<T: Body> End<T> {
                     self.receiver.judge(*number)
                 };
                 match verdict {
-                    Verdict::New => self.came(body.clone()),
+                    Verdict::New => self.came(body.take()),
                     // What the partner does not know yet is told again.
                     Verdict::Repeated => self.owed[0] = self.owed[0].max(self.parameters.limit),
                     Verdict::Refuse => self.refuse = true,
@@ -538,7 +542,7 @@ impl Layer for End<Message> {
         End::skip(self, units);
     }
 
-    fn receive(&mut self, packet: &Packet<Message>) {
+    fn receive(&mut self, packet: &mut Packet<Message>) {
         End::receive(self, packet);
     }
 

@@ -5,10 +5,11 @@
 //! pace of the receiver. What is not taken keeps its room, so that a circuit that stops holds up no other.
 
 use cohkit_link::chance::Chance;
-use cohkit_link::drive::{Drive, LANE_BYTE};
+use cohkit_link::drive::{Drive, Earliest, LANE_BYTE};
 use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
 use cohkit_protocol::protocol::{Class, End, MessageId, Protocol};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::kernel::{Time, SECOND};
@@ -25,13 +26,14 @@ pub(crate) struct Way {
     ordered: bool,
 }
 
-/// What a receiver takes from a circuit: words of so many bits in a clock, and how long a clock is; nothing if at once.
-type Pace = fn(u8, u16) -> Option<(u64, u64)>;
-
 /// Several links of one kind.
 trait Links {
+    /// All links go on until a time: something is going to be offered.
     fn advance(&mut self, now: Time);
-    fn offer(&mut self, side: usize, link: Option<usize>, message: Message);
+    /// Those links go on until a time out of which something comes: it is going to be taken.
+    fn come(&mut self, now: Time);
+    /// Returns which link takes it.
+    fn offer(&mut self, side: usize, link: Option<usize>, message: Message) -> usize;
     /// Returns when it comes, at the earliest.
     fn offer_later(&mut self, at: Time, side: usize, link: Option<usize>, message: Message)
         -> Time;
@@ -43,6 +45,8 @@ trait Links {
         each: &mut dyn FnMut(usize, u32),
     );
     fn due(&mut self) -> Option<Time>;
+    /// When something happens because of what was offered last, to a side of a link.
+    fn due_of(&mut self, side: usize, link: usize) -> Time;
     fn rest(&mut self);
     fn bytes(&self, side: usize) -> u64;
     fn busy(&self, side: usize) -> Time;
@@ -82,7 +86,7 @@ impl Port {
             rate: 8 * layer.lane_rate.value,
             ..lanes
         };
-        let at = |lanes: Lanes, pace, ends: &dyn Fn(u32) -> Made| {
+        let at = |lanes: Lanes, ends: &dyn Fn(u32) -> Made| {
             let byte = lanes.blocks().value() / f64::from(lanes.count);
             let delay =
                 (link.latency.value as f64 / SECOND as f64 * byte * LANE_BYTE as f64) as u64;
@@ -92,7 +96,6 @@ impl Port {
                 rate,
                 seed,
                 count,
-                pace,
                 faults: Faults {
                     between: layer.faults.value,
                     down: layer.down.value,
@@ -105,7 +108,7 @@ impl Port {
             ends(patience.max(256)).of(plan)
         };
         let links: Box<dyn Links> = match layer.framing {
-            Framing::Eci => at(rated(Lanes::ECI.with(lanes)), eci_pace, &|patience| {
+            Framing::Eci => at(rated(Lanes::ECI.with(lanes)), &|patience| {
                 Made::Eci(Parameters {
                     patience,
                     // What waits is counted here.
@@ -113,16 +116,14 @@ impl Port {
                     ..Parameters::ECI
                 })
             }),
-            Framing::Ccix => at(rated(Lanes::pcie(lanes, 16)), at_once, &|_| {
-                Made::Ccix(limit(lanes))
-            }),
+            Framing::Ccix => at(rated(Lanes::pcie(lanes, 16)), &|_| Made::Ccix(limit(lanes))),
             Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => {
                 let flits = match layer.framing {
                     Framing::Cxl256 => cxl::Flits::Large,
                     _ => cxl::Flits::Small,
                 };
                 let agent = sender(layer.framing, !of_home);
-                at(rated(Lanes::pcie(lanes, 32)), at_once, &|patience| {
+                at(rated(Lanes::pcie(lanes, 32)), &|patience| {
                     Made::Cxl(flits, patience, agent)
                 })
             }
@@ -142,7 +143,7 @@ impl Port {
         }
     }
 
-    /// What comes in until now has come.
+    /// Links go on until now: something is going to be offered.
     pub fn advance(&mut self, now: Time) {
         self.links.advance(now);
     }
@@ -157,10 +158,12 @@ impl Port {
         })
     }
 
-    /// A message, known by its number, is to leave at a side now, which is the time of the last [`Port::advance`].
-    pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, label: u32) {
-        let (link, message) = self.message(kind, line, label);
-        self.links.offer(side, link, message);
+    /// A message, known by its number, is to leave at a side now, which is the time of the last [`Port::advance`]. Returns
+    /// when something is going to happen because of it.
+    pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, label: u32) -> Time {
+        let (odd, message) = self.message(kind, line, label);
+        let link = self.links.offer(side, odd, message);
+        self.links.due_of(side, link)
     }
 
     /// A message is to leave at a side at a time that is not before now. Returns when it comes, at the earliest.
@@ -195,6 +198,7 @@ impl Port {
         mut lets_in: impl FnMut(usize, u32) -> bool,
         mut each: impl FnMut(usize, u32),
     ) {
+        self.links.come(now);
         self.links.take(now, &mut lets_in, &mut each);
         self.links.feed();
     }
@@ -253,17 +257,6 @@ fn limit(lanes: u32) -> u64 {
     }
 }
 
-/// The clocks in which a receiver of ECI takes a message, by the words that it takes from the circuit in each.
-fn eci_pace(circuit: u8, bytes: u16) -> Option<(u64, u64)> {
-    let words = u64::from(bytes) / 8 + 1;
-    let drain = u64::from(Parameters::ECI.drain[usize::from(circuit)]);
-    Some((words.div_ceil(drain), end::CLOCK))
-}
-
-fn at_once(_: u8, _: u16) -> Option<(u64, u64)> {
-    None
-}
-
 /// Ends that can be made.
 enum Made {
     Eci(Parameters),
@@ -279,8 +272,14 @@ struct Plan {
     rate: f64,
     seed: u64,
     count: usize,
-    pace: Pace,
     faults: Faults,
+}
+
+impl Plan {
+    /// Whether nothing is ever lost or damaged.
+    fn is_lossless(&self) -> bool {
+        self.rate <= 0.0 && self.faults.between == 0
+    }
 }
 
 /// When links go down, and how they come up.
@@ -525,27 +524,86 @@ struct Wired<L: Layer> {
     queued: usize,
     /// What is offered later, by time: when, at which side, on which link if that is given, and what.
     later: VecDeque<(Time, usize, Option<usize>, Message)>,
-    /// From when something is offered until it comes, at least.
+    /// From when something is offered until a receiver has taken it, at least.
     flight: Time,
-    /// Until when the receiver at each side is busy with each circuit of each link.
+    /// When the receiver at each side has taken the first message of each circuit of each link; 0 if it has not begun with
+    /// one.
     free: Vec<[Vec<Time>; 2]>,
-    /// When a receiver that is busy goes on with what has come.
-    pace: Pace,
+    /// When something comes out of each link next, if that is known: the last of times if nothing does.
+    due: Vec<Due>,
+    /// Whether links go on, until something is sent there, only when something comes out of them. Those on which bits go wrong
+    /// or that go down go on with all.
+    alone: bool,
     faults: Faults,
     /// Each link, if they go down at all; and how many lanes it has when all work.
     failing: Vec<Failing>,
     lanes: u32,
-    waits: Option<Time>,
-    /// Ticks of the drives at time 0.
-    begun: u64,
     /// Picoseconds of `LANE_BYTE` ticks.
     byte: Ratio,
+    scale: Scale,
+}
+
+/// When a link is to be looked at.
+#[derive(Clone, Copy)]
+struct Due {
+    /// When something comes out of it, at the earliest: the last of times if nothing does.
+    at: Time,
+    /// Whether it was looked at since that was known of all that is under way.
+    looked: bool,
+    /// Whether something that has come was not let in.
+    blocked: bool,
+}
+
+impl Default for Due {
+    fn default() -> Due {
+        Due {
+            at: Time::MAX,
+            looked: false,
+            blocked: false,
+        }
+    }
+}
+
+/// Ticks of the drives beside time.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// Ticks at time 0.
+    begun: u64,
     /// Ticks of 2^[`FRACTION`] picoseconds, and the reverse.
-    pace_of: [u128; 2],
+    pace: [u128; 2],
+    /// Ticks of a clock of a receiver, and of two picoseconds.
+    clock: u64,
+    apart: u64,
 }
 
 /// Bits behind the point of ratios of ticks and picoseconds.
 const FRACTION: u32 = 40;
+
+impl Scale {
+    /// The ticks at which this time begins.
+    #[inline]
+    fn ticks(&self, time: Time) -> u64 {
+        self.begun + ((u128::from(time) * self.pace[0]) >> FRACTION) as u64
+    }
+
+    /// The first time at which so many ticks have passed.
+    #[inline]
+    fn time(&self, ticks: u64) -> Time {
+        let since = u128::from(ticks.saturating_sub(self.begun));
+        let mut time = ((since * self.pace[1]) >> FRACTION) as Time;
+        // Both ratios are rounded down.
+        while self.ticks(time) < ticks {
+            time += 1;
+        }
+        time
+    }
+
+    /// When a receiver that begins with a message at a time has taken it.
+    #[inline]
+    fn taken(begins: Time, clocks: u32) -> Time {
+        begins + u64::from(clocks) * SECOND / end::CLOCK
+    }
+}
 
 impl<L: Layer> Wired<L> {
     fn new(plan: &Plan, ends: impl Fn() -> [L; 2]) -> Wired<L> {
@@ -558,6 +616,9 @@ impl<L: Layer> Wired<L> {
             for (wire, side) in drive.wires.iter_mut().zip(0..) {
                 wire.noise = cohkit_link::chance::Noise::new(plan.rate, seed ^ (0x1111 << side));
                 (wire.bits, wire.idle, wire.units) = (0, 0, 0);
+            }
+            if plan.is_lossless() {
+                drive.forget();
             }
             drive
         };
@@ -579,17 +640,19 @@ impl<L: Layer> Wired<L> {
         );
         let one = 1u128 << FRACTION;
         let ticks = u128::from(LANE_BYTE);
+        let pace = one * ticks * byte.under / byte.over;
         let mut wired = Wired {
-            pace_of: [
-                one * ticks * byte.under / byte.over,
-                one * byte.over / (ticks * byte.under),
-            ],
+            scale: Scale {
+                begun,
+                pace: [pace, one * byte.over / (ticks * byte.under)],
+                clock: ((u128::from(SECOND / end::CLOCK) * pace) >> FRACTION) as u64,
+                apart: ((2 * pace) >> FRACTION) as u64 + 1,
+            },
             queues: (0..plan.count).map(|_| [queues(0), queues(1)]).collect(),
             queued: 0,
             later: VecDeque::new(),
             flight: 0,
             free: (0..plan.count).map(|_| [free(0), free(1)]).collect(),
-            pace: plan.pace,
             faults: plan.faults,
             failing: match plan.faults.between {
                 0 => Vec::new(),
@@ -598,33 +661,22 @@ impl<L: Layer> Wired<L> {
                     .collect(),
             },
             lanes: plan.lanes.count,
-            waits: None,
-            begun,
+            due: vec![Due::default(); plan.count],
+            alone: plan.is_lossless(),
             byte,
             now: begun,
             drives,
         };
-        let flight = wired.drives.first().map_or(0, Drive::flight);
-        wired.flight = wired.time(wired.begun + flight);
-        wired
-    }
-
-    /// The ticks at which this time begins.
-    #[inline]
-    fn ticks(&self, time: Time) -> u64 {
-        self.begun + ((u128::from(time) * self.pace_of[0]) >> FRACTION) as u64
-    }
-
-    /// The first time at which so many ticks have passed.
-    #[inline]
-    fn time(&self, ticks: u64) -> Time {
-        let since = u128::from(ticks.saturating_sub(self.begun));
-        let mut time = ((since * self.pace_of[1]) >> FRACTION) as Time;
-        // Both ratios are rounded down.
-        while self.ticks(time) < ticks {
-            time += 1;
+        if let Some(drive) = wired.drives.first() {
+            let shortest = Message {
+                circuit: 0,
+                bytes: 0,
+                label: 0,
+            };
+            let clocks = drive.ends()[0].clocks(&shortest);
+            wired.flight = Scale::taken(wired.scale.time(begun + drive.flight()), clocks);
         }
-        time
+        wired
     }
 
     /// Bytes of what has said something on a link, from a side.
@@ -639,11 +691,24 @@ impl<L: Layer> Wired<L> {
         (bytes * self.byte.over / self.byte.under) as Time
     }
 
+    /// When receivers are going to take messages from a link and these sides: the last of times if they are not.
+    #[inline]
+    fn comes(&mut self, link: usize, sides: Range<usize>) -> Time {
+        // What waits before an end may go on whenever something comes, an acknowledgement, say.
+        let anything = self.queued > 0;
+        let sides = if anything { 0..2 } else { sides };
+        let scale = self.scale;
+        let at = |ticks, clocks| Scale::taken(scale.time(ticks), clocks);
+        let mut earliest = Earliest::new(scale.clock, scale.apart, at);
+        self.drives[link].due(sides, anything, &mut earliest);
+        earliest.time
+    }
+
     /// All links go on until a time.
     #[inline]
     fn go_on(&mut self, now: Time) {
         self.fail(now);
-        self.now = self.ticks(now) + 1;
+        self.now = self.scale.ticks(now) + 1;
         for drive in &mut self.drives {
             go_on(drive, self.now);
         }
@@ -653,7 +718,7 @@ impl<L: Layer> Wired<L> {
     fn fail(&mut self, now: Time) {
         for link in 0..self.failing.len() {
             while self.failing[link].next <= now {
-                let at = self.ticks(self.failing[link].next);
+                let at = self.scale.ticks(self.failing[link].next);
                 go_on(&mut self.drives[link], at);
                 for side in 0..2 {
                     let (busy, before) = self.failing[link].busy[side];
@@ -668,7 +733,7 @@ impl<L: Layer> Wired<L> {
                 };
                 failing.downs += 1;
                 failing.draw(&self.faults);
-                let down = self.ticks(self.faults.down) - self.begun;
+                let down = self.scale.ticks(self.faults.down) - self.scale.begun;
                 self.drives[link].retrain(down, lanes);
             }
         }
@@ -676,8 +741,10 @@ impl<L: Layer> Wired<L> {
 }
 
 /// A link goes on until a time. Bits that go wrong make no difference to one at rest.
+#[inline]
 fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64) {
-    let noisy = drive.wires.iter().any(|wire| !wire.noise.is_silent());
+    let [there, back] = &drive.wires;
+    let noisy = !(there.noise.is_silent() && back.noise.is_silent());
     if noisy && drive.is_at_rest() {
         drive.sleep(until);
     } else {
@@ -693,10 +760,27 @@ impl<L: Layer> Links for Wired<L> {
             }
             self.later.pop_front();
             self.go_on(at);
-            self.offer(side, link, message);
+            let link = self.offer(side, link, message);
+            self.due_of(side, link);
         }
         self.go_on(now);
-        self.waits = None;
+    }
+
+    fn come(&mut self, now: Time) {
+        let later = self.later.front().is_some_and(|later| later.0 <= now);
+        if later || !self.alone || self.queued > 0 {
+            for due in &mut self.due {
+                due.looked = true;
+            }
+            return self.advance(now);
+        }
+        self.now = self.scale.ticks(now) + 1;
+        for (drive, due) in self.drives.iter_mut().zip(&mut self.due) {
+            due.looked |= due.at <= now || due.blocked;
+            if due.looked {
+                drive.advance(self.now);
+            }
+        }
     }
 
     fn offer_later(
@@ -712,7 +796,7 @@ impl<L: Layer> Links for Wired<L> {
         at + self.flight
     }
 
-    fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) {
+    fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) -> usize {
         let circuit = usize::from(message.circuit);
         let waits = |link: usize| {
             let queued = self.queues[link][side][circuit].len();
@@ -730,6 +814,7 @@ impl<L: Layer> Links for Wired<L> {
             self.queues[link][side][circuit].push_back(message);
             self.queued += 1;
         }
+        link
     }
 
     fn feed(&mut self) {
@@ -758,37 +843,39 @@ impl<L: Layer> Links for Wired<L> {
         each: &mut dyn FnMut(usize, u32),
     ) {
         for to in 0..2 {
-            for (drive, free) in self.drives.iter_mut().zip(&mut self.free) {
-                let mut circuits = drive.ends()[to].come();
-                if circuits == 0 {
+            let links = self.drives.iter_mut().zip(&mut self.free);
+            for ((drive, free), due) in links.zip(&mut self.due) {
+                if !due.looked {
                     continue;
                 }
-                let end = drive.end_mut(to);
+                if to == 0 {
+                    (due.at, due.blocked) = (Time::MAX, false);
+                }
+                let mut circuits = drive.ends()[to].come();
                 while circuits != 0 {
                     let circuit = circuits.trailing_zeros() as u8;
                     circuits &= circuits - 1;
                     let free = &mut free[to][usize::from(circuit)];
-                    loop {
-                        if *free > now {
-                            self.waits = Some(self.waits.map_or(*free, |at| at.min(*free)));
-                            break;
-                        }
-                        let Some(message) = end.peek(circuit) else {
-                            break;
-                        };
-                        // The receiver begins with it at the first clock at which it is whole, which is when it is first
-                        // looked at.
+                    // The receiver begins with a message at the first clock at which it is whole and the one before is taken.
+                    let mut begins = None;
+                    while let Some(message) = drive.peek(to, circuit) {
                         if *free == 0 {
-                            if let Some((clocks, clock)) = (self.pace)(circuit, message.bytes) {
-                                *free = now + clocks * SECOND / clock;
-                                continue;
+                            let clocks = drive.ends()[to].clocks(&message);
+                            let whole = || self.scale.time(drive.whole_at(to, circuit));
+                            if clocks > 0 {
+                                *free = Scale::taken(begins.unwrap_or_else(whole), clocks);
                             }
                         }
-                        if !lets_in(to, message.label as u32) {
+                        if *free > now {
+                            due.at = due.at.min(*free);
                             break;
                         }
-                        end.take(circuit);
-                        *free = 0;
+                        if !lets_in(to, message.label as u32) {
+                            due.blocked = true;
+                            break;
+                        }
+                        drive.end_mut(to).take(circuit);
+                        (*free, begins) = (0, Some(now));
                         each(to, message.label as u32);
                     }
                 }
@@ -797,13 +884,21 @@ impl<L: Layer> Links for Wired<L> {
     }
 
     fn due(&mut self) -> Option<Time> {
-        // What waits before an end may go on whenever something comes, an acknowledgement, say.
-        let anything = self.queued > 0;
-        let drives = self.drives.iter_mut();
-        let ticks = drives.filter_map(|drive| drive.due(anything)).min();
-        let arrives = ticks.map(|ticks| self.time(ticks));
         let later = self.later.front().map(|later| later.0 + self.flight);
-        arrives.into_iter().chain(self.waits).chain(later).min()
+        let mut due = later.unwrap_or(Time::MAX);
+        for link in 0..self.due.len() {
+            if std::mem::take(&mut self.due[link].looked) {
+                self.due[link].at = self.due[link].at.min(self.comes(link, 0..2));
+            }
+            due = due.min(self.due[link].at);
+        }
+        (due < Time::MAX).then_some(due)
+    }
+
+    fn due_of(&mut self, side: usize, link: usize) -> Time {
+        let comes = self.comes(link, side..side + 1);
+        self.due[link].at = self.due[link].at.min(comes);
+        comes
     }
 
     fn rest(&mut self) {

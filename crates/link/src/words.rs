@@ -1,0 +1,254 @@
+//! Messages as the words that they have, one behind the other: what waits to leave, or what has come.
+
+use crate::end::LONGEST;
+use std::collections::VecDeque;
+
+/// A message, of which the last words may not be here yet and the first may be gone.
+struct Held {
+    header: u64,
+    /// Its other words, unless they are all 0: where only sizes matter nothing is copied.
+    others: Option<Box<[u64; LONGEST - 1]>>,
+    /// Words that it has, that have come, and that are gone.
+    all: u8,
+    come: u8,
+    gone: u8,
+}
+
+impl Held {
+    #[inline]
+    fn new(header: u64, all: usize) -> Held {
+        Held {
+            header,
+            others: None,
+            all: all as u8,
+            come: 1,
+            gone: 0,
+        }
+    }
+
+    /// More of its other words come.
+    #[inline]
+    fn extend(&mut self, words: &[u64]) {
+        if self.others.is_some() || words.iter().any(|&word| word != 0) {
+            let from = usize::from(self.come) - 1;
+            let others = self.others.get_or_insert_default();
+            others[from..from + words.len()].copy_from_slice(words);
+        }
+        self.come += words.len() as u8;
+    }
+
+    /// Those of its words that are gone next, for places that are 0.
+    #[inline]
+    fn copy(&self, places: &mut [u64]) {
+        let gone = usize::from(self.gone);
+        let (first, others) = places.split_at_mut(usize::from(gone == 0).min(places.len()));
+        first.fill(self.header);
+        if let Some(words) = &self.others {
+            let from = gone.saturating_sub(1);
+            others.copy_from_slice(&words[from..from + others.len()]);
+        }
+    }
+}
+
+/// The first of some messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct First {
+    /// Its first word.
+    pub header: u64,
+    /// Words that it has, and those that are not gone, wherever they are.
+    pub all: usize,
+    pub left: usize,
+    /// Whether it has come.
+    pub whole: bool,
+}
+
+/// Messages of one circuit. All but the last are whole, and of all but the first nothing is gone.
+#[derive(Default)]
+pub(crate) struct Messages {
+    held: VecDeque<Held>,
+    words: usize,
+}
+
+impl Messages {
+    /// Words that have come and are not gone.
+    #[inline]
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// The first message.
+    #[inline]
+    pub fn first(&self) -> Option<First> {
+        let first = self.held.front()?;
+        Some(First {
+            header: first.header,
+            all: first.all.into(),
+            left: usize::from(first.all - first.gone),
+            whole: first.come == first.all,
+        })
+    }
+
+    /// Whether the first message has come.
+    #[inline]
+    pub fn has_whole(&self) -> bool {
+        self.held
+            .front()
+            .is_some_and(|first| first.come == first.all)
+    }
+
+    /// Takes a message, whole, of one word or more.
+    #[inline]
+    pub fn push(&mut self, words: &[u64]) {
+        let Some((&header, others)) = words.split_first() else {
+            return;
+        };
+        let mut held = Held::new(header, words.len());
+        held.extend(others);
+        self.held.push_back(held);
+        self.words += words.len();
+    }
+
+    /// Takes a message, whole, of which only the first word is not 0.
+    #[inline]
+    pub fn push_blank(&mut self, header: u64, words: usize) {
+        let mut held = Held::new(header, words);
+        held.come = held.all;
+        self.held.push_back(held);
+        self.words += words;
+    }
+
+    /// Takes words of one message after the other, whose numbers of words `of` tells from their first.
+    #[inline]
+    pub fn extend(&mut self, mut words: &[u64], of: impl Fn(u64) -> usize) {
+        self.words += words.len();
+        while let Some(&first) = words.first() {
+            match self.held.back_mut() {
+                Some(last) if last.come < last.all => {
+                    let count = words.len().min((last.all - last.come).into());
+                    let (these, rest) = words.split_at(count);
+                    last.extend(these);
+                    words = rest;
+                }
+                _ => {
+                    let all = of(first).clamp(1, LONGEST);
+                    self.held.push_back(Held::new(first, all));
+                    words = &words[1..];
+                }
+            }
+        }
+    }
+
+    /// The next words of the first message go, as many as there are places for them, which are 0, and it has; all of the
+    /// message with the last of them.
+    #[inline]
+    pub fn leave(&mut self, places: &mut [u64]) -> usize {
+        let Some(first) = self.held.front() else {
+            return 0;
+        };
+        let count = places.len().min((first.come - first.gone).into());
+        first.copy(&mut places[..count]);
+        self.go(count);
+        count
+    }
+
+    /// The first message goes, if it is whole.
+    #[inline]
+    pub fn take(&mut self) -> Option<First> {
+        let first = self.first().filter(|first| first.whole)?;
+        self.words -= first.left;
+        self.held.pop_front();
+        Some(first)
+    }
+
+    /// So many words go, and no more than have come; each message that is whole by then is handed over.
+    pub fn drain(&mut self, mut limit: usize, mut deliver: impl FnMut(&[u64])) {
+        while let Some(first) = self.held.front_mut().filter(|_| limit > 0) {
+            let count = limit.min((first.come - first.gone).into());
+            if count == 0 {
+                return;
+            }
+            limit -= count;
+            if usize::from(first.gone) + count == first.all.into() {
+                let mut words = [0; LONGEST];
+                let words = &mut words[..first.all.into()];
+                let gone = std::mem::take(&mut first.gone);
+                first.copy(words);
+                first.gone = gone;
+                deliver(words);
+            }
+            self.go(count);
+        }
+    }
+
+    /// So many words of the first message go, which has them.
+    #[inline]
+    fn go(&mut self, count: usize) {
+        self.words -= count;
+        if let Some(first) = self.held.front_mut() {
+            first.gone += count as u8;
+            if first.gone == first.all {
+                self.held.pop_front();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_and_go_in_any_pieces() {
+        let mut chance = crate::chance::Chance::new(3);
+        let sizes: Vec<usize> = (0..500)
+            .map(|_| 1 + chance.below(LONGEST as u64) as usize)
+            .collect();
+        // Each word tells its message and its place there, or is 0; the first tells how many there are.
+        let word = |number: u64, place: u64, size: usize| match (number % 3, place) {
+            (0, 1..) => 0,
+            (1, 1..9) => 0,
+            _ => number << 16 | place << 8 | size as u64,
+        };
+        let all: Vec<u64> = (sizes.iter().zip(0u64..))
+            .flat_map(|(&size, number)| {
+                (0..size as u64).map(move |place| word(number, place, size))
+            })
+            .collect();
+        let of = |word: u64| word as usize & 0xff;
+        let (mut messages, mut came) = (Messages::default(), 0);
+        let mut whole: Vec<u64> = Vec::new();
+        while whole.len() < all.len() {
+            let count = (chance.below(40) as usize).min(all.len() - came);
+            messages.extend(&all[came..came + count], of);
+            came += count;
+            match chance.below(3) {
+                0 => messages.drain(chance.below(40) as usize, |words| whole.extend(words)),
+                1 => {
+                    // What a message lacks of what stands in order is gone already.
+                    if let Some(first) = messages.take() {
+                        let size = of(first.header);
+                        let begin = whole.len();
+                        assert_eq!((first.header, first.all), (all[begin], size));
+                        whole.extend(&all[begin..begin + size]);
+                    }
+                }
+                _ => {
+                    let mut places = [0; 7];
+                    let before = messages.first();
+                    let left = messages.leave(&mut places);
+                    if let Some(first) = before {
+                        let at = whole.len() + first.all - first.left;
+                        assert_eq!(places[..left], all[at..at + left]);
+                        if left == first.left {
+                            let begin = whole.len();
+                            whole.extend(&all[begin..begin + first.all]);
+                        }
+                    }
+                }
+            }
+            let gone = messages.first().map_or(0, |first| first.all - first.left);
+            assert_eq!(messages.words(), came - whole.len() - gone);
+        }
+        assert_eq!(whole, all);
+    }
+}
