@@ -149,7 +149,7 @@ impl Block {
                 ack: head >> 60 & 1 == 1,
                 high: kind == HIGH,
                 credits: (head >> 52) as u8,
-                circuits: Circuits((head >> 24) as u32 & (1 << (4 * SLOTS)) - 1),
+                circuits: Circuits((head >> 24) as u32 & Circuits::NONE.0),
             },
             SYNC => Control::Sync(Sync {
                 request: head >> 53 & 1 == 1,

@@ -1,83 +1,252 @@
-//! The 24-bit checksum of a block.
+//! Checksums, computed over bits: of whole words, and of what is wrong in a unit whose bits are not there.
 //!
-//! The polynomial of ECI's blocks is not published; this is the one that Interlaken uses for its bursts.
+//! Units of PCIe and CXL have messages in place of bits. But a checksum is linear: that of bits of which some are turned
+//! around is that of the right ones and that of a unit in which only the wrong ones are 1, bit by bit. So [`Wrong`] tells
+//! from the wrong bits alone whether a receiver sees that something is wrong, as surely as from all of them, and costs
+//! nothing where no bit is.
+//!
+//! The polynomial of ECI's blocks is not published: it is taken to be the one that Interlaken uses for its bursts. That of
+//! small flits is CXL's, those of packets are PCIe's. The 8 bytes in large flits are taken to be a checksum of 64 bits, with
+//! the polynomial of ECMA-182, as no source here tells how they are computed.
 
-/// x^24 + x^21 + x^20 + x^17 + x^15 + x^11 + x^9 + x^8 + x^6 + x^5 + x + 1, without its highest power.
-const POLYNOMIAL: u32 = 0x0032_8b63;
-/// The register at the beginning, so that leading zeros count too.
-const START: u32 = 0x00ff_ffff;
+use crc::{Algorithm, Crc, CRC_24_INTERLAKEN};
 
-/// `TABLES[k][b]` is what the byte `b` followed by `k` bytes of zeros leaves.
-static TABLES: [[u32; 256]; 8] = tables();
-
-const fn tables() -> [[u32; 256]; 8] {
-    let mut tables = [[0; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut rest = (byte as u32) << 16;
-        let mut bit = 0;
-        while bit < 8 {
-            rest <<= 1;
-            if rest & 0x0100_0000 != 0 {
-                rest ^= 0x0100_0000 | POLYNOMIAL;
-            }
-            bit += 1;
-        }
-        tables[0][byte] = rest;
-        byte += 1;
-    }
-    let mut zeros = 1;
-    while zeros < 8 {
-        let mut byte = 0;
-        while byte < 256 {
-            let before = tables[zeros - 1][byte];
-            tables[zeros][byte] =
-                ((before << 8) & 0x00ff_ffff) ^ tables[0][(before >> 16) as usize & 0xff];
-            byte += 1;
-        }
-        zeros += 1;
-    }
-    tables
-}
+const WORDS: Crc<u32> = Crc::<u32>::new(&CRC_24_INTERLAKEN);
 
 /// The checksum of words, most significant bit first.
 pub fn crc24(words: &[u64]) -> u32 {
-    let mut register = START;
+    let mut digest = WORDS.digest();
     for word in words {
-        let bytes = (word ^ (u64::from(register) << 40)).to_be_bytes();
-        register = 0;
-        for (place, byte) in bytes.iter().enumerate() {
-            register ^= TABLES[7 - place][usize::from(*byte)];
+        digest.update(&word.to_be_bytes());
+    }
+    digest.finalize()
+}
+
+/// An algorithm without what is the same for all bits: what is left of the wrong ones.
+macro_rules! linear {
+    ($word:ty, $width:expr, $poly:expr) => {
+        Crc::<$word>::new(&Algorithm {
+            width: $width,
+            poly: $poly,
+            init: 0,
+            refin: true,
+            refout: true,
+            xorout: 0,
+            check: 0,
+            residue: 0,
+        })
+    };
+}
+
+const PACKET: Crc<u32> = linear!(u32, 32, 0x04c1_1db7);
+const LINK_PACKET: Crc<u16> = linear!(u16, 16, 0x100b);
+const SMALL_FLIT: Crc<u16> = linear!(u16, 16, 0xf053);
+const LARGE_FLIT: Crc<u64> = linear!(u64, 64, 0x42f0_e1eb_a9ea_3693);
+
+/// Which checksum a unit has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// 32 bits at the end of a packet of PCIe's transaction layer, over all but what frames it.
+    Packet,
+    /// 16 bits at the end of a packet of PCIe's link layer, likewise.
+    LinkPacket,
+    /// 16 bits at the end of a flit of 68 bytes, over its slots.
+    SmallFlit,
+    /// 64 bits behind the slots and credits of a flit of 256 bytes, over these and its header.
+    LargeFlit,
+}
+
+impl Checksum {
+    /// Bytes before those that it covers, and behind itself.
+    fn bare(self) -> [usize; 2] {
+        match self {
+            // Tokens that frame packets have a check of their own, and numbers of protocols differ in several bits.
+            Checksum::Packet | Checksum::LinkPacket | Checksum::SmallFlit => [2, 0],
+            Checksum::LargeFlit => [0, 6],
         }
     }
-    register
+
+    /// Whether bytes that it covers, with itself at their end, are without fault.
+    fn holds(self, bytes: &[u8]) -> bool {
+        // With itself behind them nothing is left of bytes without fault.
+        match self {
+            Checksum::Packet => PACKET.checksum(bytes) == 0,
+            Checksum::LinkPacket => LINK_PACKET.checksum(bytes) == 0,
+            Checksum::SmallFlit => SMALL_FLIT.checksum(bytes) == 0,
+            Checksum::LargeFlit => LARGE_FLIT.checksum(bytes) == 0,
+        }
+    }
+}
+
+/// The wrong bits of a unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wrong(Vec<u64>);
+
+impl Wrong {
+    /// A bit is turned around.
+    pub fn flip(&mut self, bit: u64) {
+        match self.0.iter().position(|&wrong| wrong == bit) {
+            Some(place) => drop(self.0.swap_remove(place)),
+            None => self.0.push(bit),
+        }
+    }
+
+    /// Whether none is.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All bits that `mended` tells of are right again.
+    pub fn mend(&mut self, mended: impl Fn(u64) -> bool) {
+        self.0.retain(|&bit| !mended(bit));
+    }
+
+    /// The wrong bits.
+    pub fn bits(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Whether a receiver of so many bytes sees that something is wrong.
+    #[inline]
+    pub fn is_seen(&self, bytes: u64, checksum: Checksum) -> bool {
+        !self.0.is_empty() && self.shows(bytes as usize, checksum)
+    }
+
+    #[cold]
+    fn shows(&self, bytes: usize, checksum: Checksum) -> bool {
+        let [before, behind] = checksum.bare();
+        let mut wrong = vec![0u8; bytes];
+        for &bit in &self.0 {
+            // A bit behind its end is none of the unit's.
+            if let Some(byte) = wrong.get_mut(bit as usize / 8) {
+                *byte |= 1 << (bit % 8);
+            }
+        }
+        let framed = wrong[..before].iter().any(|&byte| byte != 0);
+        framed || !checksum.holds(&wrong[before..bytes - behind])
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chance::Chance;
 
-    /// Bit by bit, as the definition says.
-    fn slowly(words: &[u64]) -> u32 {
-        let mut register = START;
-        for word in words {
-            for bit in (0..64).rev() {
-                let out = (register >> 23) ^ ((word >> bit) as u32 & 1);
-                register = (register << 1) & 0x00ff_ffff;
-                if out & 1 != 0 {
-                    register ^= POLYNOMIAL;
-                }
+    const ALL: [(Checksum, usize, u32, u64); 4] = [
+        (Checksum::Packet, 152, 32, 0x04c1_1db7),
+        (Checksum::LinkPacket, 8, 16, 0x100b),
+        (Checksum::SmallFlit, 68, 16, 0xf053),
+        (Checksum::LargeFlit, 256, 64, 0x42f0_e1eb_a9ea_3693),
+    ];
+
+    /// Bit by bit, as the definition says, from a register of ones where that is wanted.
+    fn slowly(bits: impl Iterator<Item = bool>, width: u32, polynomial: u64, ones: bool) -> u64 {
+        let most = u64::MAX >> (64 - width);
+        bits.fold(if ones { most } else { 0 }, |register, bit| {
+            let out = register >> (width - 1) & 1 == 1;
+            let next = register << 1 & most;
+            if out == bit {
+                next
+            } else {
+                next ^ polynomial
             }
-        }
-        register
+        })
     }
 
     #[test]
-    fn the_tables_give_what_the_definition_gives() {
-        let mut chance = crate::chance::Chance::new(7);
+    fn the_checksum_of_words_is_what_the_definition_gives() {
+        let mut chance = Chance::new(7);
         for _ in 0..100 {
             let words: [u64; 8] = std::array::from_fn(|_| chance.next_u64());
-            assert_eq!(crc24(&words), slowly(&words));
+            let bits =
+                (words.iter()).flat_map(|word| (0..64).rev().map(move |bit| word >> bit & 1 == 1));
+            let expected = slowly(bits, 24, 0x32_8b63, true) ^ 0xff_ffff;
+            assert_eq!(u64::from(crc24(&words)), expected);
         }
+    }
+
+    /// What a receiver does that has all bits: it computes the checksum of what came and compares.
+    #[test]
+    fn wrong_bits_alone_tell_what_all_bits_tell() {
+        let mut chance = Chance::new(11);
+        for (checksum, bytes, width, polynomial) in ALL {
+            let [before, behind] = checksum.bare();
+            let (first, last) = (8 * before, 8 * (bytes - behind) - width as usize);
+            let of =
+                |bits: &[bool]| slowly(bits[first..last].iter().copied(), width, polynomial, true);
+            let (mut seen, mut missed) = (0, 0);
+            for round in 0..2000 {
+                let mut bits: Vec<bool> = (0..8 * bytes).map(|_| chance.below(2) == 1).collect();
+                let own = of(&bits);
+                for place in 0..width as usize {
+                    bits[last + place] = own >> (width as usize - 1 - place) & 1 == 1;
+                }
+                let mut wrong = Wrong::default();
+                let mut flip = |bit: usize| {
+                    wrong.flip(bit as u64);
+                    bits[bit] ^= true;
+                };
+                let place = first + chance.below((last - first) as u64 - 1) as usize;
+                match round % 4 {
+                    // A multiple of the polynomial, which no checksum of it can see.
+                    0 => (0..=width).for_each(|power| {
+                        if power == width || polynomial >> power & 1 == 1 {
+                            flip(place + (width - power) as usize);
+                        }
+                    }),
+                    _ => (0..1 + chance.below(8)).for_each(|_| {
+                        flip(first + chance.below((last + width as usize - first) as u64) as usize);
+                    }),
+                }
+                let own = of(&bits);
+                let differs = (0..width as usize).any(|place| {
+                    bits[last + place] != (own >> (width as usize - 1 - place) & 1 == 1)
+                });
+                assert_eq!(
+                    wrong.is_seen(bytes as u64, checksum),
+                    differs,
+                    "{checksum:?}: {wrong:?}"
+                );
+                *if differs { &mut seen } else { &mut missed } += 1;
+            }
+            assert!(seen > 1000 && missed >= 500, "{checksum:?}");
+        }
+    }
+
+    /// As the standard of CXL says of its polynomial.
+    #[test]
+    fn one_two_and_three_wrong_bits_of_a_small_flit_are_seen() {
+        let left: Vec<u16> = (0..528)
+            .map(|bit| {
+                let mut bytes = [0u8; 66];
+                bytes[bit / 8] = 1 << (bit % 8);
+                SMALL_FLIT.checksum(&bytes)
+            })
+            .collect();
+        for (place, first) in left.iter().enumerate() {
+            assert_ne!(*first, 0);
+            for (more, second) in left[..place].iter().enumerate() {
+                let two = first ^ second;
+                assert_ne!(two, 0);
+                assert!(
+                    !left[..more].contains(&two),
+                    "bits {place} and {more} and one more"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_frames_a_unit_has_a_check_of_its_own() {
+        let mut wrong = Wrong::default();
+        assert!(!wrong.is_seen(68, Checksum::SmallFlit));
+        wrong.flip(15);
+        assert!(wrong.is_seen(68, Checksum::SmallFlit));
+        wrong.flip(15);
+        assert!(wrong.is_empty());
+        // Bytes that mend are no one's.
+        wrong.flip(8 * 255);
+        assert!(!wrong.is_seen(256, Checksum::LargeFlit));
     }
 }

@@ -5,6 +5,7 @@
 //! bits (the standard lists fewer combinations). Flits of both sizes are sent again as ECI's blocks are ([`crate::replay`]).
 //! The 6 bytes of forward error correction mend one wrong byte in each third of a flit.
 
+use crate::crc::{Checksum, Wrong};
 use crate::lanes::Ratio;
 use crate::layer::{Carried, Layer, Message, Refused, Shortage};
 use crate::replay::{Next, Retry, Sync};
@@ -142,7 +143,7 @@ enum Kind {
     Idle,
 }
 
-/// A flit. Its checksum is not computed: wrong bits beyond what is mended change what it says, and are seen.
+/// A flit. Wrong bits change what it says, beyond what is mended, and are seen by its checksum or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flit {
     flits: Flits,
@@ -153,9 +154,7 @@ pub struct Flit {
     data: u32,
     /// Whether a message is whole with it, for who drives: it is not on the wires.
     brings: bool,
-    /// The wrong byte of each third.
-    mended: [Option<u64>; 3],
-    wrong: bool,
+    wrong: Wrong,
 }
 
 impl Flit {
@@ -166,8 +165,42 @@ impl Flit {
             messages: Vec::new(),
             data: 0,
             brings: false,
-            mended: [None; 3],
-            wrong: false,
+            wrong: Wrong::default(),
+        }
+    }
+
+    /// What error correction leaves of the wrong bits: all of a third in which more than one byte is wrong. Says whether it
+    /// mended any.
+    fn mend(&mut self) -> bool {
+        if self.flits == Flits::Small || self.wrong.is_empty() {
+            return false;
+        }
+        let before = self.wrong.bits().len();
+        let third = |bit: u64| bit / 8 % 3;
+        let wrong = self.wrong.bits().to_vec();
+        self.wrong.mend(|bit| {
+            let mut its = wrong.iter().filter(|&&other| third(other) == third(bit));
+            its.all(|other| other / 8 == bit / 8)
+        });
+        self.wrong.bits().len() < before
+    }
+
+    /// Whether a receiver sees that bits are wrong.
+    fn is_seen(&self) -> bool {
+        let checksum = match self.flits {
+            Flits::Small => Checksum::SmallFlit,
+            Flits::Large => Checksum::LargeFlit,
+        };
+        self.wrong.is_seen(self.flits.bytes(), checksum)
+    }
+
+    /// Wrong bits that nobody sees change what the flit says.
+    fn spoil(&mut self) {
+        for &bit in self.wrong.bits() {
+            match self.messages.first_mut() {
+                Some(message) => message.label ^= 1 << (bit % 64),
+                None => self.data ^= 1,
+            }
         }
     }
 }
@@ -178,19 +211,7 @@ impl Carried for Flit {
     }
 
     fn flip(&mut self, bit: u64) {
-        let byte = bit / 8;
-        if self.flits == Flits::Large {
-            let third = &mut self.mended[byte as usize % 3];
-            if third.is_none_or(|mended| mended == byte) {
-                *third = Some(byte);
-                return;
-            }
-        }
-        self.wrong = true;
-        match self.messages.first_mut() {
-            Some(message) => message.label ^= 1 << (bit % 64),
-            None => self.data ^= 1,
-        }
+        self.wrong.flip(bit);
     }
 
     #[inline]
@@ -489,10 +510,14 @@ impl Layer for End {
     }
 
     fn receive(&mut self, flit: &mut Flit) {
-        if flit.wrong {
-            return self.retry.damaged();
+        if !flit.wrong.is_empty() {
+            let mended = flit.mend();
+            if flit.is_seen() {
+                return self.retry.damaged();
+            }
+            self.mended += u64::from(mended);
+            flit.spoil();
         }
-        self.mended += u64::from(flit.mended != [None; 3]);
         match flit.kind {
             Kind::Idle => {}
             Kind::Sync(sync) => self.retry.synced(sync),

@@ -76,10 +76,10 @@ fn a_lost_return_of_credits_heals_where_it_tells_all_of_them() {
         drive.step();
         drive.drain(0);
         // Of four returns three are lost.
-        if let Some(&(arrival, packet)) = drive.wires[1].under_way.back() {
+        if let Some((arrival, packet)) = drive.wires[1].under_way.back() {
             let credits = matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _));
-            if credits && arrival > judged {
-                judged = arrival;
+            if credits && *arrival > judged {
+                judged = *arrival;
                 told += 1;
                 if told % 4 != 1 {
                     lost += 1;

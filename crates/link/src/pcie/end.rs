@@ -2,6 +2,7 @@
 //! packets of the link layer that acknowledge them and return credits.
 
 use super::numbered::{Receiver, Sender, Verdict};
+use crate::crc::{Checksum, Wrong};
 use crate::layer::{Carried, Layer, Message, Refused, Shortage};
 use std::collections::VecDeque;
 
@@ -95,13 +96,13 @@ pub enum Content<T> {
     Idle,
 }
 
-/// What travels. Its checksum is not computed: a wrong bit changes what it says, and is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What travels. Wrong bits change what it says, and are seen by its checksum or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<T> {
     /// What it says.
     pub content: Content<T>,
     bytes: u64,
-    wrong: bool,
+    wrong: Wrong,
 }
 
 impl<T> Packet<T> {
@@ -110,8 +111,34 @@ impl<T> Packet<T> {
         Packet {
             content,
             bytes: LINK_PACKET,
-            wrong: false,
+            wrong: Wrong::default(),
         }
+    }
+}
+
+impl<T: Body> Packet<T> {
+    /// Whether a receiver sees that bits are wrong. Those that it does not see change what the packet says.
+    #[inline]
+    fn is_wrong(&mut self) -> bool {
+        if self.wrong.is_empty() {
+            return false;
+        }
+        let checksum = match self.content {
+            Content::Body(..) => Checksum::Packet,
+            _ => Checksum::LinkPacket,
+        };
+        if self.wrong.is_seen(self.bytes, checksum) {
+            return true;
+        }
+        for &bit in self.wrong.bits() {
+            match &mut self.content {
+                Content::Body(_, body) => body.spoil(bit),
+                Content::Told(number, _) => *number ^= 1 << (bit % 12),
+                Content::Credits(_, given) => given[1] ^= 1 << (bit % 12),
+                Content::Idle => {}
+            }
+        }
+        false
     }
 }
 
@@ -121,13 +148,7 @@ impl<T: Body> Carried for Packet<T> {
     }
 
     fn flip(&mut self, bit: u64) {
-        self.wrong = true;
-        match &mut self.content {
-            Content::Body(_, body) => body.spoil(bit),
-            Content::Told(number, _) => *number ^= 1 << (bit % 12),
-            Content::Credits(_, given) => given[1] ^= 1 << (bit % 12),
-            Content::Idle => {}
-        }
+        self.wrong.flip(bit);
     }
 
     #[inline]
@@ -250,7 +271,7 @@ impl<T: Body> End<T> {
         Packet {
             bytes: header + u64::from(body.bytes()),
             content: Content::Body(number, body),
-            wrong: false,
+            wrong: Wrong::default(),
         }
     }
 
@@ -435,10 +456,11 @@ impl<T: Body> End<T> {
             return;
         }
         self.owed = self.owed.map(|owed| owed + packet.bytes);
-        self.damaged += u64::from(packet.wrong);
+        let wrong = packet.is_wrong();
+        self.damaged += u64::from(wrong);
         match &mut packet.content {
             Content::Body(number, body) => {
-                let verdict = if packet.wrong {
+                let verdict = if wrong {
                     self.receiver.refuse()
                 } else {
                     self.receiver.judge(*number)
@@ -451,7 +473,7 @@ impl<T: Body> End<T> {
                     Verdict::Ignore => {}
                 }
             }
-            _ if packet.wrong => {}
+            _ if wrong => {}
             Content::Told(number, refused) => {
                 if self.sender.told(*number, *refused) {
                     self.quiet = 0;
