@@ -15,8 +15,12 @@
 #define NM_UNCACHED 0x6000000000
 #define NM_SCRATCHPADS 0x7000000000
 #define NM_REGISTERS 0x7100000000
-// The most bytes of a binary: those of the scratchpad it travels through.
+// The most bytes of a binary: those of the scratchpad it travels through; a library of the machine at hand travels through none.
+#ifdef __riscv
 #define NM_BINARY 65536
+#else
+#define NM_BINARY (16 << 20)
+#endif
 
 enum nm_state { NM_IDLE, NM_LOADING, NM_RUNNING, NM_EXITED, NM_REFUSED, NM_STOPPED };
 

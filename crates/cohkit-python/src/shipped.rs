@@ -11,6 +11,7 @@ macro_rules! files {
 /// Paths in the repository, in alphabetical order, and their texts.
 const FILES: &[(&str, &str)] = files![
     "experiments/published.toml",
+    "nearmemory/arrays.h",
     "nearmemory/channel.flags",
     "nearmemory/channel.h",
     "nearmemory/channel.ld",
@@ -49,6 +50,7 @@ const FILES: &[(&str, &str)] = files![
     "nearmemory/programs/uts.h",
     "nearmemory/scratchpad.h",
     "nearmemory/stream.h",
+    "nearmemory/typed.h",
     "ordering/cord.coh",
     "ordering/mp.coh",
     "ordering/seq.coh",

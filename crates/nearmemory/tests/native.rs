@@ -85,6 +85,17 @@ fn programs_prove_their_results_as_threads_of_this_machine() {
 }
 
 #[test]
+fn arrays_and_typed_channels_are_the_same_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (host, channel) = (folder.path().join("host"), folder.path().join("arrays.so"));
+    let source = Path::new("crates/nearmemory/tests/programs");
+    compile(&source.join("arrays-host.c"), &host, &[]);
+    compile(&source.join("arrays.c"), &channel, &["-shared"]);
+    let output = run(&host, "", &format!("arrays={}", channel.display()));
+    assert_eq!(text(&output), "all is right\n");
+}
+
+#[test]
 fn a_fault_of_a_program_is_found_there_too_and_what_is_no_program_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();

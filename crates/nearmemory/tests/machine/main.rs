@@ -3,6 +3,7 @@
 #[path = "../../../../tests/require.rs"]
 mod require;
 
+mod arrays;
 mod cores;
 mod programs;
 mod races;

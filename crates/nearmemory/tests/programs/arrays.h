@@ -1,0 +1,27 @@
+// Elements of arrays.h's tests, and their operations in the order of arrays.c.
+
+#ifndef TEST_ARRAYS_H
+#define TEST_ARRAYS_H
+
+#include "nearmemory/typed.h"
+
+struct point {
+  int32_t x, y;
+  uint64_t rest[3];
+};
+
+struct wide {
+  uint64_t words[16];
+};
+
+enum { WIDE, NARROW, ODD, MOVE, RIGHT, JOIN, GROW, MIX };
+
+// A value of three words and a half.
+struct record {
+  uint64_t number;
+  char name[20];
+};
+
+NM_TYPED(records, struct record)
+
+#endif

@@ -1,0 +1,60 @@
+// Channels of values of one type, over line pipes: as many values as fit travel in one line, and nothing is said of lines, tags or
+// caches. Both sides name the channel and its type by the same line:
+//
+//     NM_TYPED(points, struct point)
+//
+// which makes `struct points_sender` and `struct points_receiver`, begun with points_sender and points_receiver of a pipe and its
+// lines, and
+//
+//     points_send     sends a value; it leaves when its line is full, or with
+//     points_flush    all that wait, and
+//     points_end      the end of the stream, behind which nothing may be sent;
+//     points_receive  waits for a value: 1, or 0 at the end of the stream.
+
+#ifndef NEARMEMORY_TYPED_H
+#define NEARMEMORY_TYPED_H
+
+#include "nearmemory/pipe.h"
+
+#include <string.h>
+
+#define NM_TYPED(name, type)                                                                                      \
+  enum { name##_words = (sizeof(type) + 7) / 8, name##_most = NM_WORDS / name##_words };                          \
+  _Static_assert(sizeof(type) <= NM_WORDS * 8, "a value is no longer than the words of a line");                  \
+  struct name##_sender {                                                                                          \
+    struct nm_sender pipe;                                                                                        \
+    uint64_t words[NM_WORDS], count;                                                                              \
+  };                                                                                                              \
+  struct name##_receiver {                                                                                        \
+    struct nm_receiver pipe;                                                                                      \
+    uint64_t words[NM_WORDS], at, count;                                                                          \
+  };                                                                                                              \
+  static inline struct name##_sender name##_sender(struct nm_pipe *pipe, uint64_t lines) {                        \
+    return (struct name##_sender){.pipe = nm_sender(pipe, lines)};                                                \
+  }                                                                                                               \
+  static inline struct name##_receiver name##_receiver(struct nm_pipe *pipe, uint64_t lines) {                    \
+    return (struct name##_receiver){.pipe = nm_receiver(pipe, lines)};                                            \
+  }                                                                                                               \
+  static inline void name##_flush(struct name##_sender *sender) {                                                 \
+    nm_send(&sender->pipe, sender->words, sender->count *name##_words);                                           \
+    sender->count = 0;                                                                                            \
+  }                                                                                                               \
+  static inline void name##_send(struct name##_sender *sender, type value) {                                      \
+    memcpy(sender->words + sender->count++ * name##_words, &value, sizeof value);                                 \
+    if (sender->count == name##_most) name##_flush(sender);                                                       \
+  }                                                                                                               \
+  static inline void name##_end(struct name##_sender *sender) {                                                   \
+    name##_flush(sender);                                                                                         \
+    nm_end(&sender->pipe);                                                                                        \
+  }                                                                                                               \
+  static inline int name##_receive(struct name##_receiver *receiver, type *value) {                               \
+    if (receiver->at == receiver->count) {                                                                        \
+      receiver->count = nm_receive(&receiver->pipe, receiver->words) / name##_words;                              \
+      receiver->at = 0;                                                                                           \
+      if (receiver->count == 0) return 0;                                                                         \
+    }                                                                                                             \
+    memcpy(value, receiver->words + receiver->at++ * name##_words, sizeof *value);                                \
+    return 1;                                                                                                     \
+  }
+
+#endif
