@@ -72,6 +72,7 @@ const FILES: &[(&str, &str)] = files![
     "protocols/msi-policy.coh",
     "protocols/msi.coh",
     "protocols/self-invalidate.coh",
+    "protocols/token-recall.coh",
     "protocols/token.coh",
     "protocols/write-through-two-step.coh",
     "protocols/write-through.coh",

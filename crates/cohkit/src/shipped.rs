@@ -1,7 +1,7 @@
 //! The protocol texts that the command carries.
 
 /// The protocol texts that ship, with the files' names.
-pub(crate) const PROTOCOLS: [(&str, &str); 17] = [
+pub(crate) const PROTOCOLS: [(&str, &str); 18] = [
     (
         "protocols/back-invalidate.coh",
         include_str!("../../../protocols/back-invalidate.coh"),
@@ -53,6 +53,10 @@ pub(crate) const PROTOCOLS: [(&str, &str); 17] = [
     (
         "protocols/self-invalidate.coh",
         include_str!("../../../protocols/self-invalidate.coh"),
+    ),
+    (
+        "protocols/token-recall.coh",
+        include_str!("../../../protocols/token-recall.coh"),
     ),
     (
         "protocols/token.coh",

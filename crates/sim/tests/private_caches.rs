@@ -85,6 +85,7 @@ fn caches_share_what_they_write() {
                 "BISnpInv",
                 "SnpUnique",
                 "SnpInv",
+                "Recall",
             ];
             let shared = [
                 "FwdGetS",
@@ -94,6 +95,7 @@ fn caches_share_what_they_write() {
                 "BISnpData",
                 "SnpShared",
                 "SnpData",
+                "Recall",
             ];
             let given_up = [
                 "PutM",

@@ -367,35 +367,59 @@ fn neighbours(states: &[String], here: &str) -> Vec<String> {
 
 /// Each right of a state taken away, or added.
 fn state(line: &str, side: usize, change: Change) {
+    const RIGHTS: [&str; 4] = ["reads", "writes", "dirty", "holds"];
     let agent = ["remote", "home"][side];
     let (rights, waits) = match line.find(" waits ") {
         Some(place) => line.split_at(place),
         None => (line, ""),
     };
     let words = words(rights);
-    let (name, rights) = (words[0].text, &words[1..]);
-    let rights: Vec<&str> = rights.iter().map(|word| word.text).collect();
-    for right in ["reads", "writes", "dirty", "holds"] {
-        let mut changed = rights.clone();
-        let how = match rights.iter().position(|&has| has == right) {
+    let name = words[0].text;
+    // Each right with what it depends on.
+    let mut places: Vec<usize> = (words.iter())
+        .filter(|word| RIGHTS.contains(&word.text))
+        .map(|word| word.start)
+        .collect();
+    places.push(rights.len());
+    let given: Vec<&str> = (places.windows(2))
+        .map(|place| rights[place[0]..place[1]].trim().trim_end_matches(','))
+        .collect();
+    let said = format!("{name} {}{waits}", given.join(" "));
+    let mut with = |changed: Vec<String>, how: String| {
+        let line = format!("    {name} {}{waits}", changed.join(" "));
+        let what = format!("{agent} state {}: {how}", squeezed(&said));
+        change("right of a state", what, line);
+    };
+    let given: Vec<String> = given.into_iter().map(String::from).collect();
+    for right in RIGHTS {
+        let mut changed = given.clone();
+        let begins = |given: &String| given.split(' ').next() == Some(right);
+        match given.iter().position(begins) {
             Some(place) => {
                 changed.remove(place);
-                format!("without `{right}`")
+                with(changed, format!("without `{right}`"));
             }
             None => {
-                changed.push(right);
-                format!("with `{right}`")
+                changed.push(right.to_string());
+                with(changed, format!("with `{right}`"));
             }
+        }
+    }
+    for place in 0..given.len() {
+        let Some((right, condition)) = given[place].split_once(" if ") else {
+            continue;
         };
-        let line = format!("    {name} {}{waits}", changed.join(" "));
-        change(
-            "right of a state",
-            format!(
-                "{agent} state {}: {how}",
-                squeezed(&format!("{name} {}{waits}", rights.join(" ")))
+        for (other, how) in [
+            (right.to_string(), "always"),
+            (
+                format!("{right} if not ({condition})"),
+                "its condition negated",
             ),
-            line,
-        );
+        ] {
+            let mut changed = given.clone();
+            changed[place] = other;
+            with(changed, format!("`{right}` {how}"));
+        }
     }
 }
 

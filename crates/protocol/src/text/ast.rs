@@ -160,11 +160,20 @@ pub(super) struct VariableItem<'a> {
     pub initial: Option<Expr<'a>>,
 }
 
+/// Whether a state gives a right.
+#[derive(Debug)]
+pub(super) enum Gives<'a> {
+    Never,
+    Always,
+    /// While this holds.
+    If(Expr<'a>),
+}
+
 #[derive(Debug)]
 pub(super) struct StateItem<'a> {
     pub name: Name<'a>,
-    pub reads: bool,
-    pub writes: bool,
+    pub reads: Gives<'a>,
+    pub writes: Gives<'a>,
     pub dirty: bool,
     pub holds: Option<Span>,
     pub waits: Vec<Name<'a>>,

@@ -23,6 +23,7 @@ mod guarantee;
 mod loops;
 mod pending;
 mod policy;
+mod rights;
 mod senders;
 
 /// The names of one name space with their indices.
@@ -366,6 +367,9 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
                 .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
             resolver.sink.push(diagnostic);
         }
+        if let Some((remote, _)) = known {
+            resolver.with_split_states(agent, remote);
+        }
         Home::Policy(resolver.policy(agent, known))
     });
     let (remote, states, initial) = match remote {
@@ -522,6 +526,10 @@ impl<'a> Resolver<'a, '_> {
             let Some(first) = first.and_then(|first| remote.states.get(first)) else {
                 continue;
             };
+            // What one state of the text becomes whose right depends on variables.
+            if first.span == state.span {
+                continue;
+            }
             if first.right != state.right && first.stable() && state.stable() {
                 let text = format!("`{}` gives another right than in another kind", name.text);
                 self.sink.push(

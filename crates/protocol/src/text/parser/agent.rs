@@ -62,8 +62,8 @@ impl<'a> Parser<'a, '_> {
         let name = self.new_name("the name of a state")?;
         let mut state = StateItem {
             name,
-            reads: false,
-            writes: false,
+            reads: Gives::Never,
+            writes: Gives::Never,
             dirty: false,
             holds: None,
             waits: Vec::new(),
@@ -71,8 +71,14 @@ impl<'a> Parser<'a, '_> {
         loop {
             let span = self.span();
             match self.word() {
-                "reads" => state.reads = true,
-                "writes" => state.writes = true,
+                "reads" => {
+                    state.reads = self.gives()?;
+                    continue;
+                }
+                "writes" => {
+                    state.writes = self.gives()?;
+                    continue;
+                }
                 "dirty" => state.dirty = true,
                 "holds" => state.holds = Some(span),
                 "waits" => {
@@ -96,6 +102,17 @@ impl<'a> Parser<'a, '_> {
             self.advance();
             self.eat(Token::Comma);
         }
+    }
+
+    /// `reads` or `writes`, and on what it depends.
+    fn gives(&mut self) -> Parse<Gives<'a>> {
+        self.advance();
+        let gives = match self.eat_word("if") {
+            true => Gives::If(self.expression()?),
+            false => Gives::Always,
+        };
+        self.eat(Token::Comma);
+        Ok(gives)
     }
 
     fn variables(&mut self, keyword: Span, what: &str) -> Parse<Block<VariableItem<'a>>> {

@@ -1,6 +1,7 @@
 //! Remotes and hand-written homes.
 
 use super::expression::{Kind, Operand};
+use super::rights::Depends;
 use super::*;
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Local, Rule, State, Statement, Target,
@@ -61,7 +62,7 @@ pub(super) struct Scope<'a, 'n> {
 
 /// An agent whose rows are being read.
 pub(super) struct Reading<'a> {
-    side: Side,
+    pub(super) side: Side,
     /// The kind of remotes, if it is one.
     kind: Option<KindId>,
     states: Names<'a>,
@@ -74,7 +75,9 @@ pub(super) struct Reading<'a> {
     unlock: bool,
     /// The first row without a guard for each state and event.
     rows: FxHashMap<(StateId, Event), Span>,
-    controller: Controller,
+    /// Of the states whose right depends on variables, on what.
+    pub(super) depends: Vec<Depends>,
+    pub(super) controller: Controller,
 }
 
 impl Scope<'_, '_> {
@@ -234,6 +237,7 @@ impl<'a> Resolver<'a, '_> {
             locals: Vec::new(),
             unlock: false,
             rows: FxHashMap::default(),
+            depends: Vec::new(),
             controller: std::mem::replace(controller, nothing(name.span)),
         };
         for item in states.iter().flat_map(|block| &block.items) {
@@ -291,6 +295,13 @@ impl<'a> Resolver<'a, '_> {
             };
             reading.controller.locals = reading.locals.iter().map(local).collect();
         }
+        for item in states.iter().flat_map(|block| &block.items) {
+            let state = reading.states.index.get(item.name.text);
+            let state = state.map(|&state| StateId(reading.base.0 + state));
+            let depends = state.and_then(|state| self.depends(state, item, &reading));
+            reading.depends.extend(depends);
+        }
+        let first_rule = reading.controller.rules.len();
         let mut rules = 0;
         // What follows from all rows together is asked where all have been read.
         let mut broken = agent.body.broken;
@@ -324,6 +335,7 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
         }
+        self.split(first_rule, &mut reading);
         *controller = reading.controller;
         (reading.states, !broken)
     }
@@ -353,12 +365,14 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
-        let right = match (item.reads, item.writes) {
-            (_, true) => Right::Write,
-            (true, false) => Right::Read,
-            (false, false) => Right::None,
+        // At most, where it depends on variables.
+        let right = match (&item.reads, &item.writes) {
+            (Gives::Never, Gives::Never) => Right::None,
+            (_, Gives::Never) => Right::Read,
+            _ => Right::Write,
         };
-        if let (Some(span), true) = (item.holds, right > Right::None) {
+        let anyway = matches!(item.reads, Gives::Always) || matches!(item.writes, Gives::Always);
+        if let (Some(span), true) = (item.holds, anyway) {
             let message = format!("`{}` holds the line anyway", item.name.text);
             self.sink.push(
                 Diagnostic::new(Code::RedundantHolds, span, message)
@@ -438,15 +452,16 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn waits_in_vain(&mut self, controller: &Controller) {
-        let takes: FxHashSet<(StateId, Event)> = controller
+        // States that one of the text has become are declared at one place.
+        let takes: FxHashSet<(Span, Event)> = controller
             .rules
             .iter()
             .filter(|rule| matches!(rule.effect, Effect::Take { .. }))
-            .map(|rule| (rule.state, rule.event))
+            .map(|rule| (controller.states[rule.state.index()].span, rule.event))
             .collect();
-        for (index, state) in controller.states.iter().enumerate() {
+        for state in &controller.states {
             for &message in &state.waits {
-                if !takes.contains(&(StateId(index as u16), Event::Message(message))) {
+                if !takes.contains(&(state.span, Event::Message(message))) {
                     let name = &self.messages[message.index()].name;
                     let text = format!(
                         "`{}` waits for `{name}` but has no row that takes it",
@@ -533,7 +548,15 @@ impl<'a> Resolver<'a, '_> {
                 };
                 let state_of = |id: StateId| &reading.controller.states[id.index()];
                 if let (Side::Remote, Effect::Take { body, next }) = (reading.side, effect) {
-                    self.data_flow(row, state_of(state), event, body, next.map(state_of));
+                    // Of states that become several it is asked then.
+                    if ![Some(state), *next]
+                        .iter()
+                        .flatten()
+                        .any(|&s| reading.is_split(s))
+                    {
+                        let (state, next) = (state_of(state), next.map(state_of));
+                        self.data_flow(row.span, state, event, body, next);
+                    }
                 }
                 reading.controller.rules.push(Rule {
                     state,
@@ -1106,9 +1129,9 @@ impl<'a> Resolver<'a, '_> {
     }
 
     /// Checks that a remote has the bytes that it sends or keeps.
-    fn data_flow(
+    pub(super) fn data_flow(
         &mut self,
-        row: &Row<'a>,
+        row: Span,
         state: &State,
         event: Event,
         body: &[Statement],
@@ -1134,7 +1157,7 @@ impl<'a> Resolver<'a, '_> {
                 self.messages[message.index()].name
             );
             self.sink.push(
-                Diagnostic::new(Code::Carries, row.span, message)
+                Diagnostic::new(Code::Carries, row, message)
                     .label("no bytes to send")
                     .see(state.span, "add `holds` if it keeps the line"),
             );
@@ -1150,7 +1173,7 @@ impl<'a> Resolver<'a, '_> {
                 _ => "no bytes to keep".to_string(),
             };
             self.sink.push(
-                Diagnostic::new(Code::Carries, row.span, message)
+                Diagnostic::new(Code::Carries, row, message)
                     .label(label)
                     .see(state.span, "add `holds` if it keeps the line")
                     .note("a message brings the line if it is declared with `(line)`"),
@@ -1171,7 +1194,27 @@ impl<'a> Reading<'a> {
         &self.controller.states[state.index()]
     }
 
-    fn scope(&self, event: Event, lineless: bool) -> Scope<'a, '_> {
+    /// Whether a state becomes several, as its right depends on variables.
+    pub(super) fn is_split(&self, state: StateId) -> bool {
+        self.depends.iter().any(|depends| depends.state == state)
+    }
+
+    /// What is said of a variable.
+    pub(super) fn about_variable(&self, variable: VariableId) -> &Variable {
+        &self.controller.variables[variable.index()]
+    }
+
+    /// Adds a state that one of these becomes beside others; `None` if there are too many.
+    pub(super) fn add_state(&mut self, of: StateId, state: State) -> Option<StateId> {
+        let place = self.controller.states.len();
+        let name = self.states.list[usize::from(of.0 - self.base.0)];
+        let added = (place < usize::from(u16::MAX)).then_some(StateId(place as u16))?;
+        self.states.list.push(name);
+        self.controller.states.push(state);
+        Some(added)
+    }
+
+    pub(super) fn scope(&self, event: Event, lineless: bool) -> Scope<'a, '_> {
         let message = if let Event::Message(message) = event {
             Some(message)
         } else {

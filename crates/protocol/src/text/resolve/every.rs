@@ -31,6 +31,15 @@ impl<'a> Resolver<'a, '_> {
         }
         let [found_from, found_to] = [from, to].map(|name| reading.state(name, self.sink));
         let (from_id, to_id) = (found_from?, found_to?);
+        for (name, id) in [(from, from_id), (to, to_id)] {
+            if reading.is_split(id) {
+                let text = format!("what `{}` gives depends on variables", name.text);
+                let diagnostic = Diagnostic::new(Code::Misplaced, name.span, text)
+                    .label("`every` changes none, so it leads to no such state and from none");
+                self.sink.push(diagnostic);
+                return None;
+            }
+        }
         let (before, after) = (reading.about(from_id), reading.about(to_id));
         if let Some(wrong) = self.loses((from, before), (to, after)) {
             self.sink.push(wrong.see(after.span, "declared here"));

@@ -337,7 +337,7 @@ impl<'a> Resolver<'a, '_> {
 
 /// Which variables a loop reads and changes.
 #[derive(Default)]
-struct Uses {
+pub(super) struct Uses {
     /// Read, and whether as the element of the remote at hand.
     read: Vec<(VariableId, bool)>,
     /// Changed as a whole, and how; `None` is neither adding nor taking away.
@@ -387,6 +387,11 @@ fn change(statement: &Statement) -> Option<(VariableId, Change<'_>)> {
 }
 
 impl Uses {
+    /// Variables that are read.
+    pub(super) fn variables(&self) -> impl Iterator<Item = VariableId> + '_ {
+        self.read.iter().map(|(variable, _)| *variable)
+    }
+
     fn statement(&mut self, statement: &Statement) {
         match change(statement) {
             Some((variable, Change::By(how, by))) => {
@@ -432,7 +437,7 @@ impl Uses {
         }
     }
 
-    fn read(&mut self, expression: &Expression) {
+    pub(super) fn read(&mut self, expression: &Expression) {
         match expression {
             Expression::Variable(variable) => self.read.push((*variable, false)),
             Expression::Element(variable, at) => {

@@ -35,6 +35,15 @@ fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option
         return None;
     };
     let state = states.get(usize::from(index))?;
+    let same = |other: &&State| other.span == state.span && other.right != state.right;
+    if states.iter().any(|other| same(&other)) {
+        let text = format!("what `{}` gives depends on variables", name.text);
+        sink.push(
+            Diagnostic::new(Code::NotARight, name.span, text)
+                .label("a right is named by a state that always gives it"),
+        );
+        return None;
+    }
     if !state.stable() {
         sink.push(
             Diagnostic::new(

@@ -11,6 +11,7 @@ mod kinds;
 mod names;
 mod orders;
 mod policies;
+mod rights;
 
 use super::*;
 use expect_test::{expect, Expect};

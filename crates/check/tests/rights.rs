@@ -1,0 +1,118 @@
+//! Rights that depend on variables mean what states for each right mean.
+
+use cohkit_check::system;
+use cohkit_engine::search::Options;
+use cohkit_engine::{check, Outcome};
+use cohkit_protocol::controller::Event;
+use cohkit_protocol::protocol::{Home, Protocol, Right};
+use cohkit_protocol::text::parse;
+
+/// One writer of several readers, each with a number of tokens out of three: `%cache%` says how.
+const TEXT: &str = r#"protocol p "p"
+line 64 bytes
+channels { ask remote -> home; give home -> remote; back remote -> home; recall home -> remote
+  ordered give, recall per line }
+messages { ask: Get; give: Tokens (line); back: Put (line, n: 0..3), Give (line, n: 0..3), None; recall: Recall }
+remote cache { %cache% }
+home counter {
+  states { H; O; B waits Give Put None; C waits None; D waits Put }
+  variables { owner: remote; wants: remote }
+  H | Get | send Tokens, owner := sender | O
+  O | Get if sender == owner | leave |
+  O | Get | send Recall to owner, wants := sender | B
+  B | Give if n == 3 | write, send Tokens to wants, owner := wants, wants := none | O
+  B | Put if n == 3 | write | C
+  B | None | | D
+  C | None | send Tokens to wants, owner := wants, wants := none | O
+  D | Put if n == 3 | write, send Tokens to wants, owner := wants, wants := none | O
+  O | Put if n == 3 | write, owner := none | H
+  B C D | Get | leave |
+}
+"#;
+
+/// As one state whose right is that of a number, and as states of which each has one right.
+const ONE: &str = "
+  states { T reads if has > 0, writes if has == 3 and not asked; W waits Tokens }
+  variables { has: 0..3; asked: bool }
+  T | load store if has == 0 | send Get | W
+  W | Tokens | has := 3 | T
+  T | evict if has == 3 | send Put (n = has), has := 0, asked := false | stay
+  T | demote if has == 3 | asked := true | stay
+  T | store if asked | asked := false, retry | stay
+  T | Recall if has > 0 | send Give (n = has), has := 0, asked := false | stay
+  T W | Recall | send None | stay
+";
+const SEVERAL: &str = "
+  states { N; R reads; M writes; W waits Tokens }
+  variables { has: 0..3; asked: bool }
+  N | load store | send Get | W
+  W | Tokens | has := 3 | M
+  M R | evict | send Put (n = has), has := 0, asked := false | N
+  M R | demote | asked := true | R
+  R | store | asked := false, retry | M
+  M R | Recall | send Give (n = has), has := 0, asked := false | N
+  N W | Recall | send None | stay
+";
+
+fn protocol(cache: &str) -> Protocol {
+    let text = TEXT.replace("%cache%", cache);
+    parse(&text).unwrap_or_else(|errors| {
+        let shown = errors
+            .iter()
+            .map(|error| error.render("text", &text, false));
+        panic!("{}", shown.collect::<String>())
+    })
+}
+
+/// What a search of so many caches finds: how it ends, states, transitions, depth.
+fn found(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
+    let Home::Controller(home) = &protocol.home else {
+        panic!("a home by hand")
+    };
+    let modelled =
+        system::modelled(protocol, home, remotes, 1, &system::Options::default()).unwrap();
+    let report = check(&modelled.model, &Options::default()).unwrap();
+    (
+        report.outcome,
+        report.states,
+        report.transitions,
+        report.depth,
+    )
+}
+
+#[test]
+fn a_state_with_a_condition_is_as_states_without() {
+    let (one, several) = (protocol(ONE), protocol(SEVERAL));
+    for remotes in [1, 2, 3] {
+        let found = [&one, &several].map(|protocol| found(protocol, remotes));
+        assert_eq!(found[0], found[1], "{remotes} caches");
+        assert_eq!(found[0].0, Outcome::Verified);
+    }
+}
+
+#[test]
+fn a_state_becomes_one_for_each_right_with_the_rows_that_can_be_taken() {
+    let of = protocol(ONE);
+    let states: Vec<(&str, Right)> = (of.remote.states.iter())
+        .map(|state| (state.name.as_str(), state.right))
+        .collect();
+    let expected = [
+        ("T", Right::None),
+        ("W", Right::None),
+        ("T.reads", Right::Read),
+        ("T.writes", Right::Write),
+    ];
+    assert_eq!(states, expected);
+    let recall = of
+        .message_ids()
+        .find(|&id| of.message(id).name == "Recall")
+        .unwrap();
+    let takes = |state: usize| {
+        let rules = of.remote.rules.iter();
+        rules
+            .filter(|rule| (rule.state.index(), rule.event) == (state, Event::Message(recall)))
+            .count()
+    };
+    // Without tokens only the last row, with some only the row before.
+    assert_eq!([0, 1, 2, 3].map(takes), [1, 1, 1, 1]);
+}

@@ -1,0 +1,121 @@
+//! Rights that depend on variables.
+
+use super::*;
+
+#[test]
+fn conditions_of_rights() {
+    let others = [
+        ("variables", "a: 0..1 per remote; c: count"),
+        ("remote", "registers { r: 0..1 }"),
+    ];
+    check(
+        ROWS,
+        "states",
+        &others,
+        expect![[r#"
+              A reads if r > 0
+            #            ^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+              B reads if a[self] == 1
+            #            ^^^^^^^^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+              C reads if c == 1
+            #            ^^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+              D reads if self in all
+            #            ^^^^^^^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+              E writes if who == self
+            #             ^^^^^^^^^^^ type: a right depends on numbers and truth values that an agent has for a line
+              F reads if n
+            #            ^ type: expected a truth value, found a number
+              G reads if k == 1
+            #            ^ unknown-name: unknown variable or field `k`
+              J holds, reads if flag
+              K reads, holds, writes if flag
+            #          ^^^^^ redundant-holds: `K` holds the line anyway
+              L reads if acks == 1
+            #            ^^^^ unknown-name: unknown variable or field `acks`
+        "#]],
+    );
+}
+
+#[test]
+fn conditions_that_are_none() {
+    check(
+        ROWS,
+        "states",
+        &[],
+        expect![[r#"
+              H reads if
+            #           ^ syntax: expected a value, found the end of the line
+              O reads if flag dirty if flag
+            #                       ^^ syntax: expected `reads`, `writes`, `dirty`, `holds` or `waits`, found `if`
+        "#]],
+    );
+}
+
+#[test]
+fn too_many_values() {
+    let others = [("variables", "x: 0..999; y: 0..999")];
+    check(
+        ROWS,
+        "states",
+        &others,
+        expect![[r#"
+              A reads if x == y
+            # ^ too-many: what `A` gives depends on too much
+        "#]],
+    );
+}
+
+#[test]
+fn rows_of_states_whose_right_depends_on_variables() {
+    let others = [
+        (
+            "states",
+            "T reads if n > 0, writes if n == 7, dirty; U reads if flag",
+        ),
+        ("variables", "a: 0..7 per remote"),
+    ];
+    check(
+        ROWS,
+        "remote",
+        &others,
+        expect![[r#"
+              T | evict | send Put | I
+            # ^^^^^^^^^^^^^^^^^^^^^^^^ carries: `T` does not hold the line that `Put` carries
+              T | demote if n > 0 | send Put, n := 0 | stay
+              T | clean if n == 0 | send Put | stay
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ carries: `T` does not hold the line that `Put` carries
+              I | store | n := 3 | T
+            # ^^^^^^^^^^^^^^^^^^^^^^ never-performed: a store in `I` is lost in this row
+            # ^^^^^^^^^^^^^^^^^^^^^^ carries: `T.reads` holds the line, but nothing brings it there from `I`
+              I | demote | for r in all { n += 1 } | T
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: what `T` gives depends on `n`, of which this row does not say what it becomes
+              I | clean | a[self] := 1, n := a[self] | T
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: what `T` gives depends on `n`, of which this row does not say what it becomes
+              U | load if flag | | stay
+              U | load if flag | flag := false | stay
+              - | fence | every T becomes I, every S becomes U
+            #                   ^ misplaced: what `T` gives depends on variables
+            #                                                ^ misplaced: what `U` gives depends on variables
+        "#]],
+    );
+}
+
+#[test]
+fn goals_and_operations_speak_of_fixed_rights() {
+    let given = "W waits Done; V reads if n == 1 }\n  variables { n: 0..1 }";
+    let template = POLICY.replace("W waits Done }", given);
+    check(
+        &template,
+        "get",
+        &[
+            ("reach", REACH),
+            ("home", "local clean { ensure all <= V }"),
+        ],
+        expect![[r#"
+              on Get(s) { ensure others(s) <= V; grant s M with Data }
+            #                                 ^ not-a-right: what `V` gives depends on variables
+            # 18:1 misplaced: a home written as goals, and a right that depends on variables
+            # 24:31 not-a-right: what `V` gives depends on variables
+        "#]],
+    );
+}
