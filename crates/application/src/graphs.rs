@@ -2,14 +2,17 @@
 //! of a vertex in the memory of every host with a neighbour of it, word by word.
 //!
 //! The graph is generated: vertices on a ring have the two before and the two behind as neighbours, and others anywhere.
-//! Each thread calculates the whole alone, too, and compares its part with that.
+//! What has to come out is calculated beforehand, once, and each thread compares its part with that.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
     mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream,
 };
 use std::collections::BTreeSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What is calculated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -20,9 +23,9 @@ pub enum What {
     Paths,
 }
 
-/// The kernel.
+/// What is calculated, and of which graph.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Graphs {
+pub struct Graph {
     /// What is calculated.
     pub what: What,
     /// Hosts and threads.
@@ -44,19 +47,58 @@ const ONE: u64 = 1 << 32;
 /// The length of no path.
 const FAR: u64 = 1 << 60;
 
+/// The kernel: a graph, and what all threads know of it.
+#[derive(Clone)]
+pub struct Graphs {
+    of: Graph,
+    /// It follows from the rest, and all threads share it.
+    plan: Arc<Plan>,
+}
+
+impl Graphs {
+    /// Plans the calculation.
+    pub fn new(of: Graph) -> Graphs {
+        let plan = Arc::new(of.plan());
+        Graphs { of, plan }
+    }
+}
+
+impl PartialEq for Graphs {
+    fn eq(&self, other: &Self) -> bool {
+        self.of == other.of
+    }
+}
+
+impl Eq for Graphs {}
+
+impl Hash for Graphs {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.of.hash(state);
+    }
+}
+
+impl fmt::Debug for Graphs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.of.fmt(f)
+    }
+}
+
 /// What all threads know.
 struct Plan {
     neighbours: Vec<Vec<u32>>,
+    /// What has to come out, and the rounds that it takes.
+    right: Vec<u64>,
+    rounds: u32,
     /// `sent[from][to]`: the vertices of a thread that another one needs, in order.
     sent: Vec<Vec<Vec<u32>>>,
     /// `copies[from][to]`: where they are, in even and in odd rounds.
     copies: Vec<Vec<[Array; 2]>>,
     flags: Vec<Vec<Place>>,
     barrier: Barrier,
-    memory: Memory,
+    lines: Line,
 }
 
-impl Graphs {
+impl Graph {
     fn neighbours(&self) -> Vec<Vec<u32>> {
         let n = self.vertices;
         let mut sets = vec![BTreeSet::new(); n as usize];
@@ -105,13 +147,16 @@ impl Graphs {
             });
             copies.push(to.collect());
         }
+        let (right, rounds) = self.right(&neighbours);
         Plan {
             flags: memory.flags(self.hosts.threads),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
+            lines: memory.lines(),
             neighbours,
+            right,
+            rounds,
             sent,
             copies,
-            memory,
         }
     }
 
@@ -163,40 +208,37 @@ impl Graphs {
 
 impl Kernel for Graphs {
     fn hosts(&self) -> Hosts {
-        self.hosts
+        self.of.hosts
     }
 
     fn lines(&self) -> Line {
-        self.plan().memory.lines()
+        self.plan.lines
     }
 
     async fn run(self, core: Core) -> Result<(), String> {
-        let mut plan = self.plan();
+        let Graphs { of, plan } = self;
         let me = core.number as usize;
-        let (right, rounds) = self.right(&plan.neighbours);
-        let threads = 0..self.hosts.threads;
+        let threads = 0..of.hosts.threads;
         let with: Vec<u32> = threads
             .filter(|&to| !plan.sent[me][to as usize].is_empty())
             .collect();
         let flags = plan.flags.iter().map(|into| into[me]).collect();
-        let mut stream = Stream::new(&core, flags, self.every);
-        let mut has: Vec<u64> = (0..self.vertices)
-            .map(|vertex| self.start(vertex))
-            .collect();
-        let mut places = vec![0; self.hosts.threads as usize];
-        let mut stored = vec![u64::MAX; self.vertices as usize];
+        let mut stream = Stream::new(&core, flags, of.every);
+        let mut has: Vec<u64> = (0..of.vertices).map(|vertex| of.start(vertex)).collect();
+        let mut places = vec![0; of.hosts.threads as usize];
+        let mut stored = vec![u64::MAX; of.vertices as usize];
         core.begin().await;
-        for round in 0..rounds {
+        for round in 0..plan.rounds {
             // Lengths only fall, so a copy may be overwritten before it has been read; ranks have two copies. Neighbours
             // are so both ways: who has told of a round has read the copies of the round before the last.
-            let copy = match self.what {
+            let copy = match of.what {
                 What::PageRank => round as usize % 2,
                 What::Paths => 0,
             };
             places.fill(0);
-            for vertex in self.part(core.number) {
+            for vertex in of.part(core.number) {
                 let value = has[vertex as usize];
-                let new = self.what == What::PageRank || stored[vertex as usize] != value;
+                let new = of.what == What::PageRank || stored[vertex as usize] != value;
                 stored[vertex as usize] = value;
                 for &to in &with {
                     let (at, sent) = (&mut places[to as usize], &plan.sent[me][to as usize]);
@@ -217,23 +259,23 @@ impl Kernel for Graphs {
                     has[vertex as usize] = core.look(array, at).await;
                 }
             }
-            let mine = self.part(core.number);
+            let mine = of.part(core.number);
             let edges: usize = mine
                 .clone()
-                .map(|of| plan.neighbours[of as usize].len())
+                .map(|vertex| plan.neighbours[vertex as usize].len())
                 .sum();
-            core.work(self.work * edges as Time).await;
+            core.work(of.work * edges as Time).await;
             let next: Vec<u64> = mine
                 .clone()
-                .map(|of| self.next(&plan.neighbours, of, &has))
+                .map(|vertex| of.next(&plan.neighbours, vertex, &has))
                 .collect();
             has[mine.start as usize..mine.end as usize].copy_from_slice(&next);
         }
-        plan.barrier.wait(&core).await;
+        plan.barrier.clone().wait(&core).await;
         core.end("done").await;
         let mut findings = Findings::default();
-        for vertex in self.part(core.number) {
-            let (found, right) = (has[vertex as usize], right[vertex as usize]);
+        for vertex in of.part(core.number) {
+            let (found, right) = (has[vertex as usize], plan.right[vertex as usize]);
             findings.value(found, right, || format!("what it finds of vertex {vertex}"));
         }
         findings.come()

@@ -4,7 +4,7 @@ use crate::broadcast::Broadcast;
 use crate::dma::Copies;
 use crate::exchange::Exchange;
 use crate::gather::Gather;
-use crate::graphs::{Graphs, What};
+use crate::graphs::{Graph, Graphs, What};
 use crate::histogram::Histogram;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
@@ -599,7 +599,7 @@ fn visit_kernel<V: Visitor>(
     };
     let (every, work) = (small("release"), value("work"));
     Ok(match name {
-        "pagerank" | "sssp" => visitor.visit(Kernels(Graphs {
+        "pagerank" | "sssp" => visitor.visit(Kernels(Graphs::new(Graph {
             what: match name {
                 "sssp" => What::Paths,
                 _ => What::PageRank,
@@ -610,7 +610,7 @@ fn visit_kernel<V: Visitor>(
             rounds: small("rounds"),
             every,
             work,
-        })),
+        }))),
         "padding" => visitor.visit(Kernels(Padding {
             hosts,
             rows: small("rows"),
