@@ -90,7 +90,10 @@ pub trait Around {
     /// The write under way, whose bytes were sent, is given up.
     fn gives_up(&mut self);
     /// All of the agent's lines that are in one state go to the other, when the row has been carried out.
-    fn every(&mut self, from: StateId, to: StateId);
+    ///
+    /// # Errors
+    /// If an agent has no other lines here.
+    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Self::Wrong>;
 }
 
 /// Carries out what a row of a remote does. `held` is the agent's copy, the default if it has none; `brought` the one that
@@ -153,7 +156,7 @@ pub fn remote<A: Around>(
                     return Err(Violation::new("no unexpected message", what).into());
                 }
             },
-            Act::Every { from, to } => around.every(from, to),
+            Act::Every { from, to } => around.every(from, to)?,
             other => {
                 let what = format!("a remote does what only a home can: {other:?}");
                 return Err(Violation::new("no unexpected message", what).into());

@@ -498,6 +498,12 @@ where
 
     fn gives_up(&mut self) {}
 
-    // Homes here are constructed, and goals speak of one line: no text with such a row comes here.
-    fn every(&mut self, _from: StateId, _to: StateId) {}
+    // Goals speak of one line, so no text with a constructed home has such a row.
+    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
+        let states = &self.transition.of.game.protocol.remote.states;
+        let [from, to] = [from, to].map(|state| &states[state.index()].name);
+        Err(format!(
+            "`every {from} becomes {to}` changes all lines, and is not explored here"
+        ))
+    }
 }

@@ -859,8 +859,9 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
         self.place().pending = false;
     }
 
-    fn every(&mut self, from: StateId, to: StateId) {
+    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Wrong> {
         self.every.push((from, to));
+        Ok(())
     }
 }
 

@@ -92,8 +92,16 @@ impl Around for AtRemote<'_, '_> {
 
     fn gives_up(&mut self) {}
 
-    // Homes here are constructed, and goals speak of one line: no text with such a row comes here.
-    fn every(&mut self, _from: StateId, _to: StateId) {}
+    // Goals speak of one line, so no text with a constructed home has such a row.
+    fn every(&mut self, from: StateId, to: StateId) -> Checked {
+        let states = &self.bench.protocol.remote.states;
+        let [from, to] = [from, to].map(|state| &states[state.index()].name);
+        Err(Wrong {
+            check: Check::Comparison,
+            what: format!("`every {from} becomes {to}` changes all lines, and each is alone here"),
+            line: Some(self.at),
+        })
+    }
 }
 
 /// How many of all accesses a remote with one home tries: the first ones, without those that order others.
