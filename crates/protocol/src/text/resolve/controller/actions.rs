@@ -1,0 +1,477 @@
+//! What a row does on one of its events.
+
+use super::*;
+
+impl<'a> Resolver<'a, '_> {
+    /// What a row does on one of its events.
+    pub(super) fn effect(
+        &mut self,
+        row: &Row<'a>,
+        event_name: Name<'a>,
+        event: Event,
+        reading: &Reading<'a>,
+    ) -> Option<Effect> {
+        let alone = row.actions.iter().find(|action| {
+            matches!(
+                action.kind,
+                ActionKind::Leave | ActionKind::Never | ActionKind::Refuse
+            )
+        });
+        if let Some(action) = alone {
+            let local = matches!(event, Event::Local(_) | Event::Unlock);
+            let message = matches!(event, Event::Message(_));
+            let (effect, word, fits, of) = match action.kind {
+                ActionKind::Leave => (
+                    Effect::Leave,
+                    "leave",
+                    local || message,
+                    "a message or a local operation",
+                ),
+                ActionKind::Never => (Effect::Never, "never", message, "a message"),
+                _ => (Effect::Refuse, "refuse", local, "a local operation"),
+            };
+            if !fits {
+                let message = format!("`{word}` does not fit `{}`", event_name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Misplaced, action.span, message)
+                        .label(format!("only {of}"))
+                        .see(event_name.span, "the event"),
+                );
+                return None;
+            }
+            if row.actions.len() > 1 {
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::Misplaced,
+                        action.span,
+                        format!("`{word}` stands alone"),
+                    )
+                    .label("no other action beside it"),
+                );
+                return None;
+            }
+            if let Some(next) = row.next {
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::Next,
+                        next.span,
+                        format!("`{word}` leaves the state as it is"),
+                    )
+                    .label("leave this cell empty"),
+                );
+            }
+            return Some(effect);
+        }
+        let mut ends = row
+            .actions
+            .iter()
+            .filter(|action| matches!(action.kind, ActionKind::Done));
+        if let (Some(_), Some(again)) = (ends.next(), ends.next()) {
+            let message = "`done` twice in one row";
+            let diagnostic = Diagnostic::new(Code::Misplaced, again.span, message);
+            self.sink.push(diagnostic.label("the access has ended"));
+        }
+        let lineless = row.states.is_empty();
+        let scope = reading.scope(event, lineless);
+        let body: Vec<_> = row
+            .actions
+            .iter()
+            .map(|action| self.action(action, event, &scope, reading))
+            .collect();
+        let next = match row.next {
+            Some(name) if name.text == "stay" => Some(None),
+            Some(name) if lineless => {
+                let text = "a row about no line leads nowhere";
+                self.sink.push(
+                    Diagnostic::new(Code::Next, name.span, text)
+                        .label("no line is at hand: leave this cell empty"),
+                );
+                None
+            }
+            None if lineless => Some(None),
+            Some(name) => reading
+                .states
+                .find(name, self.sink)
+                .map(|state| Some(StateId(reading.base.0 + state))),
+            None => {
+                let end = Span {
+                    start: row.span.end,
+                    end: row.span.end,
+                };
+                self.sink.push(
+                    Diagnostic::new(Code::Next, end, "the row does not say what comes next")
+                        .label("expected a state or `stay`"),
+                );
+                None
+            }
+        };
+        Some(Effect::Take {
+            body: body.into_iter().collect::<Option<_>>()?,
+            next: next?,
+        })
+    }
+
+    pub(in crate::text::resolve) fn action(
+        &mut self,
+        action: &Action<'a>,
+        event: Event,
+        scope: &Scope<'a, '_>,
+        reading: &Reading<'a>,
+    ) -> Option<Statement> {
+        let carries = scope
+            .message
+            .map(|message| self.messages[message.index()].carries);
+        let mut wrong = |code, message: &str, label: &str| {
+            self.sink
+                .push(Diagnostic::new(code, action.span, message).label(label));
+            None
+        };
+        let of_line = !matches!(
+            action.kind,
+            ActionKind::Send { .. }
+                | ActionKind::Assign(..)
+                | ActionKind::AssignElement(..)
+                | ActionKind::Retry
+                | ActionKind::Every(..)
+                | ActionKind::For(..)
+        );
+        if scope.lineless && of_line {
+            return wrong(
+                Code::Misplaced,
+                "a row about no line",
+                "no line is at hand: it sends, changes registers, or has every line of a state go to another",
+            );
+        }
+        match &action.kind {
+            ActionKind::Send {
+                message,
+                fields,
+                to,
+            } => self.send(*message, fields, to.as_ref(), action.span, scope),
+            ActionKind::Assign(name, operator, value) => {
+                let variable = scope.variables.find(*name, self.sink)?;
+                let ty = scope.types[usize::from(variable)];
+                let id = scope.variable(variable);
+                self.has_line(*name, variable, scope)?;
+                if ty.set_of_homes() {
+                    return self.assign_homes(id, *operator, value, scope);
+                }
+                if ty.array() {
+                    return self.all_elements(action, (*name, id, ty), scope);
+                }
+                let value = match *operator {
+                    None => self.stored(value, ty, scope)?,
+                    Some(operator) => self.changed(*name, operator, (id, ty), value, scope)?,
+                };
+                Some(match value {
+                    Value::Single(value, _) => Statement::Assign(id, value),
+                    Value::Set(set) => Statement::AssignSet(id, set),
+                })
+            }
+            ActionKind::AssignElement(name, index, operator, value) => {
+                self.element(*name, index, *operator, value, scope)
+            }
+            ActionKind::For(name, set, actions) => {
+                self.for_each((*name, set, actions), event, scope, reading)
+            }
+            ActionKind::Every(from, to) => {
+                self.every((*from, *to), action.span, scope, reading)
+            }
+            ActionKind::Aside => match (scope.side, carries) {
+                (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
+                    Some(Statement::SetAside)
+                }
+                _ => wrong(
+                    Code::Misplaced,
+                    "nothing to set aside",
+                    "only a home sets aside, and only the bytes of a `(store)` or `(partial store)`",
+                ),
+            },
+            ActionKind::Write { aside: true } => match scope.side {
+                Side::Home => Some(Statement::WriteAside),
+                Side::Remote => wrong(
+                    Code::Misplaced,
+                    "`write aside` in the remote",
+                    "only the home writes to memory",
+                ),
+            },
+            ActionKind::Write { aside: false } => match (scope.side, carries) {
+                (Side::Remote, _) => wrong(
+                    Code::Misplaced,
+                    "`write` in the remote",
+                    "only the home writes to memory",
+                ),
+                (Side::Home, None | Some(Carries::Nothing)) => wrong(
+                    Code::Carries,
+                    "nothing to write",
+                    "this row's event carries no line",
+                ),
+                (Side::Home, Some(_)) => Some(Statement::WriteMemory),
+            },
+            ActionKind::Done => match (scope.side, event) {
+                (Side::Home, _) => wrong(
+                    Code::Misplaced,
+                    "`done` in the home",
+                    "only a remote has accesses to perform",
+                ),
+                (Side::Remote, Event::Message(_)) => Some(Statement::Done),
+                (Side::Remote, _) => wrong(
+                    Code::Misplaced,
+                    "`done` without a message",
+                    "it performs the pending access with the bytes of a message",
+                ),
+            },
+            ActionKind::Retry => match event {
+                Event::Access(access) if access.needs() > Right::None => Some(Statement::Retry),
+                Event::Access(access) if !access.about_line() => Some(Statement::Retry),
+                _ => wrong(
+                    Code::Misplaced,
+                    "nothing to try again",
+                    "only for what reads or writes, and for what is about no line",
+                ),
+            },
+            ActionKind::Unlocked if event == Event::Unlock || reading.unlock => {
+                Some(Statement::Unlocked)
+            }
+            ActionKind::Unlocked => wrong(
+                Code::Misplaced,
+                "nothing can be unlocked here",
+                "declare `local unlock` in the home",
+            ),
+            ActionKind::Acknowledge(name) => match reading
+                .locals
+                .iter()
+                .position(|local| local.name == name.text)
+            {
+                Some(local) => Some(Statement::Acknowledge(local as u8)),
+                None => {
+                    unknown(
+                        "local operation",
+                        *name,
+                        reading.locals.iter().map(|local| local.name.as_str()),
+                        self.sink,
+                    );
+                    None
+                }
+            },
+            // Reported and returned before.
+            ActionKind::Leave | ActionKind::Never | ActionKind::Refuse => None,
+        }
+    }
+
+    pub(super) fn send(
+        &mut self,
+        name: Name<'a>,
+        given: &[(Name<'a>, Expr<'a>)],
+        to: Option<&Expr<'a>>,
+        span: Span,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Statement> {
+        let found = self.message_named(name);
+        let Some(message) = found else {
+            // Its errors are reported all the same.
+            self.target(found, to, span, scope);
+            return None;
+        };
+        self.sent[message.index()] = true;
+        if scope.lineless {
+            self.without_line.push((message, name.span));
+        }
+        self.sent_by_home[message.index()] |= scope.side == Side::Home;
+        let channel = self.channel_of(message).clone();
+        if !scope.side.is(channel.from) {
+            let diagnostic = Diagnostic::new(
+                Code::Direction,
+                name.span,
+                format!("{} cannot send `{}`", scope.side.name(), name.text),
+            )
+            .label(format!(
+                "travels on `{}`, toward {}",
+                channel.name,
+                scope.side.name()
+            ))
+            .see(channel.span, "this channel's direction");
+            self.sink.push(diagnostic);
+            return None;
+        }
+        if let (Side::Remote, Some(only), Some(own)) = (scope.side, channel.kinds[0], scope.kind) {
+            if only != own {
+                let from = self.kind_names.list[only.index()].text;
+                let text = format!("this kind of remotes cannot send `{}`", name.text);
+                let diagnostic = Diagnostic::new(Code::Direction, name.span, text)
+                    .label(format!("travels on `{}`, from `{from}`", channel.name))
+                    .see(channel.span, "this channel's direction");
+                self.sink.push(diagnostic);
+                return None;
+            }
+        }
+        let fields = self.fields(message, name, given, scope);
+        let target = self.target(found, to, span, scope)?;
+        let receiver = match &target {
+            Target::Home | Target::HomeAt(_) => Side::Home,
+            Target::Remote(_) | Target::Each(_) => Side::Remote,
+        };
+        if let Target::HomeAt(_) = target {
+            let place = to.map_or(span, |to| to.span);
+            self.without_line.push((message, place));
+        }
+        if !receiver.is(channel.to) {
+            let message = format!(
+                "`{}` cannot be sent to {}",
+                name.text,
+                if receiver == Side::Home {
+                    "the home"
+                } else {
+                    "a remote"
+                }
+            );
+            let diagnostic =
+                Diagnostic::new(Code::Direction, to.map_or(span, |to| to.span), message)
+                    .label(format!("`{}` does not lead there", channel.name))
+                    .see(channel.span, "this channel's direction");
+            self.sink.push(diagnostic);
+            return None;
+        }
+        Some(Statement::Send {
+            message,
+            to: target,
+            fields: fields?,
+        })
+    }
+
+    pub(super) fn target(
+        &mut self,
+        message: Option<MessageId>,
+        to: Option<&Expr<'a>>,
+        span: Span,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Target> {
+        let word = to.and_then(|to| {
+            if let ExprKind::Word(word) = to.kind {
+                Some(word)
+            } else {
+                None
+            }
+        });
+        // A message that only the home sends has the home as its sender.
+        let from_home = scope
+            .message
+            .is_some_and(|at_hand| self.channel_of(at_hand).from == End::Home);
+        match (scope.side, word, to) {
+            (Side::Remote, Some("home"), _) => Some(Target::Home),
+            (Side::Remote, Some("sender"), _) if from_home => Some(Target::Home),
+            (Side::Home, Some("home"), Some(to)) if !self.declared => {
+                self.sink.push(
+                    Diagnostic::new(Code::Direction, to.span, "the home cannot send to itself")
+                        .label("name a remote"),
+                );
+                None
+            }
+            (Side::Remote, _, None) if self.declared && scope.lineless && !from_home => {
+                let text = "to which home?";
+                self.sink.push(
+                    Diagnostic::new(Code::Direction, span, text)
+                        .label("add `to` a home: this row is about no line"),
+                );
+                None
+            }
+            (Side::Remote, _, None)
+                if message.is_none_or(|message| self.channel_of(message).to != End::Remote) =>
+            {
+                Some(Target::Home)
+            }
+            (Side::Home, _, None) if scope.message.is_some() && !from_home => {
+                Some(Target::Remote(Expression::Sender))
+            }
+            (_, _, None) => {
+                let why = if scope.side == Side::Home {
+                    "this row's event has no sender"
+                } else {
+                    "its channel leads to remotes"
+                };
+                self.sink.push(
+                    Diagnostic::new(Code::Direction, span, "to whom?")
+                        .label("add `to TARGET`")
+                        .note(why),
+                );
+                None
+            }
+            (_, Some("none"), Some(to)) => {
+                self.sink.push(
+                    Diagnostic::new(Code::Type, to.span, "nothing can be sent to `none`")
+                        .label("name a remote"),
+                );
+                None
+            }
+            (_, _, Some(to)) => match self.expression(to, scope)? {
+                Operand::Set(set) => Some(Target::Each(set)),
+                Operand::Single(home, Kind::Home) => Some(Target::HomeAt(home)),
+                Operand::Single(remote, Kind::Remote) => {
+                    if (scope.side, &remote) == (Side::Remote, &Expression::Sender) {
+                        self.to_sender.push(to.span);
+                    }
+                    Some(Target::Remote(remote))
+                }
+                Operand::Single(..) | Operand::Homes(_) => {
+                    self.typed(to, Kind::Remote, scope);
+                    None
+                }
+            },
+        }
+    }
+
+    /// The fields of a message in the order of its declaration.
+    pub(super) fn fields(
+        &mut self,
+        message: MessageId,
+        name: Name<'a>,
+        given: &[(Name<'a>, Expr<'a>)],
+        scope: &Scope<'a, '_>,
+    ) -> Option<Vec<Value>> {
+        let declared = self.messages[message.index()].fields.clone();
+        let mut values: Vec<Option<Value>> = vec![None; declared.len()];
+        let mut seen: Vec<Option<Span>> = vec![None; declared.len()];
+        for (field, value) in given {
+            let Some(place) = declared.iter().position(|known| known.name == field.text) else {
+                let help = suggestion(
+                    field.text,
+                    "field",
+                    declared.iter().map(|known| known.name.as_str()),
+                );
+                let diagnostic = Diagnostic::new(
+                    Code::Fields,
+                    field.span,
+                    format!("`{}` has no field `{}`", name.text, field.text),
+                )
+                .label("not a field")
+                .note(help);
+                self.sink.push(diagnostic);
+                continue;
+            };
+            if let Some(first) = seen[place].replace(field.span) {
+                let message = format!("`{}` is given twice", field.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Fields, field.span, message)
+                        .label("again")
+                        .see(first, "given here"),
+                );
+                continue;
+            }
+            values[place] = self.stored(value, declared[place].ty, scope);
+        }
+        let missing: Vec<String> = declared
+            .iter()
+            .zip(&seen)
+            .filter(|(_, seen)| seen.is_none())
+            .map(|(field, _)| format!("`{}`", field.name))
+            .collect();
+        if !missing.is_empty() {
+            let message = format!("`{}` lacks its field {}", name.text, missing.join(", "));
+            self.sink.push(
+                Diagnostic::new(Code::Fields, name.span, message)
+                    .label(format!("write `{} (FIELD = VALUE, ...)`", name.text)),
+            );
+        }
+        values.into_iter().collect()
+    }
+}

@@ -1,0 +1,222 @@
+//! Systems and invariants.
+
+use super::*;
+
+impl<'a> Resolver<'a, '_> {
+    pub(super) fn systems_and_invariants(
+        &mut self,
+        file: &File<'a>,
+        states: &Names<'a>,
+    ) -> (Vec<p::System>, Vec<p::Invariant>) {
+        let (mut systems, mut invariants) = (Vec::new(), Vec::new());
+        let (mut system_names, mut invariant_names) =
+            (Names::new("system", false), Names::new("invariant", false));
+        for item in &file.items {
+            match item {
+                Item::System(name, block) => {
+                    let system = self.system(*name, block, &file.sizes);
+                    if let (Some(_), Some(system)) =
+                        (system_names.declare(*name, self.sink), system)
+                    {
+                        systems.push(system);
+                    }
+                }
+                Item::Invariant { name, claim, span } => {
+                    let holds = self.claim(claim, states);
+                    if let (Some(_), Some(holds)) =
+                        (invariant_names.declare(*name, self.sink), holds)
+                    {
+                        invariants.push(p::Invariant {
+                            name: name.text.to_string(),
+                            holds,
+                            span: *span,
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        (systems, invariants)
+    }
+
+    /// How many agents and lines a system has, and which sizes of the text are others in it.
+    pub(super) fn system(
+        &mut self,
+        name: Name<'a>,
+        block: &Block<(Name<'a>, Number)>,
+        of_text: &[Name<'a>],
+    ) -> Option<p::System> {
+        let mut counts: Vec<Option<(Name, Number)>> = vec![None; self.tables.len()];
+        let (mut remotes, mut lines) = (None, None);
+        let several = self.tables.len() > 1;
+        let mut sizes: Vec<Option<(String, u16)>> = Vec::new();
+        for part in &block.items {
+            let kind = self.kind_names.get(part.0, self.sink);
+            let place = match (part.0.text, kind) {
+                ("lines", _) => &mut lines,
+                ("remotes", _) if !several => &mut remotes,
+                (_, Some(kind)) if several => &mut counts[usize::from(kind)],
+                (_, Some(_)) => &mut remotes,
+                (size, None) if of_text.iter().any(|known| known.text == size) => {
+                    let (least, most) = match size == HOMES {
+                        true => (1, MOST_HOMES),
+                        false => (0, u16::MAX.into()),
+                    };
+                    let value = ranged(part.1, least, most, "the size is", self.sink);
+                    let again = sizes.iter().flatten().any(|(known, _)| known == size);
+                    let value = value.map(|value| (size.to_string(), value as u16));
+                    sizes.push(value.filter(|_| !again));
+                    if again {
+                        let message = format!("a second `{size}`");
+                        let diagnostic = Diagnostic::new(Code::Duplicate, part.0.span, message);
+                        self.sink.push(diagnostic.label("may stand once only"));
+                    }
+                    continue;
+                }
+                _ => {
+                    let words = if several {
+                        &["lines"][..]
+                    } else {
+                        &["remotes", "lines"]
+                    };
+                    let kinds = self.kind_names.list.iter().map(|kind| kind.text);
+                    let sizes = of_text.iter().map(|size| size.text);
+                    unknown(
+                        "part of a system",
+                        part.0,
+                        words.iter().copied().chain(kinds).chain(sizes),
+                        self.sink,
+                    );
+                    return None;
+                }
+            };
+            let what = format!("`{}`", part.0.text);
+            once(place, *part, |part| part.0.span, &what, self.sink);
+        }
+        let mut missing = Vec::new();
+        if several {
+            let absent = self
+                .kind_names
+                .list
+                .iter()
+                .zip(&counts)
+                .filter(|(_, count)| count.is_none());
+            missing.extend(absent.map(|(kind, _)| format!("`{} N`", kind.text)));
+        } else if remotes.is_none() {
+            missing.push("`remotes N`".to_string());
+        }
+        if lines.is_none() {
+            missing.push("`lines N`".to_string());
+        }
+        if !missing.is_empty() && !block.broken {
+            let message = format!("`{}` lacks {}", name.text, missing.join(" and "));
+            self.sink.push(
+                Diagnostic::new(Code::MissingBlock, name.span, message).label("how large is it?"),
+            );
+        }
+        let lines = lines.and_then(|(_, number)| {
+            ranged(
+                number,
+                1,
+                p::System::MOST_LINES.into(),
+                "the number of lines is",
+                self.sink,
+            )
+        });
+        let own = sizes.iter().flatten().find(|(size, _)| size == HOMES);
+        let homes = own.map_or(self.homes, |(_, homes)| *homes);
+        if lines.is_some_and(|lines| lines < homes.into()) {
+            let message = format!("`{}` has fewer lines than homes", name.text);
+            self.sink.push(
+                Diagnostic::new(Code::OutOfRange, name.span, message).label(format!(
+                    "{homes} homes share the lines: each has one at least"
+                )),
+            );
+        }
+        let what = "the number of remotes is";
+        let remotes = if several {
+            let each = counts.into_iter().map(|count| {
+                let (_, number) = count?;
+                ranged(number, 0, p::System::MOST_REMOTES.into(), what, self.sink)
+                    .map(|count| count as u16)
+            });
+            let each: Vec<Option<u16>> = each.collect();
+            let each: Vec<u16> = each.into_iter().collect::<Option<_>>()?;
+            let total = each.iter().map(|&count| u32::from(count)).sum();
+            let value = Number {
+                value: total,
+                span: name.span,
+            };
+            let most = p::System::MOST_REMOTES.into();
+            ranged(value, 1, most, "the number of all remotes is", self.sink)?;
+            Remotes::new(&each)?
+        } else {
+            let (_, number) = remotes?;
+            Remotes::from(
+                ranged(number, 1, p::System::MOST_REMOTES.into(), what, self.sink)? as u16,
+            )
+        };
+        Some(p::System {
+            name: name.text.to_string(),
+            remotes,
+            lines: lines? as u8,
+            sizes: sizes.into_iter().collect::<Option<_>>()?,
+            sized: None,
+            span: name.span,
+        })
+    }
+
+    pub(super) fn claim(&mut self, claim: &Claim<'a>, states: &Names<'a>) -> Option<p::Claim> {
+        let mut both = |one: &Claim<'a>, other: &Claim<'a>| {
+            let (one, other) = (self.claim(one, states), self.claim(other, states));
+            Some((Box::new(one?), Box::new(other?)))
+        };
+        Some(match claim {
+            Claim::And(one, other) => {
+                both(one, other).map(|(one, other)| p::Claim::And(one, other))?
+            }
+            Claim::Or(one, other) => {
+                both(one, other).map(|(one, other)| p::Claim::Or(one, other))?
+            }
+            Claim::Implies(one, other) => {
+                both(one, other).map(|(one, other)| p::Claim::Implies(one, other))?
+            }
+            Claim::Not(inner) => p::Claim::Not(Box::new(self.claim(inner, states)?)),
+            Claim::Locked => p::Claim::Locked,
+            Claim::Compare(left, comparison, right) => {
+                let (left, right) = (self.amount(left, states), self.amount(right, states));
+                p::Claim::Compare(left?, *comparison, right?)
+            }
+        })
+    }
+
+    pub(super) fn amount(&mut self, amount: &Amount<'a>, states: &Names<'a>) -> Option<p::Amount> {
+        Some(match amount {
+            Amount::Constant(number) => p::Amount::Constant(ranged(
+                *number,
+                0,
+                u32::from(u16::MAX),
+                "the number is",
+                self.sink,
+            )? as u16),
+            Amount::RemotesIn(names) => {
+                // A name may be one of several kinds.
+                let mut found = Vec::new();
+                let known = |name: &Name<'a>| states.find(*name, self.sink).is_some();
+                if names.iter().map(known).filter(|known| !known).count() > 0 {
+                    return None;
+                }
+                for &name in names {
+                    let named = states.list.iter().enumerate();
+                    let named = named.filter(|(_, state)| state.text == name.text);
+                    found.extend(named.map(|(index, _)| StateId(index as u16)));
+                }
+                p::Amount::RemotesIn(found)
+            }
+            Amount::InFlight(names) => {
+                let found: Vec<_> = names.iter().map(|&name| self.message_named(name)).collect();
+                p::Amount::InFlight(found.into_iter().collect::<Option<_>>()?)
+            }
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! The device behind the home: what it asks for, what it hears, and its lock.
+
+use super::*;
+
+impl Simulation {
+    /// A local operation or an unlock reaches its unit.
+    pub(crate) fn present_local(&mut self, work: Work, line: Line) {
+        if self.clocked.is_some() {
+            return self.give_local(line, work);
+        }
+        let request = matches!(work, Work::Local(..));
+        self.present(self.unit_of(line), work, line, None, request);
+    }
+
+    /// The device asks for its next local operation.
+    pub(crate) fn ask(&mut self) {
+        let locals = self.home.controller().locals.len() as u64;
+        if locals == 0 || self.device.left == 0 {
+            self.device.left = 0;
+            return;
+        }
+        self.device.left -= 1;
+        let line = self
+            .device
+            .random
+            .below(self.device.workload.lines.max(1).into()) as Line;
+        let local = self.device.random.below(locals) as u8;
+        self.device.current = Some(Operation {
+            line,
+            local,
+            locked: false,
+        });
+        self.present_local(Work::Local(line, local), line);
+    }
+
+    pub(super) fn ask_later(&mut self) {
+        self.expect(self.now);
+        let pause = self.device.random.below(self.device.workload.pause + 1);
+        self.queue.push(self.now + pause, KernelEvent::Ask);
+    }
+
+    pub(crate) fn refused(&mut self) {
+        self.counters.locals[1] += 1;
+        self.device.current = None;
+        self.ask_later();
+    }
+
+    /// The home has done what the device asked for.
+    pub(super) fn acknowledged(&mut self, line: Line, local: u8) {
+        let Some(Local { ensures, name, .. }) =
+            self.home.controller().locals.get(local as usize).cloned()
+        else {
+            return self.fail(
+                FailureKind::Meaningless,
+                line,
+                "an unknown operation is acknowledged".into(),
+            );
+        };
+        self.counters.locals[0] += 1;
+        if self.traced(line) {
+            let agent = self.agent(HOME);
+            let what = format!("acknowledges {name}");
+            self.note(agent, true, Action::Does { what });
+        }
+        self.check_memory(line, "is given to the device");
+        // Of one caching agent it is not counted what it may.
+        let several = self.caches.count() > 1 && self.oracle.most(line) <= ensures;
+        for cache in 0..if several { 0 } else { self.caches.count() } {
+            let configuration = self.caches.configuration(cache, line);
+            let right = self.remote.about(configuration).right;
+            if right > ensures {
+                let text = format!("{} may {right:?} after {name}", self.agent_name(cache));
+                self.fail(FailureKind::SingleWriter, line, text);
+            }
+        }
+        if !self.acknowledges_later(line, local) {
+            self.device_hears(line, local);
+        }
+    }
+
+    /// The device, or the application, hears that what it asked for is done.
+    pub(crate) fn device_hears(&mut self, line: Line, local: u8) {
+        let about = self.home.controller().locals.get(local as usize);
+        let Some((ensures, locks)) = about.map(|local| (local.ensures, local.locks)) else {
+            return;
+        };
+        if let Some(above) = &mut self.above {
+            above.locked(line);
+        } else if self.behind.is_some() {
+            self.acknowledge_application(line, ensures, locks);
+        } else if locks {
+            self.device.current = Some(Operation {
+                line,
+                local,
+                locked: true,
+            });
+            let hold = self.device.random.below(self.device.workload.pause + 1);
+            self.queue.push(self.now + hold, KernelEvent::Unlock(line));
+        } else {
+            self.device.current = None;
+            self.ask_later();
+        }
+    }
+
+    /// The device ends its use of a line: it reads it, writes it if it may, and unlocks.
+    pub(crate) fn unlock(&mut self, line: Line) {
+        self.check_memory(line, "is read under the device's lock");
+        if self.lock_right(line) == Right::Write {
+            let word = self.device.random.below(self.data.words().into()) as u16;
+            let value = self.device.random.below(u64::MAX);
+            let version = self.oracle.write(line, word..word + 1, value);
+            let old = self.data.share(self.data.memory(line));
+            let new = self.data.write_word(line, old, word, value, version);
+            self.data.set_memory(line, new);
+        }
+        self.present_local(Work::Unlock(line), line);
+    }
+
+    /// What the device may do with a line under its lock.
+    pub(crate) fn lock_right(&self, line: Line) -> Right {
+        if let Some(above) = &self.above {
+            return above.lock_right(line);
+        }
+        match self.device.current {
+            Some(operation) if operation.locked && operation.line == line => {
+                let local = &self.home.controller().locals[operation.local as usize];
+                match local.ensures {
+                    Right::None => Right::Write,
+                    _ => Right::Read,
+                }
+            }
+            _ => match &self.behind {
+                Some(behind) => behind.lock_right(line),
+                None => Right::None,
+            },
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What the home has its memory do, and what becomes of the bytes of writes.
+
+use super::*;
+
+impl Simulation {
+    /// Lets memory work on a line for a unit; the result is when the unit knows.
+    #[inline(always)]
+    pub(super) fn operate(&mut self, ready: Time, line: Line) -> Time {
+        if self.watched {
+            return self.operate_watched(ready, line);
+        }
+        let (there, back) = self.times.path;
+        self.memory(ready + there, line) + back
+    }
+
+    /// Memory, or the application that serves the line, is asked for it.
+    pub(crate) fn read_memory(&mut self, ready: Time, line: Line, transition: &Transition) {
+        if self.served(line) {
+            return self.read_application(ready, line, transition);
+        }
+        let end = self.operate(ready, line);
+        if self.watched {
+            self.note_operation(line, false);
+        }
+        self.queue.push(end, KernelEvent::Read(line));
+    }
+
+    pub(super) fn start_write(
+        &mut self,
+        number: usize,
+        ready: Time,
+        line: Line,
+        transition: &Transition,
+        word: Option<u16>,
+    ) {
+        if !self.writes_later(line, transition.next, word) {
+            self.units[number].writing += 1;
+            self.write_memory(ready, line, transition.next);
+        }
+    }
+
+    /// Memory, or the application that serves the line, is given it.
+    pub(crate) fn write_memory(&mut self, ready: Time, line: Line, next: ConfigurationId) {
+        if self.served(line) {
+            return self.write_application(ready, line, next);
+        }
+        let end = self.operate(ready, line);
+        if self.watched {
+            self.note_operation(line, true);
+        }
+        self.queue.push(end, KernelEvent::Written(line));
+    }
+
+    /// The line that a message carries goes to memory.
+    pub(super) fn write_back(&mut self, line: Line, message: Option<&Message>) {
+        let carried = message.filter(|m| self.kinds[m.kind.index()].line);
+        let Some(message) = carried else {
+            let text = "the home writes memory without bytes".to_string();
+            return self.fail(FailureKind::Meaningless, line, text);
+        };
+        let copy = self.data.share(message.copy);
+        self.data.set_memory(line, copy);
+        if let Some(above) = &mut self.above {
+            above.written(line);
+        }
+        if self.behind.is_some() {
+            self.written_back(line);
+        }
+    }
+
+    /// The bytes of a write are kept until the home writes them.
+    pub(super) fn set_aside(&mut self, number: usize, line: Line, message: Option<&Message>) {
+        let kind = message.map(|message| (message, self.kinds[message.kind.index()]));
+        let stores = &mut self.units[number].stores;
+        match kind.filter(|(_, kind)| kind.store) {
+            Some((message, kind)) if stores.iter().all(|store| store.line != line) => {
+                stores.push(Store::of(message, &kind));
+            }
+            _ => {
+                let text = "the home sets aside what it has no place for".to_string();
+                self.fail(FailureKind::Meaningless, line, text);
+            }
+        }
+    }
+
+    /// The bytes that a unit keeps of a write go to memory, `whole` or as many as there are. Gives the word, if it is one.
+    pub(super) fn store(&mut self, number: usize, line: Line, whole: Option<bool>) -> Option<u16> {
+        let stores = &mut self.units[number].stores;
+        let Some(place) = stores.iter().position(|store| store.line == line) else {
+            let text = "the home stores bytes that it does not have".to_string();
+            self.fail(FailureKind::Meaningless, line, text);
+            return None;
+        };
+        let store = stores.remove(place);
+        self.perform_store(store, whole.unwrap_or(store.whole))
+    }
+
+    /// A remote's write reaches memory: the moment at which it is performed. Gives the word, if it is one.
+    pub(super) fn perform_store(&mut self, store: Store, whole: bool) -> Option<u16> {
+        let line = store.line;
+        if let Some(above) = &mut self.above {
+            above.written(line);
+        }
+        if self.lock_right(line) > Right::None {
+            let text = format!(
+                "a store of {} reaches memory under the device's lock",
+                self.agent_name(store.from)
+            );
+            self.fail(FailureKind::SingleWriter, line, text);
+        }
+        let sent = self.performed_by_home(store.from, line);
+        let several = |access: &Pending| matches!(access.purpose, Purpose::Drain | Purpose::Port);
+        let buffered = sent.filter(several);
+        let value = self.data.word(line, store.copy, 0);
+        if whole && buffered.is_none() {
+            let words = 0..self.data.words();
+            let version = self.oracle.write(line, words.clone(), value);
+            if let Some(sent) = &sent {
+                self.wrote(sent, words, version);
+            }
+            self.data.stamp(store.copy, version);
+            self.data.set_memory(line, store.copy);
+            return None;
+        }
+        let of_port = |access: &Pending| access.purpose == Purpose::Port;
+        let old = match &buffered {
+            // What comes from a port has a word of its own in each place.
+            Some(access) if whole && of_port(access) => store.copy,
+            _ => {
+                self.check_memory(line, "is written in part");
+                self.data.memory(line)
+            }
+        };
+        let old = self.data.share(old);
+        let new = match &buffered {
+            Some(access) if of_port(access) => self.write_by_port(access, old),
+            // What a write buffer has sent does not change until it has been performed.
+            Some(access) => self.write_buffered(access, old),
+            None => {
+                let words = store.word..store.word + store.words;
+                let version = self.oracle.write(line, words.clone(), value);
+                if let Some(sent) = &sent {
+                    self.wrote(sent, words.clone(), version);
+                }
+                words.fold(old, |copy, word| {
+                    self.data.write_word(line, copy, word, value, version)
+                })
+            }
+        };
+        self.data.set_memory(line, new);
+        self.data.release(store.copy);
+        buffered.is_none().then_some(store.word)
+    }
+
+    /// Memory is read for a cache: the device may not be changing it.
+    pub(super) fn check_reading(&mut self, line: Line) {
+        if self.lock_right(line) == Right::Write {
+            let text = "memory is read for a cache while the device may write it under its lock";
+            self.fail(FailureKind::SingleWriter, line, text.into());
+        }
+    }
+
+    /// Memory must be current now.
+    pub(crate) fn check_memory(&mut self, line: Line, when: &str) {
+        let version = self.data.version(self.data.memory(line));
+        if !self.oracle.current(line, version) {
+            let text = format!(
+                "memory {when} with what write {version} of the line left, but write {} was the last",
+                self.oracle.latest(line)
+            );
+            self.fail(FailureKind::DataValue, line, text);
+        }
+    }
+}

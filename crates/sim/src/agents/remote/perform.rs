@@ -1,0 +1,174 @@
+//! Accesses that are performed: in the cache's own copy, or by the home with the bytes that it is sent.
+
+use super::*;
+
+impl Simulation {
+    /// Performs an access in the cache's own copy.
+    #[inline(always)]
+    pub(super) fn perform(&mut self, line: Line, entry: &mut Entry, index: u32) {
+        let access = self.accesses[index];
+        match access.kind {
+            Access::Load | Access::ReadOnce | Access::Acquire => {
+                self.check_load(&access, entry.copy);
+                if access.purpose == Purpose::Port {
+                    self.read_by_port(&access, entry.copy, true);
+                } else if self.behind.is_some() {
+                    let value = self.data.word(line, entry.copy, access.word);
+                    self.give(access.core, value);
+                }
+                if access.kind == Access::Load && self.private() {
+                    self.fill_l1(&access, entry.copy);
+                }
+            }
+            Access::WriteLine => {
+                let copy = self.write_whole(&access, entry.copy);
+                entry.copy = copy;
+                self.leave_l1s(access.cache, line, Some((access.core, copy)));
+            }
+            _ => {
+                entry.copy = self.write(&access, entry.copy);
+                self.leave_l1s(access.cache, line, Some((access.core, entry.copy)));
+            }
+        }
+        if self.traced(line) {
+            self.note_performed(&access, entry.copy);
+        }
+    }
+
+    /// Performs a write of the whole line in place of a copy of it.
+    pub(super) fn write_whole(&mut self, access: &Pending, old: Copy) -> Copy {
+        if access.purpose == Purpose::Port {
+            return self.write_by_port(access, old);
+        }
+        let words = 0..self.data.words();
+        let version = self.oracle.write(access.line, words.clone(), access.value);
+        self.wrote(access, words, version);
+        let copy = self.data.filled(access.value);
+        self.data.stamp(copy, version);
+        self.data.release(old);
+        copy
+    }
+
+    /// The bytes, the first word and how many words, of the write under way that a message takes to the home.
+    pub(super) fn bytes_to_send(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        entry: &Entry,
+        index: Option<u32>,
+    ) -> (Copy, u16, u16) {
+        let about = index.map(|index| self.accesses[index]);
+        let (Some(index), Some(access)) = (index, about.filter(|access| access.kind.writes()))
+        else {
+            let what = "it sends the bytes of no write";
+            self.meaningless(cache, line, entry.configuration, what);
+            return (Copy::UNTOUCHED, 0, 0);
+        };
+        if access.purpose == Purpose::Atomic {
+            let what = "an atomic access needs the line, and its bytes are sent away";
+            self.meaningless(cache, line, entry.configuration, what);
+        }
+        self.accesses[index].sent = true;
+        if access.purpose == Purpose::Port {
+            return (self.bytes_of_port(&access), access.word, access.words);
+        }
+        (self.data.filled(access.value), access.word, access.words)
+    }
+
+    /// The home performs the write that a cache has sent for a line.
+    pub(crate) fn performed_by_home(&mut self, cache: Agent, line: Line) -> Option<Pending> {
+        let (_, entry) = self.caches.find(cache, line);
+        if entry.first == NONE {
+            return None;
+        }
+        let access = &mut self.accesses[entry.first];
+        access.performed |= access.sent;
+        Some(*access)
+    }
+
+    /// Whether a cache's access to a line has sent bytes, and still waits.
+    pub(crate) fn waits_for_its_store(&mut self, cache: Agent, line: Line) -> bool {
+        let (_, entry) = self.caches.find(cache, line);
+        entry.first != NONE && self.accesses[entry.first].sent
+    }
+
+    /// Performs a store, or all that the access stands for, in a copy of the line.
+    pub(super) fn write(&mut self, access: &Pending, copy: Copy) -> Copy {
+        match access.purpose {
+            Purpose::Drain => return self.write_buffered(access, copy),
+            Purpose::Port => return self.write_by_port(access, copy),
+            Purpose::Core | Purpose::Posted | Purpose::Atomic | Purpose::Hint => {}
+        }
+        let Pending {
+            line,
+            word,
+            words,
+            mut value,
+            ..
+        } = *access;
+        if access.purpose == Purpose::Atomic {
+            self.check_load(access, copy);
+            let old = self.data.word(line, copy, word);
+            self.give(access.core, old);
+            match self.updated(access.core, old) {
+                Some(new) => value = new,
+                None => return copy,
+            }
+        }
+        let words = word..word + words;
+        let version = self.oracle.write(line, words.clone(), value);
+        self.wrote(access, words.clone(), version);
+        words.fold(copy, |copy, word| {
+            self.data.write_word(line, copy, word, value, version)
+        })
+    }
+
+    /// A load is performed with these bytes now.
+    #[inline(always)]
+    pub(crate) fn check_load(&mut self, access: &Pending, copy: Copy) {
+        let Pending {
+            cache, line, word, ..
+        } = *access;
+        let version = self.data.version(copy);
+        let value = || self.data.word(line, copy, word);
+        if self.oracle.may_be_old() {
+            return self.check_old_load(access, copy);
+        }
+        if !self.oracle.current(line, version) || !self.oracle.word(line, word, value) {
+            let text = format!(
+                "{} loads what write {version} of the line left, but write {} was the last",
+                self.agent_name(cache),
+                self.oracle.latest(line)
+            );
+            self.fail(FailureKind::DataValue, line, text);
+        }
+    }
+
+    /// A write of a core has been performed, which it knows of where copies may be old.
+    #[inline(always)]
+    pub(crate) fn wrote(&mut self, access: &Pending, words: std::ops::Range<u16>, version: u32) {
+        if self.oracle.may_be_old() {
+            let by = (access.core, self.releases(access));
+            self.oracle.wrote(by, access.line, words, version);
+        }
+    }
+
+    /// The same where copies may be old: the word was written, and by no write before one that its core knows of.
+    #[cold]
+    pub(super) fn check_old_load(&mut self, access: &Pending, copy: Copy) {
+        let Pending {
+            cache,
+            core,
+            line,
+            word,
+            ..
+        } = *access;
+        let (version, value) = (self.data.version(copy), self.data.word(line, copy, word));
+        let acquires = self.acquires(access);
+        let found = (version, value);
+        if let Err(wrong) = (self.oracle).reads_old((core, acquires), (line, word), found) {
+            let text = format!("{} loads word {word}: {wrong}", self.agent_name(cache));
+            self.fail(FailureKind::DataValue, line, text);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What is wrong with what a cache does: with its right, its bytes, or with no meaning.
+
+use super::*;
+
+impl Simulation {
+    /// A write that keeps a part of the line needs the last bytes.
+    pub(super) fn check_written(&mut self, cache: Agent, line: Line, copy: Copy) {
+        let version = self.data.version(copy);
+        if !self.oracle.current(line, version) {
+            let text = format!(
+                "{} stores in what write {version} of the line left, but write {} was the last",
+                self.agent_name(cache),
+                self.oracle.latest(line)
+            );
+            self.fail(FailureKind::DataValue, line, text);
+        }
+    }
+
+    /// Bytes that are used without being kept must be current when they are sent.
+    #[inline]
+    pub(crate) fn check_used_once(&mut self, line: Line, kind: usize, copy: Copy) {
+        if self.kinds[kind].used_once {
+            let version = self.data.version(copy);
+            if !self.oracle.current(line, version) {
+                let text = format!(
+                    "{} is sent with what write {version} of the line left, but write {} was the last",
+                    self.names[kind],
+                    self.oracle.latest(line)
+                );
+                self.fail(FailureKind::DataValue, line, text);
+            }
+        }
+    }
+
+    /// An agent has gained a right.
+    #[inline]
+    pub(super) fn check_rights(&mut self, cache: Agent, line: Line, right: Right) {
+        if self.above.is_some() {
+            self.check_inclusion(cache, line, right);
+        } else if self.caches.count() == 1 && self.device.current.is_none() && self.behind.is_none()
+        {
+            return;
+        }
+        if self.oracle.excluded(line, right) {
+            self.find_excluded(cache, line, right);
+        }
+        let lock = self.lock_right(line);
+        if !compatible(right, lock) {
+            let text = format!(
+                "{} may {right:?} under the device's lock",
+                self.agent_name(cache)
+            );
+            self.fail(FailureKind::SingleWriter, line, text);
+        }
+    }
+
+    /// An agent has gained a right while others have one that excludes it.
+    #[cold]
+    pub(super) fn find_excluded(&mut self, cache: Agent, line: Line, right: Right) {
+        for other in (0..self.caches.count()).filter(|&other| other != cache) {
+            let configuration = self.caches.configuration(other, line);
+            let theirs = self.remote.about(configuration).right;
+            if !compatible(right, theirs) {
+                let text = format!(
+                    "{} may {right:?} while {} may {theirs:?}",
+                    self.agent_name(cache),
+                    self.agent_name(other)
+                );
+                self.fail(FailureKind::SingleWriter, line, text);
+            }
+        }
+        if self.above.is_some() {
+            let name = self.agent_name(cache);
+            let text =
+                format!("{name} may {right:?}, and one below another cache what excludes that");
+            self.fail(FailureKind::SingleWriter, line, text);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn meaningless(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        configuration: ConfigurationId,
+        what: &str,
+    ) {
+        let words = self.remote.words(configuration);
+        let text = format!("{} in {words}: {what}", self.agent_name(cache));
+        self.fail(FailureKind::Meaningless, line, text);
+    }
+}

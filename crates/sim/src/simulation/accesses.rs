@@ -1,0 +1,179 @@
+//! Accesses of cores: how they begin, and what comes of them when they have been performed.
+
+use super::*;
+
+impl Simulation {
+    /// Something is performed at this time, now or later: until then it is no wonder if nothing else is.
+    #[inline]
+    pub(crate) fn expect(&mut self, at: Time) {
+        self.progress = self.progress.max(at);
+    }
+
+    /// A core issues its next access at a time not before now.
+    #[inline(always)]
+    pub(crate) fn issue(&mut self, core: u16, at: Time) {
+        if self.behind.is_some() {
+            return self.thread(core, at);
+        }
+        let Some(next) = self.traffic.draw(core, at) else {
+            return;
+        };
+        if next.at > at {
+            self.expect(next.at);
+        }
+        let at = next.at;
+        self.in_flight += 1;
+        self.start(next.line, next.access, next.word, core, at, Purpose::Core);
+        let ahead = self.groups.of_core(core).prefetch;
+        if ahead > 0 {
+            self.hint(core, ahead - 1, at);
+        }
+        // A hint asks for a right; where stores are sent to the home there is none to ask for.
+        let hint = self.traffic.write_hint(core);
+        if let Some(line) = hint.filter(|_| !self.remote.sends_stores) {
+            self.start(line, Access::Store, 0, core, at, Purpose::Hint);
+        }
+    }
+
+    /// The cache that serves a core.
+    #[inline]
+    pub(crate) fn cache_of(&self, core: u16) -> Agent {
+        self.groups.cache_of(core)
+    }
+
+    /// Whether a core is before one of these caches, and not before those of another simulation.
+    pub(crate) fn has_core(&self, core: u16) -> bool {
+        (self.above.as_ref()).is_none_or(|above| above.has_core(core, self.groups.caches()))
+    }
+
+    #[inline]
+    pub(crate) fn start(
+        &mut self,
+        line: Line,
+        kind: Access,
+        word: u16,
+        core: u16,
+        at: Time,
+        purpose: Purpose,
+    ) {
+        let access = self.accesses.insert(Pending {
+            line,
+            next: u32::MAX,
+            value: match self.stored_by_thread(core) {
+                Some(value) => value,
+                None => mix(self.traffic.issued << 1 | 1),
+            },
+            issued: at,
+            since: 0,
+            word: word % self.data.words(),
+            words: self.words_of_thread(core),
+            core,
+            cache: self.cache_of(core),
+            kind,
+            purpose,
+            sent: false,
+            performed: false,
+        });
+        let at = self.groups.leaves(core, at);
+        let cache = self.accesses[access].cache;
+        if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
+            return self.translate(access, at);
+        }
+        if matches!(purpose, Purpose::Core | Purpose::Posted | Purpose::Atomic) && self.private() {
+            return self.queue.push(at, Event::Core(access));
+        }
+        let reaches = at + self.groups.of_core(core).request;
+        self.queue.push(reaches, Event::Access(access));
+    }
+
+    /// An access of a core's thread at a time not before now.
+    pub(crate) fn access_of_thread(
+        &mut self,
+        core: u16,
+        (line, word): (Line, u16),
+        kind: Access,
+        purpose: Purpose,
+        at: Time,
+    ) {
+        let last = word.saturating_add(self.words_of_thread(core)) - 1;
+        if line >= self.platform.lines || last >= self.data.words() {
+            let (lines, words) = (self.platform.lines, self.data.words());
+            let text = format!(
+                "thread {core} accesses word {last} of line {line}; there are {lines} lines of {words} words"
+            );
+            return self.fail(FailureKind::Contract, line, text);
+        }
+        self.in_flight += u64::from(purpose != Purpose::Hint);
+        self.start(line, kind, word, core, at, purpose);
+    }
+
+    /// A hint to read the line that a core is given so many accesses after its next one.
+    pub(super) fn hint(&mut self, core: u16, ahead: u32, at: Time) {
+        if let Some(line) = self.traffic.ahead(core, ahead) {
+            self.start(line, Access::Load, 0, core, at, Purpose::Hint);
+        }
+    }
+
+    /// The hints before a core's first access, which themselves go with no access.
+    pub(super) fn hint_ahead(&mut self, core: u16) {
+        for ahead in 1..self.groups.of_core(core).prefetch {
+            self.hint(core, ahead, 0);
+        }
+    }
+
+    /// An access has been performed at its cache now; its core goes on.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, index: u32, hit: bool, performed: bool) {
+        let access = self.accesses.remove(index);
+        if self.watched {
+            self.note_finished(index, &access, hit, performed);
+        }
+        if (self.translations.as_ref()).is_some_and(|translations| translations.has(access.cache)) {
+            self.leave_translation(index, access.cache, access.line);
+        }
+        if access.purpose == Purpose::Hint {
+            self.counters.prefetched += u64::from(!hit);
+            if let Some(below) = &mut self.below {
+                below.brought(access.cache, access.line);
+            }
+            return;
+        }
+        let group = self.groups.of_cache(access.cache);
+        let done = self.now + if hit { group.hit } else { group.fill };
+        let next = done + group.work;
+        match access.purpose {
+            Purpose::Drain => return self.drained(&access, hit, performed, done),
+            Purpose::Port => return self.ends_at_port(&access, hit, performed, done),
+            Purpose::Core | Purpose::Posted | Purpose::Atomic | Purpose::Hint => {}
+        }
+        self.in_flight -= 1;
+        self.expect(self.now);
+        if performed {
+            self.performed(1, done);
+            self.counters.hits += u64::from(hit);
+            self.counters.latency.record(done - access.issued);
+        } else {
+            self.counters.skipped += 1;
+        }
+        match access.purpose {
+            Purpose::Posted => self.posted_is_done(access.core, access.line),
+            _ => self.issue(access.core, next),
+        }
+    }
+
+    /// So many accesses have been performed, which their core sees at a time not before now.
+    #[inline(always)]
+    pub(crate) fn performed(&mut self, accesses: u64, done: Time) {
+        self.counters.performed += accesses;
+        self.counters.end = self.counters.end.max(done);
+        if self.counters.course.happened(accesses) {
+            self.keep_moment(done);
+        }
+    }
+
+    #[cold]
+    pub(super) fn keep_moment(&mut self, done: Time) {
+        let cached = self.lines_cached();
+        self.counters.course.keep(done, cached);
+    }
+}

@@ -1,0 +1,108 @@
+//! What has been measured when a run has come to its end.
+
+use super::*;
+
+impl Simulation {
+    /// What has been measured.
+    pub fn statistics(&self) -> Statistics {
+        let sent = self.kinds.iter().map(|kind| kind.sent);
+        let messages = self.names.iter().cloned().zip(sent).collect();
+        let mut statistics = self.counters.statistics(messages, &self.totals());
+        statistics.traffic = (self.hosts.as_ref()).map_or_else(Vec::new, |hosts| {
+            let taken = hosts.taken.iter().copied();
+            self.names.iter().cloned().zip(taken).collect()
+        });
+        statistics
+    }
+
+    /// What has been measured, with what a scenario has counted, timed and left.
+    pub(super) fn performance(&self, setup: &Setup) -> Performance {
+        Performance {
+            statistics: self.statistics(),
+            tally: self.tally(),
+            tables: match &setup.play {
+                Some(play) if play.tables => self.tables(),
+                _ => Vec::new(),
+            },
+            end: self.now,
+        }
+    }
+
+    /// What links, memory and units report.
+    pub(crate) fn totals(&self) -> Totals {
+        let sum =
+            |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
+        let (up, down) = (&self.network.up, &self.network.down);
+        let ports = self.network.ports.iter();
+        let framed = |f: &dyn Fn(&layer::Port) -> u64| ports.clone().flatten().map(f).sum::<u64>();
+        // Those of homes at a switch are no links of caches.
+        let busy = |side: usize| {
+            let its = ports.clone().take(up.len()).flatten();
+            its.map(|port| port.busy(side)).sum::<u64>()
+        };
+        if let Some(hosts) = &self.hosts {
+            let sum = |directions: &[Direction], f: fn(&Direction) -> u64| {
+                directions.iter().map(f).sum::<u64>()
+            };
+            let (to, from) = (&hosts.to_switch, &hosts.from_switch);
+            return Totals {
+                links: to.iter().map(|direction| direction.links() as u64).sum(),
+                bytes_up: hosts.by_caches,
+                bytes_down: hosts.by_homes,
+                busy_up: sum(to, |d| d.busy),
+                busy_down: sum(from, |d| d.busy),
+                waited: sum(to, |d| d.waited) + sum(from, |d| d.waited) + hosts.waited_above(),
+                ..self.totals_but_for_links()
+            };
+        }
+        Totals {
+            links: up.iter().map(|direction| direction.links() as u64).sum(),
+            bytes_up: sum(up, |d| d.bytes),
+            bytes_down: sum(down, |d| d.bytes),
+            busy_up: sum(up, |d| d.busy) + busy(0),
+            busy_down: sum(down, |d| d.busy) + busy(1),
+            replayed: (self.network.ports.iter().any(Option::is_some))
+                .then(|| framed(&|port| port.replayed())),
+            downs: (ports.clone().flatten())
+                .filter_map(layer::Port::downs)
+                .reduce(|one, other| one + other),
+            waited: sum(up, |d| d.waited) + sum(down, |d| d.waited),
+            ..self.totals_but_for_links()
+        }
+    }
+
+    /// What memory and units report.
+    pub(super) fn totals_but_for_links(&self) -> Totals {
+        Totals {
+            line_bytes: self.line_bytes,
+            units: match self.clocked {
+                Some(_) => 0,
+                None => self.units.len(),
+            },
+            occupied: self.units.iter().map(|unit| unit.occupied).sum(),
+            cached: self.lines_cached(),
+            buffers: self.cores.places(),
+            links: 0,
+            bytes_up: 0,
+            bytes_down: 0,
+            busy_up: 0,
+            busy_down: 0,
+            waited: 0,
+            translated: self.translations.as_ref().map(|of| of.told),
+            replayed: None,
+            downs: None,
+            row_hits: self.memories.iter().map(|memory| memory.row_hits).sum(),
+            row_misses: self.memories.iter().map(|memory| memory.row_misses).sum(),
+        }
+    }
+
+    /// Lines that lie in caches now.
+    pub fn lines_cached(&self) -> u64 {
+        self.caches.ways.lines()
+    }
+
+    /// Indices of the rules that the caches and the home have executed.
+    pub fn executed(&self) -> (Vec<u32>, Vec<u32>) {
+        (self.remote.executed(), self.home.executed())
+    }
+}

@@ -1,0 +1,186 @@
+//! Runs from their begin to their end, and what is told of them besides.
+
+use super::*;
+
+/// Why a run does not begin or does not end.
+#[derive(Debug)]
+pub enum RunError {
+    /// The setup makes no sense; a sentence that names the value.
+    Setup(String),
+    /// The run failed.
+    Failure(Box<Failure>),
+    /// The run was stopped from outside.
+    Stopped,
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RunError::Setup(text) => f.write_str(text),
+            RunError::Failure(failure) => failure.fmt(f),
+            RunError::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs a setup to its end. A run that fails is run again to record what led to it.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run(setup: &Setup) -> Result<Statistics, RunError> {
+    run_while(setup, &mut |_| true)
+}
+
+/// Like [`run`], for as long as `go_on` says so. It is asked now and then, with the accesses performed so far.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run_while(
+    setup: &Setup,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Statistics, RunError> {
+    if setup.below.is_some() {
+        return Levels::to_end(setup, go_on).map(|levels| levels.statistics());
+    }
+    if setup.host.is_some() {
+        return Spaces::to_end(setup, go_on).map(|spaces| spaces.statistics());
+    }
+    run_to_end(setup, go_on).map(|simulation| simulation.statistics())
+}
+
+/// Like [`run_while`], with [where the time of accesses has gone](Statistics::explanation), and with each of them if `all`.
+///
+/// # Errors
+/// [`RunError`].
+pub fn explain_while(
+    setup: &Setup,
+    all: bool,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Statistics, RunError> {
+    one_level(setup)?;
+    let watch = |simulation: &mut Simulation| {
+        simulation.attribute(all);
+        Ok(())
+    };
+    let mut simulation = run_watched(setup, go_on, &watch)?;
+    let mut statistics = simulation.statistics();
+    simulation.add_noted(&mut statistics);
+    Ok(statistics)
+}
+
+/// Like [`run_while`], [drawn as a timeline](Statistics::timeline), with where the time of accesses has gone.
+///
+/// # Errors
+/// [`RunError`].
+pub fn draw_while(
+    setup: &Setup,
+    filter: &Filter,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Statistics, RunError> {
+    one_level(setup)?;
+    let mut simulation = run_watched(setup, go_on, &|simulation| simulation.draw(filter))?;
+    let mut statistics = simulation.statistics();
+    simulation.add_noted(&mut statistics);
+    Ok(statistics)
+}
+
+/// Like [`run_while`], with what a scenario has counted, timed and left.
+///
+/// # Errors
+/// [`RunError`].
+pub fn play_while(
+    setup: &Setup,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Performance, RunError> {
+    if setup.below.is_some() {
+        return Levels::to_end(setup, go_on).map(|levels| levels.performance(setup));
+    }
+    if setup.host.is_some() {
+        return Spaces::to_end(setup, go_on).map(|spaces| spaces.performance(setup));
+    }
+    run_to_end(setup, go_on).map(|simulation| simulation.performance(setup))
+}
+
+/// Like [`play_while`], with [where the time of accesses has gone](Statistics::explanation), and
+/// [drawn as a timeline](Statistics::timeline) if that is asked for.
+///
+/// # Errors
+/// [`RunError`].
+pub fn play_watched(
+    setup: &Setup,
+    filter: Option<&Filter>,
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<Performance, RunError> {
+    one_level(setup)?;
+    let watch = |simulation: &mut Simulation| match filter {
+        Some(filter) => simulation.draw(filter),
+        None => {
+            simulation.attribute(false);
+            Ok(())
+        }
+    };
+    let mut simulation = run_watched(setup, go_on, &watch)?;
+    let mut performance = simulation.performance(setup);
+    simulation.add_noted(&mut performance.statistics);
+    Ok(performance)
+}
+
+/// Of two levels or spaces it is not told where the time goes, nor where there are hosts.
+fn one_level(setup: &Setup) -> Result<(), RunError> {
+    let what = match (&setup.below, &setup.host, &setup.platform.hosts) {
+        (None, None, None) => return Ok(()),
+        (Some(_), _, _) => "where the time goes is told of one level of caches, and there are two",
+        (None, Some(_), _) => "where the time goes is told of one space, and there are two",
+        (None, None, Some(_)) => {
+            "where the time goes is not told of machines of hosts (`hosts.count`) yet"
+        }
+    };
+    Err(RunError::Setup(what.into()))
+}
+
+/// Like [`run`], with everything that has happened on a line, until all has come to rest, and the values of words that were
+/// read and written there.
+///
+/// # Errors
+/// [`RunError`].
+pub fn trace(setup: &Setup, line: Line) -> Result<(Statistics, Sequence), RunError> {
+    if setup.below.is_some() {
+        let what = "what happens on a line of two levels is not written as one trace";
+        return Err(RunError::Setup(what.into()));
+    }
+    if setup.host.is_some() {
+        let what = "a trace is of a line of one space, and there are two";
+        return Err(RunError::Setup(what.into()));
+    }
+    let mut simulation = Simulation::new(setup, Some(line)).map_err(RunError::Setup)?;
+    simulation.trace = Some(Trace::of_everything());
+    simulation.run().map_err(RunError::Failure)?;
+    let sequence = simulation.sequence().unwrap_or_default();
+    Ok((simulation.statistics(), sequence))
+}
+
+fn run_to_end(setup: &Setup, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Simulation, RunError> {
+    run_watched(setup, go_on, &|_| Ok(()))
+}
+
+fn run_watched(
+    setup: &Setup,
+    go_on: &mut dyn FnMut(u64) -> bool,
+    watch: &dyn Fn(&mut Simulation) -> Result<(), String>,
+) -> Result<Simulation, RunError> {
+    let mut simulation = Simulation::new(setup, None).map_err(RunError::Setup)?;
+    watch(&mut simulation).map_err(RunError::Setup)?;
+    let failure = match simulation.run_while(go_on) {
+        Ok(true) => return Ok(simulation),
+        Ok(false) => return Err(RunError::Stopped),
+        Err(failure) => failure,
+    };
+    let mut again = Simulation::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
+    Err(match again.run_while(go_on) {
+        Err(failure) => RunError::Failure(failure),
+        Ok(true) => RunError::Failure(failure),
+        Ok(false) => RunError::Stopped,
+    })
+}
