@@ -123,6 +123,8 @@ fn the_words_of_the_parser_are_in_the_grammar() {
         include_str!("../parser/agent.rs"),
         include_str!("../parser/composition.rs"),
         include_str!("../parser/expression.rs"),
+        include_str!("../parser/messages.rs"),
+        include_str!("../parser/types.rs"),
     ];
     let compared = sources
         .iter()

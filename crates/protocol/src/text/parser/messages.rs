@@ -1,0 +1,139 @@
+//! Channels, and the messages that travel on them.
+
+use super::*;
+
+impl<'a> Parser<'a, '_> {
+    pub(super) fn channel(&mut self) -> Parse<ChannelItem<'a>> {
+        if self.eat_word("ordered") {
+            self.production("order");
+            let mut names = vec![self.name("a channel")?];
+            while self.eat(Token::Comma) || self.peek() == Token::Word {
+                if names.len() == 1 && self.eat_word("behind") {
+                    let (message, earlier) = (names[0], self.names("a message")?);
+                    return Ok(ChannelItem::Behind { message, earlier });
+                }
+                let next = self.raw(1);
+                if self.word() == "per" && self.slice(next.1) == "line" {
+                    let per_line = self.eat_word("per") && self.eat_word("line");
+                    return Ok(ChannelItem::Ordered(names, per_line));
+                }
+                names.push(self.name("a channel")?);
+            }
+            return Ok(ChannelItem::Ordered(names, false));
+        }
+        self.production("channel");
+        let name = self.name("the name of a channel")?;
+        let class = if self.eat_word("as") {
+            Some(self.choice(&CLASSES, "a class")?)
+        } else {
+            None
+        };
+        let from = self.end("who sends")?;
+        self.expect(Token::Arrow, "`->`")?;
+        let to = self.end("who receives")?;
+        Ok(ChannelItem::Channel {
+            name,
+            class,
+            from,
+            to,
+            span: name.span.to(self.last()),
+        })
+    }
+
+    pub(super) fn end(&mut self, what: &str) -> Parse<EndItem<'a>> {
+        let name = self.name(what)?;
+        Ok(match name.text {
+            "remote" => EndItem::Of(End::Remote),
+            "home" => EndItem::Of(End::Home),
+            "any" => EndItem::Of(End::Any),
+            _ => EndItem::Kind(name),
+        })
+    }
+
+    pub(super) fn group(&mut self) -> Parse<Group<'a>> {
+        self.production("group");
+        let channel = self.name("a channel")?;
+        self.expect(Token::Colon, "`:`")?;
+        let mut messages = vec![self.message()?];
+        while self.eat(Token::Comma) {
+            messages.push(self.message()?);
+        }
+        Ok(Group { channel, messages })
+    }
+
+    pub(super) fn message(&mut self) -> Parse<MessageItem<'a>> {
+        self.production("message");
+        let name = self.new_name("the name of a message")?;
+        let mut message = MessageItem {
+            name,
+            carries: Carries::Nothing,
+            fields: Vec::new(),
+        };
+        if self.eat(Token::Open) {
+            self.parentheses += 1;
+            self.content(&mut message)?;
+            while self.eat(Token::Comma) {
+                self.content(&mut message)?;
+            }
+            self.expect(Token::Close, "`,` or `)`")?;
+            self.parentheses -= 1;
+        }
+        Ok(message)
+    }
+
+    /// `line`, `line, dirty`, `store`, `partial store`, or a field.
+    pub(super) fn content(&mut self, message: &mut MessageItem<'a>) -> Parse<()> {
+        self.production("content");
+        let start = self.span();
+        let field = self.raw(1).0 == Token::Colon;
+        let carries = match self.word() {
+            _ if field => None,
+            "line" => Some(Carries::Line),
+            "dirty" => Some(Carries::DirtyLine),
+            "store" => Some(Carries::Store),
+            "partial" => Some(Carries::PartialStore),
+            _ => return self.expected("what the message carries (`line`, `line, dirty`, `store`, `partial store`) or a field with its type"),
+        };
+        let Some(carries) = carries else {
+            let name = self.new_name("a field")?;
+            self.advance();
+            let start = self.span();
+            let ty = self.variable_type()?;
+            if ty.array() {
+                let text = format!("`{}` would be an array", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Type, start.to(self.last()), text)
+                        .label("a field is one value or a set; only variables are arrays"),
+                );
+            }
+            message.fields.push((name, ty));
+            return Ok(());
+        };
+        self.advance();
+        if carries == Carries::PartialStore {
+            self.expect_word("store")?;
+        }
+        // `dirty` follows `line`; everything else stands alone.
+        let before = if carries == Carries::DirtyLine {
+            Carries::Line
+        } else {
+            Carries::Nothing
+        };
+        if message.carries == before {
+            message.carries = carries;
+        } else {
+            let diagnostic = Diagnostic::new(
+                Code::Carries,
+                start.to(self.last()),
+                format!("`{}` cannot carry this", message.name.text),
+            )
+            .label(if carries == Carries::DirtyLine {
+                "write `line, dirty`"
+            } else {
+                "it carries something else already"
+            });
+            self.sink.push(diagnostic);
+        }
+        Ok(())
+    }
+}

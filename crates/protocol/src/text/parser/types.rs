@@ -1,0 +1,187 @@
+//! Sizes and the types of variables and fields.
+
+use super::*;
+
+impl<'a> Parser<'a, '_> {
+    /// What the word at hand is worth, if it is the name of a size.
+    pub(super) fn size(&mut self) -> Option<Number> {
+        let (span, word) = (self.span(), self.word());
+        let &(name, value) = self.sizes.iter().find(|(name, _)| name.text == word)?;
+        self.sink.mentions.push(Mention {
+            span,
+            declaration: name.span,
+            what: "size",
+        });
+        Some(Number { value, span })
+    }
+
+    /// A number, or the name of a size.
+    pub(super) fn sized(&mut self, what: &str) -> Parse<Number> {
+        self.production("number");
+        if let Some(number) = self.size() {
+            self.advance();
+            return Ok(number);
+        }
+        let (span, word) = (self.span(), self.word());
+        if word.is_empty() {
+            return self.number(what);
+        }
+        let known: Vec<&str> = self.sizes.iter().map(|(name, _)| name.text).collect();
+        let text = format!("unknown size `{word}`");
+        let diagnostic = Diagnostic::new(Code::UnknownName, span, text)
+            .label(format!("expected {what}, or a size that stands before it"))
+            .note(suggestion(word, "size", known.into_iter()));
+        self.sink.push(diagnostic);
+        Err(Failed)
+    }
+
+    /// After `size`: its name, and how large it is where no system says otherwise.
+    pub(super) fn declared_size(&mut self) -> Parse<()> {
+        self.production("size");
+        let name = self.new_name("the name of a size")?;
+        let number = self.number("a number")?;
+        if number.value > u32::from(u16::MAX) {
+            let text = "a size is 65535 at most";
+            let diagnostic = Diagnostic::new(Code::OutOfRange, number.span, text);
+            self.sink.push(diagnostic.label("too large"));
+        }
+        if name.text == HOMES && !(1..=MOST_HOMES).contains(&number.value) {
+            let text = "the number of homes is out of range";
+            let diagnostic = Diagnostic::new(Code::OutOfRange, number.span, text);
+            self.sink
+                .push(diagnostic.label(format!("must be 1 to {MOST_HOMES}")));
+        }
+        let given = self.given.iter().find(|(given, _)| given == name.text);
+        let value = given.map_or(number.value, |&(_, value)| value.into());
+        self.sizes.push((name, value));
+        self.sink.mentions.push(Mention {
+            span: name.span,
+            declaration: name.span,
+            what: "size",
+        });
+        Ok(())
+    }
+
+    /// How many homes there are.
+    pub(super) fn homes(&self) -> u16 {
+        let size = self.sizes.iter().find(|(name, _)| name.text == HOMES);
+        size.map_or(1, |&(_, homes)| homes.clamp(1, self.most_homes) as u16)
+    }
+
+    /// A type; of a variable it may be an array.
+    pub(super) fn variable_type(&mut self) -> Parse<Type> {
+        let start = self.span();
+        let ty = self.type_()?;
+        if !self.eat_word("per") {
+            return Ok(ty);
+        }
+        let over = self.over()?;
+        let then = match self.eat_word("per") {
+            true => Some(self.over()?),
+            false => None,
+        };
+        let of = match ty {
+            Type::Range { max } => Element::Range { max },
+            Type::Cycle { size } => Element::Cycle { size },
+            Type::Count => Element::Count,
+            _ => {
+                let text = "an array of what is no number";
+                let span = start.to(self.last());
+                self.sink.push(
+                    Diagnostic::new(Code::Type, span, text)
+                        .label("must be an array of `0..N`, `cycle N` or `count`")
+                        .note("a truth value for each remote is a `set of remote`"),
+                );
+                return Ok(ty);
+            }
+        };
+        Ok(Type::Array { of, over, then })
+    }
+
+    /// After `per`: what an array has a value for.
+    pub(super) fn over(&mut self) -> Parse<Over> {
+        self.production("per");
+        if self.eat_word("remote") {
+            return Ok(Over::Remotes);
+        }
+        if self.eat_word("home") {
+            return Ok(Over::Homes(self.homes()));
+        }
+        let size = self.sized("`remote`, `home`, or how many there are")?;
+        let most = self.most_elements;
+        if !(1..=most).contains(&size.value) {
+            let text = "the size of an array is out of range";
+            let diagnostic = Diagnostic::new(Code::OutOfRange, size.span, text);
+            self.sink
+                .push(diagnostic.label(format!("must be 1 to {most}")));
+        }
+        Ok(Over::Numbers(size.value.clamp(1, most) as u16))
+    }
+
+    pub(super) fn type_(&mut self) -> Parse<Type> {
+        self.production("type");
+        if self.peek() == Token::Number {
+            let first = self.number("a number")?;
+            self.expect(Token::To, "`..`")?;
+            let last = self.sized("the largest value")?;
+            if first.value != 0 {
+                self.sink.push(
+                    Diagnostic::new(Code::OutOfRange, first.span, "a range starts at 0")
+                        .label("write 0"),
+                );
+            }
+            if last.value > u32::from(u16::MAX) {
+                self.sink.push(
+                    Diagnostic::new(Code::OutOfRange, last.span, "a range ends at 65535 at most")
+                        .label("too large"),
+                );
+            }
+            return Ok(Type::Range {
+                max: last.value.min(u32::from(u16::MAX)) as u16,
+            });
+        }
+        if self.eat_word("cycle") {
+            let size = self.sized("how many values there are")?;
+            if !(2..=u32::from(u16::MAX)).contains(&size.value) {
+                self.sink.push(
+                    Diagnostic::new(
+                        Code::OutOfRange,
+                        size.span,
+                        "the size of a cycle is out of range",
+                    )
+                    .label("must be 2 to 65535"),
+                );
+            }
+            let size = size.value.clamp(2, u32::from(u16::MAX)) as u16;
+            return Ok(Type::Cycle { size });
+        }
+        if self.eat_word("set") {
+            self.expect_word("of")?;
+            if self.eat_word("home") {
+                return Ok(Type::Array {
+                    of: Element::Member,
+                    over: Over::Homes(self.homes()),
+                    then: None,
+                });
+            }
+            self.expect_word("remote")?;
+            return Ok(Type::RemoteSet);
+        }
+        match self.word() {
+            "count" | "bool" | "remote" | "home" => {
+                let ty = match self.word() {
+                    "count" => Type::Count,
+                    "bool" => Type::Bool,
+                    "home" => Type::Home {
+                        homes: self.homes(),
+                    },
+                    _ => Type::Remote,
+                };
+                self.advance();
+                Ok(ty)
+            }
+            _ => self
+                .expected("a type (`0..7`, `cycle 8`, `count`, `bool`, `remote`, `home`, `set of remote`, `set of home`)"),
+        }
+    }
+}
