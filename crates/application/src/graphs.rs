@@ -1,13 +1,15 @@
 //! Page rank and shortest paths on a graph that the threads share: each has a part of the vertices, and stores what it finds
 //! of a vertex in the memory of every host with a neighbour of it, word by word.
 //!
-//! The graph is generated: vertices on a ring have the two before and the two behind as neighbours, and others anywhere.
+//! The graph is given, or generated: vertices on a ring have the two before and the two behind as neighbours, and others
+//! anywhere.
 //! What has to come out is calculated beforehand, once, and each thread compares its part with that.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
     mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream,
 };
+use crate::matrix_market::Edges;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -30,6 +32,8 @@ pub struct Graph {
     pub what: What,
     /// Hosts and threads.
     pub hosts: Hosts,
+    /// The graph; if none is given, one is generated.
+    pub edges: Option<Arc<Edges>>,
     /// Vertices.
     pub vertices: u32,
     /// Neighbours anywhere that each vertex is given, beside those on the ring and those that are given it.
@@ -102,7 +106,14 @@ impl Graph {
     fn neighbours(&self) -> Vec<Vec<u32>> {
         let n = self.vertices;
         let mut sets = vec![BTreeSet::new(); n as usize];
-        for vertex in 0..n {
+        for &(one, other) in self.edges.iter().flat_map(|edges| &edges.ends) {
+            if one != other {
+                sets[one as usize].insert(other);
+                sets[other as usize].insert(one);
+            }
+        }
+        let generated = if self.edges.is_some() { 0 } else { n };
+        for vertex in 0..generated {
             let far = (0..self.far).map(|number| {
                 (mixed(u64::from(vertex) << 16 | u64::from(number)) % u64::from(n)) as u32
             });

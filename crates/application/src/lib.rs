@@ -53,6 +53,7 @@ pub mod interface;
 pub mod invalidation;
 pub mod kernel;
 pub mod locks;
+pub mod matrix_market;
 pub mod memory;
 pub mod messages;
 pub mod padding;

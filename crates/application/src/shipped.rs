@@ -10,6 +10,7 @@ use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
 use crate::kernel::{Grain, Hosts, Kernels};
 use crate::locks::LockTable;
+use crate::matrix_market::Edges;
 use crate::messages::{Messages, Program};
 use crate::padding::Padding;
 use crate::prefetcher::Prefetch;
@@ -22,6 +23,7 @@ use crate::transpose::Transpose;
 use crate::view::{orders, View, ROWS};
 use std::collections::BTreeMap;
 use std::hash::Hash;
+use std::sync::Arc;
 
 /// A number that a scenario is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -361,6 +363,22 @@ pub fn visit<V: Visitor>(
     values: &BTreeMap<String, u64>,
     visitor: V,
 ) -> Result<V::Output, String> {
+    visit_on(name, values, None, visitor)
+}
+
+/// The numbers of a graph that is generated.
+pub const OF_GENERATED: [&str; 2] = ["vertices", "far"];
+
+/// The same on a graph, where one is given.
+///
+/// # Errors
+/// As for [`visit`]; a graph is given to what takes none, or numbers of one that is generated besides.
+pub fn visit_on<V: Visitor>(
+    name: &str,
+    values: &BTreeMap<String, u64>,
+    graph: Option<Arc<Edges>>,
+    visitor: V,
+) -> Result<V::Output, String> {
     let Some(shipped) = ALL.iter().find(|shipped| shipped.name == name) else {
         let names = ALL.map(|shipped| shipped.name).join(", ");
         return Err(format!(
@@ -378,6 +396,19 @@ pub fn visit<V: Visitor>(
             return Err(format!("{given} must be {low} to {high}, not {value}"));
         }
     }
+    if graph.is_some() {
+        if !matches!(name, "pagerank" | "sssp") {
+            return Err(format!("{name} takes no graph; pagerank and sssp do"));
+        }
+        if let Some(given) = OF_GENERATED
+            .iter()
+            .find(|given| values.contains_key(**given))
+        {
+            return Err(format!(
+                "{given} is of a graph that is generated, and one is given"
+            ));
+        }
+    }
     let value = |name: &str| {
         let mut parameters = shipped.parameters.iter();
         let default = parameters.find(|p| p.name == name).map_or(0, |p| p.default);
@@ -390,7 +421,7 @@ pub fn visit<V: Visitor>(
     Ok(match name {
         "pagerank" | "sssp" | "padding" | "task-queue" | "histogram" | "transpose" | "mocfe"
         | "cmc2d" | "bigfft" | "crystal-router" => {
-            return visit_kernel(name, &value, visitor);
+            return visit_kernel(name, &value, graph, visitor);
         }
         "shared-table" => {
             let table = SharedTable {
@@ -590,6 +621,7 @@ pub fn visit<V: Visitor>(
 fn visit_kernel<V: Visitor>(
     name: &str,
     value: &dyn Fn(&str) -> u64,
+    graph: Option<Arc<Edges>>,
     visitor: V,
 ) -> Result<V::Output, String> {
     let small = |name: &str| value(name) as u32;
@@ -605,7 +637,11 @@ fn visit_kernel<V: Visitor>(
                 _ => What::PageRank,
             },
             hosts,
-            vertices: small("vertices"),
+            vertices: match &graph {
+                Some(graph) => graph.vertices,
+                None => small("vertices"),
+            },
+            edges: graph,
             far: small("far"),
             rounds: small("rounds"),
             every,

@@ -757,7 +757,8 @@ pub(crate) struct Play {
 
     /// The application: shared-table, prefetcher, invalidation, rpc, rpc-registers, rpc-descriptors, locks, gather, dma, view,
     /// remote-writes, broadcast, exchange, or a program on several hosts: pagerank, sssp, padding, task-queue, histogram, transpose,
-    /// mocfe, cmc2d, bigfft or crystal-router.
+    /// mocfe, cmc2d, bigfft or crystal-router. `pagerank:FILE` and `sssp:FILE` take the graph of a file in Matrix Market's
+    /// format.
     /// Several joined by `+` stand side by side, and `--with NAME.NUMBER=...` says a number of one.
     pub application: String,
 

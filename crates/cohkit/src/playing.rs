@@ -5,7 +5,8 @@ use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::simulate::{failure_json, NotRun};
 use cohkit_application::interface::{Scenario, Thread};
-use cohkit_application::shipped::{visit, Parameter, Visitor, ALL};
+use cohkit_application::matrix_market::{self, Edges};
+use cohkit_application::shipped::{visit_on, Parameter, Visitor, ALL, OF_GENERATED};
 use cohkit_sim::course::{Course, Quarter};
 use cohkit_sim::explain;
 use cohkit_sim::oracle::Level;
@@ -104,7 +105,7 @@ pub(crate) fn endless(application: &str, with: &[String], often: u64) -> String 
     };
     let several = application.contains('+');
     let mut numbers = Vec::new();
-    for part in application.split('+') {
+    for (part, _) in application.split('+').map(of_file) {
         let shipped = ALL.iter().filter(|s| s.name == part);
         let parameters = shipped.flat_map(|shipped| shipped.parameters);
         for parameter in parameters.filter(|p| p.text.ends_with("0: without end")) {
@@ -141,13 +142,38 @@ pub(crate) fn values(with: &[String]) -> Result<BTreeMap<String, u64>, NotRun> {
     Ok(values)
 }
 
+/// The name of an application, and the file that it is to take its graph from, as in `sssp:FILE`.
+fn of_file(part: &str) -> (&str, Option<&str>) {
+    match part.split_once(':') {
+        Some((name, file)) => (name, Some(file)),
+        None => (part, None),
+    }
+}
+
+/// Reads the graph of an application.
+fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
+    // What takes none says so whatever the file.
+    if !ALL.iter().any(|shipped| shipped.name == name) {
+        return Ok(Arc::default());
+    }
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| NotRun::plain(format!("{file}: {error}")))?;
+    let read = matrix_market::read(&text);
+    read.map(Arc::new)
+        .map_err(|matrix_market::Wrong { line, what }| {
+            let help = "a graph is a file in Matrix Market's coordinate format";
+            NotRun::input(format!("{file}:{line}: {what}"), help)
+        })
+}
+
 /// A scenario, with all its numbers.
 type Asked = (Arc<dyn Playable>, Vec<(String, u64)>);
 
 /// The scenario that is asked for, or several side by side.
 fn scenario(request: &Request) -> Result<Asked, NotRun> {
     let values = values(&request.with)?;
-    let names: Vec<&str> = request.application.split('+').collect();
+    let parts = request.application.split('+').map(of_file);
+    let (names, graphs): (Vec<&str>, Vec<Option<&str>>) = parts.unzip();
     let several = names.len() > 1;
     let of = |name: &str| -> BTreeMap<String, u64> {
         let own = |given: &str| match several {
@@ -176,9 +202,10 @@ fn scenario(request: &Request) -> Result<Asked, NotRun> {
         ));
     }
     let (mut parts, mut numbers) = (Vec::new(), Vec::new());
-    for name in &names {
+    for (name, file) in names.iter().zip(graphs) {
         let own = of(name);
-        parts.push(visit(name, &own, Boxed).map_err(wrong)?);
+        let graph = file.map(|file| graph(name, file)).transpose()?;
+        parts.push(visit_on(name, &own, graph.clone(), Boxed).map_err(wrong)?);
         let shipped = ALL.iter().filter(|shipped| shipped.name == *name);
         for Parameter {
             name: number,
@@ -191,7 +218,12 @@ fn scenario(request: &Request) -> Result<Asked, NotRun> {
             } else {
                 number.to_string()
             };
-            numbers.push((full, own.get(*number).copied().unwrap_or(*default)));
+            let value = match &graph {
+                Some(graph) if *number == "vertices" => graph.vertices.into(),
+                Some(_) if OF_GENERATED.contains(number) => continue,
+                _ => own.get(*number).copied().unwrap_or(*default),
+            };
+            numbers.push((full, value));
         }
     }
     let scenario = match several {

@@ -6,7 +6,8 @@ mod orderings;
 
 use cohkit_application::interface::{Scenario, Step, Thread};
 use cohkit_application::kernel::{Core, Hosts, Kernel, Kernels, Memory};
-use cohkit_application::shipped::{visit, Visitor};
+use cohkit_application::matrix_market;
+use cohkit_application::shipped::{visit, visit_on, Visitor};
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{play_while, RunError};
@@ -90,6 +91,49 @@ fn kernels_calculate_what_is_right_whatever_is_late() {
             }
         }
     }
+}
+
+/// Two cores of each host have a thread of their own.
+#[test]
+fn several_cores_of_each_host_take_part() {
+    let protocols = orderings(8);
+    for (ordering, protocol) in &protocols[..3] {
+        for (name, given) in KERNELS {
+            let own = |name: &str| given.iter().any(|&(given, _)| given == name);
+            let threads = [("threads", 16)];
+            let more = if own("threads") { &[][..] } else { &threads };
+            let mut platform = machine();
+            platform.remotes = 16;
+            let kernel = kernel(name, &[given, more].concat());
+            if let Err(error) = play_while(&setup(protocol, &platform, kernel), &mut |_| true) {
+                panic!("{ordering}, {name}: {error}");
+            }
+        }
+    }
+}
+
+/// A graph of a file is the one that is calculated on, and no other can be given.
+#[test]
+fn graphs_are_taken_from_files() {
+    let text = include_str!("../../../tests/graphs/two-rings.mtx");
+    let edges = Arc::new(matrix_market::read(text).unwrap());
+    let on = |name, given: &[(&str, u64)]| {
+        visit_on(name, &numbers(given), Some(Arc::clone(&edges)), Plays).map(|play| play.uses())
+    };
+    let (_, protocol) = &orderings(8)[0];
+    for name in ["pagerank", "sssp"] {
+        let kernel = visit_on(name, &BTreeMap::new(), Some(Arc::clone(&edges)), Plays).unwrap();
+        let played = play_while(&setup(protocol, &machine(), kernel), &mut |_| true);
+        let played = played.unwrap_or_else(|error| panic!("{name}: {error}"));
+        // A part of three vertices has neighbours in two or three others, and no more than words for these are stored.
+        let sent = played.statistics.sent("Write").unwrap();
+        assert!((24..2_000).contains(&sent), "{name}: {sent}");
+    }
+    let refused = |name, given: &[(&str, u64)]| on(name, given).unwrap_err();
+    let far = refused("sssp", &[("far", 2)]);
+    assert_eq!(far, "far is of a graph that is generated, and one is given");
+    let padding = refused("padding", &[]);
+    assert_eq!(padding, "padding takes no graph; pagerank and sssp do");
 }
 
 /// What host 0 stores in the memory of host 5 is late there, and who reads it has heard of it from others. Posted stores do

@@ -161,6 +161,44 @@ fn what_cannot_be_played_is_refused() {
             "#]],
         ),
         (
+            vec!["upi-8x8", "sssp:there-is-none.mtx"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: there-is-none.mtx: No such file or directory (os error 2)
+            "#]],
+        ),
+        (
+            vec!["upi-8x8", "sssp:../../README.md"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: ../../README.md:1: expected `%%MatrixMarket matrix coordinate`, what its values are, and its symmetry
+                  help: a graph is a file in Matrix Market's coordinate format
+            "#]],
+        ),
+        (
+            vec!["upi-8x8", "padding:../../tests/graphs/two-rings.mtx"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: padding takes no graph; pagerank and sssp do
+            "#]],
+        ),
+        (
+            vec![
+                "upi-8x8",
+                "sssp:../../tests/graphs/two-rings.mtx",
+                "--with",
+                "far=2",
+            ],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: far is of a graph that is generated, and one is given
+            "#]],
+        ),
+        (
             vec!["enzian-dc-ddr", "rcp"],
             expect![[r#"
                 exit code 2

@@ -1,0 +1,204 @@
+//! Graphs from files in Matrix Market's coordinate format: the entries of a square matrix are the edges.
+//!
+//! Whichever way an entry points, its two vertices are neighbours; entries on the diagonal are none. What an entry's value
+//! is does not matter, but it has to be one. The format is that of Boisvert, Pozo and Remington, "The Matrix Market
+//! Exchange Formats" (NISTIR 5935, 1996).
+
+use std::fmt;
+
+/// The most vertices of a graph.
+pub const MOST_VERTICES: u32 = 1 << 22;
+/// The most entries of a file.
+const MOST_ENTRIES: usize = 1 << 26;
+
+/// A graph as the ends of its edges.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Edges {
+    /// Vertices, from 0.
+    pub vertices: u32,
+    /// The two ends of each edge, as often as the file has it.
+    pub ends: Vec<(u32, u32)>,
+}
+
+impl fmt::Debug for Edges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} vertices, {} edges", self.vertices, self.ends.len())
+    }
+}
+
+/// What is wrong with a file, and in which line, from 1.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wrong {
+    /// The line.
+    pub line: usize,
+    /// A sentence.
+    pub what: String,
+}
+
+fn wrong<T>(line: usize, what: impl Into<String>) -> Result<T, Wrong> {
+    let what = what.into();
+    Err(Wrong { line, what })
+}
+
+/// How many numbers stand behind the two of an entry's place, by the word for what values are.
+const FIELDS: [(&str, usize); 4] = [("pattern", 0), ("integer", 1), ("real", 1), ("complex", 2)];
+const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermitian"];
+
+/// Reads a graph.
+///
+/// # Errors
+/// What is wrong, and where: the first line is no banner of a matrix in coordinate format, the matrix is not square, an
+/// entry is no place in it with a value as the banner says, or there are more or fewer of them than the file says.
+pub fn read(text: &str) -> Result<Edges, Wrong> {
+    let values = banner(text.lines().next().unwrap_or_default())?;
+    let mut lines = (1..).zip(text.lines()).skip(1).filter(|(_, line)| {
+        let line = line.trim_start();
+        !line.is_empty() && !line.starts_with('%')
+    });
+    let last = text.lines().count().max(1);
+    let Some((at, sizes)) = lines.next() else {
+        return wrong(last, "the file ends before the sizes of its matrix");
+    };
+    let sizes: Vec<Option<usize>> = (sizes.split_whitespace())
+        .map(|size| size.parse().ok())
+        .collect();
+    let [Some(rows), Some(columns), Some(entries)] = sizes[..] else {
+        return wrong(at, "expected rows, columns and entries, as three numbers");
+    };
+    if rows != columns {
+        let what = format!("a graph is a square matrix, and this one is {rows} by {columns}");
+        return wrong(at, what);
+    }
+    if rows == 0 || rows > MOST_VERTICES as usize {
+        return wrong(
+            at,
+            format!("a graph has 1 to {MOST_VERTICES} vertices, not {rows}"),
+        );
+    }
+    if entries > MOST_ENTRIES {
+        return wrong(
+            at,
+            format!("a graph has at most {MOST_ENTRIES} entries, not {entries}"),
+        );
+    }
+    let mut ends = Vec::new();
+    for (at, line) in lines {
+        if ends.len() == entries {
+            return wrong(
+                at,
+                format!("the file says that it has {entries} entries, and has more"),
+            );
+        }
+        ends.push(entry(at, line, rows, values)?);
+    }
+    if ends.len() < entries {
+        let what = format!(
+            "the file says that it has {entries} entries, and has {}",
+            ends.len()
+        );
+        return wrong(last, what);
+    }
+    let vertices = rows as u32;
+    Ok(Edges { vertices, ends })
+}
+
+/// How many numbers the value of an entry is.
+fn banner(line: &str) -> Result<usize, Wrong> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ["%%matrixmarket", "matrix", format, field, symmetry] = words[..] else {
+        return wrong(
+            1,
+            "expected `%%MatrixMarket matrix coordinate`, what its values are, and its symmetry",
+        );
+    };
+    if format != "coordinate" {
+        return wrong(
+            1,
+            format!("the format is `{format}`; graphs are read from `coordinate`"),
+        );
+    }
+    let Some((_, values)) = FIELDS.iter().find(|(known, _)| *known == field) else {
+        let known = FIELDS.map(|(known, _)| known).join(", ");
+        return wrong(1, format!("values are `{field}`; they may be {known}"));
+    };
+    if !SYMMETRIES.contains(&symmetry) {
+        let known = SYMMETRIES.join(", ");
+        return wrong(
+            1,
+            format!("the symmetry is `{symmetry}`; it may be {known}"),
+        );
+    }
+    Ok(*values)
+}
+
+/// The two vertices of an entry, from 0.
+fn entry(at: usize, line: &str, vertices: usize, values: usize) -> Result<(u32, u32), Wrong> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [from, to, value @ ..] = &words[..] else {
+        return wrong(at, "expected a row and a column");
+    };
+    let end = |word: &str| match word.parse::<usize>() {
+        Ok(number) if (1..=vertices).contains(&number) => Ok(number as u32 - 1),
+        _ => wrong(
+            at,
+            format!("`{word}` is no row or column from 1 to {vertices}"),
+        ),
+    };
+    let ends = (end(from)?, end(to)?);
+    if value.len() != values {
+        let what = format!(
+            "expected {values} numbers behind row and column, found {}",
+            value.len()
+        );
+        return wrong(at, what);
+    }
+    match value.iter().find(|word| word.parse::<f64>().is_err()) {
+        Some(word) => wrong(at, format!("`{word}` is no number")),
+        None => Ok(ends),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_edges() {
+        let text = "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n\n3 3 3\n2 1 0.5\n 3 3 1e3\n3 2 -1\n";
+        let read = read(text).unwrap();
+        assert_eq!(
+            (read.vertices, read.ends),
+            (3, vec![(1, 0), (2, 2), (2, 1)])
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        const PATTERN: &str = "%%MatrixMarket matrix coordinate pattern general";
+        let told = |text: &str| {
+            let Wrong { line, what } = read(text).unwrap_err();
+            format!("{line}: {what}")
+        };
+        for (text, expected) in [
+            ("", "1: expected `%%MatrixMarket matrix coordinate`, what its values are, and its symmetry"),
+            ("%%MatrixMarket matrix array real general\n", "1: the format is `array`; graphs are read from `coordinate`"),
+            ("%%MatrixMarket matrix coordinate text general\n", "1: values are `text`; they may be pattern, integer, real, complex"),
+            ("%%MatrixMarket matrix coordinate real odd\n", "1: the symmetry is `odd`; it may be general, symmetric, skew-symmetric, hermitian"),
+            (&format!("{PATTERN}\n% nothing\n"), "2: the file ends before the sizes of its matrix"),
+            (&format!("{PATTERN}\n3 3\n"), "2: expected rows, columns and entries, as three numbers"),
+            (&format!("{PATTERN}\n3 4 0\n"), "2: a graph is a square matrix, and this one is 3 by 4"),
+            (&format!("{PATTERN}\n0 0 0\n"), "2: a graph has 1 to 4194304 vertices, not 0"),
+            (&format!("{PATTERN}\n3 3 67108865\n"), "2: a graph has at most 67108864 entries, not 67108865"),
+            (&format!("{PATTERN}\n3 3 2\n1\n"), "3: expected a row and a column"),
+            (&format!("{PATTERN}\n3 3 2\n1 2\n\n4 1\n"), "5: `4` is no row or column from 1 to 3"),
+            (&format!("{PATTERN}\n3 3 2\n1 0\n"), "3: `0` is no row or column from 1 to 3"),
+            (&format!("{PATTERN}\n3 3 2\n1 2 7\n"), "3: expected 0 numbers behind row and column, found 1"),
+            (&format!("{PATTERN}\n3 3 2\n1 2\n"), "3: the file says that it has 2 entries, and has 1"),
+            (&format!("{PATTERN}\n3 3 1\n1 2\n2 3\n"), "4: the file says that it has 1 entries, and has more"),
+            ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 x\n", "3: `x` is no number"),
+        ] {
+            assert_eq!(told(text), expected, "{text}");
+        }
+    }
+}
