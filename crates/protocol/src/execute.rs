@@ -4,6 +4,9 @@
 //! home's reachable states, tables are flattened with it, and simulators may memoise it.
 //! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
 
+mod members;
+mod values;
+
 use std::borrow::Cow;
 
 use crate::controller::{
@@ -12,6 +15,9 @@ use crate::controller::{
 };
 use crate::remotes::Remotes;
 use crate::terms::{MessageId, Over, StateId, Type, VariableId};
+use members::{is_in, ones, words, Members, WORD};
+pub use values::Changes;
+use values::{Registers, Values};
 
 /// The state of one agent for one line: its state index and one slot per variable
 /// (several for a [`Type::Array`], one for each 16 remotes for a [`Type::RemoteSet`]), those of registers last.
@@ -181,91 +187,11 @@ impl Tables for &Controller {
     }
 }
 
-/// Remotes of one slot of a set.
-const WORD: u16 = u16::BITS as u16;
-
-/// Slots that a set of so many remotes takes, at least one.
-fn words(remotes: u16) -> usize {
-    usize::from(remotes.div_ceil(WORD)).max(1)
-}
-
 /// Slots that a variable takes.
 fn slots(ty: Type, remotes: u16) -> usize {
     match ty {
         Type::RemoteSet => words(remotes),
         _ => ty.extent(remotes).map(usize::from).iter().product(),
-    }
-}
-
-/// How many bits are set. Sets of many remotes are mostly empty, so most words are only looked at together.
-fn ones(words: &[u16]) -> u32 {
-    let together = words.chunks(32);
-    let some = together.filter(|words| words.iter().fold(0, |all, word| all | word) != 0);
-    some.flatten().map(|word| word.count_ones()).sum()
-}
-
-/// Whether a remote is in the set that these slots hold.
-fn is_in(words: &[u16], remote: u16) -> bool {
-    let word = words.get(usize::from(remote / WORD));
-    word.is_some_and(|word| word >> (remote % WORD) & 1 != 0)
-}
-
-/// A set of remotes while a rule is executed. It needs no list where one word is enough.
-#[derive(PartialEq)]
-struct Members {
-    first: u16,
-    others: Vec<u16>,
-}
-
-impl Members {
-    fn none(remotes: u16) -> Members {
-        let (first, others) = (0, vec![0; words(remotes) - 1]);
-        Members { first, others }
-    }
-
-    fn words(&self) -> impl Iterator<Item = u16> + '_ {
-        std::iter::once(self.first).chain(self.others.iter().copied())
-    }
-
-    /// Puts the set into the slots of a variable.
-    fn put(&self, slots: &mut [u16]) {
-        if let [first, others @ ..] = slots {
-            *first = self.first;
-            others.copy_from_slice(&self.others);
-        }
-    }
-
-    fn add(&mut self, remote: u16) {
-        let word = match usize::from(remote / WORD) {
-            0 => &mut self.first,
-            word => &mut self.others[word - 1],
-        };
-        *word |= 1 << (remote % WORD);
-    }
-
-    fn count(&self) -> u32 {
-        self.first.count_ones() + ones(&self.others)
-    }
-
-    /// The numbers of its members, in order.
-    fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
-        let words = self.words().zip((0..).step_by(WORD.into()));
-        words.flat_map(|(mut word, first): (u16, u16)| {
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros() as u16)?;
-                word &= word - 1;
-                Some(first + bit)
-            })
-        })
-    }
-
-    /// What an operation on words makes of two sets.
-    fn with(mut self, other: &Members, operation: impl Fn(u16, u16) -> u16) -> Members {
-        self.first = operation(self.first, other.first);
-        for (word, other) in self.others.iter_mut().zip(&other.others) {
-            *word = operation(*word, *other);
-        }
-        self
     }
 }
 
@@ -468,84 +394,6 @@ impl<'a> Machine<'a> {
             });
         }
         Ok(Outcome::Unexpected)
-    }
-}
-
-/// What a rule has changed of registers: which slots, each time it did, and what was there before.
-#[derive(Default, Debug)]
-pub struct Changes(Vec<(u32, u16)>);
-
-impl Changes {
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// The registers become what they were before.
-    pub fn undo(&mut self, registers: &mut [u16]) {
-        for (slot, value) in self.0.iter_mut().rev() {
-            std::mem::swap(&mut registers[*slot as usize], value);
-        }
-    }
-
-    /// After [`Changes::undo`], they become again what the rule has made of them. Whether they differ from before.
-    pub fn redo(&mut self, registers: &mut [u16]) -> bool {
-        for (slot, value) in &mut self.0 {
-            std::mem::swap(&mut registers[*slot as usize], value);
-        }
-        // Of several changes of a slot the first one tells what was there.
-        let differs = |&(place, (slot, before)): &(usize, &(u32, u16))| {
-            registers[*slot as usize] != *before
-                && self.0[..place].iter().all(|(other, _)| other != slot)
-        };
-        self.0.iter().enumerate().any(|change| differs(&change))
-    }
-}
-
-/// The registers of an agent, and where changes of them are noted.
-struct Registers<'s> {
-    slots: &'s mut [u16],
-    changes: Option<&'s mut Changes>,
-}
-
-/// The values that rules read and write: those of the line at hand, and registers, whose slots come after them.
-struct Values<'s> {
-    of_line: &'s mut [u16],
-    registers: Registers<'s>,
-}
-
-impl Values<'_> {
-    fn get(&self, slot: usize) -> u16 {
-        match slot.checked_sub(self.of_line.len()) {
-            None => self.of_line[slot],
-            Some(register) => self.registers.slots[register],
-        }
-    }
-
-    fn set(&mut self, slot: usize, value: u16) {
-        match slot.checked_sub(self.of_line.len()) {
-            None => self.of_line[slot] = value,
-            Some(register) => {
-                let before = std::mem::replace(&mut self.registers.slots[register], value);
-                let changes = self.registers.changes.as_mut();
-                if let Some(changes) = changes.filter(|_| before != value) {
-                    changes.0.push((register as u32, before));
-                }
-            }
-        }
-    }
-
-    /// The slots of one variable.
-    fn of(&self, first: usize, count: usize) -> &[u16] {
-        match first.checked_sub(self.of_line.len()) {
-            None => &self.of_line[first..][..count],
-            Some(register) => &self.registers.slots[register..][..count],
-        }
-    }
-
-    /// The slots of one variable of the line; nothing for one that is a register.
-    fn of_line(&mut self, first: usize, count: usize) -> Option<&mut [u16]> {
-        self.of_line.get_mut(first..first + count)
     }
 }
 

@@ -212,23 +212,8 @@ fn once<T>(
     }
 }
 
-pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
-    if let Some(Item::Use(used)) = file.items.iter().find(|it| matches!(it, Item::Use(_))) {
-        let text = "a text that composes others is no protocol of its own";
-        sink.push(
-            Diagnostic::new(Code::Misplaced, used.file.span, text)
-                .label("the protocol is in this text")
-                .note("`cohkit check` takes the text as it is; other commands take the texts that it uses"),
-        );
-        return None;
-    }
-    if file.header.is_none() && file.items.is_empty() && sink.count() == 0 {
-        sink.push(
-            Diagnostic::new(Code::Empty, Span::default(), "the text is empty")
-                .note("a protocol text begins with `protocol NAME` and has the blocks `line`, `channels`, `messages`, `remote` and `home`"),
-        );
-        return None;
-    }
+/// The blocks of a text; what stands twice or is missing is reported.
+fn blocks<'f, 'a>(file: &'f File<'a>, sink: &mut Sink) -> Blocks<'f, 'a> {
     let mut blocks = Blocks::default();
     for item in &file.items {
         match item {
@@ -287,6 +272,12 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             Item::Use(_) | Item::Node(..) | Item::Joint(..) => {}
         }
     }
+    missing(file, &blocks, sink);
+    blocks
+}
+
+/// Reports the blocks that every text has and this one lacks.
+fn missing(file: &File, blocks: &Blocks, sink: &mut Sink) {
     // A block that was there but could not be read is not missing too.
     if sink.count() == 0 {
         let missing = [
@@ -313,7 +304,26 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             );
         }
     }
+}
 
+pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
+    if let Some(Item::Use(used)) = file.items.iter().find(|it| matches!(it, Item::Use(_))) {
+        let text = "a text that composes others is no protocol of its own";
+        sink.push(
+            Diagnostic::new(Code::Misplaced, used.file.span, text)
+                .label("the protocol is in this text")
+                .note("`cohkit check` takes the text as it is; other commands take the texts that it uses"),
+        );
+        return None;
+    }
+    if file.header.is_none() && file.items.is_empty() && sink.count() == 0 {
+        sink.push(
+            Diagnostic::new(Code::Empty, Span::default(), "the text is empty")
+                .note("a protocol text begins with `protocol NAME` and has the blocks `line`, `channels`, `messages`, `remote` and `home`"),
+        );
+        return None;
+    }
+    let blocks = blocks(file, sink);
     let mut resolver = Resolver {
         sink,
         kind_names: Names::new("kind of remotes", blocks.remotes.is_empty()),

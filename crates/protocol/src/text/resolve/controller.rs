@@ -82,6 +82,13 @@ pub(super) struct Reading<'a> {
     pub(super) controller: Controller,
 }
 
+/// What is declared of an agent.
+struct Declared<'f, 'a> {
+    states: Option<&'f Block<StateItem<'a>>>,
+    variables: Option<&'f Block<VariableItem<'a>>>,
+    registers: Option<&'f Block<VariableItem<'a>>>,
+}
+
 impl Scope<'_, '_> {
     /// The variable with this number among those of the table at hand.
     pub fn variable(&self, number: u16) -> VariableId {
@@ -153,6 +160,96 @@ impl<'a> Resolver<'a, '_> {
         controller: &mut Controller,
     ) -> (Names<'a>, bool) {
         let name = name_of(agent);
+        let Declared {
+            states,
+            variables,
+            registers,
+        } = self.declared(agent, side);
+        let mut reading = Reading {
+            side,
+            kind: match side {
+                Side::Remote => self
+                    .kind_names
+                    .index
+                    .get(name.text)
+                    .map(|&k| KindId(k as u8)),
+                Side::Home => None,
+            },
+            base: (
+                controller.states.len() as u16,
+                controller.variables.len() as u16,
+            ),
+            states: Names::new("state", states.is_none_or(|block| block.broken)),
+            variables: Names::new(
+                "variable",
+                [variables, registers]
+                    .iter()
+                    .flatten()
+                    .fold(agent.body.broken, |broken, block| broken || block.broken),
+            ),
+            types: Vec::new(),
+            registers: Vec::new(),
+            locals: Vec::new(),
+            unlock: false,
+            rows: FxHashMap::default(),
+            depends: Vec::new(),
+            controller: std::mem::replace(controller, nothing(name.span)),
+        };
+        for item in states.iter().flat_map(|block| &block.items) {
+            if reading.states.declare(item.name, self.sink).is_some() {
+                let mut state = self.state(item, side, reading.kind);
+                if one_of_several {
+                    state.name = format!("{}.{}", name.text, state.name);
+                }
+                if reading.controller.states.len() == usize::from(u16::MAX) {
+                    too_many("state", item.name.span, usize::from(u16::MAX), self.sink);
+                    break;
+                }
+                reading.controller.states.push(state);
+            }
+        }
+        for (block, register) in [(variables, false), (registers, true)] {
+            for item in block.iter().flat_map(|block| &block.items) {
+                let shown = match one_of_several {
+                    true => format!("{}.{}", name.text, item.name.text),
+                    false => item.name.text.to_string(),
+                };
+                self.variable(item, shown, register, &mut reading);
+            }
+        }
+        if side == Side::Home && agent.memory_writes {
+            self.memory_writes(name.span, &mut reading);
+        }
+        if side == Side::Home {
+            reading.locals = self.locals(agent, remote);
+            reading.unlock = agent
+                .body
+                .items
+                .iter()
+                .any(|item| matches!(item, AgentItem::Unlock(_)));
+            let local = |local: &LocalPolicy| Local {
+                name: local.name.clone(),
+                ensures: local.ensure,
+                locks: local.lock,
+            };
+            reading.controller.locals = reading.locals.iter().map(local).collect();
+        }
+        for item in states.iter().flat_map(|block| &block.items) {
+            let state = reading.states.index.get(item.name.text);
+            let state = state.map(|&state| StateId(reading.base.0 + state));
+            let depends = state.and_then(|state| self.depends(state, item, &reading));
+            reading.depends.extend(depends);
+        }
+        let first_rule = reading.controller.rules.len();
+        let broken = self.rows(agent, &mut reading);
+        self.split(first_rule, &mut reading);
+        *controller = reading.controller;
+        (reading.states, !broken)
+    }
+
+    /// The blocks of an agent in which something is declared; what has no place there, or lacks, is reported.
+    fn declared<'f>(&mut self, agent: &'f Agent<'a>, side: Side) -> Declared<'f, 'a> {
+        let name = name_of(agent);
         let (mut states, mut variables, mut registers) = (None, None, None);
         for item in &agent.body.items {
             match item {
@@ -212,98 +309,15 @@ impl<'a> Resolver<'a, '_> {
                     .note("the first state is the initial one"),
             );
         }
-        let mut reading = Reading {
-            side,
-            kind: match side {
-                Side::Remote => self
-                    .kind_names
-                    .index
-                    .get(name.text)
-                    .map(|&k| KindId(k as u8)),
-                Side::Home => None,
-            },
-            base: (
-                controller.states.len() as u16,
-                controller.variables.len() as u16,
-            ),
-            states: Names::new("state", states.is_none_or(|block| block.broken)),
-            variables: Names::new(
-                "variable",
-                [variables, registers]
-                    .iter()
-                    .flatten()
-                    .fold(agent.body.broken, |broken, block| broken || block.broken),
-            ),
-            types: Vec::new(),
-            registers: Vec::new(),
-            locals: Vec::new(),
-            unlock: false,
-            rows: FxHashMap::default(),
-            depends: Vec::new(),
-            controller: std::mem::replace(controller, nothing(name.span)),
-        };
-        for item in states.iter().flat_map(|block| &block.items) {
-            if reading.states.declare(item.name, self.sink).is_some() {
-                let mut state = self.state(item, side, reading.kind);
-                if one_of_several {
-                    state.name = format!("{}.{}", name.text, state.name);
-                }
-                if reading.controller.states.len() == usize::from(u16::MAX) {
-                    too_many("state", item.name.span, usize::from(u16::MAX), self.sink);
-                    break;
-                }
-                reading.controller.states.push(state);
-            }
+        Declared {
+            states,
+            variables,
+            registers,
         }
-        for (block, register) in [(variables, false), (registers, true)] {
-            for item in block.iter().flat_map(|block| &block.items) {
-                let shown = match one_of_several {
-                    true => format!("{}.{}", name.text, item.name.text),
-                    false => item.name.text.to_string(),
-                };
-                self.variable(item, shown, register, &mut reading);
-            }
-        }
-        let asked = Name {
-            text: MEMORY_WRITES,
-            span: name.span,
-        };
-        if side == Side::Home
-            && agent.memory_writes
-            && reading.variables.declare(asked, self.sink).is_some()
-        {
-            reading.types.push(Type::Bool);
-            reading.registers.push(false);
-            reading.controller.variables.push(Variable {
-                name: MEMORY_WRITES.to_string(),
-                ty: Type::Bool,
-                register: false,
-                initial: Initial::Number(1),
-                labels: Vec::new(),
-                span: name.span,
-            });
-        }
-        if side == Side::Home {
-            reading.locals = self.locals(agent, remote);
-            reading.unlock = agent
-                .body
-                .items
-                .iter()
-                .any(|item| matches!(item, AgentItem::Unlock(_)));
-            let local = |local: &LocalPolicy| Local {
-                name: local.name.clone(),
-                ensures: local.ensure,
-                locks: local.lock,
-            };
-            reading.controller.locals = reading.locals.iter().map(local).collect();
-        }
-        for item in states.iter().flat_map(|block| &block.items) {
-            let state = reading.states.index.get(item.name.text);
-            let state = state.map(|&state| StateId(reading.base.0 + state));
-            let depends = state.and_then(|state| self.depends(state, item, &reading));
-            reading.depends.extend(depends);
-        }
-        let first_rule = reading.controller.rules.len();
+    }
+
+    /// Reads all rows. Whether some of them, or the block itself, were not understood.
+    fn rows(&mut self, agent: &Agent<'a>, reading: &mut Reading<'a>) -> bool {
         let mut rules = 0;
         // What follows from all rows together is asked where all have been read.
         let mut broken = agent.body.broken;
@@ -322,7 +336,7 @@ impl<'a> Resolver<'a, '_> {
                 break;
             }
             let before = reading.controller.rules.len();
-            self.row(row, &mut reading);
+            self.row(row, reading);
             for rule in &reading.controller.rules[before..] {
                 let count = guarded.entry((rule.state, rule.event)).or_default();
                 *count += 1;
@@ -337,9 +351,27 @@ impl<'a> Resolver<'a, '_> {
                 }
             }
         }
-        self.split(first_rule, &mut reading);
-        *controller = reading.controller;
-        (reading.states, !broken)
+        broken
+    }
+
+    /// The variable by which a home asks whether its memory may be written.
+    fn memory_writes(&mut self, span: Span, reading: &mut Reading<'a>) {
+        let asked = Name {
+            text: MEMORY_WRITES,
+            span,
+        };
+        if reading.variables.declare(asked, self.sink).is_some() {
+            reading.types.push(Type::Bool);
+            reading.registers.push(false);
+            reading.controller.variables.push(Variable {
+                name: MEMORY_WRITES.to_string(),
+                ty: Type::Bool,
+                register: false,
+                initial: Initial::Number(1),
+                labels: Vec::new(),
+                span,
+            });
+        }
     }
 
     fn variable(

@@ -489,17 +489,9 @@ impl<'d> Split<'d> {
         if let Effect::Take { body, .. } = &rule.effect {
             after.statements(body);
         }
-        if let Some((target, _)) = target {
-            let mut of = target.variables.iter();
-            if let Some(unclear) = of.find(|variable| after.unclear.contains(variable)) {
-                let state = &reading.about(target.state).name;
-                let state = state.split('.').next().unwrap_or_default();
-                let name = &reading.about_variable(*unclear).name;
-                let text = format!("what `{state}` gives depends on `{name}`, of which this row does not say what it becomes");
-                let label =
-                    "it is set in a loop, or from a set or an array that the row has changed";
-                return Some(Diagnostic::new(Code::Misplaced, rule.span, text).label(label));
-            }
+        let wrong = target.and_then(|(target, _)| unclear(target, &after, rule.span, reading));
+        if wrong.is_some() {
+            return wrong;
         }
         let mut known = known_in(rule, [from, target], reading, messages);
         let alone = [Part {
@@ -556,6 +548,20 @@ impl<'d> Split<'d> {
         }
         None
     }
+}
+
+/// What is wrong with a row that does not say what becomes of the variables of the state that it leads to.
+fn unclear(target: &Depends, after: &After, row: Span, reading: &Reading) -> Option<Diagnostic> {
+    let mut of = target.variables.iter();
+    let unclear = of.find(|variable| after.unclear.contains(variable))?;
+    let state = &reading.about(target.state).name;
+    let state = state.split('.').next().unwrap_or_default();
+    let name = &reading.about_variable(*unclear).name;
+    let text = format!(
+        "what `{state}` gives depends on `{name}`, of which this row does not say what it becomes"
+    );
+    let label = "it is set in a loop, or from a set or an array that the row has changed";
+    Some(Diagnostic::new(Code::Misplaced, row, text).label(label))
 }
 
 /// The variables and fields that a row is looked at for: as many as have few values together.

@@ -1,0 +1,79 @@
+//! What rules read and write, and what they have changed of registers.
+
+/// What a rule has changed of registers: which slots, each time it did, and what was there before.
+#[derive(Default, Debug)]
+pub struct Changes(Vec<(u32, u16)>);
+
+impl Changes {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The registers become what they were before.
+    pub fn undo(&mut self, registers: &mut [u16]) {
+        for (slot, value) in self.0.iter_mut().rev() {
+            std::mem::swap(&mut registers[*slot as usize], value);
+        }
+    }
+
+    /// After [`Changes::undo`], they become again what the rule has made of them. Whether they differ from before.
+    pub fn redo(&mut self, registers: &mut [u16]) -> bool {
+        for (slot, value) in &mut self.0 {
+            std::mem::swap(&mut registers[*slot as usize], value);
+        }
+        // Of several changes of a slot the first one tells what was there.
+        let differs = |&(place, (slot, before)): &(usize, &(u32, u16))| {
+            registers[*slot as usize] != *before
+                && self.0[..place].iter().all(|(other, _)| other != slot)
+        };
+        self.0.iter().enumerate().any(|change| differs(&change))
+    }
+}
+
+/// The registers of an agent, and where changes of them are noted.
+pub(super) struct Registers<'s> {
+    pub(super) slots: &'s mut [u16],
+    pub(super) changes: Option<&'s mut Changes>,
+}
+
+/// The values that rules read and write: those of the line at hand, and registers, whose slots come after them.
+pub(super) struct Values<'s> {
+    pub(super) of_line: &'s mut [u16],
+    pub(super) registers: Registers<'s>,
+}
+
+impl Values<'_> {
+    pub(super) fn get(&self, slot: usize) -> u16 {
+        match slot.checked_sub(self.of_line.len()) {
+            None => self.of_line[slot],
+            Some(register) => self.registers.slots[register],
+        }
+    }
+
+    pub(super) fn set(&mut self, slot: usize, value: u16) {
+        match slot.checked_sub(self.of_line.len()) {
+            None => self.of_line[slot] = value,
+            Some(register) => {
+                let before = std::mem::replace(&mut self.registers.slots[register], value);
+                let changes = self.registers.changes.as_mut();
+                if let Some(changes) = changes.filter(|_| before != value) {
+                    changes.0.push((register as u32, before));
+                }
+            }
+        }
+    }
+
+    /// The slots of one variable.
+    pub(super) fn of(&self, first: usize, count: usize) -> &[u16] {
+        match first.checked_sub(self.of_line.len()) {
+            None => &self.of_line[first..][..count],
+            Some(register) => &self.registers.slots[register..][..count],
+        }
+    }
+
+    /// The slots of one variable of the line; nothing for one that is a register.
+    pub(super) fn of_line(&mut self, first: usize, count: usize) -> Option<&mut [u16]> {
+        self.of_line.get_mut(first..first + count)
+    }
+}
