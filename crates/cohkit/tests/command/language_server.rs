@@ -743,7 +743,7 @@ fn broken_texts_are_told_what_is_wrong_where_it_is() {
     let uri = "file:///broken%20%F0%9D%84%9E.coh";
     editor.open(uri, "");
     let (mut wrong, mut beyond, mut known) = (0, 0, 0);
-    for seed in 0..360 {
+    for seed in 0..720 {
         let mut chance = Chance(seed);
         let text = chance.broken(&plain[seed as usize % plain.len()].1);
         if cohkit_protocol::text::composes(&text) {
