@@ -127,6 +127,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("rows", "all += count;", "all += count - (all == 5);"),
     ("rows", "all++;", "all += all != 5;"),
     ("rows", "to[j] = words[j];", "to[j] = words[j & 14];"),
+    // Its exit status does not follow from what it is called with.
+    ("spawn", "return pad[0] + a;", "return pad[0] + a / 2;"),
     // Children that come last are left out, or the same are searched twice.
     (
         "uts",

@@ -1,0 +1,108 @@
+//! Accesses per second of processor time of the machine in time: random updates of far memory by the host and by a core beside
+//! it, and a core that polls its scratchpad and registers.
+//!
+//! Prints one line per program: what is counted are lines that far memory has read and written, or accesses of the core.
+
+use cohkit_nearmemory::machine::{loaded, Happened, Machine};
+use cohkit_nearmemory::{Binaries, Platform};
+use cohkit_riscv::elf::Image;
+use cohkit_riscv::system::{Errno, Open, Place, World};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Nobody looks at what programs write.
+struct Nobody;
+
+impl World for Nobody {
+    fn open(&mut self, _name: &str, _how: Open) -> Result<u32, Errno> {
+        Err(Errno::Denied)
+    }
+    fn close(&mut self, _file: u32) -> Result<(), Errno> {
+        Err(Errno::BadFile)
+    }
+    fn read(&mut self, _file: u32, _bytes: &mut [u8]) -> Result<usize, Errno> {
+        Err(Errno::BadFile)
+    }
+    fn write(&mut self, _file: u32, bytes: &[u8]) -> Result<usize, Errno> {
+        Ok(bytes.len())
+    }
+    fn seek(&mut self, _file: u32, _place: Place) -> Result<u64, Errno> {
+        Err(Errno::BadFile)
+    }
+    fn now(&mut self) -> u64 {
+        0
+    }
+}
+
+/// Processor time of this thread in seconds; wall-clock time where the system does not tell.
+fn processor_seconds(begin: Instant) -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text
+        .split_whitespace()
+        .next()
+        .and_then(|n| n.parse::<f64>().ok());
+    nanoseconds.map_or(begin.elapsed().as_secs_f64(), |n| n / 1e9)
+}
+
+/// A program, compiled with these flags; nothing if there is no compiler.
+fn compile(flags: &str, source: &str) -> Option<Vec<u8>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    let status = Command::new("riscv64-unknown-elf-gcc")
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .arg(format!("@nearmemory/{flags}.flags"))
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .status();
+    let status = status.ok()?;
+    assert!(status.success(), "the compiler ends with {status}");
+    Some(std::fs::read(program).expect("it is there"))
+}
+
+fn main() {
+    let polls = ["mcc 0: scratchpad accesses", "mcc 0: register accesses"];
+    for (program, command, what, counted) in [
+        (
+            "gups",
+            "16777216 20000",
+            "lines of far memory",
+            ["far memory: lines read", "far memory: lines written"],
+        ),
+        ("pipes", "1 60000", "accesses of a polling core", polls),
+    ] {
+        let sources = ["-host", ""].map(|end| format!("nearmemory/programs/{program}{end}.c"));
+        let programs = (
+            compile("host", &sources[0]),
+            compile("channel", &sources[1]),
+        );
+        let (Some(host), Some(channel)) = programs else {
+            return println!("not measured: riscv64-unknown-elf-gcc is missing");
+        };
+        let image = Image::read(&host).expect("it is a program");
+        let (main, system) = loaded(&image, 64 << 20, command).expect("it fits");
+        let mut binaries = Binaries::default();
+        binaries.add(program, &channel).expect("it is a program");
+        let platform = Platform::enzian();
+        let mut machine = Machine::new(&platform, main, system, image.entry, binaries, None);
+        let begin = Instant::now();
+        let before = processor_seconds(begin);
+        let end = loop {
+            if let Some(happened) = machine.run(1 << 16, &mut Nobody) {
+                break happened;
+            }
+        };
+        assert_eq!(end, Happened::Exit(0), "{program}");
+        let seconds = processor_seconds(begin) - before;
+        let all: u64 = (machine.counters().iter())
+            .filter(|(name, _)| counted.contains(&name.as_str()))
+            .map(|(_, count)| count)
+            .sum();
+        let (rate, instructions) = (
+            all as f64 / seconds / 1e6,
+            machine.instructions() as f64 / seconds / 1e6,
+        );
+        println!("{program:6} {what:28} {rate:6.2} million per second, {instructions:6.1} million instructions per second");
+    }
+}
