@@ -76,6 +76,7 @@ fn on_hand_written_directories() {
         "ccix",
         "cxl-cache",
         "cxl-mem",
+        "token-recall",
         "write-through",
         "write-through-two-step",
     ] {
