@@ -3,6 +3,7 @@
 use crate::block::{Circuits, SLOTS};
 use crate::layer::{Layer, Message, Refused, Shortage};
 use crate::replay::{Next, Retry};
+pub use crate::words::LONGEST;
 use crate::words::{First, Messages};
 use crate::{Block, Control};
 
@@ -14,8 +15,6 @@ pub const WORDS_PER_CREDIT: u32 = 8;
 pub const CLOCK: u64 = 322_265_625;
 /// Words that it takes in a clock from each circuit with data.
 pub const DRAINED: u32 = 3;
-/// Words of the longest message: a header and a line.
-pub const LONGEST: usize = 17;
 const CREDITED: usize = CIRCUITS - 1;
 
 /// What can be chosen of an end.

@@ -1,7 +1,9 @@
 //! Messages as the words that they have, one behind the other: what waits to leave, or what has come.
 
-use crate::end::LONGEST;
 use std::collections::VecDeque;
+
+/// Words of the longest message: a header and a line.
+pub const LONGEST: usize = 17;
 
 /// A message, of which the last words may not be here yet and the first may be gone.
 struct Held {
