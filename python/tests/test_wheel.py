@@ -53,7 +53,7 @@ def test_it_is_light_and_the_lines_of_its_sources_lie_apart(wheel: Path, root: P
 
 
 def sections(binary: Path) -> set[str]:
-    command = ["readelf", "--section-headers", "--wide", binary]
+    command = ["readelf", "--section-headers", "--wide", str(binary)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"^ *\[ *\d+\] (\.\S+)", told, re.MULTILINE))
 
