@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from cohkit import types
 
-# What stands for a unit in the values of a platform.
-_UNITS = {"ps": "ps", "B/s": "B/s", "B": "B"}
-
 
 class Machine:
     """A platform that runs: its quantities by name, and others like it with some of them changed.
@@ -90,8 +87,7 @@ class Machine:
         if found is None:
             there = ", ".join(sorted(self._quantities))
             raise InputError(f"{self._name} has no quantity `{name}`; it has {there}")
-        unit = _UNITS.get(found["unit"])
-        return found["value"] if unit is None else Quantity(found["value"], unit)
+        return found["value"] if found["unit"] == "count" else Quantity(found["value"], found["unit"])
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names of its quantities."""

@@ -6,7 +6,7 @@ import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from cohkit.errors import InputError, UnavailableError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Access = Literal["load", "store", "read_once", "write_line", "write_partial", "clean", "evict", "demote"]
 
-_ACCESSES = ("load", "store", "read_once", "write_line", "write_partial", "clean", "evict", "demote")
+_ACCESSES = get_args(Access)
 _MAGIC = b"COHKTRC1"
 _RECORD = [("address", "<u8"), ("gap", "<u4"), ("core", "<u2"), ("access", "u1"), ("zero", "u1")]
 # The numbers that a field of a record can hold.

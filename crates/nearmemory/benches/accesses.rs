@@ -3,10 +3,14 @@
 //!
 //! Prints one line per program: what is counted are lines that far memory has read and written, or accesses of the core.
 
+#[path = "../../../tests/processor_time.rs"]
+mod processor_time;
+
 use cohkit_nearmemory::machine::{loaded, Happened, Machine};
 use cohkit_nearmemory::{Binaries, Platform};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, World};
+use processor_time::processor_seconds;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -33,16 +37,6 @@ impl World for Nobody {
     fn now(&mut self) -> u64 {
         0
     }
-}
-
-/// Processor time of this thread in seconds; wall-clock time where the system does not tell.
-fn processor_seconds(begin: Instant) -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text
-        .split_whitespace()
-        .next()
-        .and_then(|n| n.parse::<f64>().ok());
-    nanoseconds.map_or(begin.elapsed().as_secs_f64(), |n| n / 1e9)
 }
 
 /// A program, compiled with these flags; nothing if there is no compiler.

@@ -5,22 +5,16 @@
 #[path = "../tests/oracle/mod.rs"]
 mod oracle;
 
+#[path = "../../../tests/processor_time.rs"]
+mod processor_time;
+
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
 use oracle::{b_type, bits, i_type, r_type, s_type, Program};
+use processor_time::processor_seconds;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
-
-/// Processor time of this thread in seconds; wall-clock time where the system does not tell.
-fn processor_seconds(begin: Instant) -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text
-        .split_whitespace()
-        .next()
-        .and_then(|n| n.parse::<f64>().ok());
-    nanoseconds.map_or(begin.elapsed().as_secs_f64(), |n| n / 1e9)
-}
 
 /// Memory for numbers.
 const ARRAY: u64 = 0x2_0000;

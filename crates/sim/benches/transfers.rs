@@ -7,6 +7,9 @@
 //! `hosts` is other traffic: loads and stores of MESI by the cores of 8 hosts and of 512, which shows how time grows with
 //! these, and `exchange` is stores of their threads to each other. `framed` is random reads over the pipe and over each framed link, one after the other.
 
+#[path = "../../../tests/processor_time.rs"]
+mod processor_time;
+
 use cohkit_application::exchange::Exchange;
 use cohkit_application::kernel::{Grain, Hosts, Kernels};
 use cohkit_protocol::controller::Access;
@@ -18,6 +21,7 @@ use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{play_while, run, Setup, Simulation};
 use cohkit_sim::statistics::Statistics;
+use processor_time::processor_seconds;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,16 +32,6 @@ fn peak_mib() -> u64 {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kib.unwrap_or(0) / 1024
-}
-
-/// Processor time of this thread in seconds; wall-clock time where the system does not tell.
-fn processor_seconds(begin: Instant) -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text
-        .split_whitespace()
-        .next()
-        .and_then(|n| n.parse::<f64>().ok());
-    nanoseconds.map_or(begin.elapsed().as_secs_f64(), |n| n / 1e9)
 }
 
 fn bare_events(out: &mut impl Write) -> io::Result<()> {
