@@ -379,36 +379,7 @@ pub fn visit_on<V: Visitor>(
     graph: Option<Arc<Edges>>,
     visitor: V,
 ) -> Result<V::Output, String> {
-    let Some(shipped) = ALL.iter().find(|shipped| shipped.name == name) else {
-        let names = ALL.map(|shipped| shipped.name).join(", ");
-        return Err(format!(
-            "there is no application `{name}`; there are {names}"
-        ));
-    };
-    for (given, &value) in values {
-        let Some(parameter) = shipped.parameters.iter().find(|p| p.name == given) else {
-            let names: Vec<&str> = shipped.parameters.iter().map(|p| p.name).collect();
-            let names = names.join(", ");
-            return Err(format!("{name} has no parameter `{given}`; it has {names}"));
-        };
-        let Parameter { low, high, .. } = *parameter;
-        if !(low..=high).contains(&value) {
-            return Err(format!("{given} must be {low} to {high}, not {value}"));
-        }
-    }
-    if graph.is_some() {
-        if !matches!(name, "pagerank" | "sssp") {
-            return Err(format!("{name} takes no graph; pagerank and sssp do"));
-        }
-        if let Some(given) = OF_GENERATED
-            .iter()
-            .find(|given| values.contains_key(**given))
-        {
-            return Err(format!(
-                "{given} is of a graph that is generated, and one is given"
-            ));
-        }
-    }
+    let shipped = judged(name, values, graph.is_some())?;
     let value = |name: &str| {
         let mut parameters = shipped.parameters.iter();
         let default = parameters.find(|p| p.name == name).map_or(0, |p| p.default);
@@ -498,81 +469,7 @@ pub fn visit_on<V: Visitor>(
             transactions: end("transactions"),
             messages: value("messages") == 1,
         }),
-        "remote-writes" => {
-            let writes = RemoteWrites {
-                homes: line("homes"),
-                fanout: small("fanout"),
-                words: value("words") as u16,
-                stores: small("stores"),
-                releases: small("releases"),
-                every: small("every"),
-            };
-            // One home is that of another host than the writer's, too.
-            if writes.fanout > writes.homes.saturating_sub(1).max(1) {
-                let most = writes.homes.saturating_sub(1).max(1);
-                return Err(format!(
-                    "fanout must be 1 to {most} with {} homes, not {}",
-                    writes.homes, writes.fanout
-                ));
-            }
-            let slots = value("stores").div_ceil(value("fanout"));
-            let lines = value("homes") * (1 + value("releases") * slots);
-            if lines > LINES {
-                return Err(format!(
-                    "so many stores are of {lines} lines, and there can be {LINES}"
-                ));
-            }
-            visitor.visit(writes)
-        }
-        "broadcast" => {
-            if value("threads") < value("homes") || value("homes") < 2 {
-                return Err(format!(
-                    "broadcast needs two homes, and no fewer threads than homes: not {} and {}",
-                    value("homes"),
-                    value("threads")
-                ));
-            }
-            visitor.visit(Broadcast {
-                homes: line("homes"),
-                threads: small("threads"),
-                rounds: small("rounds"),
-            })
-        }
-        "exchange" => {
-            let (homes, threads) = (value("homes"), value("threads"));
-            if homes < 2 || threads % homes != 0 {
-                return Err(format!(
-                    "exchange needs two homes, and as many threads on each host: not {homes} and {threads}"
-                ));
-            }
-            if value("fanout") >= homes {
-                return Err(format!(
-                    "fanout must be 1 to {} with {homes} homes, not {}",
-                    homes - 1,
-                    value("fanout")
-                ));
-            }
-            let each = value("releases") * value("stores").div_ceil(value("fanout"));
-            let lines = threads * value("fanout") * (1 + each);
-            if lines > LINES {
-                return Err(format!(
-                    "so many stores are of {lines} lines, and there can be {LINES}"
-                ));
-            }
-            visitor.visit(Kernels(Exchange {
-                hosts: Hosts {
-                    homes: line("homes"),
-                    threads: small("threads"),
-                },
-                fanout: small("fanout"),
-                grain: match value("lines") {
-                    0 => Grain::Word,
-                    _ => Grain::Line,
-                },
-                stores: small("stores"),
-                releases: small("releases"),
-            }))
-        }
+        "remote-writes" | "broadcast" | "exchange" => return visit_stores(name, &value, visitor),
         "gather" => visitor.visit(Gather {
             threads: small("threads"),
             nodes: small("nodes"),
@@ -614,6 +511,133 @@ pub fn visit_on<V: Visitor>(
             })
         }
         _ => visitor.visit(Calls::new(small("contexts"), line("payload"), end("calls"))),
+    })
+}
+
+/// What ships of this name, if these numbers are of its parameters and in their ranges, and it takes a graph where one is
+/// given.
+fn judged(
+    name: &str,
+    values: &BTreeMap<String, u64>,
+    graph: bool,
+) -> Result<&'static Shipped, String> {
+    let Some(shipped) = ALL.iter().find(|shipped| shipped.name == name) else {
+        let names = ALL.map(|shipped| shipped.name).join(", ");
+        return Err(format!(
+            "there is no application `{name}`; there are {names}"
+        ));
+    };
+    for (given, &value) in values {
+        let Some(parameter) = shipped.parameters.iter().find(|p| p.name == given) else {
+            let names: Vec<&str> = shipped.parameters.iter().map(|p| p.name).collect();
+            let names = names.join(", ");
+            return Err(format!("{name} has no parameter `{given}`; it has {names}"));
+        };
+        let Parameter { low, high, .. } = *parameter;
+        if !(low..=high).contains(&value) {
+            return Err(format!("{given} must be {low} to {high}, not {value}"));
+        }
+    }
+    if graph {
+        if !matches!(name, "pagerank" | "sssp") {
+            return Err(format!("{name} takes no graph; pagerank and sssp do"));
+        }
+        if let Some(given) = OF_GENERATED
+            .iter()
+            .find(|given| values.contains_key(**given))
+        {
+            return Err(format!(
+                "{given} is of a graph that is generated, and one is given"
+            ));
+        }
+    }
+    Ok(shipped)
+}
+
+/// The same of what stores to lines of other hosts.
+fn visit_stores<V: Visitor>(
+    name: &str,
+    value: &dyn Fn(&str) -> u64,
+    visitor: V,
+) -> Result<V::Output, String> {
+    let small = |name: &str| value(name) as u32;
+    let line = |name: &str| value(name) as Line;
+    Ok(match name {
+        "remote-writes" => {
+            let writes = RemoteWrites {
+                homes: line("homes"),
+                fanout: small("fanout"),
+                words: value("words") as u16,
+                stores: small("stores"),
+                releases: small("releases"),
+                every: small("every"),
+            };
+            // One home is that of another host than the writer's, too.
+            if writes.fanout > writes.homes.saturating_sub(1).max(1) {
+                let most = writes.homes.saturating_sub(1).max(1);
+                return Err(format!(
+                    "fanout must be 1 to {most} with {} homes, not {}",
+                    writes.homes, writes.fanout
+                ));
+            }
+            let slots = value("stores").div_ceil(value("fanout"));
+            let lines = value("homes") * (1 + value("releases") * slots);
+            if lines > LINES {
+                return Err(format!(
+                    "so many stores are of {lines} lines, and there can be {LINES}"
+                ));
+            }
+            visitor.visit(writes)
+        }
+        "broadcast" => {
+            if value("threads") < value("homes") || value("homes") < 2 {
+                return Err(format!(
+                    "broadcast needs two homes, and no fewer threads than homes: not {} and {}",
+                    value("homes"),
+                    value("threads")
+                ));
+            }
+            visitor.visit(Broadcast {
+                homes: line("homes"),
+                threads: small("threads"),
+                rounds: small("rounds"),
+            })
+        }
+        _ => {
+            let (homes, threads) = (value("homes"), value("threads"));
+            if homes < 2 || threads % homes != 0 {
+                return Err(format!(
+                    "exchange needs two homes, and as many threads on each host: not {homes} and {threads}"
+                ));
+            }
+            if value("fanout") >= homes {
+                return Err(format!(
+                    "fanout must be 1 to {} with {homes} homes, not {}",
+                    homes - 1,
+                    value("fanout")
+                ));
+            }
+            let each = value("releases") * value("stores").div_ceil(value("fanout"));
+            let lines = threads * value("fanout") * (1 + each);
+            if lines > LINES {
+                return Err(format!(
+                    "so many stores are of {lines} lines, and there can be {LINES}"
+                ));
+            }
+            visitor.visit(Kernels(Exchange {
+                hosts: Hosts {
+                    homes: line("homes"),
+                    threads: small("threads"),
+                },
+                fanout: small("fanout"),
+                grain: match value("lines") {
+                    0 => Grain::Word,
+                    _ => Grain::Line,
+                },
+                stores: small("stores"),
+                releases: small("releases"),
+            }))
+        }
     })
 }
 

@@ -83,6 +83,38 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
   } row_t;
 
 ";
+    let circuits = |circuits: &[crate::rom::Circuit]| {
+        let names: Vec<String> = circuits
+            .iter()
+            .enumerate()
+            .map(|(index, circuit)| format!("{index} {}", circuit.name))
+            .collect();
+        names.join(", ")
+    };
+    put(
+        &mut text,
+        &format!(
+            "  // Circuits to the home: {}; to the remote: {}.",
+            circuits(&rom.rx),
+            circuits(&rom.tx)
+        ),
+    );
+    put(&mut text, "  localparam home_pkg::protocol_t Protocol = '{");
+    let fields = fields(protocol, rom);
+    for (index, (field, value)) in fields.iter().enumerate() {
+        let comma = if index + 1 < fields.len() { "," } else { "" };
+        put(
+            &mut text,
+            &format!("    {:14}{value}{comma}", format!("{field}:")),
+        );
+    }
+    put(&mut text, "  };");
+    put(&mut text, &format!("endpackage : {name}_pkg"));
+    text
+}
+
+/// What the hardware has to know of messages: fields of `home_pkg::protocol_t`, each with its value.
+fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     let number = |value: usize| format!("8'd{value}");
     let mask = |bits: &mut dyn Iterator<Item = bool>, width: usize| {
         let value = bits
@@ -114,7 +146,7 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
             16,
         )
     };
-    let fields = [
+    vec![
         ("line_bytes", format!("16'd{}", protocol.line_bytes)),
         ("messages", number(rom.messages)),
         ("locals", number(rom.locking.len())),
@@ -163,34 +195,7 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
             "send_circuit",
             by_circuit(rom.sends.iter().map(|sent| sent.circuit).collect(), 16),
         ),
-    ];
-    let circuits = |circuits: &[crate::rom::Circuit]| {
-        let names: Vec<String> = circuits
-            .iter()
-            .enumerate()
-            .map(|(index, circuit)| format!("{index} {}", circuit.name))
-            .collect();
-        names.join(", ")
-    };
-    put(
-        &mut text,
-        &format!(
-            "  // Circuits to the home: {}; to the remote: {}.",
-            circuits(&rom.rx),
-            circuits(&rom.tx)
-        ),
-    );
-    put(&mut text, "  localparam home_pkg::protocol_t Protocol = '{");
-    for (index, (field, value)) in fields.iter().enumerate() {
-        let comma = if index + 1 < fields.len() { "," } else { "" };
-        put(
-            &mut text,
-            &format!("    {:14}{value}{comma}", format!("{field}:")),
-        );
-    }
-    put(&mut text, "  };");
-    put(&mut text, &format!("endpackage : {name}_pkg"));
-    text
+    ]
 }
 
 fn enumeration<'a>(

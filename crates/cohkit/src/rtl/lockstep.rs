@@ -182,18 +182,17 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
             file,
             from: found.cycle.saturating_sub(SHOWN).max(5),
         };
-        let run = || {
-            let shape = SHAPES[Builds::place(options, *seed)].1;
-            let library = &built(&cache, printed, shape, true, console)?;
-            let run = Run::new(*seed, options.messages);
+        let shape = SHAPES[Builds::place(options, *seed)].1;
+        let run = Run::new(*seed, options.messages);
+        let drawn = built(&cache, printed, shape, true, console).and_then(|library| {
             let setup = Setup {
-                library,
+                library: &library,
                 shape,
                 ..setup
             };
             drawn(setup.run(run, Some(waveform)), file)
-        };
-        match run() {
+        });
+        match drawn {
             Ok(()) => {}
             Err(failure) if failure.outcome == Outcome::Interrupted => return Err(failure),
             // The mismatch is worth more than its waveform.

@@ -9,7 +9,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -269,8 +269,7 @@ fn verilate(
     stop: &AtomicBool,
 ) -> Result<(), BuildError> {
     let cannot = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
-    let protocol = printed.protocol;
-    let package_file = format!("{protocol}_pkg.sv");
+    let package_file = format!("{}_pkg.sv", printed.protocol);
     for (name, text) in sources
         .iter()
         .chain(DRIVER)
@@ -278,6 +277,24 @@ fn verilate(
     {
         fs::write(folder.join(name), text).map_err(cannot)?;
     }
+    let mut command = command(sources, &package_file, printed, shape, waveforms);
+    let Some(output) = tool::run(&mut command, folder, stop).map_err(cannot)? else {
+        return Err(BuildError::Stopped);
+    };
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(why_not(output, folder))
+}
+
+/// What builds it, of sources that lie in its folder.
+fn command(
+    sources: &[(&str, &str)],
+    package_file: &str,
+    printed: Printed,
+    shape: Shape,
+    waveforms: bool,
+) -> Command {
     let mut command = Command::new("verilator");
     command.args(["--cc", "--exe", "--build", "-j", "2", "--assert", "-Wall"]);
     // Small homes run faster in one piece, of which large ones would make too much for the C++ compiler.
@@ -298,7 +315,7 @@ fn verilate(
         "-LDFLAGS",
         "-shared",
     ]);
-    command.arg(format!("-DPROTOCOL_PKG={protocol}_pkg"));
+    command.arg(format!("-DPROTOCOL_PKG={}_pkg", printed.protocol));
     // C++ compilers take long for functions of all of it, and as long for the declarations of all of it before each of many
     // pieces.
     command.args(["--output-split", "50000", "--output-split-cfuncs", "5000"]);
@@ -332,7 +349,7 @@ fn verilate(
         shape.units,
         shape.payload,
     ));
-    command.args(["home_pkg.sv", &package_file]);
+    command.args(["home_pkg.sv", package_file]);
     command.args(
         sources
             .iter()
@@ -340,24 +357,23 @@ fn verilate(
             .filter(|name| *name != "home_pkg.sv"),
     );
     command.arg("lockstep.cpp");
-    let Some(output) = tool::run(&mut command, folder, stop).map_err(cannot)? else {
-        return Err(BuildError::Stopped);
-    };
-    if output.status.success() {
-        return Ok(());
-    }
+    command
+}
+
+/// Why there is no library, of what Verilator and those whom it starts have said.
+fn why_not(output: Output, folder: &Path) -> BuildError {
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
     let full = "No space left on device";
     if said.contains(full) {
-        return Err(BuildError::Folder(folder.into(), full.into()));
+        return BuildError::Folder(folder.into(), full.into());
     }
     // So a shell says that there is no such command.
     if said.contains("exited with 127") || said.contains("Error 127") {
-        return Err(BuildError::Missing(format!(
+        return BuildError::Missing(format!(
             "make or a C++ compiler is not installed\n  help: {}",
             VERILATOR.install()
-        )));
+        ));
     }
     let said: Vec<&str> = said
         .lines()
@@ -366,8 +382,8 @@ fn verilate(
         .filter(|line| !line.starts_with("%Error: Command Failed"))
         .take(12)
         .collect();
-    Err(BuildError::Failed(match said.is_empty() {
+    BuildError::Failed(match said.is_empty() {
         true => format!("Verilator does not say why ({})", output.status),
         false => said.join("\n"),
-    }))
+    })
 }

@@ -1,0 +1,223 @@
+//! The command line. Its help text is the manual.
+
+mod check;
+mod litmus;
+mod output;
+mod package;
+mod rtl;
+mod run;
+mod simulated;
+
+use crate::tabulate::Agent;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use cohkit_link::rates::Kind;
+use std::path::PathBuf;
+
+pub(crate) use check::{Check, DeadlockOption, DialectOption, SymmetryOption};
+pub(crate) use litmus::{Cores, Litmus, Model};
+pub(crate) use output::{Form, Output};
+pub(crate) use package::{Explore, Report, Reproduce, Sweep};
+pub(crate) use rtl::{Emit, Measure, Rtl, RtlCommand, RtlTest, Synth};
+pub(crate) use run::Run;
+pub(crate) use simulated::{Executed, HomeKind, Play, Sim, Watched};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  yes: verified, or done
+    1  no: a property is violated, or the home's policy cannot be followed
+    2  bad input: the command line, a missing file, a protocol text, a platform
+    3  not decided: a limit was reached first, or a simulation got stuck
+    4  could not run: no permission, disk full, something is not installed
+  130  interrupted
+The worst of a batch wins.";
+
+/// What stands below a command's help. Tests run the example at the root of the repository.
+fn example(command: &str) -> String {
+    format!("Example:\n  $ {command}\n\n{EXIT_CODES}")
+}
+
+/// Checks cache-coherence protocols written as one text.
+#[derive(Parser, Debug)]
+#[command(name = "cohkit", version, after_help = example("cohkit check protocols/msi.coh --system three_caches"), max_term_width = 80)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    Check(Check),
+    Table(Table),
+    Litmus(Litmus),
+    Trace(Trace),
+    Sim(Sim),
+    Play(Play),
+    Rtl(Rtl),
+    Link(Link),
+    Run(Run),
+    Reproduce(Reproduce),
+    Sweep(Sweep),
+    Report(Report),
+    Explore(Explore),
+    List(List),
+    Platform(ShowPlatform),
+    Doctor(Doctor),
+    Completions(Completions),
+    LanguageServer(LanguageServer),
+}
+
+/// Serves editors: it is started by them, and speaks the language server protocol over standard input and output.
+///
+/// Of protocol texts, which end in `.coh`, it tells what is wrong while they are written; where a name is declared, and
+/// what it is; the rows of the tables that stand at a place, of a home that is constructed too; the names that there are;
+/// and the blocks with the names in them. A text that composes others is told what is wrong by those that are open too.
+/// It ends with its input.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit language-server"))]
+pub(crate) struct LanguageServer {}
+
+/// Prints what a shell needs to complete commands and options of `cohkit`.
+///
+/// Those of `reproduce` and `sweep` are not among them: the Python package knows these.
+#[derive(Args, Debug)]
+#[command(after_help = format!("Example:\n  $ cohkit completions bash\n\n{COMPLETIONS}"))]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+const COMPLETIONS: &str = "\
+Where shells look for them:
+  bash  ~/.local/share/bash-completion/completions/cohkit
+  zsh   _cohkit, in a folder of `fpath`, before `compinit`
+  fish  ~/.config/fish/completions/cohkit.fish";
+
+/// Lists what ships: protocols, platforms, workloads, applications and experiments, each with a line of explanation.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit list"))]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Tells which optional tools are installed, what each enables, and what brings those that are not.
+///
+/// Nothing but the command itself is needed to check, tabulate and simulate. Each tool is asked for its version, and has 10
+/// seconds to answer. The exit code is 0, whatever there is.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit doctor"))]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Prints a platform: every quantity with its value, its plausible range and where it comes from.
+///
+/// A quantity without a range is as a source gives it.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit platform enzian-dc-ddr"))]
+pub(crate) struct ShowPlatform {
+    /// The platform's name, as `cohkit list` gives it, or a file, which ends in `.toml`.
+    #[arg(value_name = "PLATFORM")]
+    pub platform: PathBuf,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Tells what one gets of a link: what each layer leaves of its rate, and its data by formula and by driving two ends.
+///
+/// The ends are state machines with the framing, credits and replay of the link, as fast as its lanes go. Their data is
+/// below the formula where credits do not last for the way there and back, or where bit errors make them send again.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit link pcie4 --payload 256"))]
+pub(crate) struct Link {
+    /// The link: one of ECI's two, PCIe of generation 3 to 5, CCIX over PCIe of generation 4, or CXL.mem over PCIe of
+    /// generation 5 with flits of 68 or 256 bytes.
+    #[arg(value_name = "LINK", value_parser = Kind::ALL.map(|(name, _)| name))]
+    pub link: String,
+
+    /// Lanes that work, of the 12 of ECI's link or the 16 of the others, which work with 1, 2, 4, 8 or 16; all if not
+    /// given.
+    #[arg(long, value_name = "N")]
+    pub lanes: Option<u64>,
+
+    /// Most bytes of data in a message of ECI (32, 64, 96 or 128), in a packet of PCIe (128 to 1024), or of messages in a
+    /// packet of CCIX (128, 256 or 512). The usual size if not given.
+    #[arg(long, value_name = "N")]
+    pub payload: Option<u64>,
+
+    /// Nanoseconds of one way, at most 10,000.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub delay: u64,
+
+    /// Bit errors per bit, at most 0.0001.
+    #[arg(long, value_name = "RATE", default_value_t = 0.0)]
+    pub bit_errors: f64,
+
+    /// The seed of bit errors.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Tell of transfers by DMA of so many bytes, too, at most 1,048,576; over PCIe, without bit errors.
+    #[arg(long, value_name = "BYTES")]
+    pub dma: Option<u64>,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Prints an agent's controller as a table: state, event, guard, actions, next state.
+///
+/// A home that the text gives as a policy is constructed first; its table is that for one caching agent.
+/// Rows without a next state leave their event waiting, or refuse it.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit table protocols/msi.coh --agent remote"))]
+pub(crate) struct Table {
+    /// The protocol text.
+    pub file: PathBuf,
+
+    /// Whose table.
+    #[arg(long, value_enum, default_value_t = Agent::Home)]
+    pub agent: Agent,
+
+    /// Merge the states of a constructed home that no future can tell apart.
+    #[arg(long)]
+    pub merged: bool,
+
+    /// Print a markdown table.
+    #[arg(long, conflicts_with_all = ["json", "csv", "stats"])]
+    pub markdown: bool,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Judges traces by the tables of a protocol: did what is told happen as they say, and was memory coherent?
+///
+/// Traces come from models (`cohkit check --json`, whose counterexamples are traces), from simulations
+/// (`cohkit sim --trace`) and from hardware in lockstep (`cohkit rtl test --trace`). Whoever judges shares no code with whoever
+/// executes but the parsed text. Each message has to be sent before it is taken and to come in the order that its channel
+/// promises; each agent has to do what its row says, and nothing else; a right to write has to be alone; reads have to see the
+/// last write; and a trace that ends at rest leaves nothing under way.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit trace out/trace.json --protocol protocols/eci.coh"))]
+pub(crate) struct Trace {
+    /// A JSON file with traces in it, wherever they stand.
+    pub file: PathBuf,
+
+    /// The protocol text by which they are judged.
+    #[arg(long, value_name = "FILE")]
+    pub protocol: PathBuf,
+
+    #[command(flatten)]
+    pub output: Output,
+}

@@ -1,0 +1,56 @@
+//! What becomes of results.
+
+use clap::Args;
+use cohkit_sim::statistics::{Definition, Statistics};
+use std::path::PathBuf;
+
+/// The form of a result.
+#[derive(Args, Debug)]
+pub(crate) struct Form {
+    /// Print JSON; what depends on the machine stands under the key `run`.
+    #[arg(long, default_value_ifs([("csv", "true", "true"), ("stats", "true", "true")]))]
+    pub json: bool,
+
+    /// Print a table as CSV: what JSON tells, with a row for each result, without what depends on the machine.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+
+    /// Print what gem5 calls statistics: every number that JSON tells in a line of its own, behind its name, without what
+    /// depends on the machine.
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub stats: bool,
+}
+
+/// Options of every subcommand that prints a result.
+#[derive(Args, Debug)]
+pub(crate) struct Output {
+    #[command(flatten)]
+    pub form: Form,
+
+    /// Draw charts with ASCII characters only.
+    #[arg(long)]
+    pub ascii: bool,
+
+    /// Write the result to this file instead of standard output: all of it, or nothing.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+impl Form {
+    /// This value as JSON, or as CSV or statistics where these are asked for.
+    pub fn told(&self, value: &serde_json::Value) -> String {
+        self.defined(value, None)
+    }
+
+    /// The same, where statistics are behind their definitions.
+    pub fn defined(&self, value: &serde_json::Value, statistics: Option<&Statistics>) -> String {
+        let values = statistics.map_or(&[][..], |statistics| &statistics.values);
+        let definitions: Vec<Definition> =
+            values.iter().map(|&(definition, _)| definition).collect();
+        match (self.csv, self.stats) {
+            (true, _) => crate::csv::table(value),
+            (_, true) => crate::csv::statistics(value, &definitions),
+            _ => format!("{value:#}\n"),
+        }
+    }
+}
