@@ -75,8 +75,10 @@ fn shown_commands_print_what_is_shown() {
                 }
                 commands += 1;
                 // These are Python, whose tests run them.
-                if command.starts_with("cohkit reproduce")
-                    || python.iter().any(|name| path.ends_with(name))
+                let elsewhere = command.starts_with("cohkit reproduce")
+                    || python.iter().any(|name| path.ends_with(name));
+                if elsewhere
+                    || command.starts_with("cohkit rtl test") && !require::require("verilator")
                 {
                     let _ = writeln!(rewritten, "{line}");
                     for line in shown {
