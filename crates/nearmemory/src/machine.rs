@@ -10,7 +10,8 @@ use crate::races::{Queue, Race, Races};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
 use cohkit_riscv::{
-    Exception, Extensions, Flat, Hart, Latencies, Memory, Mode, Op, Reply, Stop, Timed,
+    Exception, Extensions, Flat, Hart, Latencies, Memory, Mode, Op, Paged, Pages, Reply, Stop,
+    Timed,
 };
 
 /// Cycles after which a core that asks nobody for anything lets others go on.
@@ -32,7 +33,8 @@ mod hsm {
 struct Runner {
     hart: Hart,
     timed: Timed,
-    /// Whether it has been told to run; of cores of the host.
+    /// Its pages, and whether it has been told to run; of cores of the host.
+    pages: Pages,
     started: bool,
     /// When it goes on; nothing if it waits for something or has no program.
     due: Option<Time>,
@@ -44,6 +46,7 @@ impl Runner {
         Runner {
             hart: Hart::new(number as u64, extensions),
             timed: Timed::new(latencies),
+            pages: Pages::default(),
             started: false,
             due: None,
             waits: false,
@@ -122,7 +125,10 @@ impl Machine {
         binaries: Binaries,
         evictions: Option<Evictions>,
     ) -> Machine {
-        let host = |number| Runner::new(number, Extensions::HOST, Latencies::small());
+        let host = |number| Runner {
+            pages: platform.pages(),
+            ..Runner::new(number, Extensions::HOST, Latencies::small())
+        };
         let mcc = |number| Runner::new(number, Extensions::NEAR_MEMORY, near_memory());
         let stack = main.end() - 64;
         let mut machine = Machine {
@@ -306,9 +312,11 @@ impl Machine {
             true => (self.queue.soonest() / cycle).clamp(timed.now, timed.now + QUANTUM) + 1,
             false => timed.now + QUANTUM,
         };
-        let mut port = HostPort::new(&mut self.host, &mut self.queue, number);
+        let port = HostPort::new(&mut self.host, &mut self.queue, number);
+        let mut port = Paged::new(port, std::mem::take(&mut runner.pages));
         let (_, end) = timed.run(&mut runner.hart, &mut port, until);
-        let why = port.why;
+        let why = port.memory.why;
+        runner.pages = port.pages;
         match end {
             Ok(()) => {}
             Err(Stop::Wait) if why == Why::Early => {}
@@ -451,12 +459,15 @@ impl Machine {
     pub fn counters(&self) -> Vec<(String, u64)> {
         let (host, far) = (&self.host.counters, &self.device.far);
         let (up, down) = (&self.host.up, &self.device.down);
+        let pages = |count: fn(&Pages) -> u64| self.hosts.iter().map(|r| count(&r.pages)).sum();
         let mut all: Vec<(String, u64)> = [
             ("time in picoseconds", self.now),
             (
                 "host: instructions",
                 self.hosts.iter().map(|r| r.hart.csrs.instret).sum(),
             ),
+            ("host: pages found", pages(Pages::hits)),
+            ("host: pages missed", pages(Pages::misses)),
             ("host: own cache hits", host.l1_hits),
             ("host: last cache hits", host.llc_hits),
             ("host: lines of its memory", host.main_misses),

@@ -1,6 +1,7 @@
 //! Machines with cores beside far memory, as TOML texts: every quantity has a name, a unit, an origin and, where no source
 //! gives it, a range, as those of the simulator have.
 
+use cohkit_riscv::{Page, PageSize, Pages};
 use cohkit_sim::platform::text::PlatformError;
 use cohkit_sim::platform::{units, Dram, Memory, Quantity, Unit};
 use std::ops::Range;
@@ -16,11 +17,18 @@ struct Row {
     unit: Unit,
     /// What the model allows.
     limits: (u64, u64),
-    power_of_two: bool,
+    form: Form,
+}
+
+/// Which of the values between the limits there are.
+enum Form {
+    All,
+    PowersOfTwo,
+    Pages,
 }
 
 macro_rules! quantities {
-    ($($field:ident $table:literal $key:literal $unit:ident ($low:expr, $high:expr) $two:literal $meaning:literal;)*) => {
+    ($($field:ident $table:literal $key:literal $unit:ident ($low:expr, $high:expr) $form:ident $meaning:literal;)*) => {
         /// A machine.
         #[derive(Clone, Debug)]
         pub struct Platform {
@@ -33,7 +41,7 @@ macro_rules! quantities {
             name: concat!($table, ".", $key),
             unit: Unit::$unit,
             limits: ($low, $high),
-            power_of_two: $two,
+            form: Form::$form,
         },)*];
 
         impl Platform {
@@ -58,50 +66,53 @@ macro_rules! quantities {
 
 const MS: u64 = 1_000_000_000;
 
-// It is read by columns: field, table, key, unit, limits, whether it is a power of two, meaning.
+// It is read by columns: field, table, key, unit, limits, which values there are between them, meaning.
 #[rustfmt::skip]
 quantities! {
-    cores "host" "cores" Count (1, 64) false "Host cores, which share the last cache and all memory of the host.";
-    host_cycle "host" "cycle" Picoseconds (1, MS) false "A clock of a host core.";
-    l1 "host" "l1" Bytes (1024, 1 << 24) true "A core's own cache, which writes through and takes time only.";
-    l1_ways "host" "l1_ways" Count (1, 64) true "Its ways.";
-    l1_misses "host" "l1_misses" Count (1, 4096) false "Lines that a core waits for at once, hints for its own cache among them.";
-    llc "host" "llc" Bytes (1024, 1 << 30) true "The last cache, whose lines of far memory nothing keeps coherent.";
-    llc_ways "host" "llc_ways" Count (1, 64) true "Its ways.";
-    llc_misses "host" "llc_misses" Count (1, 4096) false "Lines that the last cache waits for at once, in both directions together.";
-    llc_hit "host" "llc_hit" Picoseconds (0, MS) false "What a load takes longer that is found in the last cache.";
-    request "host" "request" Picoseconds (0, MS) false "From a core to the link, or to the host's memory.";
-    fill "host" "fill" Picoseconds (0, MS) false "From the link or the host's memory to a core.";
-    main_latency "host" "memory_latency" Picoseconds (0, MS) false "The host's own memory.";
-    main_bandwidth "host" "memory_bandwidth" BytesPerSecond (1000000, 1 << 50) false "The host's own memory.";
-    link_latency "link" "latency" Picoseconds (0, MS) false "Between host and device, one way.";
-    link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) false "Each way.";
-    link_header "link" "header_bytes" Bytes (0, 4096) false "What each message has beside its data.";
-    device_path "device" "path" Picoseconds (0, MS) false "From the link to far memory or a scratchpad and back, together.";
-    register_path "device" "register_path" Picoseconds (0, MS) false "The same for a register.";
-    far_bytes "device" "far_memory" Bytes (1 << 20, 1 << 38) true "Far memory.";
-    mccs "device" "mccs" Count (1, 64) false "Cores beside far memory.";
-    mcc_cycle "device" "cycle" Picoseconds (1, MS) false "A clock of such a core, which stamps count.";
-    private "device" "private_memory" Bytes (4096, 1 << 19) true "Private memory of a core.";
-    scratchpad "device" "scratchpad_lines" Count (1, 4096) false "Lines of a core's scratchpad, of 128 bytes.";
-    register "device" "register" Count (1, 1000) false "Clocks that a core's access to a register takes.";
-    fifo_words "device" "fifo_words" Count (1, 1 << 20) false "Words in the FIFO from one core to another one.";
-    fifo_latency "device" "fifo_latency" Picoseconds (0, MS) false "From the store of a word to its being there.";
-    transfers "copy" "transfers" Count (1, 4096) false "Transfers of a copy engine under way at once.";
-    copy_lines "copy" "lines" Count (1, 4096) false "Lines of them that far memory works on at once.";
-    copy_line "copy" "line" Picoseconds (1, MS) false "Between two lines that a copy engine asks for.";
-    copy_path "copy" "path" Picoseconds (0, MS) false "From the command to far memory and from there to the stamp, together.";
-    load_line "loader" "line" Picoseconds (0, MS) false "For each line of a binary that goes from the scratchpad to private memory.";
-    verify_byte "loader" "verify" Picoseconds (0, MS) false "For each byte of a binary that is verified.";
-    channels "dram" "channels" Count (1, 64) true "Channels of far memory, which lines take by turns.";
-    banks "dram" "banks" Count (1, 1024) true "Banks of a channel.";
-    row_bytes "dram" "row_bytes" Bytes (128, 1 << 24) true "A row of a bank.";
-    bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) false "A channel.";
-    column "dram" "column" Picoseconds (0, MS) false "Access to a column.";
-    activate "dram" "activate" Picoseconds (0, MS) false "Opening a row.";
-    precharge "dram" "precharge" Picoseconds (0, MS) false "Closing a row.";
-    open_for "dram" "open_for" Picoseconds (0, MS) false "After which an idle row is closed.";
-    controller "dram" "controller" Picoseconds (0, MS) false "Controller and wires, both ways together.";
+    cores "host" "cores" Count (1, 64) All "Host cores, which share the last cache and all memory of the host.";
+    host_cycle "host" "cycle" Picoseconds (1, MS) All "A clock of a host core.";
+    l1 "host" "l1" Bytes (1024, 1 << 24) PowersOfTwo "A core's own cache, which writes through and takes time only.";
+    l1_ways "host" "l1_ways" Count (1, 64) PowersOfTwo "Its ways.";
+    l1_misses "host" "l1_misses" Count (1, 4096) All "Lines that a core waits for at once, hints for its own cache among them.";
+    llc "host" "llc" Bytes (1024, 1 << 30) PowersOfTwo "The last cache, whose lines of far memory nothing keeps coherent.";
+    llc_ways "host" "llc_ways" Count (1, 64) PowersOfTwo "Its ways.";
+    llc_misses "host" "llc_misses" Count (1, 4096) All "Lines that the last cache waits for at once, in both directions together.";
+    llc_hit "host" "llc_hit" Picoseconds (0, MS) All "What a load takes longer that is found in the last cache.";
+    page "host" "page" Bytes (1 << 12, 1 << 21) Pages "A page: 4KiB or 2MiB.";
+    tlb "host" "tlb" Count (1, 1 << 16) All "Translations of a core's buffer, of pages of any size.";
+    tlb_walk "host" "tlb_walk" Picoseconds (0, MS) All "What an access takes longer whose page the buffer has not.";
+    request "host" "request" Picoseconds (0, MS) All "From a core to the link, or to the host's memory.";
+    fill "host" "fill" Picoseconds (0, MS) All "From the link or the host's memory to a core.";
+    main_latency "host" "memory_latency" Picoseconds (0, MS) All "The host's own memory.";
+    main_bandwidth "host" "memory_bandwidth" BytesPerSecond (1000000, 1 << 50) All "The host's own memory.";
+    link_latency "link" "latency" Picoseconds (0, MS) All "Between host and device, one way.";
+    link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) All "Each way.";
+    link_header "link" "header_bytes" Bytes (0, 4096) All "What each message has beside its data.";
+    device_path "device" "path" Picoseconds (0, MS) All "From the link to far memory or a scratchpad and back, together.";
+    register_path "device" "register_path" Picoseconds (0, MS) All "The same for a register.";
+    far_bytes "device" "far_memory" Bytes (1 << 20, 1 << 38) PowersOfTwo "Far memory.";
+    mccs "device" "mccs" Count (1, 64) All "Cores beside far memory.";
+    mcc_cycle "device" "cycle" Picoseconds (1, MS) All "A clock of such a core, which stamps count.";
+    private "device" "private_memory" Bytes (4096, 1 << 19) PowersOfTwo "Private memory of a core.";
+    scratchpad "device" "scratchpad_lines" Count (1, 4096) All "Lines of a core's scratchpad, of 128 bytes.";
+    register "device" "register" Count (1, 1000) All "Clocks that a core's access to a register takes.";
+    fifo_words "device" "fifo_words" Count (1, 1 << 20) All "Words in the FIFO from one core to another one.";
+    fifo_latency "device" "fifo_latency" Picoseconds (0, MS) All "From the store of a word to its being there.";
+    transfers "copy" "transfers" Count (1, 4096) All "Transfers of a copy engine under way at once.";
+    copy_lines "copy" "lines" Count (1, 4096) All "Lines of them that far memory works on at once.";
+    copy_line "copy" "line" Picoseconds (1, MS) All "Between two lines that a copy engine asks for.";
+    copy_path "copy" "path" Picoseconds (0, MS) All "From the command to far memory and from there to the stamp, together.";
+    load_line "loader" "line" Picoseconds (0, MS) All "For each line of a binary that goes from the scratchpad to private memory.";
+    verify_byte "loader" "verify" Picoseconds (0, MS) All "For each byte of a binary that is verified.";
+    channels "dram" "channels" Count (1, 64) PowersOfTwo "Channels of far memory, which lines take by turns.";
+    banks "dram" "banks" Count (1, 1024) PowersOfTwo "Banks of a channel.";
+    row_bytes "dram" "row_bytes" Bytes (128, 1 << 24) PowersOfTwo "A row of a bank.";
+    bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) All "A channel.";
+    column "dram" "column" Picoseconds (0, MS) All "Access to a column.";
+    activate "dram" "activate" Picoseconds (0, MS) All "Opening a row.";
+    precharge "dram" "precharge" Picoseconds (0, MS) All "Closing a row.";
+    open_for "dram" "open_for" Picoseconds (0, MS) All "After which an idle row is closed.";
+    controller "dram" "controller" Picoseconds (0, MS) All "Controller and wires, both ways together.";
 }
 
 impl Platform {
@@ -166,6 +177,24 @@ impl Platform {
         Ok(())
     }
 
+    /// The pages of a core of the host, with an empty buffer: all addresses there are, each of which leads to itself.
+    pub(crate) fn pages(&self) -> Pages {
+        let walk = self.tlb_walk.value.div_ceil(self.host_cycle.value);
+        let mut pages = Pages::new(self.tlb.value as usize, walk);
+        let size = PageSize::of(self.page.value).expect("it was read");
+        let first = Page {
+            at: 0,
+            to: 0,
+            size,
+            readable: true,
+            writable: true,
+            executable: true,
+        };
+        let count = (u64::MAX / size.bytes()) + 1;
+        pages.map_run(first, count).expect("so many there are");
+        pages
+    }
+
     /// Far memory, as the simulator's model of DRAM takes it.
     pub(crate) fn dram(&self) -> Memory {
         Memory::Dram(Box::new(Dram {
@@ -192,13 +221,15 @@ impl Row {
             let [low, high, value] = [low, high, value].map(shown);
             return Err(format!("`{name}` must be {low} to {high}, not {value}"));
         }
-        if self.power_of_two && !value.is_power_of_two() {
-            return Err(format!(
-                "`{name}` must be a power of two, not {}",
-                shown(value)
-            ));
+        let (is, what) = match self.form {
+            Form::All => (true, ""),
+            Form::PowersOfTwo => (value.is_power_of_two(), "a power of two"),
+            Form::Pages => (PageSize::of(value).is_some(), "4KiB or 2MiB"),
+        };
+        match is {
+            true => Ok(value),
+            false => Err(format!("`{name}` must be {what}, not {}", shown(value))),
         }
-        Ok(value)
     }
 }
 

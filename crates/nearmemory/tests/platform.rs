@@ -71,6 +71,12 @@ fn what_is_wrong_with_a_text_is_told_at_its_place() {
             "\"9KiB\"",
         ),
         (
+            "page = { value = \"2MiB\"",
+            "page = { value = \"64KiB\"",
+            "`host.page` must be 4KiB or 2MiB, not 64KiB",
+            "\"64KiB\"",
+        ),
+        (
             "banks = { value = 16",
             "banks = { value = true",
             "`dram.banks` is a number",

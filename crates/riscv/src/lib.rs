@@ -52,7 +52,7 @@ pub use csr::{Csrs, Exception, Mode};
 pub use decode::{register, Decoder, Inst};
 pub use hart::{Hart, Stop};
 pub use memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
-pub use paged::{Page, PageSize, Paged};
+pub use paged::{Page, PageSize, Paged, Pages};
 pub use shared::{Port, Shared};
 pub use table::{Extension, Extensions, Op};
 pub use timed::{Cost, Latencies, Timed, TimedMemory};

@@ -14,6 +14,12 @@ pub trait TimedMemory: Memory {
     /// The next one is of the instruction that stands there.
     fn by(&mut self, _pc: u64) {}
 
+    /// By how many cycles the last access, block to manage or hint begins later than the core came to it: the core begins
+    /// nothing else before, and asks again by then if it waits.
+    fn later(&mut self) -> u64 {
+        0
+    }
+
     /// How many cycles more than its [`Latencies`] say the last access takes that was answered at once.
     fn longer(&mut self) -> u64 {
         0
@@ -183,16 +189,17 @@ impl Timed {
                 }
                 let from = hart.pc;
                 end = hart.execute(inst, memory);
+                let begins = issue + if asks { memory.later() } else { 0 };
                 if end.is_err() {
-                    self.now = issue;
+                    self.now = begins;
                     break;
                 }
                 carried += 1;
                 let cost = self.latencies.of(inst);
                 let longer = if accesses { memory.longer() } else { 0 };
-                self.ready[usize::from(inst.rd & 63)] = issue + u64::from(cost.latency) + longer;
+                self.ready[usize::from(inst.rd & 63)] = begins + u64::from(cost.latency) + longer;
                 self.ready[0] = 0;
-                self.now = issue + u64::from(cost.busy);
+                self.now = begins + u64::from(cost.busy);
                 if hart.pc != from.wrapping_add(inst.length.into()) {
                     self.now += u64::from(self.latencies.taken);
                 }

@@ -5,7 +5,7 @@ mod oracle;
 use cohkit_riscv::map::{Kind, Mapped, Region, Regional};
 use cohkit_riscv::{
     Amo, AmoOp, Cbo, Exception, Extensions, Fence, Flat, Hart, Latencies, Memory, Page, PageSize,
-    Paged, Prefetch, Reply, Size, Stop, Timed, TimedMemory,
+    Paged, Pages, Prefetch, Reply, Size, Stop, Timed, TimedMemory,
 };
 use oracle::{bits, i_type, s_type};
 
@@ -186,7 +186,7 @@ fn a_core_waits_for_a_region_as_long_as_the_map_says() {
         let code: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
         let place = mapped.memory.flat.bytes_mut(0x8000, code.len());
         place.expect("it is there").copy_from_slice(&code);
-        let mut paged = Paged::new(mapped, 4, 0);
+        let mut paged = Paged::new(mapped, Pages::new(4, 0));
         for at in (0x1000..0x6000).step_by(0x1000) {
             let page = Page {
                 at: at << 8,
@@ -196,7 +196,7 @@ fn a_core_waits_for_a_region_as_long_as_the_map_says() {
                 writable: true,
                 executable: at == 0x1000,
             };
-            paged.map(page).expect("it is aligned");
+            paged.pages.map(page).expect("it is aligned");
         }
         let mut hart = Hart::new(0, Extensions::HOST);
         hart.pc = 0x1000 << 8;

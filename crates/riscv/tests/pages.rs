@@ -4,7 +4,7 @@ mod oracle;
 
 use cohkit_riscv::{
     Amo, Cbo, Exception, Extensions, Fence, Flat, Hart, Latencies, Memory, Page, PageSize, Paged,
-    Prefetch, Reply, Size, Stop, Timed, TimedMemory,
+    Pages, Prefetch, Reply, Size, Stop, Timed, TimedMemory,
 };
 use oracle::{bits, i_type, r_type, s_type, Random};
 
@@ -67,27 +67,25 @@ fn machine(words: &[u32], places: usize, walk: u64) -> (Hart, Paged<Watched>) {
             .expect("there")
             .copy_from_slice(&word.to_le_bytes());
     }
-    let mut memory = Paged::new(
-        Watched {
-            flat,
-            seen: Vec::new(),
-        },
-        places,
-        walk,
-    );
-    memory
+    let watched = Watched {
+        flat,
+        seen: Vec::new(),
+    };
+    let mut memory = Paged::new(watched, Pages::new(places, walk));
+    let pages = &mut memory.pages;
+    pages
         .map(page(0x4000, SMALL, PageSize::Small, "x"))
         .expect("it can be");
-    memory
+    pages
         .map(page(0x5000_0000, LARGE, PageSize::Large, "rw"))
         .expect("it can be");
     for n in 0..8 {
         let at = 0x5020_0000 + n * SMALL;
-        memory
+        pages
             .map(page(at, 2 * LARGE + (7 - n) * SMALL, PageSize::Small, "rw"))
             .expect("it can be");
     }
-    memory
+    pages
         .map(page(0x6000_0000, 2 * LARGE, PageSize::Small, "r"))
         .expect("it can be");
     let mut hart = Hart::new(0, Extensions::HOST);
@@ -178,7 +176,7 @@ fn what_is_not_mapped_or_not_allowed_is_an_exception() {
         "it is not to be executed"
     );
     hart.pc = 0x4000;
-    memory.unmap(0x4000).expect("it was there");
+    memory.pages.unmap(0x4000).expect("it was there");
     assert_eq!(
         hart.step(&mut memory),
         Err(Exception::FetchUnmapped(0x4000).into())
@@ -206,10 +204,11 @@ fn pages_are_aligned_and_do_not_overlap() {
         ),
         (0x4000, 0, PageSize::Small, "overlap"),
     ] {
-        let error = memory.map(page(at, to, size, "r")).expect_err(what);
+        let error = memory.pages.map(page(at, to, size, "r")).expect_err(what);
         assert!(error.contains(what), "{error}");
     }
     memory
+        .pages
         .map(page(0u64.wrapping_sub(LARGE), 0, PageSize::Large, "r"))
         .expect("the last one");
     assert_eq!(memory.load(u64::MAX - 7, Size::Double, 5), Reply::Done(0));
@@ -219,9 +218,9 @@ fn pages_are_aligned_and_do_not_overlap() {
 fn a_buffer_keeps_the_pages_used_last_and_one_large_page_takes_one_place() {
     let (_, mut memory) = machine(&[], 2, 0);
     let mut misses = |at: u64| {
-        let before = memory.misses();
+        let before = memory.pages.misses();
         assert_eq!(memory.load(at, Size::Byte, 5), Reply::Done(0));
-        memory.misses() - before
+        memory.pages.misses() - before
     };
     let small = |n: u64| 0x5020_0000 + n * SMALL;
     assert_eq!(
@@ -240,10 +239,10 @@ fn a_buffer_keeps_the_pages_used_last_and_one_large_page_takes_one_place() {
         .map(&mut misses),
         [1, 0, 1, 0, 1, 1]
     );
-    memory.flush();
-    let before = memory.misses();
+    memory.pages.flush();
+    let before = memory.pages.misses();
     memory.load(small(1), Size::Byte, 5);
-    assert_eq!(memory.misses() - before, 1);
+    assert_eq!(memory.pages.misses() - before, 1);
 }
 
 #[test]
@@ -268,7 +267,7 @@ fn a_prefetch_that_misses_the_buffer_does_nothing() {
         [2 * LARGE + 7 * SMALL + 0x40],
         "only the one behind the load"
     );
-    assert_eq!(memory.misses(), 1);
+    assert_eq!(memory.pages.misses(), 1);
 }
 
 #[test]
@@ -280,13 +279,116 @@ fn a_miss_takes_the_cycles_of_a_walk() {
         bits("csrrs", 31 << 7 | 0xc00 << 20),
         bits("ebreak", 0),
     ];
-    for (walk, cycles) in [(0, 5), (30, 34)] {
+    for (walk, cycles) in [(0, 5), (30, 35)] {
         let (mut hart, mut memory) = machine(&words, 2, walk);
         hart.set_x(10, 0x5000_0000);
         let loads = [cohkit_riscv::Op::Ld];
         let mut timed = Timed::new(Latencies::default().with(&loads, 3, 1));
         let (done, _) = timed.run(&mut hart, &mut memory, 1000);
-        // The first load is there at 3 + walk, the second at 4; the sum begins then.
+        // The first load begins behind the walk, and the second one behind it; that is there at 4 + walk, and the sum begins then.
         assert_eq!((done, hart.x(31)), (4, cycles));
+    }
+}
+
+/// What a buffer of so many places does, from the definition: virtual addresses of pages, that used last in front.
+struct Buffer(Vec<u64>, usize);
+
+impl Buffer {
+    fn has(&self, page: u64) -> bool {
+        self.0.contains(&page)
+    }
+
+    /// Whether an access hits.
+    fn access(&mut self, page: u64) -> bool {
+        let place = self.0.iter().position(|own| *own == page);
+        if let Some(place) = place {
+            self.0.remove(place);
+        }
+        self.0.insert(0, page);
+        self.0.truncate(self.1);
+        place.is_some()
+    }
+}
+
+#[test]
+fn random_accesses_of_runs_of_pages_hit_miss_and_lead_where_an_oracle_says() {
+    for (size, places, seed) in [
+        (PageSize::Small, 1, 1),
+        (PageSize::Small, 7, 2),
+        (PageSize::Large, 3, 3),
+    ] {
+        let (bytes, count, walk) = (size.bytes(), 12, 20);
+        let watched = Watched {
+            flat: Flat::new(0, (count * bytes) as usize),
+            seen: Vec::new(),
+        };
+        let mut memory = Paged::new(watched, Pages::new(places, walk));
+        let first = page(0x4000_0000, 0, size, "rw");
+        memory.pages.map_run(first, count).expect("it can be");
+        let mut buffer = Buffer(Vec::new(), places);
+        let mut random = Random(seed);
+        let (mut contents, mut hinted) = (std::collections::BTreeMap::new(), Vec::new());
+        let (mut hits, mut misses) = (0, 0);
+        for step in 0..20_000_u64 {
+            // Pages near each other are accessed more often.
+            let number = random.below(count).min(random.below(count));
+            let offset = number * bytes + random.below(bytes / 8) * 8;
+            let at = 0x4000_0000 + offset;
+            memory.at(step);
+            let kind = random.below(5);
+            if kind == 0 {
+                memory.prefetch(at, Prefetch::Read);
+                hinted.extend(buffer.has(number).then_some(offset));
+                assert_eq!(memory.later(), 0);
+                continue;
+            }
+            match kind {
+                1 => {
+                    assert_eq!(memory.store(at, Size::Double, step), Reply::Done(()));
+                    contents.insert(offset, step);
+                }
+                2 => {
+                    assert_eq!(memory.cbo(at, Cbo::Flush), Reply::Done(()));
+                    hinted.push(offset);
+                }
+                _ => {
+                    let expected = contents.get(&offset).copied().unwrap_or(0);
+                    assert_eq!(memory.load(at, Size::Double, 5), Reply::Done(expected));
+                }
+            }
+            let hit = buffer.access(number);
+            assert_eq!(memory.later(), if hit { 0 } else { walk });
+            *if hit { &mut hits } else { &mut misses } += 1;
+        }
+        assert_eq!(memory.memory.seen, hinted);
+        assert_eq!((memory.pages.hits(), memory.pages.misses()), (hits, misses));
+        assert!(hits > 1000 && misses > 1000, "{hits} {misses}");
+    }
+}
+
+#[test]
+fn a_run_of_pages_may_be_all_addresses_there_are_and_nothing_fits_behind() {
+    let mut pages = Pages::new(4, 0);
+    let all = page(0, 0, PageSize::Large, "rw");
+    pages.map_run(all, 1 << 43).expect("all addresses");
+    let last = 0u64.wrapping_sub(LARGE);
+    assert_eq!(
+        pages.page(u64::MAX),
+        Some(Page {
+            at: last,
+            to: last,
+            ..all
+        })
+    );
+    let error = pages
+        .map(page(0x7000, 0, PageSize::Small, "r"))
+        .expect_err("it is there");
+    assert!(error.contains("overlap the one at 0x0"), "{error}");
+    assert_eq!(pages.unmap(0), Some(all));
+    for (at, to, count) in [(last, 0, 2), (0, last, 2), (0, 0, (1 << 43) + 1), (0, 0, 0)] {
+        let error = pages
+            .map_run(page(at, to, PageSize::Large, "r"), count)
+            .expect_err("too many");
+        assert!(error.contains("cannot lead"), "{error}");
     }
 }

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
 
 LEFT_OUT = (
-    "address translation, write-backs of lines of the host's own memory, instructions that are not in a cache, and "
-    "the operating system"
+    "what walks of tables of pages find in caches, write-backs of lines of the host's own memory, instructions that "
+    "are not in a cache, and the operating system"
 )
 
 

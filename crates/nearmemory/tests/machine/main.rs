@@ -5,6 +5,7 @@ mod require;
 
 mod arrays;
 mod cores;
+mod pages;
 mod programs;
 mod races;
 mod stops;

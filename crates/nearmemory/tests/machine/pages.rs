@@ -1,0 +1,61 @@
+//! Pages of the host's cores: what misses their buffer takes a walk, and hints that miss it do nothing.
+
+use crate::{compile, require, run, Ran};
+use cohkit_nearmemory::{Happened, Platform};
+
+const ROUNDS: u64 = 1000;
+const PAGES: u64 = 8;
+
+fn ran(program: &[u8], rounds: u64, settings: &[(&str, &str)]) -> Ran {
+    let mut platform = Platform::enzian();
+    for (name, value) in settings {
+        platform.set(name, value).expect("it can be set");
+    }
+    let ran = run(&platform, program, &rounds.to_string(), &[], None);
+    assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+    ran
+}
+
+fn cycles(ran: &Ran) -> u64 {
+    let words: Vec<&str> = ran.text.split_whitespace().collect();
+    words[1].parse().expect("a number")
+}
+
+#[test]
+fn each_access_that_misses_takes_a_walk_longer_and_each_hint_that_misses_does_nothing() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let program = compile("host", "crates/nearmemory/tests/programs/pages-host.c", &[]);
+    let small = ("host.page", "4KiB");
+    // Of cycles of 0.5 ns.
+    let (walk, none) = (("host.tlb_walk", "50ns"), ("host.tlb_walk", "0ns"));
+    let missed = |settings: &[(&str, &str)]| {
+        let [once, often] = [1, ROUNDS].map(|rounds| ran(&program, rounds, settings));
+        let misses = [&often, &once].map(|ran| ran.counter("host: pages missed"));
+        let found = [&often, &once].map(|ran| ran.counter("host: pages found"));
+        let accesses = found[0] + misses[0] - found[1] - misses[1];
+        assert!(accesses >= (ROUNDS - 1) * PAGES, "{accesses}");
+        (misses[0] - misses[1], cycles(&often))
+    };
+    // The one that is needed next is the one that was given up last.
+    let (misses, slow) = missed(&[small, ("host.tlb", "4"), walk]);
+    assert_eq!(misses, (ROUNDS - 1) * PAGES);
+    let (misses, fast) = missed(&[small, ("host.tlb", "4"), none]);
+    assert_eq!(misses, (ROUNDS - 1) * PAGES);
+    assert_eq!(slow - fast, ROUNDS * PAGES * 100);
+    // All of them have room, or are one.
+    let (misses, roomy) = missed(&[small, ("host.tlb", "16"), walk]);
+    assert_eq!(misses, 0);
+    let (misses, large) = missed(&[("host.tlb", "4"), walk]);
+    assert_eq!(misses, 0);
+    assert_eq!(large, fast);
+    assert!(
+        (fast..=fast + PAGES * 100).contains(&roomy),
+        "{roomy} {fast}"
+    );
+    let hinted =
+        |settings: &[(&str, &str)]| ran(&program, 1, settings).counter("host: lines by hints");
+    assert_eq!(hinted(&[small]), 1);
+    assert_eq!(hinted(&[]), PAGES);
+}

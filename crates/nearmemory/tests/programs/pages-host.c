@@ -1,0 +1,30 @@
+// Follows pointers through eight pages of 4 KiB, so many times, and tells how many cycles that took; then hints at lines of far
+// memory in eight such pages before one of them is accessed, and behind.
+
+#include "nearmemory/programs/bench.h"
+
+#define PAGES 8
+#define PAGE 4096
+
+static char area[PAGES * PAGE] __attribute__((aligned(PAGE)));
+
+// The word of a page that leads to the next one: each in a set of its own of any cache.
+static void **place(int page) { return (void **)(area + page * PAGE + page * NM_LINE); }
+
+static void hint(char *far, int line) {
+  for (int page = 0; page < PAGES; page++) nm_prefetch_far(far + page * PAGE + line * NM_LINE);
+}
+
+int main(int argc, char **argv) {
+  uint64_t rounds = argument(argc, argv, 1);
+  for (int page = 0; page < PAGES; page++) *place(page) = place((page + 1) % PAGES);
+  void **at = place(0);
+  uint64_t start = cycles();
+  for (uint64_t i = 0; i < rounds * PAGES; i++) at = *(void *volatile *)at;
+  took("followed", cycles() - start + (at != place(0)));
+  char *far = nm_far_alloc(PAGES * PAGE);
+  hint(far, 0);
+  (void)*(volatile char *)(far + NM_LINE);
+  hint(far, 2);
+  return 0;
+}
