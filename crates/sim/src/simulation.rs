@@ -30,7 +30,7 @@ use crate::agents::remote::Caches;
 use crate::agents::translation::Translations;
 use crate::attribution::Attribution;
 use crate::components::hosts::{more, At, Hosts};
-use crate::components::layer;
+use crate::components::layer::{self, Left};
 use crate::components::link::{Direction, Sent};
 use crate::components::memory;
 use crate::components::network::Network;
@@ -702,7 +702,7 @@ impl Simulation {
         if let Some((number, _, port)) = self.network.framed(message, true) {
             // What has come on the links and found no room may be let in now.
             if std::mem::take(&mut port.blocked) {
-                port.due = self.now;
+                port.look_at(self.now);
                 self.queue.push(self.now, Event::Lanes(number as u32));
             }
             return;
@@ -732,8 +732,8 @@ impl Simulation {
             return self.queue.push(at, Event::Offer(index));
         }
         let comes = port.offer_later(at, side, message.kind, message.line, index);
-        if comes < port.due {
-            port.due = comes;
+        if comes < port.due() {
+            port.look_at(comes);
             self.queue.push(comes, Event::Lanes(number as u32));
         }
         let direction = self.network.leaving(&message);
@@ -770,7 +770,7 @@ impl Simulation {
         let next = self.network.leaving(message).release(circuit);
         if let Some((number, _, port)) = self.network.framed(message, false) {
             if std::mem::take(&mut port.blocked) {
-                port.due = self.now;
+                port.look_at(self.now);
                 self.queue.push(self.now, Event::Lanes(number as u32));
             }
         } else if let Some((ready, next)) = next {
@@ -778,9 +778,28 @@ impl Simulation {
         }
     }
 
-    /// What has come on framed links is let in as far as there is room: at the switch, or at its receiver.
+    /// Something may happen on framed links, if they were not looked at since this was said, to be looked at later.
     fn lanes(&mut self, number: u32) {
-        let number = number as usize;
+        let port = self.network.ports[number as usize].as_ref();
+        if port.is_some_and(|port| port.due() <= self.now) {
+            let left = self.take_from_lanes(number as usize);
+            if left.elsewhere {
+                self.network.elsewhere.push(number);
+            }
+        }
+    }
+
+    /// What has come for this space on links that it shares with another one is let in, as that has seen. What is left for the
+    /// other one is behind what was taken, if anything was.
+    pub(crate) fn lanes_of_both(&mut self, number: usize) {
+        let left = self.take_from_lanes(number);
+        if left.took && left.elsewhere {
+            self.network.elsewhere.push(number as u32);
+        }
+    }
+
+    /// What has come on framed links is let in as far as there is room: at the switch, or at its receiver.
+    fn take_from_lanes(&mut self, number: usize) -> Left {
         let Simulation {
             network,
             messages,
@@ -789,14 +808,10 @@ impl Simulation {
             now,
             ..
         } = self;
-        // Looked at since this was said, and to be looked at later.
-        if (network.ports[number].as_ref()).is_none_or(|port| port.due > *now) {
-            return;
-        }
         let Some(mut port) = network.ports[number].take() else {
-            return;
+            return Left::default();
         };
-        port.due = Time::MAX;
+        port.look_at(Time::MAX);
         let (join, mut blocked) = (port.join, false);
         let switched = network.is_switched();
         let lets_in = |to: usize, index: u32| {
@@ -810,7 +825,7 @@ impl Simulation {
             room
         };
         let mut at_once = std::mem::take(&mut port.came);
-        port.take(*now, lets_in, |to, index| match join[to] {
+        let left = port.take(*now, lets_in, |to, index| match join[to] {
             _ if switched && to == 1 => queue.push(*now, Event::Switch(index, At::First)),
             0 => at_once.push(index),
             join => queue.push(*now + join, Event::Deliver(index)),
@@ -825,13 +840,14 @@ impl Simulation {
             let due = port.next().unwrap_or(Time::MAX);
             self.look_at_lanes(number, due);
         }
+        left
     }
 
     /// Sees to it that framed links are looked at when something is going to happen there.
     fn look_at_lanes(&mut self, number: usize, due: Time) {
         let due = due.max(self.now);
-        if let Some(port) = (self.network.ports[number].as_mut()).filter(|port| due < port.due) {
-            port.due = due;
+        if let Some(port) = (self.network.ports[number].as_mut()).filter(|port| due < port.due()) {
+            port.look_at(due);
             self.queue.push(due, Event::Lanes(number as u32));
         }
     }

@@ -15,6 +15,7 @@ use cohkit_protocol::remotes::KindId;
 
 use crate::agents::beyond::Beyond;
 use crate::agents::port::Port;
+use crate::components::layer;
 use crate::components::traffic::{Pattern, Workload};
 use crate::data::{mix, Data};
 use crate::explain::Failure;
@@ -83,9 +84,9 @@ impl Spaces {
             return Err("there is no space of the host's memory beside this one".into());
         };
         let traced = |side| trace.filter(|(of, _)| *of == side).map(|(_, line)| line);
-        let mut device = Simulation::new(setup, traced(Side::Device))?;
         let host = host(setup, space);
         check(setup, &host)?;
+        let mut device = Simulation::new(setup, traced(Side::Device))?;
         let engine = host.workload.cores as u16;
         let mut host = Simulation::new(&host, traced(Side::Host))?;
         let kind = &host.groups.groups[1];
@@ -96,6 +97,7 @@ impl Spaces {
                 "links between host and device carry the messages of both spaces, and {here} lead to caches of the host and {there} to those of the device"
             ));
         }
+        device.network.shares(&mut host.network, first.into());
         // The host's memory begins with zeros.
         host.data = Data::of_zeros(space.protocol.line_bytes);
         host.oracle.begins_with_zeros();
@@ -145,8 +147,21 @@ impl Spaces {
             let asks = beyond.map_or(Vec::new(), |beyond| std::mem::take(&mut beyond.asks));
             let port = self.host.port.as_mut();
             let told = port.map_or(Vec::new(), |port| std::mem::take(&mut port.told));
-            if asks.is_empty() && told.is_empty() {
+            let lanes = [&mut self.device, &mut self.host]
+                .map(|simulation| std::mem::take(&mut simulation.network.elsewhere));
+            if asks.is_empty() && told.is_empty() && lanes.iter().all(Vec::is_empty) {
                 return;
+            }
+            let [for_host, for_device] = lanes;
+            let first = usize::from(self.first);
+            for number in for_host {
+                self.on(Side::Host, |host| {
+                    host.lanes_of_both(first + number as usize)
+                });
+            }
+            for number in for_device {
+                let number = number as usize - first;
+                self.on(Side::Device, |device| device.lanes_of_both(number));
             }
             for ask in asks {
                 self.on(Side::Host, |host| host.asked(ask));
@@ -382,7 +397,9 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
             "{machine} is of two spaces; with {beside} that is not simulated"
         ));
     }
-    setup.platform.has_pipes()?;
+    if let Some(layer) = &setup.platform.link.layer {
+        layer::carries_both(layer.framing).map_err(|what| format!("{machine}: {what}"))?;
+    }
     for protocol in [&setup.protocol, &host.protocol] {
         if let Some(what) = protocol.joins_lines() {
             let name = &protocol.name;

@@ -264,6 +264,10 @@ pub(crate) struct Totals {
 impl Totals {
     /// Those of machines of which each has a part of the links, homes and memories.
     pub(crate) fn and(self, other: Totals) -> Totals {
+        let both = |[one, other]: [Option<u64>; 2]| match (one, other) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
         Totals {
             line_bytes: self.line_bytes,
             units: self.units + other.units,
@@ -276,8 +280,8 @@ impl Totals {
             busy_up: self.busy_up + other.busy_up,
             busy_down: self.busy_down + other.busy_down,
             waited: self.waited + other.waited,
-            replayed: self.replayed.or(other.replayed),
-            downs: self.downs.or(other.downs),
+            replayed: both([self.replayed, other.replayed]),
+            downs: both([self.downs, other.downs]),
             translated: self.translated.or(other.translated),
             row_hits: self.row_hits + other.row_hits,
             row_misses: self.row_misses + other.row_misses,

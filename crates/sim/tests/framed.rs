@@ -144,6 +144,10 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
         ),
         "{back}"
     );
+    assert_eq!(
+        wrong("cxl-mem", "cxl-8x8", "cxl-256"),
+        "cxl-8x8 has hosts with meshes, whose links are pipes that all of a host share: `link.layer` is none there"
+    );
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
     assert_eq!(
         platform.set("link.layer", "usb").unwrap_err(),

@@ -90,6 +90,28 @@ fn below_every_text_both_levels_hold_while_lines_are_evicted_from_both() {
     );
 }
 
+/// Bits go wrong on the links of both levels, and what is sent again is told of each, of the lower one over all machines.
+#[test]
+fn framed_links_of_both_levels_lose_nothing() {
+    let mut again = [0.0; 2];
+    for seed in seeds(6) {
+        let mut setup = setup(protocol("mesi"), &l1(), [2, 2], seed);
+        let below = setup.below.as_mut().expect("there are two levels");
+        for platform in [&mut setup.platform, &mut below.platform] {
+            for (name, value) in [("link.layer", "ccix"), ("link.errors", "20000000000")] {
+                platform.set(name, value).expect("it is a quantity");
+            }
+        }
+        let statistics = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test levels framed\n{failure}")
+        });
+        let above = statistics.above.as_deref().expect("there are two levels");
+        again[0] += count(above, "link_units_replayed");
+        again[1] += count(&statistics, "link_units_replayed");
+    }
+    assert!(again.iter().all(|again| *again > 20.0), "{again:?}");
+}
+
 #[test]
 fn equal_seeds_give_equal_statistics() {
     let one = |seed| {

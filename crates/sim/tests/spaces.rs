@@ -11,13 +11,14 @@ use cohkit_application::interface::{
 };
 use cohkit_application::rpc_bus::BusCalls;
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::components::traffic::{Pattern, Workload};
+use cohkit_sim::data::mix;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Agents, Platform};
 use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{run, HostSpace, Setup};
 use cohkit_sim::spaces::Spaces;
+use cohkit_sim::statistics::Statistics;
 use common::{parse, protocol, seeds, source};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -536,31 +537,39 @@ fn shipped() -> Platform {
     both.expect("they make one")
 }
 
+/// So many accesses of each core, of lines that none has had before.
+fn stream(access: Access, cores: u32, outstanding: u32) -> Workload {
+    Workload {
+        outstanding,
+        ..Workload::pass(Pattern::Chunked, access, 1 << 14, cores, outstanding)
+    }
+}
+
+/// A run of the texts of ECI, of which the host's memory is accessed by host and device as it is said.
+fn both_ways(platform: &Platform, host: [Workload; 2], device: Workload) -> Statistics {
+    let setup = Setup::new(protocol("eci"), platform.clone(), device);
+    let mut setup = setup.expect("a home");
+    let mut space = HostSpace::new(protocol("eci-near"), platform).expect("a home");
+    space.workloads = host;
+    setup.host = Some(Box::new(space));
+    run(&setup).expect("it holds")
+}
+
+fn of(statistics: &Statistics, name: &str) -> f64 {
+    statistics.get(name).expect("measured")
+}
+
 /// What the host writes to the device and what the device reads of the host travel the same links the same way.
 #[test]
 fn both_spaces_share_the_links() {
     let platform = shipped();
-    let stream = |access, cores| Workload {
-        outstanding: 64,
-        ..Workload::pass(Pattern::Chunked, access, 1 << 14, cores, 64)
-    };
-    let idle = Workload::idle();
-    let one = |protocol: &Protocol, host: [Workload; 2], device: Workload| {
-        let mut setup = Setup::new(protocol.clone(), platform.clone(), device).expect("a home");
-        let mut space = HostSpace::new(common::protocol("eci-near"), &platform).expect("a home");
-        space.workloads = host;
-        setup.host = Some(Box::new(space));
-        run(&setup).expect("it holds")
-    };
-    let eci = protocol("eci");
-    let writes = || stream(Access::WriteLine, 16);
-    let reads = || [idle.clone(), stream(Access::ReadOnce, 1)];
-    let both = one(&eci, reads(), writes());
-    let alone = one(&eci, [idle.clone(), idle.clone()], writes());
-    let there = one(&eci, reads(), idle.clone())
-        .host
-        .expect("there are two");
-    let of = |s: &cohkit_sim::statistics::Statistics, name: &str| s.get(name).expect("measured");
+    let idle = Workload::idle;
+    let writes = || stream(Access::WriteLine, 16, 64);
+    let reads = || [idle(), stream(Access::ReadOnce, 1, 64)];
+    let both = both_ways(&platform, reads(), writes());
+    let alone = both_ways(&platform, [idle(), idle()], writes());
+    let there = both_ways(&platform, reads(), idle()).host;
+    let there = there.expect("there are two");
     let host = both.host.as_deref().expect("there are two spaces");
     let shares = [
         of(&both, "link_occupancy_to_home"),
@@ -572,6 +581,160 @@ fn both_spaces_share_the_links() {
     ];
     assert!(shares.iter().sum::<f64>() <= 1.0, "{shares:?}");
     assert!(apart.iter().sum::<f64>() > 1.1, "{apart:?}");
+}
+
+/// Lines that the host writes to the device, and lines that the device reads of the host, share the lanes toward the device:
+/// together they are what blocks leave of these, 24.04 GiB/s of words, of which one of 17 is a header.
+#[test]
+fn both_spaces_together_have_what_framing_leaves() {
+    const GIB: f64 = (1u64 << 30) as f64;
+    let mut platform = shipped();
+    let fast = [
+        ("link.layer", "eci"),
+        ("link.latency", "50ns"),
+        ("link.credits", "0"),
+        ("cores.work", "0ns"),
+        ("home.slices", "8"),
+        ("home.units", "64"),
+        ("home.occupancy", "0ns"),
+        ("dram.channels", "16"),
+        ("host.agents.device.cores.issue", "0ns"),
+    ];
+    for (name, value) in fast {
+        platform.set(name, value).expect("it is a quantity");
+    }
+    let with = |lines: u64, outstanding| {
+        let mut writes = stream(Access::WriteLine, 48, 16);
+        let mut reads = stream(Access::ReadOnce, 1, outstanding);
+        (writes.accesses, reads.accesses) = (lines, lines);
+        (writes, reads)
+    };
+    let rate = |statistics: &Statistics| of(statistics, "bandwidth_bytes_per_s") / GIB;
+    let (writes, reads) = with(20_000, 256);
+    let [idle, none] = [(); 2].map(|()| Workload::idle());
+    let alone = both_ways(&platform, [idle.clone(), none.clone()], writes.clone());
+    let there = both_ways(&platform, [idle.clone(), reads.clone()], none);
+    let there = there.host.as_deref().map_or(0.0, rate);
+    let both = both_ways(&platform, [idle, reads], writes);
+    let host = both.host.as_deref().expect("there are two spaces");
+    let lines = 24.04 * 16.0 / 17.0;
+    let (one, other) = (rate(&both), rate(host));
+    let sum = one + other;
+    assert!(
+        sum < lines && sum > 0.97 * lines,
+        "{one:.2} + {other:.2} of {lines:.2} GiB/s"
+    );
+    assert!(
+        rate(&alone) + there > 1.5 * lines,
+        "{:.2}, {there:.2}",
+        rate(&alone)
+    );
+    // Each has its part of the lanes, and both all of them. The host's own cache has a third link, which is idle.
+    let writes = of(&both, "link_occupancy_to_home");
+    let reads = of(host, "link_occupancy_from_home") * 3.0 / 2.0;
+    let shares = [writes, reads];
+    assert!(
+        (writes - one / lines).abs() < 0.03 && (reads - other / lines).abs() < 0.03,
+        "{shares:?}"
+    );
+    assert!(writes + reads <= 1.0, "{shares:?}");
+}
+
+/// A space of which the other one does nothing is as it is on a machine of its own, on pipes and framed links alike.
+#[test]
+fn one_space_alone_is_what_it_is_on_its_own_machine() {
+    let told = |statistics: &Statistics| {
+        let Statistics {
+            values,
+            messages,
+            quarters,
+            ..
+        } = statistics;
+        format!("{values:?} {messages:?} {quarters:?}")
+    };
+    for layer in ["none", "eci", "ccix"] {
+        let mut near = Platform::shipped("enzian-cpu-home").expect("it ships");
+        near.set("agents.device.link.layer", layer)
+            .expect("it is one");
+        let mut far = Platform::shipped("enzian-dc-ddr").expect("it ships");
+        far.link = near.agents[0].link.clone();
+        let both = far.clone().beside(near.clone()).expect("they make one");
+        let idle = Workload::idle;
+        let mixed = |cores| {
+            let mut reads = stream(Access::ReadOnce, cores, 8);
+            (reads.lines, reads.accesses) = (1 << 11, 6000);
+            reads.mix = vec![(Access::Load, 2), (Access::Store, 1), (Access::ReadOnce, 1)];
+            reads
+        };
+        let alone = Setup::new(protocol("eci"), far, mixed(4)).expect("a home");
+        let beside = both_ways(&both, [idle(), idle()], mixed(4));
+        assert_eq!(
+            told(&beside),
+            told(&run(&alone).expect("it holds")),
+            "{layer}"
+        );
+
+        let mut alone = Setup::new(protocol("eci-near"), near, mixed(4)).expect("a home");
+        (alone.others, alone.seed) = (vec![mixed(2)], mix(1));
+        let beside = both_ways(&both, [mixed(4), mixed(2)], idle()).host;
+        let beside = beside.expect("there are two spaces");
+        assert_eq!(
+            told(&beside),
+            told(&run(&alone).expect("it holds")),
+            "{layer}"
+        );
+    }
+}
+
+/// Settings of the links that both spaces have.
+fn framed(setup: &mut Setup, settings: &[(&str, &str)]) {
+    for (name, value) in settings {
+        setup.platform.set(name, value).expect("it is a quantity");
+    }
+    let host = setup.host.as_mut().expect("there are two spaces");
+    host.platform = setup.platform.host().expect("there are two spaces");
+}
+
+/// Bits go wrong, and links go down and lose what is under way of both spaces: every byte is still as it was written last.
+#[test]
+fn links_of_both_spaces_that_fail_lose_nothing() {
+    let (mut replayed, mut downs) = (0.0, 0.0);
+    for seed in seeds(12) {
+        let mut setup = machine(Arc::new(mixed(seed)), seed);
+        let layer = ["eci", "ccix"][(seed / 2 % 2) as usize];
+        let settings = [
+            ("link.layer", layer),
+            ("link.errors", "20000000000"),
+            ("link.lanes_left", "4"),
+            ("link.faults", ["0ns", "3us"][(seed / 4 % 2) as usize]),
+            ("link.down", "500ns"),
+        ];
+        framed(&mut setup, &settings);
+        let statistics = plays("links_of_both", &setup).statistics();
+        replayed += of(&statistics, "link_units_replayed");
+        downs += statistics.get("link_downs").unwrap_or(0.0);
+    }
+    assert!(replayed > 100.0 && downs > 10.0, "{replayed} {downs}");
+}
+
+/// Of what comes on a circuit, one may be of one space and the next of the other: each is taken as soon as it may be, though
+/// nothing comes any more.
+#[test]
+fn what_comes_last_on_links_of_both_spaces_is_taken() {
+    // With the last of these seeds nothing comes behind a packet in which one is behind one of the other space.
+    for seed in seeds(60).chain([3380]) {
+        let mut few = mixed(seed);
+        (few.accesses, few.chains, few.threads) = (1 + seed as u32 % 3, 16, 4);
+        let mut setup = machine(Arc::new(few), seed);
+        // Packets are slow, so that several messages are in each.
+        let slow = [
+            ("link.layer", "ccix"),
+            ("link.links", "1"),
+            ("link.lane_rate", "10MB/s"),
+        ];
+        framed(&mut setup, &slow);
+        plays("what_comes_last", &setup);
+    }
 }
 
 #[test]
@@ -590,6 +753,14 @@ fn what_two_spaces_cannot_be_is_refused() {
     assert!(
         text.contains("words of the host's memory are used, and there are 16"),
         "{text}"
+    );
+    let text = wrong(&|setup| {
+        let set = setup.platform.set("link.layer", "cxl-256");
+        set.expect("it is a framing");
+    });
+    assert_eq!(
+        text,
+        "torture+torture: links of cxl-256 carry CXL.mem, whose home is the device, and not the other direction beside it: `link.layer` of both directions is eci, ccix or none"
     );
     let text = wrong(&|setup| setup.platform.host = None);
     assert!(text.contains("is of two spaces, and torture"), "{text}");

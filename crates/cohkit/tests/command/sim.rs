@@ -637,7 +637,7 @@ fn both_directions_run_on_two_machines_in_one() {
     for (more, what) in [
         (["--by", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
         (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` is of the whole machine"),
-        (["--set", "link.layer=eci"], "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home: framed links carry the messages of one space"),
+        (["--set", "link.layer=cxl-68"], "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, and not the other direction beside it"),
         (["--explain", "--no-oracle"], "error: `--explain` tells of one space, and there are two"),
         (["--trace", "/dev/null"], "error: `--trace` tells of one space, and there are two"),
     ] {

@@ -8,6 +8,7 @@ use cohkit_link::chance::Chance;
 use cohkit_link::drive::{Drive, Earliest, LANE_BYTE};
 use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
 use cohkit_protocol::protocol::{Class, End, MessageId, Protocol};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
@@ -26,7 +27,7 @@ pub(crate) struct Way {
     ordered: bool,
 }
 
-/// Several links of one kind.
+/// Several links of one kind. A label's upper half is the space that its message is of.
 trait Links {
     /// All links go on until a time: something is going to be offered.
     fn advance(&mut self, now: Time);
@@ -41,25 +42,38 @@ trait Links {
     fn take(
         &mut self,
         now: Time,
-        lets_in: &mut dyn FnMut(usize, u32) -> bool,
-        each: &mut dyn FnMut(usize, u32),
+        lets_in: &mut dyn FnMut(usize, u64) -> bool,
+        each: &mut dyn FnMut(usize, u64),
     );
     fn due(&mut self) -> Option<Time>;
     /// When something happens because of what was offered last, to a side of a link.
     fn due_of(&mut self, side: usize, link: usize) -> Time;
     fn rest(&mut self);
+    /// Bits of a message from a side, with its header.
+    fn bits(&self, side: usize, message: &Message) -> u64;
     fn bytes(&self, side: usize) -> u64;
     fn busy(&self, side: usize) -> Time;
     fn replayed(&self) -> u64;
     fn downs(&self) -> Option<u64>;
 }
 
-/// The links between a caching agent and the home, side 0 being the agent's.
-pub(crate) struct Port {
+/// Links, and when they are looked at next; two spaces have the same.
+struct Shared {
     links: Box<dyn Links>,
+    /// The last of times if they are not.
+    due: Time,
+    /// Bits of messages that were sent, by side and space.
+    sent: [[u64; 2]; 2],
+}
+
+/// The links between a caching agent and the home, side 0 being the agent's. Where two spaces have the same links, each has a
+/// port, and the agent of one is where the home of the other is.
+pub(crate) struct Port {
+    shared: Rc<RefCell<Shared>>,
+    /// The number of its space, and the agent's side on the links.
+    space: usize,
+    agent: usize,
     ways: Rc<[Way]>,
-    /// When it is looked at next; [`Time::MAX`] if not.
-    pub due: Time,
     /// From coming out of a link to the receiver, by the side at which that is.
     pub join: [Time; 2],
     /// Whether something that has come was not let in.
@@ -68,6 +82,15 @@ pub(crate) struct Port {
     pub came: Vec<u32>,
     /// When the last message that keeps an order enters at each side.
     entered: [Time; 2],
+}
+
+/// What is left on links when all has been taken that is let in.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Left {
+    /// Whether anything was taken.
+    pub took: bool,
+    /// Whether something is there for the other space.
+    pub elsewhere: bool,
 }
 
 impl Port {
@@ -129,9 +152,14 @@ impl Port {
             }
         };
         Port {
-            links,
+            shared: Rc::new(RefCell::new(Shared {
+                links,
+                due: Time::MAX,
+                sent: [[0; 2]; 2],
+            })),
+            space: 0,
+            agent: 0,
             ways: Rc::clone(ways),
-            due: Time::MAX,
             blocked: false,
             entered: [0; 2],
             came: Vec::new(),
@@ -143,9 +171,34 @@ impl Port {
         }
     }
 
+    /// The port of another space to the same links, whose agent is where the home of this one is, in place of a port of its own.
+    pub fn other_way(&self, own: &Port) -> Port {
+        let [agent, home] = self.join;
+        Port {
+            shared: Rc::clone(&self.shared),
+            space: 1,
+            agent: 1,
+            ways: Rc::clone(&own.ways),
+            blocked: false,
+            entered: [0; 2],
+            came: Vec::new(),
+            join: [home, agent],
+        }
+    }
+
+    /// When the links are looked at next; the last of times if they are not.
+    pub fn due(&self) -> Time {
+        self.shared.borrow().due
+    }
+
+    /// They are looked at then.
+    pub fn look_at(&mut self, due: Time) {
+        self.shared.borrow_mut().due = due;
+    }
+
     /// Links go on until now: something is going to be offered.
     pub fn advance(&mut self, now: Time) {
-        self.links.advance(now);
+        self.shared.borrow_mut().links.advance(now);
     }
 
     /// When a message of a kind that keeps an order enters at a side: not before one that was sent before it, though it be
@@ -162,8 +215,11 @@ impl Port {
     /// when something is going to happen because of it.
     pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, label: u32) -> Time {
         let (odd, message) = self.message(kind, line, label);
-        let link = self.links.offer(side, odd, message);
-        self.links.due_of(side, link)
+        let side = side ^ self.agent;
+        let mut shared = self.shared.borrow_mut();
+        shared.count(side, self.space, &message);
+        let link = shared.links.offer(side, odd, message);
+        shared.links.due_of(side, link)
     }
 
     /// A message is to leave at a side at a time that is not before now. Returns when it comes, at the earliest.
@@ -176,7 +232,10 @@ impl Port {
         label: u32,
     ) -> Time {
         let (link, message) = self.message(kind, line, label);
-        self.links.offer_later(at, side, link, message)
+        let side = side ^ self.agent;
+        let mut shared = self.shared.borrow_mut();
+        shared.count(side, self.space, &message);
+        shared.links.offer_later(at, side, link, message)
     }
 
     /// What travels, and the link that it has to take.
@@ -186,51 +245,89 @@ impl Port {
         let message = Message {
             circuit: way.circuits[odd],
             bytes: way.bytes,
-            label: label.into(),
+            label: (self.space as u64) << 32 | u64::from(label),
         };
         (way.ordered.then_some(odd), message)
     }
 
-    /// Takes what has come and is let in, and tells it; what is not let in stays.
+    /// Takes what has come of this space and is let in, and tells it; what is not let in stays.
     pub fn take(
         &mut self,
         now: Time,
         mut lets_in: impl FnMut(usize, u32) -> bool,
         mut each: impl FnMut(usize, u32),
-    ) {
-        self.links.come(now);
-        self.links.take(now, &mut lets_in, &mut each);
-        self.links.feed();
+    ) -> Left {
+        let (agent, space) = (self.agent, self.space as u64);
+        let mut left = Left::default();
+        let mut shared = self.shared.borrow_mut();
+        shared.links.come(now);
+        let mut is_let_in = |side: usize, label: u64| match label >> 32 == space {
+            true => lets_in(side ^ agent, label as u32),
+            false => {
+                left.elsewhere = true;
+                false
+            }
+        };
+        let mut took = |side: usize, label: u64| {
+            left.took = true;
+            each(side ^ agent, label as u32);
+        };
+        shared.links.take(now, &mut is_let_in, &mut took);
+        shared.links.feed();
+        left
     }
 
     /// When something is going to happen by itself.
     pub fn next(&mut self) -> Option<Time> {
-        self.links.due()
+        self.shared.borrow_mut().links.due()
     }
 
     /// Acknowledgements and credits that are still to be told are told: nobody waits for them.
     pub fn rest(&mut self) {
-        self.links.rest();
+        self.shared.borrow_mut().links.rest();
     }
 
     /// Bytes of units that say something, from a side, over all links: frames, checksums and what is sent again included.
+    /// Of links of two spaces it is this one's [share](Shared::share).
     pub fn bytes(&self, side: usize) -> u64 {
-        self.links.bytes(side)
+        let (shared, side) = (self.shared.borrow(), side ^ self.agent);
+        shared.share(side, self.space, shared.links.bytes(side))
     }
 
-    /// For how long the links have sent what says something, from a side, summed over them.
+    /// For how long the links have sent what says something, from a side, summed over them; of links of two spaces this one's
+    /// [share](Shared::share).
     pub fn busy(&self, side: usize) -> Time {
-        self.links.busy(side)
+        let (shared, side) = (self.shared.borrow(), side ^ self.agent);
+        shared.share(side, self.space, shared.links.busy(side))
     }
 
     /// Units that were sent again.
     pub fn replayed(&self) -> u64 {
-        self.links.replayed()
+        self.shared.borrow().links.replayed()
     }
 
     /// How often the links went down; nothing of links that never do.
     pub fn downs(&self) -> Option<u64> {
-        self.links.downs()
+        self.shared.borrow().links.downs()
+    }
+}
+
+impl Shared {
+    /// A message of a space is sent.
+    #[inline]
+    fn count(&mut self, side: usize, space: usize, message: &Message) {
+        self.sent[side][space] += self.links.bits(side, message);
+    }
+
+    /// What of all that a side has sent is a space's: as much as of the messages, by their bits. The parts of both are the
+    /// whole.
+    fn share(&self, side: usize, space: usize, all: u64) -> u64 {
+        let sent = self.sent[side].map(u128::from);
+        let first = match sent {
+            [_, 0] => all,
+            [first, second] => (u128::from(all) * first / (first + second)) as u64,
+        };
+        [first, all - first][space]
     }
 }
 
@@ -246,6 +343,22 @@ pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
         )),
         false => Ok(()),
     }
+}
+
+/// Refuses links that do not carry the messages of a home at either end.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn carries_both(framing: Framing) -> Result<(), String> {
+    let one = match framing {
+        Framing::Eci | Framing::Ccix => return Ok(()),
+        Framing::Cxl68 | Framing::Cxl256 => "CXL.mem, whose home is the device",
+        Framing::CxlCache68 => "CXL.cache, whose home is the host",
+    };
+    Err(format!(
+        "links of {} carry {one}, and not the other direction beside it: `link.layer` of both directions is eci, ccix or none",
+        framing.name()
+    ))
 }
 
 /// Bytes after which a packet of PCIe's link layer has to leave.
@@ -839,8 +952,8 @@ impl<L: Layer> Links for Wired<L> {
     fn take(
         &mut self,
         now: Time,
-        lets_in: &mut dyn FnMut(usize, u32) -> bool,
-        each: &mut dyn FnMut(usize, u32),
+        lets_in: &mut dyn FnMut(usize, u64) -> bool,
+        each: &mut dyn FnMut(usize, u64),
     ) {
         for to in 0..2 {
             let links = self.drives.iter_mut().zip(&mut self.free);
@@ -870,13 +983,13 @@ impl<L: Layer> Links for Wired<L> {
                             due.at = due.at.min(*free);
                             break;
                         }
-                        if !lets_in(to, message.label as u32) {
+                        if !lets_in(to, message.label) {
                             due.blocked = true;
                             break;
                         }
                         drive.end_mut(to).take(circuit);
                         (*free, begins) = (0, Some(now));
-                        each(to, message.label as u32);
+                        each(to, message.label);
                     }
                 }
             }
@@ -905,6 +1018,12 @@ impl<L: Layer> Links for Wired<L> {
         for drive in &mut self.drives {
             drive.rest(1 << 16);
         }
+    }
+
+    fn bits(&self, side: usize, message: &Message) -> u64 {
+        let header =
+            (self.drives.first()).map_or(0, |drive| drive.ends()[side].header_bits(message));
+        header + 8 * u64::from(message.bytes)
     }
 
     fn bytes(&self, side: usize) -> u64 {

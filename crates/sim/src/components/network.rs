@@ -24,6 +24,8 @@ pub struct Network {
     homes: Vec<[Direction; 2]>,
     /// The links of each caching agent and, at a switch, then of each home, where any are framed. Side 0 of each is theirs.
     pub(crate) ports: Vec<Option<Port>>,
+    /// Those on which something has come for another space.
+    pub(crate) elsewhere: Vec<u32>,
 }
 
 impl Network {
@@ -91,7 +93,18 @@ impl Network {
             down: of_remotes(),
             homes: (0..ports).map(|_| [direction(), direction()]).collect(),
             ports: framed,
+            elsewhere: Vec::new(),
         })
+    }
+
+    /// The framed links of agents of another space, from its agent `first` on, are those of the agents here, the other way.
+    pub(crate) fn shares(&self, other: &mut Network, first: usize) {
+        let theirs = other.ports.iter_mut().skip(first);
+        for (here, there) in self.ports.iter().zip(theirs) {
+            if let (Some(here), Some(own)) = (here, &there) {
+                *there = Some(here.other_way(own));
+            }
+        }
     }
 
     /// Nothing more happens, but what links still have to tell each other.

@@ -30,7 +30,7 @@ pub struct Levels {
 }
 
 /// Statistics that have a meaning at the upper level.
-const ABOVE: [&str; 17] = [
+const ABOVE: [&str; 19] = [
     "prefetches",
     "lines_cached",
     "link_bytes_to_home",
@@ -38,6 +38,8 @@ const ABOVE: [&str; 17] = [
     "link_occupancy_to_home",
     "link_occupancy_from_home",
     "link_wait_ns",
+    "link_units_replayed",
+    "link_downs",
     "unit_occupancy",
     "memory_row_hits",
     "memory_row_misses",

@@ -689,7 +689,6 @@ impl Platform {
                 ));
             }
         }
-        self.has_pipes()?;
         if !self.agents.is_empty() {
             let what = "has caching agents of further kinds, and of the device's lines the host alone has copies";
             return Err(format!("{} {what}", self.name));
@@ -703,17 +702,6 @@ impl Platform {
             host: Some(Box::new(host)),
             ..self
         })
-    }
-
-    /// Refuses links that carry the messages of one space alone.
-    pub(crate) fn has_pipes(&self) -> Result<(), String> {
-        match self.link.layer {
-            None => Ok(()),
-            Some(_) => Err(format!(
-                "{}: framed links carry the messages of one space: `link.layer=none` makes them a pipe",
-                self.name
-            )),
-        }
     }
 
     /// The host's memory, where it is a space of its own, as a machine with the links and the patience of this one.

@@ -374,6 +374,14 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         ));
     }
     check_translations(setup)?;
+    let others = platform.agents.iter().map(|of| &of.link);
+    let mut links = std::iter::once(&platform.link).chain(others);
+    if platform.hosts.is_some() && links.any(|link| link.layer.is_some()) {
+        return Err(format!(
+            "{} has hosts with meshes, whose links are pipes that all of a host share: `link.layer` is none there",
+            platform.name
+        ));
+    }
     if platform.below.is_some() {
         let what = "has caches below its caches, and of those";
         let (machine, text) = (&platform.name, &setup.protocol.name);
