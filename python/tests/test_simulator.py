@@ -345,6 +345,8 @@ def test_arrays_that_are_no_trace_are_refused(arrays: dict[str, Any], says: str)
 def test_a_wrong_trace_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(cohkit.InputError, match="trace: there is no access in it"):
         cohkit.simulate("enzian-dc-ddr", cohkit.memory_trace([]))
+    with pytest.raises(cohkit.InputError, match="nothing: no such file; a trace has an access in each line"):
+        cohkit.simulate("enzian-dc-ddr", "trace:nothing")
     far = cohkit.memory_trace([0, 2**60], name="far")
     with pytest.raises(cohkit.InputError, match=r"far: record 2: address 0x1000000000000000 is beyond the memory"):
         cohkit.simulate("enzian-dc-ddr", far)

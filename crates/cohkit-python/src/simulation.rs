@@ -6,6 +6,7 @@ use crate::{bad_input, bad_text, no_home, Protocol, RefusedError};
 use cohkit::playing::{self, play_all};
 use cohkit::simulate::{platform_json, read_platform, run_all, shipped_platform, NotRun, Request};
 use cohkit::work::Work;
+use cohkit::Outcome;
 use cohkit_protocol::controller::Controller;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::home;
@@ -30,7 +31,10 @@ fn refused(wrong: NotRun) -> PyErr {
         NotRun::Failure(failure) => {
             let what = failure.message.replace("\n  help: ", "; ");
             let what = what.strip_prefix("error: ").unwrap_or(&what);
-            RefusedError::new_err(("unavailable", json!(what).to_string()))
+            match failure.outcome {
+                Outcome::BadInput => bad_input(what),
+                _ => RefusedError::new_err(("unavailable", json!(what).to_string())),
+            }
         }
     }
 }

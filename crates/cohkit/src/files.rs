@@ -46,6 +46,24 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     })
 }
 
+/// Why an input file is not read, with what helps who names one that is not there, or a folder.
+pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder: &str) -> Failure {
+    let shown = path.display();
+    let (outcome, why) = match error.kind() {
+        ErrorKind::NotFound => (
+            Outcome::BadInput,
+            format!("no such file\n  help: {missing}; is the path right?"),
+        ),
+        ErrorKind::IsADirectory => (Outcome::BadInput, format!("is a folder\n  help: {folder}")),
+        ErrorKind::PermissionDenied => (
+            Outcome::CouldNotRun,
+            "no permission to read it\n  help: `chmod +r` allows it".to_string(),
+        ),
+        _ => (Outcome::CouldNotRun, format!("cannot be read: {error}")),
+    };
+    Failure::new(outcome, format!("error: {shown}: {why}"))
+}
+
 /// The bytes of an input file, with what helps who names one that is not there, or a folder.
 pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec<u8>, Failure> {
     let shown = path.display();
@@ -55,24 +73,7 @@ pub(crate) fn read_bytes(path: &Path, missing: &str, folder: &str) -> Result<Vec
         file.take(LARGEST + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let bytes: Vec<u8> = read().map_err(|error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => Failure::new(
-            Outcome::BadInput,
-            format!("error: {shown}: no such file\n  help: {missing}; is the path right?"),
-        ),
-        ErrorKind::IsADirectory => Failure::new(
-            Outcome::BadInput,
-            format!("error: {shown}: is a folder\n  help: {folder}"),
-        ),
-        ErrorKind::PermissionDenied => Failure::new(
-            Outcome::CouldNotRun,
-            format!("error: {shown}: no permission to read it\n  help: `chmod +r` allows it"),
-        ),
-        _ => Failure::new(
-            Outcome::CouldNotRun,
-            format!("error: {shown}: cannot be read: {error}"),
-        ),
-    })?;
+    let bytes: Vec<u8> = read().map_err(|error| cannot_read(path, &error, missing, folder))?;
     if bytes.len() as u64 > LARGEST {
         return Err(Failure::new(
             Outcome::BadInput,

@@ -1,6 +1,7 @@
 //! Applications behind a home, as `cohkit play` and the Python package both run them.
 
 use crate::explained;
+use crate::files;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::simulate::{failure_json, NotRun};
@@ -22,6 +23,7 @@ use cohkit_sim::timeline::Filter;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::hash::Hash;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
@@ -156,8 +158,11 @@ fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
     if !ALL.iter().any(|shipped| shipped.name == name) {
         return Ok(Arc::default());
     }
-    let text = std::fs::read_to_string(file);
-    let text = text.map_err(|error| NotRun::plain(format!("{file}: {error}")))?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let missing = "a graph is a file in Matrix Market's coordinate format";
+        let folder = "name one of the graphs in it";
+        NotRun::Failure(files::cannot_read(Path::new(file), &error, missing, folder))
+    })?;
     let read = matrix_market::read(&text);
     read.map(Arc::new)
         .map_err(|matrix_market::Wrong { line, what }| {

@@ -1,16 +1,17 @@
 //! What cores can be told to do: a workload that ships, or a trace of memory.
 
+use crate::files;
 use crate::not_run::NotRun;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, ValueEnum};
 use cohkit_protocol::controller::Access;
-use cohkit_sim::components::recorded::{self, Of, ReadError, Recorded};
+use cohkit_sim::components::recorded::{self, Of, Recorded};
 use cohkit_sim::components::traffic::Pattern;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What stands before the name of a trace's file, and whether its pages are packed.
@@ -110,7 +111,7 @@ impl Trace {
             most,
         };
         let read = match &self.from {
-            From::File(path) => open(path).and_then(|file| recorded::read(file, &of)),
+            From::File(path) => recorded::read(open(path)?, &of),
             From::Bytes(bytes) => recorded::read(&bytes[..], &of),
         };
         read.map(Arc::new).map_err(|error| NotRun::Trace {
@@ -123,12 +124,17 @@ impl Trace {
     }
 }
 
-fn open(path: &PathBuf) -> Result<File, ReadError> {
+fn open(path: &Path) -> Result<File, NotRun> {
     // A folder can be opened, and then not read.
-    match path.is_dir() {
-        true => Err(io::Error::from(io::ErrorKind::IsADirectory).into()),
-        false => Ok(File::open(path)?),
-    }
+    let opened = match path.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => File::open(path),
+    };
+    opened.map_err(|error| {
+        let missing = "a trace has an access in each line, as docs/workloads.md describes it";
+        let folder = "name one of the traces in it";
+        NotRun::Failure(files::cannot_read(path, &error, missing, folder))
+    })
 }
 
 /// Reads the name of a workload in the command line.

@@ -165,7 +165,8 @@ fn what_cannot_be_played_is_refused() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: there-is-none.mtx: No such file or directory (os error 2)
+                error: there-is-none.mtx: no such file
+                  help: a graph is a file in Matrix Market's coordinate format; is the path right?
             "#]],
         ),
         (

@@ -840,7 +840,7 @@ fn a_wrong_trace_is_refused_with_its_line() {
         (
             b"load 0",
             &["--by", "cpu=trace:none"],
-            "error: none: No such file or directory (os error 2)\n",
+            "error: none: no such file\n  help: a trace has an access in each line, as docs/workloads.md describes it; is the path right?\n",
         ),
     ] {
         let (code, _, error) = of_trace(trace, more);
