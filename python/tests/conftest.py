@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -67,31 +68,13 @@ def at_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # Where `make setup` installs what runs in Node.js.
 NODE = Path(__file__).resolve().parents[2] / ".venv/editors"
 
-# What tests may need besides the package: whether it is there, and where it comes from.
-# tests/require.rs is the same in Rust.
-TOOLS: dict[str, tuple[Callable[[], bool], str]] = {
-    "riscv-gcc": (
-        lambda: shutil.which("riscv64-unknown-elf-gcc") is not None,
-        "the Debian packages `gcc-riscv64-unknown-elf` and `picolibc-riscv64-unknown-elf`",
-    ),
-    "verilator": (lambda: shutil.which("verilator") is not None, "Verilator, the Debian package `verilator`"),
-    "cocotb": (lambda: importlib.util.find_spec("cocotb") is not None, "the package `cocotb` of PyPI"),
-    "distributed": (lambda: importlib.util.find_spec("distributed") is not None, "the package `distributed` of PyPI"),
-    "dask-jobqueue": (
-        lambda: importlib.util.find_spec("dask_jobqueue") is not None,
-        "the package `dask-jobqueue` of PyPI",
-    ),
-    "perfetto": (lambda: importlib.util.find_spec("perfetto") is not None, "the package `perfetto` of PyPI"),
-    "chromium": (
-        lambda: shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None,
-        "Chromium, the Debian package `chromium`, and the package `playwright` of PyPI",
-    ),
-    "pyslang": (lambda: importlib.util.find_spec("pyslang") is not None, "the package `pyslang` of PyPI"),
-    "node": (
-        lambda: shutil.which("npm") is not None and (NODE / "installed").is_file(),
-        "Node.js and npm: the Debian packages `nodejs` and `npm`, and what npm installs of editors/vscode",
-    ),
-}
+
+@cache
+def tools() -> dict[str, dict[str, Any]]:
+    """Give what `cohkit doctor` tells of each tool that tests may need, by its name."""
+    command = [str(Path(sys.executable).parent / "cohkit"), "doctor", "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {tool["name"]: tool for tool in json.loads(told)["tools"]}
 
 
 FLAGS = [
@@ -133,11 +116,14 @@ def complaints() -> Callable[[Page, str], list[str]]:
 
 def require(name: str) -> None:
     """Fail the test if a tool is missing; skip it if the developer does without, by `COHKIT_WITHOUT`."""
-    there, source = TOOLS[name]
     if name in os.environ.get("COHKIT_WITHOUT", "").split(","):
         pytest.skip(f"COHKIT_WITHOUT names {name}")
-    if not there():
-        pytest.fail(f"this test needs {source}; `make setup` installs it, COHKIT_WITHOUT={name} does without it")
+    tool = tools()[name]
+    if not tool["run"]["there"]:
+        needed = f"this test needs {tool['what']} ({tool['run']['why']}), which {tool['brought_by']} brings"
+        pytest.fail(f"{needed}; `make setup` installs it, COHKIT_WITHOUT={name} does without it")
+    if name == "node" and not (NODE / "installed").is_file():
+        pytest.fail("this test needs what npm installs of editors/vscode; `make setup` does it")
 
 
 def pytest_configure(config: pytest.Config) -> None:
