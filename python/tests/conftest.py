@@ -90,6 +90,7 @@ FLAGS = [
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    require("chromium")
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- only tests that have it use it
 
     with sync_playwright() as playwright:
