@@ -195,6 +195,16 @@ fn told(
             "loads it",
             "stores it",
         ),
+        Wrong::NotFetched => (
+            "is used where it is fetched to before it is there for certain",
+            "uses it",
+            "fetches it",
+        ),
+        Wrong::Reused => (
+            "is changed where it is stored from before far memory has it for certain",
+            "changes it",
+            "stores it",
+        ),
     };
     let place = |site: Site, does: &str| match site.who {
         Who::Host(core) => {

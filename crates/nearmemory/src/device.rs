@@ -761,6 +761,9 @@ impl<'a> MccPort<'a> {
         let who = Who::Mcc(self.mcc);
         if let Some(way) = passes(self.mcc, at) {
             watch.gives(who, way);
+            if let Way::Line(_, line) = way {
+                watch.uses(Site { who, pc: self.pc }, line as u64, true, false);
+            }
         }
         let stores = at == controller::STORE;
         if stores || at == controller::FETCH {
@@ -794,12 +797,17 @@ impl Memory for MccPort<'_> {
         self.set_clock();
         self.takes(at);
         if let Some(watch) = &mut self.queue.watch {
+            let (who, pc) = (Who::Mcc(self.mcc), self.pc);
             if let Some(way) = passes(self.mcc, at) {
-                watch.learns(Who::Mcc(self.mcc), way);
+                watch.learns(who, way);
+                if let Way::Line(_, line) = way {
+                    watch.uses(Site { who, pc }, line as u64, false, false);
+                }
             }
             // Of the two stamps of a line, that of reads is the first one.
-            if at >= controller::STAMPS && at.is_multiple_of(16) {
-                watch.looks(self.mcc, (at - controller::STAMPS) / 16);
+            if at >= controller::STAMPS {
+                let line = (at - controller::STAMPS) / 16;
+                watch.looks(self.mcc, line, at.is_multiple_of(16));
             }
         }
         self.own().controller.load(at, size, to)

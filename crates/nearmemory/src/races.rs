@@ -55,6 +55,10 @@ pub enum Wrong {
     BothWrite,
     /// The host has read a line that a copy engine was still to write, as the program could know.
     NotStored,
+    /// A core has used or changed a line of its scratchpad that its copy engine was still to fetch, as the program could know.
+    NotFetched,
+    /// A core has changed a line of its scratchpad that its copy engine was still to store, as the program could know.
+    Reused,
 }
 
 /// Something wrong, at two places in programs.
@@ -66,7 +70,7 @@ pub struct Race {
     pub second: Site,
     /// The write that it has to do with.
     pub first: Site,
-    /// The line's address in far memory.
+    /// The line's address in far memory; of one of a scratchpad, that of the line it is copied from or to.
     pub line: u64,
 }
 
@@ -110,6 +114,20 @@ struct Command {
     lines: u64,
     write: Write,
     stores: bool,
+    /// How many there were before.
+    number: u64,
+}
+
+/// A line of a scratchpad that is copied, until its core has seen by the stamp that it is.
+#[derive(Clone, Debug)]
+struct Part {
+    command: u64,
+    site: Site,
+    stores: bool,
+    far: u64,
+    /// Of a line that is stored, which one it is in far memory, once that has it.
+    version: u64,
+    done: bool,
 }
 
 /// A line in the host's last cache.
@@ -156,11 +174,11 @@ pub(crate) struct Races {
     /// Lines of scratchpads that have been asked for, by the numbers of requests.
     asked: FxHashMap<u64, Way>,
     commands: Vec<VecDeque<Command>>,
-    /// Lines that copy engines store, by engine and number of the access: the line of the scratchpad, that of far memory, and
-    /// the version that it is of there.
-    storing: FxHashMap<(usize, u64), (u64, u64, u64)>,
-    /// Those that are stored, by engine and line of the scratchpad, as the core has not seen yet.
-    stored: FxHashMap<(usize, u64), Vec<(u64, u64)>>,
+    commanded: u64,
+    /// What copy engines have asked far memory, by engine and number of the access: the line of the scratchpad, and the command.
+    accesses: FxHashMap<(usize, u64), (u64, u64)>,
+    /// By engine and line of the scratchpad.
+    parts: FxHashMap<(usize, u64), Vec<Part>>,
     /// Lines that each core of the host has cleaned or flushed since its last fence.
     cleaned: Vec<Vec<u64>>,
     told: BTreeSet<(Wrong, Site, Site)>,
@@ -194,8 +212,9 @@ impl Races {
             carried: FxHashMap::default(),
             asked: FxHashMap::default(),
             commands: vec![VecDeque::new(); mccs],
-            storing: FxHashMap::default(),
-            stored: FxHashMap::default(),
+            commanded: 0,
+            accesses: FxHashMap::default(),
+            parts: FxHashMap::default(),
             cleaned: vec![Vec::new(); hosts],
             told: BTreeSet::new(),
             new: Vec::new(),
@@ -414,6 +433,21 @@ impl Races {
         stores: bool,
     ) {
         let Who::Mcc(mcc) = site.who else { return };
+        let number = self.commanded;
+        self.commanded += 1;
+        for i in 0..lines {
+            self.uses(site, scratchpad + i, !stores, true);
+            let part = Part {
+                command: number,
+                site,
+                stores,
+                far: far + i * 128,
+                version: 0,
+                done: false,
+            };
+            let parts = self.parts.entry((mcc, scratchpad + i)).or_default();
+            parts.push(part);
+        }
         let clock = self.leaves(site.who);
         self.commands[mcc].push_back(Command {
             far,
@@ -421,7 +455,32 @@ impl Races {
             lines,
             write: Write { site, clock },
             stores,
+            number,
         });
+    }
+
+    /// A core uses or changes a line of its scratchpad, by itself or by its copy engine. Whoever fetches a line twice looks at
+    /// neither.
+    pub(crate) fn uses(&mut self, site: Site, scratchpad: u64, changes: bool, copies: bool) {
+        let Who::Mcc(mcc) = site.who else { return };
+        let Some(parts) = self.parts.get(&(mcc, scratchpad)) else {
+            return;
+        };
+        let wrong = |part: &&Part| match part.stores {
+            true => changes,
+            false => !(changes && copies),
+        };
+        let found = parts.iter().find(wrong).map(|part| {
+            let wrong = if part.stores {
+                Wrong::Reused
+            } else {
+                Wrong::NotFetched
+            };
+            (wrong, part.site, part.far)
+        });
+        if let Some((wrong, first, far)) = found {
+            self.tell(wrong, site, first, far);
+        }
     }
 
     /// A core of the host has a line cleaned or flushed, which its next fence waits for.
@@ -441,20 +500,36 @@ impl Races {
 
     /// A copy engine is done with an access.
     pub(crate) fn copied(&mut self, mcc: usize, access: u64) {
-        if let Some((scratchpad, line, version)) = self.storing.remove(&(mcc, access)) {
-            let stored = self.stored.entry((mcc, scratchpad)).or_default();
-            stored.push((line, version));
+        let Some((scratchpad, command)) = self.accesses.remove(&(mcc, access)) else {
+            return;
+        };
+        if let Some(part) = self.part(mcc, scratchpad, command) {
+            part.done = true;
         }
     }
 
-    /// A core looks when a line of its scratchpad was last read by its copy engine.
-    pub(crate) fn looks(&mut self, mcc: usize, scratchpad: u64) {
+    fn part(&mut self, mcc: usize, scratchpad: u64, command: u64) -> Option<&mut Part> {
+        let mut parts = self.parts.get_mut(&(mcc, scratchpad))?.iter_mut();
+        parts.find(|part| part.command == command)
+    }
+
+    /// A core looks when a line of its scratchpad was last written by its copy engine, or read, which is then stored.
+    pub(crate) fn looks(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
+        let Some(parts) = self.parts.get_mut(&(mcc, scratchpad)) else {
+            return;
+        };
         let clock = &self.clocks[self.hosts + mcc];
-        for (line, version) in self.stored.remove(&(mcc, scratchpad)).unwrap_or_default() {
-            let mark = self.marks.get_mut(&line);
-            if let Some(mark) = mark.filter(|mark| mark.version == version) {
+        let marks = &mut self.marks;
+        parts.retain(|part| {
+            let seen = part.done && part.stores == stores;
+            let mark = marks.get_mut(&part.far).filter(|_| seen && stores);
+            if let Some(mark) = mark.filter(|mark| mark.version == part.version) {
                 mark.settle(clock);
             }
+            !seen
+        });
+        if parts.is_empty() {
+            self.parts.remove(&(mcc, scratchpad));
         }
     }
 
@@ -463,14 +538,15 @@ impl Races {
         let Some(command) = self.commands[mcc].front_mut() else {
             return;
         };
-        let (write, stores, scratchpad) =
-            (command.write.clone(), command.stores, command.scratchpad);
+        let (write, stores) = (command.write.clone(), command.stores);
+        let (scratchpad, number) = (command.scratchpad, command.number);
         command.far += 128;
         command.scratchpad += 1;
         command.lines -= 1;
         if command.lines == 0 {
             self.commands[mcc].pop_front();
         }
+        self.accesses.insert((mcc, access), (scratchpad, number));
         let here = self.copies.get(&line).and_then(|copy| copy.dirtied.clone());
         if stores {
             if let Some(first) = here {
@@ -478,8 +554,9 @@ impl Races {
             }
             self.marked(line, write);
             let version = self.marks[&line].version;
-            self.storing
-                .insert((mcc, access), (scratchpad, line, version));
+            if let Some(part) = self.part(mcc, scratchpad, number) {
+                part.version = version;
+            }
             return;
         }
         let flying = self.flying.values().find(|(own, ..)| *own == line);
@@ -502,6 +579,7 @@ impl Races {
     /// A program starts on a core.
     pub(crate) fn starts(&mut self, mcc: usize) {
         self.commands[mcc].clear();
+        self.parts.retain(|(own, _), _| *own != mcc);
         self.learns(Who::Mcc(mcc), Way::Control(mcc));
     }
 }

@@ -1,9 +1,10 @@
-//! The detector of races: it finds each of ten seeded faults of cache management at the lines of both programs, and nothing in
+//! The detector of races: it finds each of twelve seeded faults of cache management at the lines of both programs, and nothing in
 //! programs that have none; the programs of the other tests are looked at, too.
 
-use crate::{compile, require, root, run_watched};
+use crate::{compile, require, root, run_watched, Ran};
 use cohkit_nearmemory::{Evictions, Happened, Platform, Who, Wrong};
 use cohkit_riscv::elf;
+use std::path::Path;
 
 /// What is told of a program, each with both places.
 type Told<'a> = &'a [(Wrong, &'a str, &'a str)];
@@ -24,23 +25,25 @@ fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String
         evictions,
     );
     assert_eq!(ran.happened.last(), Some(&Happened::Exit(0)), "{fault}");
+    let own = root().join("crates/nearmemory/tests/programs");
+    places(&ran, &host, &channel, &own)
+}
+
+/// What was told of a run, with the lines of both places; sources that are not of the library are in a folder.
+fn places(ran: &Ran, host: &[u8], channel: &[u8], own: &Path) -> Vec<(Wrong, String, String)> {
     let place = |site: &cohkit_nearmemory::Site| {
-        let (program, folder) = match site.who {
-            Who::Host(_) => (&host, "crates/nearmemory/tests/programs"),
-            Who::Mcc(_) => (&channel, "nearmemory"),
+        let program = match site.who {
+            Who::Host(_) => host,
+            Who::Mcc(_) => channel,
         };
         let (file, line) = elf::line(program, site.pc).expect("it has lines");
-        let folder = if file.starts_with("forgets") {
-            "crates/nearmemory/tests/programs"
-        } else {
-            folder
-        };
-        let text = std::fs::read_to_string(root().join(folder).join(&file)).expect("a source");
-        text.lines()
-            .nth(line as usize - 1)
-            .expect("a line")
-            .trim()
-            .to_string()
+        let library = root().join("nearmemory");
+        let folders = [own, &library, &library.join("programs")];
+        let mut paths = folders.iter().map(|folder| folder.join(&file));
+        let path = paths.find(|path| path.exists()).expect("a source");
+        let text = std::fs::read_to_string(path).expect("a source");
+        let line = text.lines().nth(line as usize - 1).expect("a line");
+        line.trim().to_string()
     };
     let races = ran.happened.iter().filter_map(|happened| match happened {
         Happened::Race(race) => Some((race.wrong, place(&race.second), place(&race.first))),
@@ -69,8 +72,10 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
         "far[3] = 7;  // stores too early",
         "far[3] = 7;  // stores in what is stale",
     );
+    let doubles = "for (int i = 0; i < WORDS; i++) nm_words(0)[i] *= 2;  // doubles";
+    let changes = "if (FORGETS == 12) nm_words(PIECES - 1)[15] = word;  // changes";
     // Most show more than one thing, and nothing else does.
-    let faults: [(u32, Told); 10] = [
+    let faults: [(u32, Told); 12] = [
         (
             1,
             &[(StaleFetch, fetch, stores), (BothWrite, store, stores)],
@@ -86,7 +91,21 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
         (7, &[(StaleLoad, loads, store)]),
         (8, &[(Overwritten, early, store), (BothWrite, store, early)]),
         (9, &[(Overwritten, late, store)]),
-        (10, &[(NotStored, loads, store), (NotStored, again, store)]),
+        // Nobody knows the lines to be stored that are fetched to and doubled the next time.
+        (
+            10,
+            &[
+                (NotStored, loads, store),
+                (NotStored, again, store),
+                (Reused, doubles, store),
+                (Reused, fetch, store),
+            ],
+        ),
+        (
+            11,
+            &[(NotFetched, doubles, fetch), (NotFetched, store, fetch)],
+        ),
+        (12, &[(Reused, changes, store)]),
     ];
     for (fault, expected) in faults {
         let found = found(fault, None);
@@ -112,4 +131,102 @@ fn nothing_is_told_of_programs_that_ship() {
         None,
     );
     assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+}
+
+/// Programs with a wait for their copy engine that is left out, how they are called, and what comes of it: what it is, and the line
+/// that is too early.
+const WAITS: &[(&str, &str, &str, Wrong, &str)] = &[
+    (
+        "bulk",
+        "65536",
+        "    nm_fetched_since(0, count, since);\n    since",
+        Wrong::NotFetched,
+        "nm_scratchpad_registers[8] = line;",
+    ),
+    (
+        "bulk",
+        "65536",
+        "    nm_fetched_since(side * half, count, began);\n",
+        Wrong::NotFetched,
+        "nm_scratchpad_registers[8] = line;",
+    ),
+    (
+        "bulk",
+        "65536",
+        "      nm_stored_since(other * half, sent[other], stored[other]);\n",
+        Wrong::Reused,
+        "nm_scratchpad_registers[7] = line;",
+    ),
+    (
+        "gups",
+        "65536 300",
+        "    nm_fetched(LINE, before);\n",
+        Wrong::NotFetched,
+        "line[at % 16] ^= random;",
+    ),
+    (
+        "gups",
+        "65536 300",
+        "    nm_stored(LINE, before);\n",
+        Wrong::Reused,
+        "nm_scratchpad_registers[7] = line;",
+    ),
+    (
+        "rows",
+        "24576 64",
+        "  nm_fetched_since(place * PART, PART, table->since[place]);\n",
+        Wrong::NotFetched,
+        "for (int j = 0; j < 8; j++, row += width / 4) each[j] = *row;",
+    ),
+    (
+        "rows",
+        "65536 128 1000",
+        "    await(place, any[place], stored[place]);\n    any",
+        Wrong::Reused,
+        "nm_scratchpad_registers[7] = line;",
+    ),
+    (
+        "pagerank",
+        "2 128 1500 60 1 3 31 2",
+        "    nm_stamped_since(stamp + 4, 1, message->since);\n",
+        Wrong::NotFetched,
+        "for (int i = 0; i < 4; i++) each[i] = line[i * BLOCK + neighbour[i] % BLOCK];",
+    ),
+];
+
+#[test]
+fn each_wait_for_a_copy_that_is_left_out_is_found_where_the_line_is_used() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for &(program, arguments, wait, wrong, used) in WAITS {
+        let path = root().join(format!("nearmemory/programs/{program}.c"));
+        let source = std::fs::read_to_string(path).expect("a source");
+        assert_eq!(source.matches(wait).count(), 1, "{wait}");
+        let (_, behind) = wait.split_once(";\n").expect("it is a statement");
+        let changed = folder.path().join("changed.c");
+        std::fs::write(&changed, source.replace(wait, behind)).expect("room");
+        let host = compile(
+            "host",
+            &format!("nearmemory/programs/{program}-host.c"),
+            &[],
+        );
+        let changed = changed.to_str().expect("a name");
+        let channel = compile("channel", changed, &["-Wno-error"]);
+        let ran = run_watched(
+            &Platform::enzian(),
+            &host,
+            arguments,
+            &[(program, &channel)],
+            None,
+        );
+        let found = places(&ran, &host, &channel, folder.path());
+        let is = |(own, second, _): &(Wrong, String, String)| *own == wrong && second == used;
+        assert!(
+            found.iter().any(is),
+            "{program}, {wait}: {found:?} {}",
+            ran.text
+        );
+    }
 }
