@@ -46,6 +46,9 @@ static inline volatile uint64_t *nm_control(uint64_t core, uint64_t offset) {
 // How many cores there are beside far memory.
 static inline uint64_t nm_open(void) { return *nm_control(0, 0x850); }
 
+// The bytes of the host's last cache.
+static inline uint64_t nm_last_cache(void) { return *nm_control(0, 0x860); }
+
 // See enum nm_counter.
 static inline uint64_t nm_counter(enum nm_counter which) { return *nm_control(0, 0x8c0 + which * 8); }
 

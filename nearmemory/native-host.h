@@ -21,6 +21,14 @@ static struct nm_native_core *nm_native_all(void) {
 }
 
 static inline uint64_t nm_open(void) { return NM_NATIVE_CORES; }
+// Where the system does not tell it, as much as many have.
+static inline uint64_t nm_last_cache(void) {
+  long bytes = -1;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+  return bytes > 0 ? bytes : 16 << 20;
+}
 static inline enum nm_state nm_state(uint64_t core) {
   return (enum nm_state)__atomic_load_n(&nm_native_all()[core].state, __ATOMIC_ACQUIRE);
 }

@@ -5,8 +5,6 @@
 
 #include "nearmemory/programs/bench.h"
 
-// Bytes of the last cache.
-#define LLC 0x1000000
 #define SEED 0x2545f4914f6cdd1d
 
 // Updates, with hints so many of them ahead; the last number.
@@ -32,7 +30,8 @@ static void verify(uint64_t *table, uint64_t words, uint64_t updates, const char
 
 static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead) {
   // As it is after many updates: the last cache is full of the table.
-  warm(table, words * 8 < LLC ? words * 8 : LLC);
+  uint64_t bytes = words * 8, room = nm_last_cache();
+  warm(table, bytes < room ? bytes : room);
   uint64_t start = cycles();
   update(table, words, updates, ahead);
   return cycles() - start;

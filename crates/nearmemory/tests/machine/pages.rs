@@ -11,8 +11,10 @@ fn ran(program: &[u8], rounds: u64, settings: &[(&str, &str)]) -> Ran {
     for (name, value) in settings {
         platform.set(name, value).expect("it can be set");
     }
+    let room = platform.llc.value;
     let ran = run(&platform, program, &rounds.to_string(), &[], None);
     assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+    assert!(ran.text.ends_with(&format!("\nlast cache: {room} bytes\n")));
     ran
 }
 
@@ -57,5 +59,5 @@ fn each_access_that_misses_takes_a_walk_longer_and_each_hint_that_misses_does_no
     let hinted =
         |settings: &[(&str, &str)]| ran(&program, 1, settings).counter("host: lines by hints");
     assert_eq!(hinted(&[small]), 1);
-    assert_eq!(hinted(&[]), PAGES);
+    assert_eq!(hinted(&[("host.llc", "1MiB")]), PAGES);
 }

@@ -129,16 +129,16 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("rows", "to[j] = words[j];", "to[j] = words[j & 14];"),
     // Its exit status does not follow from what it is called with.
     ("spawn", "return pad[0] + a;", "return pad[0] + a / 2;"),
-    // Children that come last are left out, or the same are searched twice.
+    // Children that come last are left out, where they are found or where they are given.
     (
         "uts",
-        "push(first, part)) return 0;",
-        "push(first, part - (count == 5))) return 0;",
+        "stack[top++] = RANGE(first, count);",
+        "stack[top++] = RANGE(first, count - (count == 5));",
     ),
     (
         "uts",
-        "    first += part;",
-        "    first += part - (count == 5);",
+        "WORK(power, RANGE(RANGE_FIRST(range), count))",
+        "WORK(power, RANGE(RANGE_FIRST(range), count - (count == 5)))",
     ),
 ];
 

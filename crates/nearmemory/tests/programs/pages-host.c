@@ -1,5 +1,5 @@
 // Follows pointers through eight pages of 4 KiB, so many times, and tells how many cycles that took; then hints at lines of far
-// memory in eight such pages before one of them is accessed, and behind.
+// memory in eight such pages before one of them is accessed, and behind. Tells how large the last cache is, too.
 
 #include "nearmemory/programs/bench.h"
 
@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
   uint64_t start = cycles();
   for (uint64_t i = 0; i < rounds * PAGES; i++) at = *(void *volatile *)at;
   took("followed", cycles() - start + (at != place(0)));
+  printf("last cache: %lu bytes\n", (unsigned long)nm_last_cache());
   char *far = nm_far_alloc(PAGES * PAGE);
   hint(far, 0);
   (void)*(volatile char *)(far + NM_LINE);
