@@ -652,10 +652,10 @@ mod tests {
         let own = of.begin(20);
         let own = of.go_on(own, 30, Step::ToCache, None);
         let end = of.go_on(others, 80, Step::Unit, None);
-        of.performed(0, end, own, transaction(20, 80));
+        of.performed(Agent(0), end, own, transaction(20, 80));
         let untold = of.begin(95);
         let untold = of.go_on(untold, 100, Step::FromCache, None);
-        of.performed(0, untold, own, transaction(20, 100));
+        of.performed(Agent(0), untold, own, transaction(20, 100));
         let limit = Limit {
             name: String::new(),
             utilisation: 0.0,
@@ -700,7 +700,7 @@ mod tests {
         }
         assert!(of.base > 0, "nothing is forgotten");
         let done = chain.end;
-        of.performed(0, chain, issued.chain, transaction(1_000, done));
+        of.performed(Agent(0), chain, issued.chain, transaction(1_000, done));
         let all = of.all.unwrap_or_default();
         assert_eq!(all[0].spent(|step| step == Step::Wire), done - 1_000);
     }

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::agents::behind::ApplicationRun;
 use crate::data::Copy;
 use crate::kernel::Time;
-use crate::message::Line;
+use crate::message::{Agent, Line};
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use cohkit_protocol::controller::Access;
 
@@ -271,8 +271,8 @@ impl Simulation {
     pub(crate) fn own_lifelines(&self) -> Vec<String> {
         let name = |remote| self.remote.remote_name(remote);
         let mut agents: Vec<String> = match self.groups.caches() {
-            1 => vec![lifeline(&name(0), "remote")],
-            remotes => (0..remotes).map(name).collect(),
+            1 => vec![lifeline(&name(Agent(0)), "remote")],
+            _ => self.caches.agents().map(name).collect(),
         };
         let home = lifeline(&self.home.controller().name, "home");
         agents.push(match agents.contains(&home) {
@@ -348,7 +348,7 @@ impl Simulation {
                 .map(|(line, what)| format!("{what} of line {line}")),
         );
         let home = self.home.controller().name.clone();
-        for remote in 0..self.groups.caches() {
+        for remote in self.caches.agents() {
             let configuration = self.caches.configuration(remote, line);
             let state = &self.remote.controller().states[self.remote.state(configuration)];
             let waited: Vec<&str> = state

@@ -22,7 +22,7 @@ use crate::components::traffic::Traffic;
 use crate::data::{Copy, Data, Paged};
 use crate::explain::{FailureKind, Trace};
 use crate::kernel::Time;
-use crate::message::{Agent, Line, Message};
+use crate::message::{Agent, Agents, Line, Message};
 use crate::oracle::Oracle;
 use crate::simulation::{Purpose, Simulation};
 use crate::statistics::Counters;
@@ -101,7 +101,7 @@ impl Above {
     /// Whether a core, of those of all machines, is before one of the so many caches here.
     pub fn has_core(&self, core: u16, caches: u16) -> bool {
         let caches = core / caches;
-        caches % self.caches == self.cache
+        caches % self.caches == self.cache.0
     }
 
     /// Memory has been written.
@@ -216,7 +216,8 @@ impl Simulation {
             .is_some_and(|below| below.is_free(cache, line) && below.asked.insert((cache, line)));
         if begins {
             let (access, now) = (over::brings(right), self.now);
-            self.start(line, access, 0, cache, now, Purpose::Hint);
+            // Before each of these caches is one core, which has its number.
+            self.start(line, access, 0, cache.0, now, Purpose::Hint);
         }
     }
 
@@ -253,8 +254,8 @@ impl Simulation {
     /// The names of the agents below a cache: each with its number, and its home.
     pub(crate) fn lifelines_below(&self, cache: Agent) -> Vec<String> {
         let name = &self.remote.controller().name;
-        let remotes = (0..self.groups.caches()).map(|r| format!("{name} {cache}.{r}"));
-        let home = format!("{} {cache}", self.home.controller().name);
+        let remotes = (0..self.groups.caches()).map(|r| format!("{name} {}.{r}", cache.0));
+        let home = format!("{} {}", self.home.controller().name, cache.0);
         remotes.chain([home]).collect()
     }
 
@@ -302,7 +303,7 @@ impl Simulation {
         };
         self.data.set_memory(line, copy);
         if right < before {
-            for cache in 0..self.caches.count() {
+            for cache in self.caches.agents() {
                 let configuration = self.caches.configuration(cache, line);
                 let own = self.remote.about(configuration).right;
                 self.check_inclusion(cache, line, own);

@@ -2,18 +2,66 @@
 
 use cohkit_base::memory::prefetch_whole;
 use cohkit_protocol::protocol::MessageId;
+use std::ops::Range;
 
 /// Index of a cache line: its address divided by the size of a line.
 pub type Line = u32;
 
-/// Number of an agent of a line: a remote's, from 0, or [`HOME`].
-pub type Agent = u16;
+cohkit_base::index!(
+    /// Number of an agent of a line: a remote's, from 0, or [`HOME`]. A core's number is no agent's.
+    Agent(u16)
+);
 
 /// Most fields a message may have here.
 pub const FIELDS: usize = 4;
 
 /// The home's number among the agents of a line; remotes are numbered from 0.
-pub const HOME: Agent = Agent::MAX;
+pub const HOME: Agent = Agent(u16::MAX);
+
+/// Caching agents whose numbers follow each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Agents(Range<u16>);
+
+impl Agents {
+    /// Those with these numbers.
+    pub fn new(numbers: Range<u16>) -> Agents {
+        Agents(numbers)
+    }
+
+    /// The first of them.
+    #[inline]
+    pub fn first(&self) -> Agent {
+        Agent(self.0.start)
+    }
+
+    /// The number behind the last.
+    pub fn end(&self) -> u16 {
+        self.0.end
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether one is among them.
+    #[inline(always)]
+    pub fn contains(&self, agent: Agent) -> bool {
+        self.0.contains(&agent.0)
+    }
+
+    /// The place of one of them.
+    #[inline]
+    pub fn place(&self, agent: Agent) -> u16 {
+        agent.0 - self.0.start
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Agent> + Clone + use<> {
+        self.0.clone().map(Agent)
+    }
+}
 
 /// A message between two agents.
 #[derive(Clone, Copy, Debug)]

@@ -90,14 +90,14 @@ impl Spaces {
         let engine = host.workload.cores as u16;
         let mut host = Simulation::new(&host, traced(Side::Host))?;
         let kind = &host.groups.groups[1];
-        let (first, most) = (kind.caches.start, kind.outstanding);
-        if usize::from(setup.platform.remotes) != kind.caches.len() {
-            let (there, here) = (kind.caches.len(), setup.platform.remotes);
+        let (first, most) = (kind.caches.first(), kind.outstanding);
+        if usize::from(setup.platform.remotes) != kind.caches.count() {
+            let (there, here) = (kind.caches.count(), setup.platform.remotes);
             return Err(format!(
                 "links between host and device carry the messages of both spaces, and {here} lead to caches of the host and {there} to those of the device"
             ));
         }
-        device.network.shares(&mut host.network, first.into());
+        device.network.shares(&mut host.network, first.index());
         // The host's memory begins with zeros.
         host.data = Data::of_zeros(space.protocol.line_bytes);
         host.oracle.begins_with_zeros();
@@ -121,7 +121,7 @@ impl Spaces {
             self.turn = side;
             let here = &mut self.device.network;
             let there = &mut self.host.network;
-            let its = usize::from(self.first)..;
+            let its = self.first.index()..;
             let down = there.down[its.clone()].iter_mut();
             (here.up.iter_mut().zip(down)).for_each(|(one, other)| one.trade(other));
             let up = there.up[its].iter_mut();
@@ -153,7 +153,7 @@ impl Spaces {
                 return;
             }
             let [for_host, for_device] = lanes;
-            let first = usize::from(self.first);
+            let first = self.first.index();
             for number in for_host {
                 self.on(Side::Host, |host| {
                     host.lanes_of_both(first + number as usize)

@@ -504,7 +504,7 @@ impl Timeline {
         let within = of.issued < window.end && of.done >= window.start;
         if !within
             || self.filter.line.is_some_and(|only| only != of.line)
-            || self.only.is_some_and(|only| only != usize::from(agent))
+            || self.only.is_some_and(|only| only != agent.index())
             || !self.has_room(of.done)
         {
             return;

@@ -25,7 +25,7 @@ use crate::components::bus::Bus;
 use crate::data::{Copy, Data};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::Line;
+use crate::message::{Agent, Agents, Line};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Play, Played, Tally, Traffic};
@@ -403,22 +403,22 @@ impl Simulation {
 
     /// What has travelled so far on the links of the caching agents of each kind.
     fn travelled(&self) -> Vec<Traffic> {
-        let of_cache = |cache: u16| {
-            let (number, network) = (usize::from(cache), &self.network);
+        let of_cache = |cache: Agent| {
+            let (number, network) = (cache.index(), &self.network);
             let both = [&network.up[number], &network.down[number]];
             let port = network.ports.get(number).and_then(Option::as_ref);
             let bytes = |side: usize| port.map_or(both[side].bytes, |port| port.bytes(side));
             (both[0].messages + both[1].messages, bytes(0) + bytes(1))
         };
-        let of_kind = |caches: std::ops::Range<u16>| {
-            let all = caches.map(of_cache);
+        let of_kind = |caches: &Agents| {
+            let all = caches.iter().map(of_cache);
             all.fold(Traffic::default(), |sum, (messages, bytes)| Traffic {
                 messages: sum.messages + messages,
                 bytes: sum.bytes + bytes,
             })
         };
         let groups = self.groups.groups.iter();
-        groups.map(|group| of_kind(group.caches.clone())).collect()
+        groups.map(|group| of_kind(&group.caches)).collect()
     }
 
     /// A message is sent: what has travelled before the first that counts does not count.
@@ -693,7 +693,7 @@ impl Simulation {
             return;
         }
         self.check_memory(line, "is written by the application");
-        for cache in 0..self.caches.count() {
+        for cache in self.caches.agents() {
             let configuration = self.caches.configuration(cache, line);
             if self.remote.about(configuration).right > Right::None {
                 let name = self.behind.as_ref().map_or("", |behind| &behind.name);
@@ -790,7 +790,7 @@ fn observes(action: &Action) -> bool {
 
 impl Contents for Simulation {
     fn word(&self, line: Line, word: u16) -> u64 {
-        let mut held = (0..self.caches.count()).filter_map(|cache| {
+        let mut held = self.caches.agents().filter_map(|cache| {
             let (configuration, copy) = self.caches.held(cache, line);
             (self.remote.about(configuration).right > Right::None).then_some(copy)
         });

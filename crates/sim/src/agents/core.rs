@@ -525,7 +525,7 @@ system one { remotes 1; lines 1 }
             word: 0,
             words: 1,
             core: 0,
-            cache: 0,
+            cache: Agent(0),
             kind,
             purpose: Purpose::Core,
             sent: false,
@@ -567,7 +567,7 @@ system one { remotes 1; lines 1 }
             Some(FailureKind::DataValue)
         );
         // Lost in time, it does no harm.
-        simulation.leave_l1s(0, 1, None);
+        simulation.leave_l1s(Agent(0), 1, None);
         assert_eq!(failure(&mut simulation, Access::Load), None);
         assert_eq!(simulation.counters.l1_hits, 2);
     }
@@ -595,7 +595,7 @@ system one { remotes 1; lines 1 }
         let mut simulation = after_loads();
         assert_eq!(simulation.cores.holders.len(), 4);
         for line in 0..4 {
-            simulation.leave_l1s(0, line, None);
+            simulation.leave_l1s(Agent(0), line, None);
         }
         assert!(simulation.cores.holders.is_empty());
         let l1s = simulation.cores.l1s.as_ref().expect("there are some");

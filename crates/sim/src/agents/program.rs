@@ -61,7 +61,7 @@ const SWEPT_AFTER: usize = 1 << 16;
 pub fn number_of(receiver: Receiver) -> Agent {
     match receiver {
         Receiver::Home | Receiver::HomeAt(_) => HOME,
-        Receiver::Remote(remote) => remote,
+        Receiver::Remote(remote) => Agent(remote),
     }
 }
 
@@ -345,7 +345,7 @@ impl Program {
 
     /// The name of a remote.
     pub fn remote_name(&self, remote: Agent) -> String {
-        self.names[usize::from(remote)].clone()
+        self.names[remote.index()].clone()
     }
 
     /// Whether the agent has registers.
@@ -621,7 +621,7 @@ impl Program {
         let kept = &self.configurations[from as usize * self.stride..][..self.stride];
         self.scratch.state = kept[0];
         self.scratch.slots.copy_from_slice(&kept[1..]);
-        let remote = |number: Agent| (number != HOME).then_some(number);
+        let remote = |number: Agent| (number != HOME).then_some(number.0);
         let occasion = Occasion {
             home: self.at_home,
             event: self.event(input.code),

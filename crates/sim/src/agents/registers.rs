@@ -69,7 +69,7 @@ impl Simulation {
             return self.remote.step(configuration, input);
         }
         let home = self.home_of(line) as u16;
-        let registers = &mut self.registers.caches[usize::from(cache)];
+        let registers = &mut self.registers.caches[cache.index()];
         self.remote.step_with(registers, home, configuration, input)
     }
 
@@ -106,8 +106,8 @@ impl Simulation {
                 (self.home.change(own), caches + home)
             }
             cache => {
-                let own = &mut self.registers.caches[usize::from(cache)];
-                (self.remote.change(own), cache.into())
+                let own = &mut self.registers.caches[cache.index()];
+                (self.remote.change(own), cache.index())
             }
         };
         if changed && !std::mem::replace(&mut self.registers.looks[number], true) {
@@ -122,7 +122,7 @@ impl Simulation {
         self.registers.looks[number] = false;
         let caches = self.registers.caches.len();
         if number < caches {
-            let cache = number as Agent;
+            let cache = Agent(number as u16);
             self.deliver_all_left(cache);
             self.try_held(cache);
         } else {

@@ -15,7 +15,7 @@ use crate::attribution::Step;
 use crate::components::tags::{Kept, Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
-use crate::message::{Agent, Line, Message, HOME};
+use crate::message::{Agent, Agents, Line, Message, HOME};
 use crate::oracle::compatible;
 use crate::simulation::earlier::is_earlier;
 use crate::simulation::groups::{Described, Groups};
@@ -115,7 +115,7 @@ impl Caches {
             .iter()
             .zip(described)
             .map(|(group, of)| Shape {
-                caches: group.caches.len(),
+                caches: group.caches.count(),
                 sets: of.cache.sets.value as u32,
                 ways: of.cache.ways.value as u32,
                 hashed: of.cache.hashed.value != 0,
@@ -125,7 +125,7 @@ impl Caches {
             ways: Tags::new(shapes),
             each: (0..groups.caches()).map(|_| Cache::default()).collect(),
             begins: begins
-                .map(|group| (group.caches.start, group.begins))
+                .map(|group| (group.caches.first(), group.begins))
                 .collect(),
         }
     }
@@ -147,6 +147,11 @@ impl Caches {
         self.each.len() as u16
     }
 
+    /// Each of them.
+    pub fn agents(&self) -> impl DoubleEndedIterator<Item = Agent> + Clone + use<> {
+        Agents::new(0..self.count()).iter()
+    }
+
     /// The configurations of all their lines.
     pub(crate) fn configurations(&self) -> impl Iterator<Item = ConfigurationId> + '_ {
         let aside = self.each.iter().flat_map(|cache| &cache.aside);
@@ -163,7 +168,7 @@ impl Caches {
     /// The lines that a cache has something of, those in ways first.
     fn lines_of(&self, cache: Agent) -> Vec<Line> {
         let aside = self[cache].aside.iter().map(|&(line, _)| line);
-        let mut lines: Vec<Line> = self.ways.lines_of(cache.into()).chain(aside).collect();
+        let mut lines: Vec<Line> = self.ways.lines_of(cache.index()).chain(aside).collect();
         lines.sort_unstable();
         lines
     }
@@ -186,7 +191,7 @@ impl Caches {
 
     #[inline(always)]
     fn find(&self, cache: Agent, line: Line) -> (Place, Entry) {
-        if let Some(slot) = self.ways.find(cache.into(), line) {
+        if let Some(slot) = self.ways.find(cache.index(), line) {
             return (Place::Way(slot), self.entry(slot));
         }
         let aside = &self[cache].aside;
@@ -201,14 +206,14 @@ impl Index<Agent> for Caches {
     type Output = Cache;
     #[inline(always)]
     fn index(&self, cache: Agent) -> &Cache {
-        &self.each[usize::from(cache)]
+        &self.each[cache.index()]
     }
 }
 
 impl IndexMut<Agent> for Caches {
     #[inline(always)]
     fn index_mut(&mut self, cache: Agent) -> &mut Cache {
-        &mut self.each[usize::from(cache)]
+        &mut self.each[cache.index()]
     }
 }
 
@@ -286,10 +291,10 @@ impl Simulation {
     #[inline(always)]
     fn make_room(&mut self, cache: Agent, line: Line) -> Option<Slot> {
         let ways = &self.caches.ways;
-        if let Some(slot) = ways.vacancy(cache.into(), line) {
+        if let Some(slot) = ways.vacancy(cache.index(), line) {
             return Some(slot);
         }
-        for slot in ways.candidates(cache.into(), line) {
+        for slot in ways.candidates(cache.index(), line) {
             let mut entry = self.caches.entry(slot);
             let Some(old) = self.caches.ways.line(slot) else {
                 continue;
@@ -686,10 +691,7 @@ impl Simulation {
     #[inline(always)]
     fn keep(&mut self, cache: Agent, line: Line, place: Place, mut entry: Entry) {
         let gone = entry.configuration == self.caches.begins(cache);
-        let (ways, this) = (
-            &mut self.caches.ways,
-            &mut self.caches.each[usize::from(cache)],
-        );
+        let (ways, this) = (&mut self.caches.ways, &mut self.caches.each[cache.index()]);
         match place {
             Place::Way(slot) if gone => ways.clear(slot),
             Place::Way(slot) => ways.keep(slot, kept(entry)),

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::data::{mix, Random};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Agent, Line, Pool};
+use crate::message::{Agent, Agents, Line, Pool};
 use crate::platform::{Platform, Translation};
 use crate::simulation::{Event, Purpose, Simulation};
 
@@ -134,7 +134,7 @@ pub(crate) struct Translations {
     of: Translation,
     /// Tables that a walk reads.
     walk: u64,
-    first: Agent,
+    first: u16,
     devices: Vec<Device>,
     host: Kept,
     steps: Pool<Step>,
@@ -157,7 +157,7 @@ impl Translations {
     /// A sentence, if they make no sense.
     pub fn new(
         platform: &Platform,
-        caches: &[std::ops::Range<Agent>],
+        caches: &[Agents],
         (lines, line_bytes): (Line, u32),
         seed: u64,
     ) -> Result<Option<Translations>, String> {
@@ -188,8 +188,8 @@ impl Translations {
         };
         Ok(Some(Translations {
             walk: of.walk()?,
-            first: caches.start,
-            devices: caches.clone().map(device).collect(),
+            first: caches.first().0,
+            devices: caches.iter().map(device).collect(),
             host: Kept::new(of.host_entries.value),
             steps: Pool::default(),
             pages: u64::from(lines).div_ceil(in_page) as Page,
@@ -206,11 +206,11 @@ impl Translations {
     /// Whether accesses to a cache are translated.
     #[inline(always)]
     pub fn has(&self, cache: Agent) -> bool {
-        usize::from(cache.wrapping_sub(self.first)) < self.devices.len()
+        usize::from(cache.0.wrapping_sub(self.first)) < self.devices.len()
     }
 
     fn device(&mut self, cache: Agent) -> &mut Device {
-        &mut self.devices[usize::from(cache - self.first)]
+        &mut self.devices[usize::from(cache.0 - self.first)]
     }
 
     fn generation(&self, page: Page) -> Generation {
@@ -489,7 +489,7 @@ impl Simulation {
             let devices = translations.devices.len() as u16;
             let first = translations.first;
             translations.leaving.insert(page, (devices, Vec::new()));
-            for device in first..first + devices {
+            for device in Agents::new(first..first + devices).iter() {
                 self.translation_goes(0, Step::TakenBack { device, page });
             }
         }

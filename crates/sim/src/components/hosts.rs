@@ -160,7 +160,7 @@ impl Hosts {
     }
 
     fn of_cache(&self, cache: Agent) -> Tile {
-        self.tile(cache.into(), u64::from(cache) / self.count)
+        self.tile(cache.0.into(), u64::from(cache.0) / self.count)
     }
 
     /// Where a home serves a line: at the tile of the line's slice.

@@ -53,7 +53,7 @@ impl Network {
             let kinds = groups.groups.iter().zip(described).zip(&of_each);
             let each = |((group, of), sizes): ((&Group, &Described), &Rc<[Size]>)| {
                 let one = |_| Direction::new(of.link, sizes, circuits);
-                group.caches.clone().map(one).collect::<Vec<_>>()
+                group.caches.iter().map(one).collect::<Vec<_>>()
             };
             kinds.flat_map(each).collect()
         };
@@ -67,20 +67,20 @@ impl Network {
         let mut framed = Vec::new();
         for (group, of) in groups.groups.iter().zip(described) {
             let Some(layer) = &of.link.layer else {
-                framed.extend(group.caches.clone().map(|_| None));
+                framed.extend(group.caches.iter().map(|_| None));
                 continue;
             };
             let ways = layer::ways(protocol, layer.framing, &payloads)?;
             layer::check(layer)?;
             let port =
                 |number: u64| Some(Port::new(of.link, layer, &ways, mix(seed ^ number), false));
-            framed.extend(group.caches.clone().map(|cache| port(cache.into())));
+            framed.extend(group.caches.iter().map(|cache| port(cache.0.into())));
         }
         for home in 0..ports {
             let port = |layer: &platform::Layer| -> Result<Port, String> {
                 let ways = layer::ways(protocol, layer.framing, &payloads)?;
                 layer::check(layer)?;
-                let seed = mix(seed ^ (u64::from(HOME) + home));
+                let seed = mix(seed ^ (u64::from(HOME.0) + home));
                 Ok(Port::new(&platform.link, layer, &ways, seed, true))
             };
             framed.push(platform.link.layer.as_ref().map(port).transpose()?);
@@ -131,9 +131,9 @@ impl Network {
         let (number, side) = match (message.from, message.to) {
             (HOME, _) if switched && !last => (home, 0),
             (_, HOME) if switched && last => (home, 1),
-            (_, to) if switched && last => (to.into(), 1),
-            (HOME, to) => (to.into(), 1),
-            (from, _) => (from.into(), 0),
+            (_, to) if switched && last => (to.index(), 1),
+            (HOME, to) => (to.index(), 1),
+            (from, _) => (from.index(), 0),
         };
         let port = self.ports[number].as_mut()?;
         Some((number, side, port))
@@ -171,13 +171,13 @@ impl Network {
             |line: Line, side: usize| &self.homes[line as usize & (self.homes.len() - 1)][side];
         let first = match message.from {
             HOME if self.is_switched() => port(Network::sender(message), 0),
-            HOME => &self.down[message.to as usize],
-            from => &self.up[from as usize],
+            HOME => &self.down[message.to.index()],
+            from => &self.up[from.index()],
         };
         let last = match message.to {
             _ if !self.is_switched() => first,
             HOME => port(message.line, 1),
-            to => &self.down[to as usize],
+            to => &self.down[to.index()],
         };
         [first, last]
     }
@@ -187,8 +187,8 @@ impl Network {
     pub fn leaving(&mut self, message: &Message) -> &mut Direction {
         match message.from {
             HOME if self.is_switched() => &mut self.port(Network::sender(message))[0],
-            HOME => &mut self.down[message.to as usize],
-            from => &mut self.up[from as usize],
+            HOME => &mut self.down[message.to.index()],
+            from => &mut self.up[from.index()],
         }
     }
 
@@ -198,7 +198,7 @@ impl Network {
         match message.to {
             _ if !self.is_switched() => self.leaving(message),
             HOME => &mut self.port(message.line)[1],
-            to => &mut self.down[to as usize],
+            to => &mut self.down[to.index()],
         }
     }
 }

@@ -96,7 +96,7 @@ impl Levels {
                 device: DeviceWorkload::default(),
                 below: None,
                 host: None,
-                seed: mix(setup.seed.wrapping_add(1 + u64::from(cache))),
+                seed: mix(setup.seed.wrapping_add(1 + u64::from(cache.0))),
                 ..setup.clone()
             };
             let mut machine = Simulation::new(&inner, trace)?;
@@ -112,7 +112,8 @@ impl Levels {
             }));
             Ok::<_, String>(machine)
         };
-        let mut lower = (0..caches)
+        let mut lower = Agents::new(0..caches)
+            .iter()
             .map(machine)
             .collect::<Result<Vec<Simulation>, String>>()?;
         let shared = Shared {
@@ -197,14 +198,14 @@ impl Levels {
                 let above = self.lower[number].above.as_mut();
                 for up in above.map_or(Vec::new(), |a| std::mem::take(&mut a.told)) {
                     told = true;
-                    self.tell_above(number as Agent, up);
+                    self.tell_above(Agent(number as u16), up);
                 }
             }
         }
     }
 
     fn tell_below(&mut self, cache: Agent, down: Down) {
-        let number = usize::from(cache);
+        let number = cache.index();
         match down {
             Down::Changed(line) => {
                 let (configuration, copy) = self.upper.caches.held(cache, line);
@@ -222,7 +223,7 @@ impl Levels {
         match up {
             Up::Wants(line, right) => self.above(|upper| upper.wanted_below(cache, line, right)),
             Up::Written(line) => {
-                let copy = self.lower[usize::from(cache)].data.memory(line);
+                let copy = self.lower[cache.index()].data.memory(line);
                 self.above(|upper| {
                     let copy = upper.data.share(copy);
                     upper.store_in_place(cache, line, copy);
@@ -315,7 +316,7 @@ impl Levels {
         let mut failed = self.failed();
         if let Err(failure) = &mut failed {
             let (upper, line) = (&self.upper, failure.line);
-            for cache in 0..upper.caches.count() {
+            for cache in upper.caches.agents() {
                 let words = upper.remote.words(upper.caches.configuration(cache, line));
                 let name = upper.agent_name(cache);
                 failure.waits.push(format!("{name} is in {words}"));
@@ -434,7 +435,7 @@ impl Levels {
 impl Contents for Levels {
     fn word(&self, line: u32, word: u16) -> u64 {
         let held = |simulation: &Simulation| {
-            let caches = 0..simulation.caches.count();
+            let caches = simulation.caches.agents();
             let mut held = caches.map(|cache| simulation.caches.held(cache, line));
             let held = held.find(|&(id, _)| simulation.remote.about(id).right > Right::None);
             held.map(|(_, copy)| copy)

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::agents::program::ConfigurationId;
 use crate::kernel::Time;
-use crate::message::Agent;
+use crate::message::{Agent, Agents};
 use crate::platform::{Cache, Cores, Link, Platform};
 
 /// What a platform says of the caching agents of one kind.
@@ -35,7 +35,7 @@ impl Described<'_> {
 
 /// The caching agents of a kind, and the cores before them.
 pub(crate) struct Group {
-    pub caches: Range<Agent>,
+    pub caches: Agents,
     pub cores: Range<u16>,
     /// The configuration in which each of them begins with each line.
     pub begins: ConfigurationId,
@@ -62,13 +62,14 @@ impl Group {
     /// The cache that serves a core of the kind.
     #[inline]
     fn cache_of(&self, core: u16) -> Agent {
-        self.caches.start + (core - self.cores.start) % self.caches.len().max(1) as u16
+        let place = (core - self.cores.start) % self.caches.count().max(1) as u16;
+        Agent(self.caches.first().0 + place)
     }
 
     /// The cores that one of its caches serves.
     pub fn cores_of(&self, cache: Agent) -> impl Iterator<Item = usize> {
-        let first = self.cores.start + (cache - self.caches.start);
-        (usize::from(first)..self.cores.end.into()).step_by(self.caches.len().max(1))
+        let first = self.cores.start + self.caches.place(cache);
+        (usize::from(first)..self.cores.end.into()).step_by(self.caches.count().max(1))
     }
 }
 
@@ -93,7 +94,7 @@ impl Groups {
             let first = cores;
             cores += workload.cores as u16;
             Group {
-                caches: remotes.numbers(KindId(kind)),
+                caches: Agents::new(remotes.numbers(KindId(kind))),
                 cores: first..cores,
                 begins,
                 request: of.cache.request.value,
@@ -147,7 +148,7 @@ impl Groups {
     /// The kind of a cache.
     #[inline(always)]
     pub fn of_cache(&self, cache: Agent) -> &Group {
-        self.find(|group| group.caches.contains(&cache))
+        self.find(|group| group.caches.contains(cache))
     }
 
     /// The kind of the cache that serves a core.
@@ -165,7 +166,7 @@ impl Groups {
     /// How many caching agents there are.
     #[inline]
     pub fn caches(&self) -> u16 {
-        self.groups.last().map_or(0, |group| group.caches.end)
+        self.groups.last().map_or(0, |group| group.caches.end())
     }
 
     /// How many cores are used.

@@ -150,7 +150,7 @@ impl Simulation {
         let of_kind = |(is_line, (name, one)): (bool, (&str, &str))| {
             let its = contended.iter().filter_map(|&(what, time)| match what {
                 Contended::Line(line) => is_line.then_some((u64::from(line), time)),
-                Contended::Ways(cache) => (!is_line).then_some((cache.into(), time)),
+                Contended::Ways(cache) => (!is_line).then_some((u64::from(cache.0), time)),
             });
             let its: Vec<(u64, Time)> = its.collect();
             let (number, _) = *its.first()?;

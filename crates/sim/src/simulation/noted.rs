@@ -41,7 +41,7 @@ impl Simulation {
     pub(super) fn number(&self, agent: Agent) -> usize {
         match agent {
             HOME => self.groups.caches().into(),
-            remote => remote as usize,
+            remote => remote.index(),
         }
     }
 

@@ -66,7 +66,7 @@ impl Simulation {
             }
             Event::Access(index) => {
                 let access = &accesses[index];
-                caches.ways.prefetch_tags(access.cache.into(), access.line);
+                caches.ways.prefetch_tags(access.cache.index(), access.line);
                 oracle.prefetch(access.line);
                 prefetch_core(access.core);
                 if let Some(hosts) = hosts {
@@ -89,7 +89,7 @@ impl Simulation {
                 match message.to {
                     HOME => of_home(message.line),
                     cache => {
-                        caches.ways.prefetch_tags(cache.into(), message.line);
+                        caches.ways.prefetch_tags(cache.index(), message.line);
                         oracle.prefetch(message.line);
                     }
                 }
@@ -105,7 +105,7 @@ impl Simulation {
             }
             Event::Access(index) => {
                 let access = &accesses[index];
-                caches.ways.prefetch(access.cache.into(), access.line);
+                caches.ways.prefetch(access.cache.index(), access.line);
                 prefetch_buffer(access.core);
             }
             Event::Drained(core, _) => {
@@ -124,7 +124,7 @@ impl Simulation {
                 }
                 match message.to {
                     HOME => home.prefetch(directory.get(message.line)),
-                    cache => caches.ways.prefetch(cache.into(), message.line),
+                    cache => caches.ways.prefetch(cache.index(), message.line),
                 }
             }
             Event::Read(line) | Event::Written(line) => home.prefetch(directory.get(line)),

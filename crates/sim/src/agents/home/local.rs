@@ -65,7 +65,7 @@ impl Simulation {
         self.check_memory(line, "is given to the device");
         // Of one caching agent it is not counted what it may.
         let several = self.caches.count() > 1 && self.oracle.most(line) <= ensures;
-        for cache in 0..if several { 0 } else { self.caches.count() } {
+        for cache in self.caches.agents().filter(|_| !several) {
             let configuration = self.caches.configuration(cache, line);
             let right = self.remote.about(configuration).right;
             if right > ensures {

@@ -57,7 +57,7 @@ impl Simulation {
     /// An agent has gained a right while others have one that excludes it.
     #[cold]
     pub(super) fn find_excluded(&mut self, cache: Agent, line: Line, right: Right) {
-        for other in (0..self.caches.count()).filter(|&other| other != cache) {
+        for other in self.caches.agents().filter(|&other| other != cache) {
             let configuration = self.caches.configuration(other, line);
             let theirs = self.remote.about(configuration).right;
             if !compatible(right, theirs) {
