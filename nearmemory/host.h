@@ -62,6 +62,19 @@ static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) {
   return (volatile uint64_t *)(NM_SCRATCHPADS + (core << 24) + line * NM_LINE);
 }
 
+// Reads a line of a core's scratchpad anew, and writes one back, as a whole unless a cache evicts it before: who locks it holds both.
+static inline void nm_read_line(uint64_t core, uint64_t line, uint64_t words[16]) {
+  volatile uint64_t *from = nm_line_of(core, line);
+  nm_flush(from);
+  for (int i = 0; i < 16; i++) words[i] = from[i];
+  nm_order();
+}
+static inline void nm_write_line(uint64_t core, uint64_t line, const uint64_t words[16]) {
+  volatile uint64_t *to = nm_line_of(core, line);
+  for (int i = 0; i < 16; i++) to[i] = words[i];
+  nm_flush(to);
+}
+
 // The same memory without caches.
 static inline volatile void *nm_uncached(volatile void *far) {
   return (volatile void *)((uintptr_t)far - NM_FAR_MEMORY + NM_UNCACHED);

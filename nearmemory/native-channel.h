@@ -5,8 +5,6 @@
 
 #include "nearmemory/native.h"
 
-#include <string.h>
-
 // The core that this program runs on.
 struct nm_native_core *nm_native_own;
 
@@ -14,17 +12,58 @@ static inline volatile uint64_t *nm_words(uint64_t line) { return nm_native_own-
 static inline const volatile uint64_t *nm_stamps(uint64_t line) { return &nm_native_own->stamps[line * 2]; }
 static inline void *nm_shared(uint64_t number) { return &nm_native_own->registers[number]; }
 
-static inline uint64_t nm_now(void) { return ++nm_native_own->clock; }
+static inline uint64_t nm_now(void) { return nm_native_now(nm_native_own); }
+
+// Between these, the program is not stopped.
+static inline void nm_native_enter(void) {
+  nm_native_own->busy = 1;
+  pthread_mutex_lock(&nm_native_own->mutex);
+}
+static inline void nm_native_leave(void) {
+  pthread_mutex_unlock(&nm_native_own->mutex);
+  nm_native_own->busy = 0;
+}
+
+static inline uint64_t nm_notice(void) {
+  uint64_t notice = NM_NO_NOTICE;
+  nm_native_enter();
+  struct nm_native_held *held = nm_native_own->held;
+  while (held && (held->noticed || !held->stored)) held = held->next;
+  if (held) held->noticed = 1, notice = held->line * 2 + held->kind;
+  nm_native_leave();
+  return notice;
+}
+static inline void nm_lock(uint64_t line, enum nm_kind kind) {
+  nm_native_enter();
+  nm_native_own->locks[line][kind] = 1;
+  nm_native_leave();
+}
+static inline void nm_release(uint64_t line, enum nm_kind kind) {
+  nm_native_enter();
+  nm_native_release(nm_native_own, line, kind);
+  nm_native_leave();
+}
+static inline void nm_unlock(uint64_t line, enum nm_kind kind) {
+  nm_native_enter();
+  nm_native_own->locks[line][kind] = 0;
+  while (nm_native_release(nm_native_own, line, kind)) {
+  }
+  nm_native_leave();
+}
 
 // Copies are over when they have begun.
 static inline void nm_copies(uint64_t lines) { nm_native_own->copied = lines; }
+static inline void nm_native_copied(uint64_t line, uint64_t kind) {
+  uint64_t now = nm_now();
+  for (uint64_t i = 0; i < nm_native_own->copied; i++) nm_native_own->stamps[(line + i) * 2 + kind] = now;
+}
 static inline void nm_fetch_lines(uint64_t line, uint64_t far) {
   memcpy(nm_native_own->lines[line], (const void *)(uintptr_t)far, nm_native_own->copied * 128);
-  for (uint64_t i = 0; i < nm_native_own->copied; i++) nm_native_own->stamps[(line + i) * 2 + 1] = nm_now();
+  nm_native_copied(line, NM_WRITE_BACK);
 }
 static inline void nm_store_lines(uint64_t line, uint64_t far) {
   memcpy((void *)(uintptr_t)far, nm_native_own->lines[line], nm_native_own->copied * 128);
-  for (uint64_t i = 0; i < nm_native_own->copied; i++) nm_native_own->stamps[(line + i) * 2] = nm_now();
+  nm_native_copied(line, NM_READ);
 }
 
 #define NM_CHANNEL(stack_bytes, ...)                                       \

@@ -6,8 +6,11 @@
 #include "nearmemory/native.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static struct nm_native_core *nm_native_all(void) {
@@ -16,7 +19,10 @@ static struct nm_native_core *nm_native_all(void) {
   all = aligned_alloc(128, NM_NATIVE_CORES * sizeof *all);
   if (!all) abort();
   memset(all, 0, NM_NATIVE_CORES * sizeof *all);
-  for (uint64_t i = 0; i < NM_NATIVE_CORES; i++) all[i].all = all, all[i].number = i;
+  for (uint64_t i = 0; i < NM_NATIVE_CORES; i++) {
+    all[i].all = all, all[i].number = i;
+    pthread_mutex_init(&all[i].mutex, NULL);
+  }
   return all;
 }
 
@@ -39,6 +45,12 @@ static inline struct nm_registers *nm_registers_of(uint64_t core, uint64_t numbe
   return (struct nm_registers *)&nm_native_all()[core].registers[number * 2];
 }
 static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) { return nm_native_all()[core].lines[line]; }
+static inline void nm_read_line(uint64_t core, uint64_t line, uint64_t words[16]) {
+  nm_native_ask(&nm_native_all()[core], line, 0, words);
+}
+static inline void nm_write_line(uint64_t core, uint64_t line, const uint64_t words[16]) {
+  nm_native_ask(&nm_native_all()[core], line, 1, (uint64_t *)words);
+}
 static inline volatile void *nm_uncached(volatile void *far) { return far; }
 static inline void *nm_far_alloc(uint64_t bytes) {
   void *far = aligned_alloc(NM_LINE, (bytes + NM_LINE - 1) / NM_LINE * NM_LINE);
@@ -63,14 +75,70 @@ static inline FILE *nm_binary_file(const char *name) {
   return NULL;
 }
 
+// The core that a thread runs the program of.
+static _Thread_local struct nm_native_core *nm_native_here;
+
 static void *nm_native_thread(void *argument) {
   struct nm_native_core *core = argument;
   int (*run)(struct nm_native_core *) = (int (*)(struct nm_native_core *))dlsym(core->library, "nm_native_run");
-  core->status = run(core);
+  nm_native_here = core;
+  core->status = sigsetjmp(core->ended, 1) ? -1 : run(core);
+  nm_native_here = NULL;
+  // Nobody would ever release what is held.
+  pthread_mutex_lock(&core->mutex);
+  memset(core->locks, 0, sizeof core->locks);
+  while (core->held) nm_native_release(core, core->held->line, core->held->kind);
+  pthread_mutex_unlock(&core->mutex);
   // What others have sent is for this program.
   for (int i = 0; i < NM_NATIVE_CORES; i++) core->from[i].sent = core->from[i].taken = 0;
   __atomic_store_n(&core->state, NM_EXITED, __ATOMIC_RELEASE);
   return NULL;
+}
+
+// Where a thread was that a signal has come to; nothing where that is not known.
+static inline uintptr_t nm_native_pc(void *context) {
+#if defined(__x86_64__)
+  return ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+  return ((ucontext_t *)context)->uc_mcontext.pc;
+#else
+  return (void)context, 0;
+#endif
+}
+
+#define NM_NATIVE_SIGNAL (SIGRTMIN + 4)
+
+// Stops the program of this thread, where it is in its own code: elsewhere it may have what others need, and the signal comes again.
+static void nm_native_stops(int signal, siginfo_t *about, void *context) {
+  struct nm_native_core *core = nm_native_here;
+  uintptr_t pc = nm_native_pc(context);
+  (void)signal, (void)about;
+  if (core && !core->busy && pc >= core->code && pc < core->code_end) siglongjmp(core->ended, 1);
+}
+
+// Stops the program on a core, if one runs. (On processors that are not known here, it waits until it ends.)
+static inline void nm_stop(uint64_t number) {
+  struct nm_native_core *core = &nm_native_all()[number];
+  struct sigaction action = {.sa_sigaction = nm_native_stops, .sa_flags = SA_SIGINFO | SA_RESTART};
+  sigaction(NM_NATIVE_SIGNAL, &action, NULL);
+  while (nm_runs(number)) {
+    pthread_kill(core->thread, NM_NATIVE_SIGNAL);
+    sched_yield();
+  }
+}
+
+// Where the code of a library is.
+static inline void nm_native_code(struct nm_native_core *core) {
+  Dl_info about;
+  core->code = core->code_end = 0;
+  if (!dladdr(dlsym(core->library, "nm_native_run"), &about)) return;
+  const ElfW(Ehdr) *file = about.dli_fbase;
+  const ElfW(Phdr) *part = (const ElfW(Phdr) *)((const char *)file + file->e_phoff);
+  for (int i = 0; i < file->e_phnum; i++)
+    if (part[i].p_type == PT_LOAD && part[i].p_flags & PF_X) {
+      core->code = (uintptr_t)file + part[i].p_vaddr;
+      core->code_end = core->code + part[i].p_memsz;
+    }
 }
 
 // A library that is read from a file of its own is loaded as if there were no other one of it.
@@ -88,20 +156,25 @@ static void *nm_native_load(const void *binary, uint64_t length) {
 
 static inline int nm_start(uint64_t number, const void *binary, uint64_t length, const uint64_t words[4], int trusted) {
   struct nm_native_core *core = &nm_native_all()[number];
-  pthread_t thread;
   (void)trusted;
   if (length > NM_BINARY) return NM_TOO_LONG;
   if (core->state == NM_RUNNING) return NM_BUSY;
+  if (core->thread) pthread_join(core->thread, NULL);
+  core->thread = 0;
   if (core->library) dlclose(core->library);
   core->library = nm_native_load(binary, length);
   if (!core->library) return core->state = NM_REFUSED, NM_REFUSED_BINARY;
   memset(core->lines, 0, sizeof core->lines);
   memset(core->registers, 0, sizeof core->registers);
   for (int i = 0; i < 4; i++) core->words[i] = words ? words[i] : 0;
+  nm_native_code(core);
   core->streamed = 0;
+  core->busy = 0;
   core->state = NM_RUNNING;
-  if (pthread_create(&thread, NULL, nm_native_thread, core)) return core->state = NM_REFUSED, NM_REFUSED_BINARY;
-  pthread_detach(thread);
+  if (pthread_create(&core->thread, NULL, nm_native_thread, core)) {
+    core->thread = 0;
+    return core->state = NM_REFUSED, NM_REFUSED_BINARY;
+  }
   return 0;
 }
 

@@ -7,13 +7,17 @@
 //     NEARMEMORY_CP=sum=sum.so ./host
 //
 // A channel program that is started is loaded anew, so that cores share none of its variables. Nothing keeps it to what it is
-// given. There are no locks of lines and no notices, as no load can be held.
+// given. No load can be held: a lock holds a host that reads and writes lines by nm_read_line and nm_write_line.
 
 #ifndef NEARMEMORY_NATIVE_H
 #define NEARMEMORY_NATIVE_H
 
+#include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <stdint.h>
+#include <string.h>
+#include <time.h>
 
 #define NM_NATIVE_CORES 4
 #define NM_NATIVE_LINES 512
@@ -24,6 +28,15 @@ struct nm_native_fifo {
   uint64_t words[NM_NATIVE_FIFO];
   volatile uint64_t sent __attribute__((aligned(128)));
   volatile uint64_t taken __attribute__((aligned(128)));
+};
+
+// A request of a host that is held at a locked line, where the thread keeps it that waits.
+struct nm_native_held {
+  uint64_t line, kind, *words;
+  // A write-back is stored once none before it is held; a notice is taken then.
+  int stored, noticed;
+  volatile int released;
+  struct nm_native_held *next;
 };
 
 // What a host and a core beside far memory share, and what the core has of its own.
@@ -37,8 +50,65 @@ struct nm_native_core {
   // Lines that a stream has sent, of which the host is told.
   volatile uint64_t streamed;
   volatile int state, status;
+  // Locks for reads and write-backs, and what is held, the oldest first.
+  pthread_mutex_t mutex;
+  uint8_t locks[NM_NATIVE_LINES][2];
+  struct nm_native_held *held;
+  // The program's thread and code, where it goes on when it is stopped, and whether it is where it must not be.
+  pthread_t thread;
+  uintptr_t code, code_end;
+  sigjmp_buf ended;
+  volatile int busy;
   void *library;
 };
+
+// Nanoseconds, which are never the same twice.
+static inline uint64_t nm_native_now(struct nm_native_core *core) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  uint64_t now = time.tv_sec * 1000000000ull + time.tv_nsec, last = __atomic_load_n(&core->clock, __ATOMIC_RELAXED), next;
+  do
+    next = now > last ? now : last + 1;
+  while (!__atomic_compare_exchange_n(&core->clock, &last, next, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+  return next;
+}
+
+// The oldest request of a kind that is held at a line, in its place; of all but those, the last place.
+static inline struct nm_native_held **nm_native_oldest(struct nm_native_core *core, uint64_t line, uint64_t kind) {
+  struct nm_native_held **at = &core->held;
+  while (*at && ((*at)->line != line || (*at)->kind != kind)) at = &(*at)->next;
+  return at;
+}
+
+static inline void nm_native_hold(struct nm_native_core *core, struct nm_native_held *held) {
+  struct nm_native_held **last = &core->held;
+  while (*last) last = &(*last)->next;
+  held->next = NULL;
+  *last = held;
+}
+
+// Copies a line for a read, or for a write-back, and stamps it.
+static inline void nm_native_carry(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
+  memcpy(kind ? core->lines[line] : words, kind ? words : core->lines[line], sizeof *core->lines);
+  core->stamps[line * 2 + kind] = nm_native_now(core);
+}
+
+// Lets the oldest one go, if there is any, which is said. A write-back behind it is stored then.
+static inline int nm_native_release(struct nm_native_core *core, uint64_t line, uint64_t kind) {
+  struct nm_native_held **at = nm_native_oldest(core, line, kind), *held = *at;
+  if (!held) return 0;
+  *at = held->next;
+  if (kind == 0) nm_native_carry(core, line, kind, held->words);
+  __atomic_store_n(&held->released, 1, __ATOMIC_RELEASE);
+  struct nm_native_held *behind = kind ? *(at = nm_native_oldest(core, line, kind)) : NULL;
+  if (behind) {
+    *at = behind->next;
+    nm_native_carry(core, line, kind, behind->words);
+    behind->stored = 1;
+    nm_native_hold(core, behind);
+  }
+  return 1;
+}
 
 // Lets others go on while a thread waits: where there are fewer processors than threads, they could not otherwise.
 static inline void nm_relax(void) {
@@ -52,6 +122,18 @@ static inline void nm_relax(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
+}
+
+// A host reads a line (kind 0) or writes it back (1), and is held if it is locked.
+static inline void nm_native_ask(struct nm_native_core *core, uint64_t line, uint64_t kind, uint64_t *words) {
+  struct nm_native_held held = {line, kind, words, 0, 0, 0, NULL};
+  pthread_mutex_lock(&core->mutex);
+  int behind = kind && *nm_native_oldest(core, line, kind), holds = core->locks[line][kind] || behind;
+  if (kind ? !behind : !holds) nm_native_carry(core, line, kind, words);
+  held.stored = !behind;
+  if (holds) nm_native_hold(core, &held);
+  pthread_mutex_unlock(&core->mutex);
+  while (holds && !__atomic_load_n(&held.released, __ATOMIC_ACQUIRE)) nm_relax();
 }
 
 #endif

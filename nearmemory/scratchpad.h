@@ -9,12 +9,14 @@
 
 #include <stdint.h>
 
-#ifdef __riscv
-
 enum nm_kind { NM_READ, NM_WRITE_BACK };
 
-// What nm_notice gives if there is none.
+// What nm_notice gives if there is none, and the line and the kind of one.
 #define NM_NO_NOTICE UINT64_MAX
+static inline uint64_t nm_notice_line(uint64_t notice) { return notice / 2; }
+static inline enum nm_kind nm_notice_kind(uint64_t notice) { return (enum nm_kind)(notice % 2); }
+
+#ifdef __riscv
 
 static volatile uint64_t *const nm_scratchpad_registers = (volatile uint64_t *)0x200000;
 
@@ -28,10 +30,8 @@ static inline volatile uint64_t *nm_words(uint64_t line) {
   return (volatile uint64_t *)(0x100000 + line * 128);
 }
 
-// The oldest notice that was not taken: its line and kind are nm_notice_line and nm_notice_kind of it.
+// The oldest notice that was not taken.
 static inline uint64_t nm_notice(void) { return nm_scratchpad_registers[0]; }
-static inline uint64_t nm_notice_line(uint64_t notice) { return notice / 2; }
-static inline enum nm_kind nm_notice_kind(uint64_t notice) { return (enum nm_kind)(notice % 2); }
 
 // Holds requests of this kind at this line from now on.
 static inline void nm_lock(uint64_t line, enum nm_kind kind) { nm_scratchpad_registers[1] = line * 2 + kind; }

@@ -2,14 +2,16 @@
 // by a program beside far memory, latency and bandwidth of a copy engine. May be called with how many lines are read, a multiple of
 // 128.
 
-#include "nearmemory/host.h"
+#include "nearmemory/programs/bench.h"
 
-// Cycles of this core, of 0.5 ns.
-static uint64_t cycles(void) {
-  uint64_t now;
-  __asm__ volatile("fence iorw, iorw\n csrr %0, cycle" : "=r"(now)::"memory");
-  return now;
-}
+// Femtoseconds of a cycle of this core, and of what the other one counts.
+#ifdef __riscv
+#define CYCLE 500000
+#define TICK 3333333
+#else
+#define CYCLE 1000000
+#define TICK 1000000
+#endif
 
 static uint64_t lines = 16384, reads = 1000;
 
@@ -18,7 +20,7 @@ static uint64_t latency(volatile uint64_t *far) {
   volatile uint64_t *words = nm_uncached(far);
   uint64_t at = 0, start = cycles();
   for (uint64_t i = 0; i < reads; i++) at = words[(at + i) * 16];
-  return (cycles() - start) * 500 / reads + at;
+  return (cycles() - start) * CYCLE / 1000 / reads + at;
 }
 
 // Kilobytes per second of a read in order, with hints so many lines ahead for one of the caches. Of each line one word is read,
@@ -39,9 +41,9 @@ static uint64_t bandwidth(uint64_t *far, int ahead, int own) {
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) sum += read[i];
   }
-  uint64_t took = cycles() - start;
+  uint64_t found = cycles() - start;
   nm_flush_all(far, (lines + 128) * NM_LINE);
-  return sum ? 0 : lines * NM_LINE * 2000000ul / took;
+  return sum ? 0 : lines * NM_LINE * (1000000000000 / CYCLE) / found;
 }
 
 int main(int argc, char **argv) {
@@ -62,7 +64,7 @@ int main(int argc, char **argv) {
   uint64_t words[NM_WORDS];
   struct nm_receiver in = nm_receiver(nm_pipe_of(0, 500), 4);
   if (nm_receive_from(0, &in, words) != 2) return 2;
-  uint64_t internal = words[0] * 10000 / 3 / reads, copied = lines * NM_LINE * 300000ul / words[1];
+  uint64_t internal = words[0] * TICK / 1000 / reads, copied = lines * NM_LINE * (1000000000000 / TICK) / words[1];
   printf("external latency %lu ps\ninternal latency %lu ps\n", (unsigned long)external, (unsigned long)internal);
   printf("external bandwidth %lu kB/s, hints %d ahead for the %s cache\ninternal bandwidth %lu kB/s\n", (unsigned long)best,
          best_ahead, best_own ? "first" : "last", (unsigned long)copied);

@@ -9,7 +9,7 @@ mod processor_time;
 use cohkit_nearmemory::machine::{loaded, Happened, Machine};
 use cohkit_nearmemory::{Binaries, Platform};
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::system::{Errno, Open, Place, World};
+use cohkit_riscv::system::{Errno, World};
 use processor_time::processor_seconds;
 use std::path::Path;
 use std::process::Command;
@@ -19,23 +19,8 @@ use std::time::Instant;
 struct Nobody;
 
 impl World for Nobody {
-    fn open(&mut self, _name: &str, _how: Open) -> Result<u32, Errno> {
-        Err(Errno::Denied)
-    }
-    fn close(&mut self, _file: u32) -> Result<(), Errno> {
-        Err(Errno::BadFile)
-    }
-    fn read(&mut self, _file: u32, _bytes: &mut [u8]) -> Result<usize, Errno> {
-        Err(Errno::BadFile)
-    }
     fn write(&mut self, _file: u32, bytes: &[u8]) -> Result<usize, Errno> {
         Ok(bytes.len())
-    }
-    fn seek(&mut self, _file: u32, _place: Place) -> Result<u64, Errno> {
-        Err(Errno::BadFile)
-    }
-    fn now(&mut self) -> u64 {
-        0
     }
 }
 

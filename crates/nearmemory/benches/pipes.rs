@@ -19,14 +19,21 @@ const ROOM: usize = 240;
 /// So many times a batch there and back: its sum, to be compared.
 type Way<'a> = Box<dyn Fn(u64, usize) -> u64 + 'a>;
 
-/// Pins this thread, as far as there is such a processor.
-fn pin(which: usize) {
+/// Pins this thread, if there is such a processor.
+fn pin(which: usize) -> bool {
     // SAFETY: an empty set of processors is all zero, and the set lives as long as the call.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(which, &mut set);
-        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
+        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set) == 0
     }
+}
+
+/// Whether both processors are of one core, as far as the system tells it.
+fn are_one_core() -> bool {
+    let file = "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list";
+    let told = std::fs::read_to_string(file).unwrap_or_default();
+    told.trim().split([',', '-']).any(|number| number == "1")
 }
 
 /// Runs who answers on another processor while this one asks.
@@ -213,6 +220,14 @@ fn system(times: u64, batch: usize, each: usize) -> u64 {
 }
 
 fn main() {
+    if !(pin(1) && pin(0)) {
+        return println!(
+            "not measured: two threads are pinned to processors 0 and 1, which are not both there"
+        );
+    }
+    if are_one_core() {
+        println!("note: processors 0 and 1 are of one core");
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let library = library(folder.path());
     let ways: Vec<(&str, Way)> = vec![

@@ -11,6 +11,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("bulk", "65536"),
     ("compute", "300"),
     ("gups", "65536 300"),
+    ("measure", "1024"),
     ("pagerank", "0 256 1000 50 1 4 31 2"),
     ("pagerank", "2 128 1500 60 2 3 15 2"),
     ("pipes", "1 400"),
@@ -57,6 +58,13 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn programs_prove_their_results_as_threads_of_this_machine() {
+    let all = std::fs::read_dir(root().join("nearmemory/programs")).expect("a folder");
+    for entry in all {
+        let name = entry.expect("a file").file_name();
+        let name = name.to_str().expect("a name").strip_suffix("-host.c");
+        let runs = |name| PROGRAMS.iter().any(|(program, _)| *program == name);
+        assert!(name.is_none_or(runs), "{name:?} runs nowhere");
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let mut last = "";
     for &(program, arguments) in PROGRAMS {
@@ -78,7 +86,7 @@ fn programs_prove_their_results_as_threads_of_this_machine() {
         let said = text(&output);
         assert!(output.status.success(), "{program} {arguments}: {said}");
         assert!(
-            said.lines().count() >= 2 && said.contains(" ns\n"),
+            said.lines().count() >= 2 && (said.contains(" ns\n") || said.contains(" ps\n")),
             "{program}: {said}"
         );
     }
@@ -93,6 +101,34 @@ fn arrays_and_typed_channels_are_the_same_there() {
     compile(&source.join("arrays.c"), &channel, &["-shared"]);
     let output = run(&host, "", &format!("arrays={}", channel.display()));
     assert_eq!(text(&output), "all is right\n");
+}
+
+#[test]
+fn locks_hold_a_host_that_asks_by_the_library_and_programs_are_stopped_wherever_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let (host, channel, changed) = (
+        folder.join("host"),
+        folder.join("locks.so"),
+        folder.join("locks.c"),
+    );
+    let programs = Path::new("crates/nearmemory/tests/programs");
+    compile(&programs.join("locks-host.c"), &host, &[]);
+    let source = std::fs::read_to_string(root().join(programs).join("locks.c")).expect("a source");
+    let right = "  nm_lock(1, NM_READ);\n";
+    assert_eq!(source.matches(right).count(), 1);
+    for (text, said) in [
+        (source.clone(), "all is right\n"),
+        (
+            source.replace(right, ""),
+            "wrong: what is read once the write-back is acknowledged\n",
+        ),
+    ] {
+        std::fs::write(&changed, text).expect("room");
+        compile(&changed, &channel, &["-shared"]);
+        let output = run(&host, "", &format!("locks={}", channel.display()));
+        assert_eq!(self::text(&output), said);
+    }
 }
 
 #[test]

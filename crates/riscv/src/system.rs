@@ -54,20 +54,31 @@ pub enum Place {
     End(i64),
 }
 
-/// Files and the clock. Files 0, 1 and 2 are open: the standard input, output and errors.
+/// Files and the clock. Files 0, 1 and 2 are open: the standard input, output and errors. A world that says nothing else has no other
+/// files and no input, and its clock stands.
 pub trait World {
     /// Opens a file, whose number is 3 or more.
-    fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno>;
+    fn open(&mut self, _name: &str, _how: Open) -> Result<u32, Errno> {
+        Err(Errno::Denied)
+    }
     /// Closes a file.
-    fn close(&mut self, file: u32) -> Result<(), Errno>;
+    fn close(&mut self, _file: u32) -> Result<(), Errno> {
+        Err(Errno::BadFile)
+    }
     /// Reads from a file; nothing at its end.
-    fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno>;
+    fn read(&mut self, _file: u32, _bytes: &mut [u8]) -> Result<usize, Errno> {
+        Err(Errno::BadFile)
+    }
     /// Writes to a file.
     fn write(&mut self, file: u32, bytes: &[u8]) -> Result<usize, Errno>;
     /// Goes to a place in a file, and says where that is from the beginning.
-    fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno>;
+    fn seek(&mut self, _file: u32, _place: Place) -> Result<u64, Errno> {
+        Err(Errno::BadFile)
+    }
     /// Nanoseconds since the beginning of 1970.
-    fn now(&mut self) -> u64;
+    fn now(&mut self) -> u64 {
+        0
+    }
 }
 
 /// Memory as the calls of a program reach it, whatever that takes.
@@ -164,6 +175,35 @@ fn string(memory: &mut impl Bytes, at: u64, length: Option<u64>) -> Result<Vec<u
 /// The name of a file.
 fn name(memory: &mut impl Bytes, at: u64, length: Option<u64>) -> Result<String, Errno> {
     String::from_utf8(string(memory, at, length)?).map_err(|_| Errno::Invalid)
+}
+
+/// Writes bytes to a file, or reads them, piece by piece. How many are left.
+fn transfer(
+    memory: &mut impl Bytes,
+    world: &mut impl World,
+    writes: bool,
+    file: u64,
+    (at, length): (u64, u64),
+) -> Answer {
+    let mut done = 0;
+    while done < length {
+        let (at, rest) = (at.wrapping_add(done), length - done);
+        let piece = match writes {
+            true => write(memory, world, file, at, rest),
+            false => read(memory, world, file, at, rest),
+        };
+        match piece {
+            Ok(0) => break,
+            Ok(piece) => done += piece,
+            Err(errno) if done == 0 => return Err(errno),
+            Err(_) => break,
+        }
+        // A file is read to its end, a terminal as far as there is something.
+        if !writes && file == 0 {
+            break;
+        }
+    }
+    Ok(length.saturating_sub(done))
 }
 
 fn number(file: u64) -> Result<u32, Errno> {
@@ -334,29 +374,9 @@ impl System {
                 let length = string(memory, block, None)?.len() as u64;
                 write(memory, world, 1, block, length).map(|_| 0)
             }
-            // These two tell how much is left.
             0x05 | 0x06 => {
                 let (file, at, length) = (file(memory)?, word(memory, 1)?, word(memory, 2)?);
-                let mut done = 0;
-                while done < length {
-                    let (at, rest) = (at.wrapping_add(done), length - done);
-                    let piece = if call == 5 {
-                        write(memory, world, file, at, rest)
-                    } else {
-                        read(memory, world, file, at, rest)
-                    };
-                    match piece {
-                        Ok(0) => break,
-                        Ok(piece) => done += piece,
-                        Err(errno) if done == 0 => return Err(errno),
-                        Err(_) => break,
-                    }
-                    // A file is read to its end, a terminal as far as there is something.
-                    if call == 6 && file == 0 {
-                        break;
-                    }
-                }
-                Ok(length.saturating_sub(done))
+                transfer(memory, world, call == 5, file, (at, length))
             }
             0x07 => {
                 let mut byte = [0];

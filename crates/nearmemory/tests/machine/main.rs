@@ -14,7 +14,7 @@ mod verified;
 use cohkit_nearmemory::machine::{loaded, Happened, Machine};
 use cohkit_nearmemory::{Binaries, Evictions, Platform};
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::system::{Errno, Open, Place, World};
+use cohkit_riscv::system::{Errno, World};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,24 +47,9 @@ fn compile(flags: &str, source: &str, definitions: &[&str]) -> Vec<u8> {
 struct Written(String);
 
 impl World for Written {
-    fn open(&mut self, _name: &str, _how: Open) -> Result<u32, Errno> {
-        Err(Errno::Denied)
-    }
-    fn close(&mut self, _file: u32) -> Result<(), Errno> {
-        Err(Errno::BadFile)
-    }
-    fn read(&mut self, _file: u32, _bytes: &mut [u8]) -> Result<usize, Errno> {
-        Err(Errno::BadFile)
-    }
     fn write(&mut self, _file: u32, bytes: &[u8]) -> Result<usize, Errno> {
         self.0 += &String::from_utf8_lossy(bytes);
         Ok(bytes.len())
-    }
-    fn seek(&mut self, _file: u32, _place: Place) -> Result<u64, Errno> {
-        Err(Errno::BadFile)
-    }
-    fn now(&mut self) -> u64 {
-        0
     }
 }
 

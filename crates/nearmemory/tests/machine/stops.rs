@@ -1,7 +1,7 @@
 //! Programs that are refused, stopped, or end, and what their hosts learn of it.
 
-use crate::{compile, require, root, run};
-use cohkit_nearmemory::{Happened, Platform};
+use crate::{compile, require, root, run, run_watched};
+use cohkit_nearmemory::{Evictions, Happened, Platform};
 use cohkit_riscv::elf;
 
 #[test]
@@ -103,4 +103,22 @@ fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
         "{reason}"
     );
     assert_eq!(ran.text, "error -4\n");
+}
+
+#[test]
+fn locks_hold_a_host_whatever_is_evicted_and_a_program_that_never_ends_is_stopped() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", "crates/nearmemory/tests/programs/locks-host.c", &[]);
+    let locks = compile("channel", "crates/nearmemory/tests/programs/locks.c", &[]);
+    for every in [None, Some(7)] {
+        let evictions = every.map(|every| Evictions { every, seed: 1 });
+        let channels: [(&str, &[u8]); 1] = [("locks", &locks)];
+        let ran = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
+        assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+        assert_eq!(ran.text, "all is right\n");
+        // 200 write-backs and as many reads, twice.
+        assert!(ran.counter("mcc 0: requests of the host held") >= 800);
+    }
 }

@@ -1,0 +1,291 @@
+//! What a core beside far memory sees, and by which others learn of it.
+
+use super::{Device, Mcc, FIFOS, FIFO_STRIDE};
+use crate::controller;
+use crate::events::{Event, Time, Who, Why};
+use crate::races::{Queue, Site, Way};
+use crate::scratchpad::LINE;
+use cohkit_riscv::system::Bytes;
+use cohkit_riscv::{Amo, Cbo, Confined, Fence, Memory, Prefetch, Reply, Size, TimedMemory};
+
+/// By what an access of a core passes on what is known.
+fn passes(mcc: usize, at: u64) -> Option<Way> {
+    match at {
+        controller::SCRATCHPAD..controller::REGISTERS => {
+            let line = (at - controller::SCRATCHPAD) as usize / LINE;
+            Some(Way::Line(mcc, line))
+        }
+        controller::SHARED..FIFOS => Some(Way::Register(mcc, (at - controller::SHARED) / 8)),
+        _ => None,
+    }
+}
+
+/// What a core beside far memory sees, whatever it may touch of it.
+pub(crate) struct MccPort<'a> {
+    pub device: &'a mut Device,
+    pub queue: &'a mut Queue,
+    pub mcc: usize,
+    pub now: Time,
+    /// The instruction that asks.
+    pc: u64,
+    longer: u64,
+    pub why: Why,
+}
+
+impl<'a> MccPort<'a> {
+    pub(crate) fn new(device: &'a mut Device, queue: &'a mut Queue, mcc: usize) -> MccPort<'a> {
+        MccPort {
+            device,
+            queue,
+            mcc,
+            now: 0,
+            pc: 0,
+            longer: 0,
+            why: Why::Nothing,
+        }
+    }
+
+    #[inline(always)]
+    fn early(&mut self) -> bool {
+        let early = self.queue.soonest() < self.now;
+        if early {
+            self.why = Why::Early;
+        }
+        early
+    }
+
+    fn blocked<T>(&mut self) -> Reply<T> {
+        self.why = Why::Blocked;
+        Reply::Wait
+    }
+
+    fn own(&mut self) -> &mut Mcc {
+        &mut self.device.mccs[self.mcc]
+    }
+
+    /// The access takes as long as registers or the scratchpad do.
+    fn takes(&mut self, at: u64) {
+        if (controller::REGISTERS..controller::STAMPS).contains(&at) {
+            self.longer = self.device.platform.register.value - 1;
+            self.own().counters.registers += 1;
+        } else {
+            self.own().counters.scratchpad += 1;
+        }
+    }
+
+    /// The other core and the distance from its first address of an access to FIFOs.
+    fn fifo(&self, at: u64, size: Size) -> Option<(usize, u64)> {
+        let offset = at.checked_sub(FIFOS).filter(|_| size == Size::Double)?;
+        let other = usize::try_from(offset / FIFO_STRIDE).ok()?;
+        (other < self.device.mccs.len()).then_some((other, offset % FIFO_STRIDE))
+    }
+
+    fn load_fifo(&mut self, other: usize, offset: u64) -> Reply<u64> {
+        let (words, mine) = (self.device.platform.fifo_words.value, self.mcc);
+        let value = match offset {
+            0 => {
+                let fifo = &mut self.own().fifos[other];
+                let word = fifo.front().copied().flatten();
+                if word.is_some() {
+                    fifo.pop_front();
+                }
+                word
+            }
+            24 => {
+                let fifo = &mut self.own().fifos[other];
+                let ends = fifo.front() == Some(&None);
+                if ends {
+                    fifo.pop_front();
+                }
+                Some(ends.into())
+            }
+            8 => Some(self.own().fifos[other].len() as u64),
+            16 => {
+                let there = &self.device.mccs[other];
+                let taken = there.fifos[mine].len() + there.coming[mine].len();
+                Some(words.saturating_sub(taken as u64))
+            }
+            _ => return Reply::Fault,
+        };
+        let Some(value) = value else {
+            return self.blocked();
+        };
+        self.device.stirred = true;
+        if let Some(watch) = &mut self.queue.watch {
+            watch.learns(Who::Mcc(mine), Way::Fifo(other, mine));
+        }
+        self.takes(FIFOS);
+        Reply::Done(value)
+    }
+
+    fn store_fifo(&mut self, other: usize, offset: u64, value: u64) -> Reply<()> {
+        let word = match offset {
+            0 => Some(value),
+            24 => None,
+            _ => return Reply::Fault,
+        };
+        let (words, mine) = (self.device.platform.fifo_words.value, self.mcc);
+        let there = &mut self.device.mccs[other];
+        if (there.fifos[mine].len() + there.coming[mine].len()) as u64 >= words {
+            return self.blocked();
+        }
+        there.coming[mine].push_back(word);
+        if let Some(watch) = &mut self.queue.watch {
+            watch.gives(Who::Mcc(mine), Way::Fifo(mine, other));
+        }
+        self.own().counters.words += 1;
+        self.takes(FIFOS);
+        let arrives = self.now + self.device.platform.fifo_latency.value;
+        self.queue.add(arrives, Event::Passed(mine, other));
+        Reply::Done(())
+    }
+
+    /// A store in a place by which others may learn, or that begins a copy.
+    fn watch_store(&mut self, at: u64, value: u64) {
+        let Some(watch) = &mut self.queue.watch else {
+            return;
+        };
+        let who = Who::Mcc(self.mcc);
+        if let Some(way) = passes(self.mcc, at) {
+            watch.gives(who, way);
+            if let Way::Line(_, line) = way {
+                watch.uses(Site { who, pc: self.pc }, line as u64, true, false);
+            }
+        }
+        let stores = at == controller::STORE;
+        if stores || at == controller::FETCH {
+            let (far, lines) = self.device.mccs[self.mcc].controller.next();
+            watch.commands(Site { who, pc: self.pc }, (value, far, lines), stores);
+        }
+    }
+
+    fn set_clock(&mut self) {
+        let clock = self.device.clock(self.now);
+        self.own().controller.at(clock);
+    }
+}
+
+impl Memory for MccPort<'_> {
+    fn fetch(&mut self, at: u64) -> Reply<u16> {
+        self.own().controller.fetch(at)
+    }
+
+    #[inline(always)]
+    fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
+        if at < controller::SCRATCHPAD {
+            return self.own().controller.load(at, size, to);
+        }
+        if self.early() {
+            return Reply::Wait;
+        }
+        if let Some((other, offset)) = self.fifo(at, size) {
+            return self.load_fifo(other, offset);
+        }
+        self.set_clock();
+        self.takes(at);
+        if let Some(watch) = &mut self.queue.watch {
+            let (who, pc) = (Who::Mcc(self.mcc), self.pc);
+            if let Some(way) = passes(self.mcc, at) {
+                watch.learns(who, way);
+                if let Way::Line(_, line) = way {
+                    watch.uses(Site { who, pc }, line as u64, false, false);
+                }
+            }
+            // Of the two stamps of a line, that of reads is the first one.
+            if at >= controller::STAMPS {
+                let line = (at - controller::STAMPS) / 16;
+                watch.looks(self.mcc, line, at.is_multiple_of(16));
+            }
+        }
+        self.own().controller.load(at, size, to)
+    }
+
+    #[inline(always)]
+    fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
+        if at < controller::SCRATCHPAD {
+            return self.own().controller.store(at, size, value);
+        }
+        if self.early() {
+            return Reply::Wait;
+        }
+        if let Some((other, offset)) = self.fifo(at, size) {
+            return self.store_fifo(other, offset, value);
+        }
+        self.set_clock();
+        let reply = self.own().controller.store(at, size, value);
+        if reply == Reply::Wait {
+            return self.blocked();
+        }
+        self.takes(at);
+        self.watch_store(at, value);
+        self.device.answers(self.queue, self.now, self.mcc);
+        let path = self.device.platform.copy_path.value;
+        let mcc = &mut self.device.mccs[self.mcc];
+        if !mcc.copying && mcc.controller.is_waiting() {
+            mcc.copying = true;
+            self.queue.add(self.now + path / 2, Event::Copy(self.mcc));
+        }
+        reply
+    }
+
+    fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
+        self.own().controller.amo(at, amo, to)
+    }
+
+    fn fence(&mut self, _fence: Fence) -> Reply<()> {
+        Reply::Done(())
+    }
+
+    fn fence_i(&mut self) -> Reply<()> {
+        Reply::Done(())
+    }
+
+    fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
+        self.own().controller.cbo(at, what)
+    }
+
+    fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
+}
+
+impl TimedMemory for MccPort<'_> {
+    fn at(&mut self, cycle: u64) {
+        self.now = cycle.saturating_mul(self.device.platform.mcc_cycle.value);
+        self.longer = 0;
+    }
+
+    fn longer(&mut self) -> u64 {
+        std::mem::take(&mut self.longer)
+    }
+
+    fn by(&mut self, pc: u64) {
+        self.pc = pc;
+    }
+}
+
+/// What calls of a channel program reach: what it may touch of its private memory.
+pub(crate) struct Calls<'a>(pub Confined<MccPort<'a>>);
+
+impl Bytes for Calls<'_> {
+    fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool {
+        let mut addresses = at..;
+        bytes.iter_mut().all(|byte| {
+            let at = addresses.next().filter(|at| *at < controller::SCRATCHPAD);
+            match at.map(|at| self.0.load(at, Size::Byte, 0)) {
+                Some(Reply::Done(value)) => {
+                    *byte = value as u8;
+                    true
+                }
+                _ => false,
+            }
+        })
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
+        let mut addresses = at..;
+        bytes.iter().all(|byte| {
+            let at = addresses.next().filter(|at| *at < controller::SCRATCHPAD);
+            let stored = at.map(|at| self.0.store(at, Size::Byte, (*byte).into()));
+            stored == Some(Reply::Done(()))
+        })
+    }
+}

@@ -1,0 +1,56 @@
+// Sends numbers to a core by a line that is locked for write-backs, and after each asks for their sum by one that is locked for
+// reads: each is held until the core has dealt with it. Then it stops a program that never ends, and starts one behind it.
+
+#include "nearmemory/programs/bench.h"
+
+#define TIMES 200
+#define TAG 15
+
+static void start(uint64_t forever) {
+  uint64_t word = 0;
+  require(nm_spawn(0, "locks", (uint64_t[4]){forever}) == 0, "the core does not start");
+  require(nm_receive_word(nm_registers_of(0, 0), &word) && word == 1, "it says that it runs");
+}
+
+// Numbers by a line whose last word is written last, so that one that is evicted by half is told from one that is not.
+static void send(uint64_t tag, uint64_t count, uint64_t first) {
+  uint64_t words[16] = {count};
+  for (uint64_t i = 0; i < count; i++) words[1 + i] = first + i;
+  words[TAG] = tag;
+  nm_write_line(0, 0, words);
+}
+
+static void add_up(void) {
+  uint64_t sum = 0, words[16];
+  start(0);
+  for (uint64_t tag = 1; tag <= TIMES; tag++) {
+    uint64_t count = 1 + tag % 14;
+    for (uint64_t i = 0; i < count; i++) sum += tag * 100 + i;
+    send(tag, count, tag * 100);
+    nm_read_line(0, 1, words);
+    require(words[0] == sum && words[1] == tag, "what is read once the write-back is acknowledged");
+  }
+  send(TIMES + 1, 0, 0);
+  int status = 0;
+  require(nm_wait(0, &status) == NM_EXITED && status == TIMES, "it ends by itself");
+}
+
+int main(void) {
+  add_up();
+  for (int kind = 1; kind <= 3; kind++) {
+    start(kind);
+    require(nm_state(0) == NM_RUNNING, "it runs");
+    nm_stop(0);
+    int status = 0;
+    require(nm_wait(0, &status) == NM_EXITED && status == -1, "it is stopped");
+  }
+  // Locks are gone with their program.
+  uint64_t words[16] = {7};
+  nm_write_line(0, 0, words);
+  words[0] = 0;
+  nm_read_line(0, 0, words);
+  require(words[0] == 7, "what was written is read");
+  add_up();
+  printf("all is right\n");
+  return 0;
+}

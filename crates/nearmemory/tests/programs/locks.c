@@ -1,0 +1,46 @@
+// Adds up the numbers that a host writes back to a line, and gives it the sum when it reads another one; or never ends: it only
+// calculates, takes and releases locks, or waits for what nobody sends.
+
+#include "nearmemory/channel.h"
+
+NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1))
+
+#define TAG 15
+
+static int add_up(void) {
+  uint64_t sum = 0, lines = 0, count = 1;
+  while (count > 0) {
+    uint64_t notice = nm_notice();
+    if (notice == NM_NO_NOTICE) {
+      nm_relax();
+      continue;
+    }
+    volatile uint64_t *line = nm_words(nm_notice_line(notice));
+    if (nm_notice_kind(notice) == NM_READ) {
+      line[0] = sum;
+      line[1] = lines;
+    } else if (line[TAG] == lines + 1) {
+      count = line[0];
+      for (uint64_t i = 1; i <= count; i++) sum += line[i];
+      if (count) lines++;
+    }
+    nm_release(nm_notice_line(notice), nm_notice_kind(notice));
+  }
+  return (int)lines;
+}
+
+int channel(uint64_t forever, uint64_t b, uint64_t c, uint64_t d) {
+  nm_lock(0, NM_WRITE_BACK);
+  nm_lock(1, NM_READ);
+  nm_send_word(nm_register_pipe(0), 1);
+  volatile uint64_t steps = 0;
+  uint64_t word = 0;
+  switch (forever) {
+  case 0: return add_up();
+  case 1:
+    for (;;) steps++;
+  case 2:
+    for (;;) nm_lock(2, NM_READ), nm_unlock(2, NM_READ);
+  default: return nm_receive_word(nm_register_pipe(1), &word);
+  }
+}
