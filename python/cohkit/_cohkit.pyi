@@ -88,6 +88,7 @@ class LitmusRun(TypedDict):
     chart: bool
     simulate: tuple[int, int] | None
     stores: str | None
+    kinds: str | None
 
 @final
 class Litmus:

@@ -12,6 +12,8 @@ from cohkit.protocols import given, not_text
 from cohkit.results import answer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cohkit import types
     from cohkit._cohkit import LitmusRun, Protocol
 
@@ -31,6 +33,7 @@ class Options(TypedDict, total=False):
         chart: give with `sequence` the shortest way to what decides, which :func:`cohkit.chart_text` draws.
         stores: by which of the text's accesses each write is made, thread by thread, with a letter for each: `t` as the
             text's cores store, `b` written back in the core's own copy, `a` acknowledged by the home.
+        kinds: the kind of remote that each thread runs on, thread by thread; asked for where kinds have rows of their own.
         simulate_runs: run the test so many times in the simulator, with random times, instead of in every order.
         seed: of the first of these runs; each further one has the next. 0 if not given.
 
@@ -44,6 +47,7 @@ class Options(TypedDict, total=False):
     max_states: int | None
     chart: bool
     stores: str | None
+    kinds: Sequence[str] | None
     simulate_runs: int | None
     seed: int | None
 
@@ -81,6 +85,7 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
 
 def _how(options: Options) -> LitmusRun:
     gives_up, most, runs = options.get("gives_up"), options.get("max_states"), options.get("simulate_runs")
+    kinds = options.get("kinds")
     return {
         "cores": options.get("cores"),
         "model": options.get("model"),
@@ -89,6 +94,7 @@ def _how(options: Options) -> LitmusRun:
         "chart": options.get("chart", False),
         "simulate": None if runs is None else (options.get("seed") or 0, runs),
         "stores": options.get("stores"),
+        "kinds": None if kinds is None else ",".join(kinds),
     }
 
 
@@ -128,8 +134,10 @@ def _judge_numbers(options: Options) -> None:
 
 
 def _judge_runs(options: Options) -> None:
+    if isinstance(options.get("kinds"), str):
+        raise InputError("`kinds` is a list with a kind for each thread")
     if options.get("protocol") is None:
-        for name in ("chart", "stores", "simulate_runs"):
+        for name in ("chart", "stores", "kinds", "simulate_runs"):
             if options.get(name):
                 raise InputError(f"`{name}` is of the caches of a protocol: give `protocol` with it")
     if options.get("simulate_runs") is None:

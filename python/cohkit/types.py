@@ -517,6 +517,7 @@ class Litmus(TypedDict):
 
     test: str
     protocol: str | None
+    kinds: NotRequired[list[str]]
     cores: Literal["in_order", "store_buffer", "relaxed"]
     model: Literal["sc", "tso", "rc"]
     condition: Literal["exists", "not_exists", "forall"]

@@ -36,6 +36,10 @@ def without_run(entry: object) -> object:
         ({"protocol": "msi", "max_states": 50}, ["--protocol", "protocols/msi.coh", "--max-states", "50"]),
         ({"protocol": "msi", "gives_up": 0}, ["--protocol", "protocols/msi.coh", "--gives-up", "0"]),
         ({"protocol": "ordering/cord.coh", "stores": "ab"}, ["--protocol", "ordering/cord.coh", "--stores", "ab"]),
+        (
+            {"protocol": "tests/kinds/mixed.coh", "kinds": ["device", "cache"]},
+            ["--protocol", "tests/kinds/mixed.coh", "--kinds", "device,cache"],
+        ),
     ],
 )
 @pytest.mark.parametrize("test", ["litmus/SB.litmus", "MP"])
@@ -76,6 +80,9 @@ def test_a_wrong_test_is_told_with_its_place(tmp_path: Path) -> None:
         ({"chart": True}, "give `protocol` with it"),
         ({"simulate_runs": 3}, "give `protocol` with it"),
         ({"stores": "tt"}, "`stores` is of the caches of a protocol: give `protocol` with it"),
+        ({"kinds": ["cache", "device"]}, "`kinds` is of the caches of a protocol: give `protocol` with it"),
+        ({"protocol": "tests/kinds/mixed.coh"}, "`kinds` says which each thread runs on, of 3 ways"),
+        ({"protocol": "tests/kinds/mixed.coh", "kinds": ["cache"]}, "`cache` names 1 kind, and SB has 2 threads"),
         ({"protocol": "ordering/cord.coh", "stores": "t"}, "--stores: `t` has 1 letters, and SB writes 2 times"),
         ({"protocol": "ordering/cord.coh", "stores": "every"}, "`stores` has a letter for each write of one test"),
         ({"protocol": "msi", "seed": 3}, "give `simulate_runs` with it"),

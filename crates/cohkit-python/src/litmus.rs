@@ -40,6 +40,8 @@ pub(crate) struct How {
     simulate: Option<(u64, u64)>,
     /// A letter for each write.
     stores: Option<String>,
+    /// The kind of each thread's cache, with commas between them.
+    kinds: Option<String>,
 }
 
 /// What `cohkit litmus --json` tells of a test.
@@ -53,6 +55,19 @@ pub(crate) fn litmus(
 ) -> PyResult<String> {
     let mut test = test.test.clone();
     let source = protocol.map(|protocol| Arc::clone(&protocol.source));
+    if let Some(source) = &source {
+        let placed = test
+            .placed(how.kinds.as_deref(), &source.protocol)
+            .map_err(refused)?;
+        let count = placed.len();
+        let [one] = <[_; 1]>::try_from(placed).map_err(|_| {
+            let name = &source.protocol.name;
+            bad_input(&format!(
+                "the kinds of remotes of {name} have rows of their own: `kinds` says which each thread runs on, of {count} ways"
+            ))
+        })?;
+        test = one;
+    }
     if let (Some(stores), Some(source)) = (&how.stores, &source) {
         let mixed = test.mixes(stores, &source.protocol).map_err(refused)?;
         // Letters are of one mix.

@@ -17,6 +17,8 @@ pub(crate) const THREADS: usize = 3;
 
 const NO_ATOMICS: &str = "need atomic accesses, which the home has not";
 
+const NO_ROW: &str = "need accesses for which a kind of remotes has no row";
+
 /// What programs have found.
 pub struct Guaranteed(Promised);
 
@@ -38,11 +40,17 @@ pub(crate) fn judge<'h>(
 }
 
 impl Guaranteed {
+    /// How many programs were not run, and why.
+    fn left_out(&self) -> Vec<(usize, &'static str)> {
+        let all = [(self.0.left_out, NO_ATOMICS), (self.0.lacking, NO_ROW)];
+        all.into_iter().filter(|(more, _)| *more > 0).collect()
+    }
+
     /// What the verdict means for the exit code.
     pub fn outcome(&self) -> Outcome {
         match self.0.ended {
             Ended::Holds => Outcome::Yes,
-            Ended::Broken(..) => Outcome::No,
+            Ended::Broken { .. } => Outcome::No,
             Ended::Undecided(_) => Outcome::Undecided,
             Ended::Interrupted => Outcome::Interrupted,
         }
@@ -55,17 +63,26 @@ impl Guaranteed {
         match &self.0.ended {
             Ended::Holds => {
                 let states = counted(self.0.states as u64, "state");
-                let left_out = match self.0.left_out {
-                    0 => String::new(),
-                    more => format!("; {more} more {NO_ATOMICS}"),
-                };
+                let left_out = self.left_out().into_iter();
+                let left_out: String = left_out
+                    .map(|(more, why)| format!("; {more} more {why}"))
+                    .collect();
                 format!("{name} programs: verified: {model} in {programs} of up to {THREADS} threads, {states}{left_out}\n")
             }
-            Ended::Broken(program, what) => format!(
-                "{name} programs: violated: {model}\n  by {program}: {what}\n  \
-                 to see more: cohkit litmus {program} --protocol {}\n",
-                source.path.display()
-            ),
+            Ended::Broken {
+                program,
+                kinds,
+                what,
+            } => {
+                let on = kinds.as_ref().map(|kinds| format!(" on {kinds}"));
+                let kinds = kinds.as_ref().map(|kinds| format!(" --kinds {kinds}"));
+                let [on, kinds] = [on, kinds].map(Option::unwrap_or_default);
+                format!(
+                    "{name} programs: violated: {model}\n  by {program}{on}: {what}\n  \
+                     to see more: cohkit litmus {program} --protocol {}{kinds}\n",
+                    source.path.display()
+                )
+            }
             Ended::Undecided(why) => {
                 format!("{name} programs: undecided: {model}: {why}, after {programs}\n")
             }
@@ -79,12 +96,12 @@ impl Guaranteed {
     pub fn json(&self, source: &Source) -> Value {
         let (outcome, status, reason) = match &self.0.ended {
             Ended::Holds => ("verified", Status::Holds, None),
-            Ended::Broken(..) => ("violated", Status::Violated, None),
+            Ended::Broken { .. } => ("violated", Status::Violated, None),
             Ended::Undecided(why) => ("undecided", Status::Undecided, Some(why.as_str())),
             Ended::Interrupted => ("undecided", Status::Undecided, Some("interrupted")),
         };
         let broken = match &self.0.ended {
-            Ended::Broken(program, what) => json!({
+            Ended::Broken { program, what, .. } => json!({
                 "kind": "guarantee",
                 "name": self.0.model.name(),
                 "message": what,
@@ -95,10 +112,10 @@ impl Guaranteed {
             }),
             _ => Value::Null,
         };
-        let notes: Vec<String> = match self.0.left_out {
-            0 => Vec::new(),
-            more => vec![format!("{more} more programs {NO_ATOMICS}")],
-        };
+        let left_out = self.left_out().into_iter();
+        let notes: Vec<String> = left_out
+            .map(|(more, why)| format!("{more} more programs {why}"))
+            .collect();
         json!({
             "protocol": source.protocol.name,
             "system": "programs",

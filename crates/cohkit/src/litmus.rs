@@ -15,10 +15,11 @@ use cohkit_chart::Text;
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::{Cores, Wish};
 use cohkit_litmus::cycles::classic;
+use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{End, Observed, Program, Quantifier, Via};
-use cohkit_litmus::run::{run as explore, run_below as explore_below, shortest, Found};
+use cohkit_litmus::run::{run_below as explore_below, run_placed as explore, shortest, Found};
 use cohkit_litmus::warm::named;
 use cohkit_litmus::{herd, mixes, run as protocols};
 use cohkit_protocol::construct::{self, ConstructionError};
@@ -37,6 +38,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Test {
     file: Option<String>,
     program: Program,
+    /// The kinds of remotes that its threads run on, if that makes a difference or was asked for.
+    kinds: Option<Kinds>,
 }
 
 impl Test {
@@ -46,10 +49,7 @@ impl Test {
     /// There is none of this name; the text says which is near, for people.
     pub fn shape(name: &str) -> Result<Test, String> {
         if let Some(program) = named(name) {
-            return Ok(Test {
-                file: None,
-                program,
-            });
+            return Ok(Test::new(None, program));
         }
         let all = classic();
         Err(suggestion(
@@ -73,23 +73,56 @@ impl Test {
             );
             json!([entry])
         })?;
-        Ok(Test {
-            file: Some(file.to_string()),
-            program,
-        })
+        Ok(Test::new(Some(file.to_string()), program))
     }
-}
 
-impl Test {
+    fn new(file: Option<String>, program: Program) -> Test {
+        Test {
+            file,
+            program,
+            kinds: None,
+        }
+    }
+
+    /// The test with its threads on caches of these kinds; or every way of placing them, where kinds have rows of their own.
+    ///
+    /// # Errors
+    /// What is wrong with the kinds.
+    pub fn placed(self, kinds: Option<&str>, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
+        let placed = match kinds {
+            Some(kinds) => Kinds::read(kinds, protocol, &self.program).map(|kinds| vec![kinds]),
+            None if protocol.several_tables() => Kinds::every(protocol, &self.program),
+            None => return Ok(vec![self]),
+        };
+        let wrong = |what| Failure::new(Outcome::BadInput, format!("error: --kinds: {what}"));
+        let of = |kinds| Test {
+            kinds: Some(kinds),
+            ..self.clone()
+        };
+        Ok(placed.map_err(wrong)?.into_iter().map(of).collect())
+    }
+
+    /// The kinds of remotes that its threads run on.
+    fn kinds(&self) -> Kinds {
+        let first = || Kinds::from(self.program.threads.len() as u8);
+        self.kinds.clone().unwrap_or_else(first)
+    }
+
+    /// Their names, if that makes a difference or was asked for.
+    fn on(&self, source: Option<&Source>) -> Option<Vec<String>> {
+        let names = self.kinds.as_ref()?.names(&source?.protocol);
+        Some(names.into_iter().map(String::from).collect())
+    }
+
     /// The test with its writes made by these accesses of a text, or by all mixes of them; the name says which.
     ///
     /// # Errors
     /// What is wrong with the letters.
     pub fn mixes(self, stores: &str, protocol: &Protocol) -> Result<Vec<Test>, Failure> {
         let mixes = match stores {
-            "every" => mixes::every(protocol, &self.program),
+            "every" => mixes::every(protocol, &self.kinds(), &self.program),
             letters => {
-                let mix = mixes::read(letters, protocol, &self.program);
+                let mix = mixes::read(letters, protocol, &self.kinds(), &self.program);
                 let wrong =
                     |what| Failure::new(Outcome::BadInput, format!("error: --stores: {what}"));
                 vec![mix.map_err(wrong)?]
@@ -98,8 +131,10 @@ impl Test {
         let of = |mix: Vec<Via>| {
             let mut program = mixes::mixed(&self.program, &mix);
             program.name = format!("{} {}", program.name, mixes::letters(&mix));
-            let file = self.file.clone();
-            Test { file, program }
+            Test {
+                program,
+                ..self.clone()
+            }
         };
         Ok(mixes.into_iter().map(of).collect())
     }
@@ -275,6 +310,8 @@ struct Judged {
     /// The file; none of a shape.
     file: Option<String>,
     program: Program,
+    /// The kinds of remotes that threads run on, if that makes a difference or was asked for.
+    kinds: Option<Vec<String>>,
     found: Found,
     /// What the ends are compared with.
     model: Model,
@@ -318,10 +355,11 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         ));
     }
     if options.shapes {
-        tests.extend(classic().into_iter().map(|program| Test {
-            file: None,
-            program,
-        }));
+        tests.extend(
+            classic()
+                .into_iter()
+                .map(|program| Test::new(None, program)),
+        );
     }
     if options.print {
         let all = tests.iter().map(|test| print(&test.program));
@@ -330,15 +368,22 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         deliver(&all.join("\n"), &options.output, console)?;
         return Ok(outcome);
     }
+    if let (Some(kinds), Some(lower)) = (&options.kinds, &lower) {
+        let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
+        let said =
+            format!("error: --kinds {kinds}: threads before two levels run on `{kind}` of {text}");
+        return Err(Failure::new(Outcome::BadInput, said));
+    }
+    if let Some(source) = lower.as_ref().or(source.as_ref()) {
+        let placed = |test: Test| match lower {
+            Some(_) => Ok(vec![test]),
+            None => test.placed(options.kinds.as_deref(), &source.protocol),
+        };
+        tests = each_becomes(tests, &placed, (&mut outcome, console));
+    }
     if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
-        let mut all = Vec::new();
-        for test in tests {
-            match test.mixes(stores, &source.protocol) {
-                Ok(mixes) => all.extend(mixes),
-                Err(failure) => outcome = outcome.max(said(&failure, console)),
-            }
-        }
-        tests = all;
+        let mixes = |test: Test| test.mixes(stores, &source.protocol);
+        tests = each_becomes(tests, &mixes, (&mut outcome, console));
     }
     let mut reports = Vec::new();
     for test in &tests {
@@ -357,6 +402,22 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     };
     deliver(&text, &options.output, console)?;
     Ok(outcome)
+}
+
+/// Tests that each becomes several; what is wrong with one is said.
+fn each_becomes(
+    tests: Vec<Test>,
+    becomes: &dyn Fn(Test) -> Result<Vec<Test>, Failure>,
+    (outcome, console): (&mut Outcome, &mut Console),
+) -> Vec<Test> {
+    let mut all = Vec::new();
+    for test in tests {
+        match becomes(test) {
+            Ok(several) => all.extend(several),
+            Err(failure) => *outcome = (*outcome).max(said(&failure, console)),
+        }
+    }
+    all
 }
 
 /// What is told of one test: on a protocol, in every order of events or as threads of the simulator, or by the model alone.
@@ -405,9 +466,9 @@ fn judged(
         }
         Some(source) => {
             let levels = (source, on.lower);
-            let found = on_protocol(levels, program, how, goes_on)?;
+            let found = on_protocol(levels, test, how, goes_on)?;
             let way = match chart {
-                true => way(levels, program, &found, (how, &allowed), goes_on)?,
+                true => way(levels, test, &found, (how, &allowed), goes_on)?,
                 false => None,
             };
             (found, way)
@@ -419,6 +480,7 @@ fn judged(
     Ok(Judged {
         file: test.file.clone(),
         program: program.clone(),
+        kinds: test.on(on.source),
         found,
         model: how.model,
         allowed,
@@ -448,10 +510,7 @@ fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
         let said = error.render(&name, &text, console.terminal.colour);
         Failure::new(Outcome::BadInput, said)
     })?;
-    Ok(Test {
-        file: Some(name),
-        program,
-    })
+    Ok(Test::new(Some(name), program))
 }
 
 /// The home of so many caches.
@@ -471,7 +530,7 @@ fn charts(options: &Options, console: &Console) -> Text {
 /// leads on.
 fn way(
     (source, lower): (&Source, Option<&Source>),
-    program: &Program,
+    test: &Test,
     found: &Found,
     (how, allowed): (&How, &BTreeSet<End>),
     goes_on: &mut dyn FnMut() -> bool,
@@ -480,6 +539,7 @@ fn way(
         let said = "error: a chart is of the caches of one level, and the text has two";
         return Err(Failure::new(Outcome::BadInput, said).into());
     }
+    let program = &test.program;
     let forbidden = |end: &End| !allowed.contains(end);
     let decides = |end: &End| program.holds(end) == (program.quantifier != Quantifier::Forall);
     let wanted: &dyn Fn(Option<&End>) -> bool = match found {
@@ -492,22 +552,25 @@ fn way(
     let home = home(source, threads as u16)?;
     let how = how.options();
     let locations = program.locations.len() as u8;
-    let lines = Lines::new(&source.protocol, &home, threads as u8, locations, how.room);
-    let mut lines = lines.map_err(|what| Failure::new(Outcome::BadInput, what))?;
+    let mut lines = Lines::new(&source.protocol, &home, test.kinds(), locations, how.room);
     Ok(shortest(&mut lines, program, &how, wanted, goes_on))
 }
 
 fn on_protocol(
     (source, lower): (&Source, Option<&Source>),
-    program: &Program,
+    test: &Test,
     how: &How,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Found, NotJudged> {
+    let program = &test.program;
     let home = |source| home(source, program.threads.len() as u16);
     let own = home(source)?;
     let how = how.options();
     let found = match lower {
-        None => explore(&source.protocol, &own, program, &how, goes_on),
+        None => {
+            let on = (&source.protocol, &own);
+            explore(on, &test.kinds(), program, &how, goes_on)
+        }
         Some(lower) => {
             let levels = [(&source.protocol, &own), (&lower.protocol, &home(lower)?)];
             let programs = std::slice::from_ref(program);
@@ -515,7 +578,9 @@ fn on_protocol(
         }
     };
     match found {
-        Found::Cannot(what) => Err(cannot(source, program, &what).into()),
+        // Placed on other kinds, the threads may run.
+        Found::Lacks(_) | Found::Cannot(_) if source.protocol.several_tables() => Ok(found),
+        Found::Lacks(what) | Found::Cannot(what) => Err(cannot(source, program, &what).into()),
         found => Ok(found),
     }
 }
@@ -525,6 +590,12 @@ fn cannot(source: &Source, program: &Program, what: &str) -> Failure {
     let (path, test) = (source.path.display(), &program.name);
     let said = format!("error: {path}: cannot run {test}: {what}");
     Failure::new(Outcome::BadInput, said)
+}
+
+/// The kinds of remotes that threads run on, in words.
+fn placed(kinds: Option<&[String]>) -> String {
+    let all = kinds.map(|kinds| format!(" ({})", kinds.join(", ")));
+    all.unwrap_or_default()
 }
 
 /// What stands between threads and caches, in words.
@@ -615,7 +686,7 @@ impl Judged {
             }
             Found::Wrong(Wrong::Exceeded(_)) | Found::TooMany => Outcome::Undecided,
             Found::Interrupted => Outcome::Interrupted,
-            Found::Cannot(_) => Outcome::BadInput,
+            Found::Lacks(_) | Found::Cannot(_) => Outcome::Undecided,
         }
     }
 
@@ -628,8 +699,9 @@ impl Judged {
     fn text(&self, protocol: Option<&str>, cores: Cores) -> String {
         let program = &self.program;
         let (name, between) = (&program.name, between(cores));
+        let kinds = placed(self.kinds.as_deref());
         let mut text = match (protocol, self.model) {
-            (Some(on), _) => format!("{name} on {on}, cores {between}: "),
+            (Some(on), _) => format!("{name} on {on}{kinds}, cores {between}: "),
             (None, Model::Rc) => format!("{name} under {}: ", self.model),
             (None, Model::Sc) => format!("{name} on memory that acts at once, cores in order: "),
             (None, Model::Tso) => {
@@ -686,7 +758,8 @@ impl Judged {
                     "undecided: there are more states; `--max-states N` visits more"
                 )
             }
-            Found::Interrupted | Found::Cannot(_) => writeln!(text, "not run"),
+            Found::Lacks(what) | Found::Cannot(what) => writeln!(text, "undecided: {what}"),
+            Found::Interrupted => writeln!(text, "not run"),
         };
         text
     }
@@ -702,9 +775,8 @@ impl Judged {
             }
             Found::Stuck { .. } => ("violated", Some("nothing leads on".to_string())),
             Found::Wrong(Wrong::Exceeded(what)) => ("undecided", Some(what.clone())),
-            Found::TooMany | Found::Interrupted | Found::Cannot(_) => {
-                ("undecided", Some("max_states".to_string()))
-            }
+            Found::Lacks(what) | Found::Cannot(what) => ("undecided", Some(what.clone())),
+            Found::TooMany | Found::Interrupted => ("undecided", Some("max_states".to_string())),
         };
         let shown = |end: &End| {
             json!({
@@ -730,6 +802,9 @@ impl Judged {
             "states": states,
             "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },
         });
+        if let Some(kinds) = &self.kinds {
+            told["kinds"] = json!(kinds);
+        }
         if let Some(way) = &self.way {
             told["sequence"] = cohkit_chart::json(way);
         }

@@ -139,7 +139,8 @@ impl Asked {
             name: format!("{} {}", program.name, mixes::letters(&mix)),
             ..mixes::mixed(&program, &mix)
         };
-        let every = mixes::every(protocol, &program).into_iter();
+        let kinds = (program.threads.len() as u8).into();
+        let every = mixes::every(protocol, &kinds, &program).into_iter();
         every.map(mixed).collect()
     }
 }

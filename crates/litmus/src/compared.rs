@@ -29,7 +29,8 @@ impl Compared {
     }
 }
 
-/// Runs programs of as many threads each, and compares their ends with those of a model. The home is one of so many caches.
+/// Runs programs of as many threads each, all on caches of the first kind, and compares their ends with those of a model.
+/// The home is one of so many caches.
 ///
 /// # Errors
 /// The first program that cannot be run to its ends, and why.
@@ -43,7 +44,7 @@ pub fn compared(
     let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
     let locations = programs.iter().map(|program| program.locations.len());
     let locations = locations.max().unwrap_or(0) as u8;
-    let mut lines = Lines::new(protocol, home, threads, locations, options.room)?;
+    let mut lines = Lines::new(protocol, home, threads, locations, options.room);
     let mut all = Compared::default();
     for program in programs {
         match run_on(&mut lines, program, options, &mut || true) {

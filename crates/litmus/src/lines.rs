@@ -9,7 +9,7 @@
 
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::threads;
+use cohkit_protocol::threads::Accesses;
 use cohkit_system::data::{Data, Extent};
 use cohkit_system::world::{Carried, Ended, Levels, Operation, System, Wrong};
 use rustc_hash::FxHashMap;
@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::cores::{Asked, Asks, Wish};
+use crate::kinds::{write, Kinds};
 use crate::machine::{Machine, Moment, Queue};
+use crate::mixes;
 use crate::numbered::Numbered;
 use crate::program::{Program, Update, Via};
 
@@ -66,60 +68,6 @@ impl Data for Values {
     }
 }
 
-/// The accesses by which threads read, write and fence.
-struct Accesses {
-    read: Access,
-    write: Access,
-    acquire: Access,
-    release: Access,
-    back: Option<Access>,
-    acknowledged: Option<Access>,
-    update: Access,
-    fence: Option<Access>,
-    acquired: Option<Access>,
-    asks: Asks,
-}
-
-impl Accesses {
-    fn of(protocol: &Protocol) -> Result<Accesses, String> {
-        let of = threads::Accesses::of(protocol);
-        let there = |access: Option<Access>, what: &str| {
-            access.ok_or_else(|| format!("{} has no access that {what}", protocol.name))
-        };
-        Ok(Accesses {
-            read: there(of.read, "reads")?,
-            write: there(of.write, "writes")?,
-            acquire: there(of.acquire, "reads")?,
-            release: there(of.release, "writes")?,
-            back: of.back,
-            acknowledged: of.acknowledged,
-            update: there(of.update, "writes")?,
-            fence: of.fence,
-            acquired: of.acquired,
-            asks: Asks::of(&of),
-        })
-    }
-
-    /// By which a thread writes. A release of the text is ordered by its rows, others by the thread.
-    fn write(&self, via: Via, release: bool) -> Access {
-        let there = |access: Option<Access>| access.expect("mixes are those of the text");
-        match via {
-            Via::Text if release => self.release,
-            Via::Text => self.write,
-            Via::Back => there(self.back),
-            Via::Acknowledged => there(self.acknowledged),
-        }
-    }
-
-    /// By which it reads and writes at once.
-    fn update(&self, via: Via) -> Access {
-        match via {
-            Via::Text => self.update,
-            Via::Back | Via::Acknowledged => self.write(via, false),
-        }
-    }
-}
-
 /// The number of a line's world, or of that of all lines.
 pub type Line = u32;
 
@@ -157,32 +105,31 @@ type Begin = (Line, u8, u8, Update, Access);
 /// The lines of a protocol's caches, one cache for each of so many threads.
 pub struct Lines<'p> {
     machine: Machine<'p>,
-    threads: u8,
-    accesses: Accesses,
+    kinds: Kinds,
+    /// Those of each thread's cache.
+    accesses: Vec<Accesses>,
     worlds: Numbered<Moment<Values>>,
     moves: FxHashMap<Line, Rc<[Move]>>,
     begun: FxHashMap<Begin, Option<Rc<Move>>>,
 }
 
 impl<'p> Lines<'p> {
-    /// None met so far, for programs of so many threads and at most so many locations. There is `room` for so many equal
-    /// messages of a line, and for so many of an order.
-    ///
-    /// # Errors
-    /// What the protocol lacks to be run.
+    /// None met so far, for programs whose threads run on caches of these kinds, and at most so many locations. There is
+    /// `room` for so many equal messages of a line, and for so many of an order.
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
-        threads: u8,
+        kinds: impl Into<Kinds>,
         locations: u8,
         room: u16,
-    ) -> Result<Lines<'p>, String> {
+    ) -> Lines<'p> {
+        let kinds = kinds.into();
         let lines = match protocol.joins_lines() {
             Some(_) => (locations.max(2) - 1) * protocol.homes as u8 + 1,
             None => 1,
         };
-        let system = System::new(protocol, home, u16::from(threads), lines, room);
-        Lines::on(Machine::One(Box::new(system)), threads)
+        let system = System::new(protocol, home, kinds.remotes(protocol), lines, room);
+        Lines::on(Machine::One(Box::new(system), kinds.numbers()), kinds)
     }
 
     /// The same before the lower level of two, where each thread has a seat: a cluster, and a cache of it.
@@ -197,26 +144,24 @@ impl<'p> Lines<'p> {
                     protocol.name
                 ));
             }
+            if protocol.several_tables() {
+                let several = "has several kinds of remotes, and is one of two levels";
+                return Err(format!("{} {several}", protocol.name));
+            }
         }
-        let threads = seats.len() as u8;
-        Lines::on(Machine::Two(Box::new(levels), seats), threads)
+        let kinds = Kinds::from(seats.len() as u8);
+        Ok(Lines::on(Machine::Two(Box::new(levels), seats), kinds))
     }
 
-    fn on(machine: Machine<'p>, threads: u8) -> Result<Lines<'p>, String> {
-        let protocol = machine.protocol();
-        if protocol.several_tables() {
-            let several =
-                "has several kinds of remotes, and a test does not say which a thread is before";
-            return Err(format!("{} {several}", protocol.name));
-        }
-        Ok(Lines {
-            accesses: Accesses::of(protocol)?,
+    fn on(machine: Machine<'p>, kinds: Kinds) -> Lines<'p> {
+        Lines {
+            accesses: kinds.accesses(machine.protocol()),
             machine,
-            threads,
+            kinds,
             worlds: Numbered::default(),
             moves: FxHashMap::default(),
             begun: FxHashMap::default(),
-        })
+        }
     }
 
     /// The protocol of the caches that threads are before.
@@ -226,7 +171,17 @@ impl<'p> Lines<'p> {
 
     /// How many threads there are, each before a cache.
     pub fn threads(&self) -> u8 {
-        self.threads
+        self.kinds.threads()
+    }
+
+    /// The first access that a program needs and its threads' caches have no row for, in a sentence.
+    pub fn lacks(&self, program: &Program) -> Option<String> {
+        self.kinds.lacks(self.protocol(), program)
+    }
+
+    /// The program as the cores before these caches run it.
+    pub fn ordered(&self, program: &Program) -> Program {
+        mixes::ordered(self.protocol(), &self.kinds, program)
     }
 
     /// The ways in which locations may lie at the homes, homes being alike: of each, the line of every location.
@@ -274,7 +229,7 @@ impl<'p> Lines<'p> {
     /// The system of one level, and the world of a number.
     pub(crate) fn world(&self, line: Line) -> Option<(&System<'p>, Rc<Moment<Values>>)> {
         match &self.machine {
-            Machine::One(system) => Some((system, self.worlds.thing(line))),
+            Machine::One(system, _) => Some((system, self.worlds.thing(line))),
             Machine::Two(..) => None,
         }
     }
@@ -283,7 +238,7 @@ impl<'p> Lines<'p> {
     pub fn met(&self) -> Option<(&System<'p>, Vec<Rc<Moment<Values>>>)> {
         let all = 0..self.worlds.count() as Line;
         match &self.machine {
-            Machine::One(system) => Some((system, all.map(|n| self.worlds.thing(n)).collect())),
+            Machine::One(system, _) => Some((system, all.map(|n| self.worlds.thing(n)).collect())),
             Machine::Two(..) => None,
         }
     }
@@ -298,9 +253,16 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// What that is about no line the caches take part in.
-    pub fn asks(&self) -> Asks {
-        self.accesses.asks
+    /// The thread of each remote of one level.
+    pub(crate) fn thread_of_each(&self) -> Vec<usize> {
+        let numbers = self.kinds.numbers();
+        let thread = |remote| numbers.iter().position(|number| *number == remote);
+        (0..self.threads()).filter_map(thread).collect()
+    }
+
+    /// What that is about no line a thread's cache takes part in.
+    pub fn asks(&self, thread: usize) -> Asks {
+        Asks::of(&self.accesses[thread])
     }
 
     /// The lines that nobody has read or written, with these values in the memory of each line that holds a location.
@@ -397,15 +359,15 @@ impl<'p> Lines<'p> {
         thread: u8,
         wish: Wish,
     ) -> Result<Option<Rc<Move>>, Wrong> {
-        let accesses = &self.accesses;
+        let of = &self.accesses[usize::from(thread)];
         let (access, what) = match wish {
-            Wish::Read(_, true) => (accesses.acquire, Update::Add(0)),
-            Wish::Read(_, false) => (accesses.read, Update::Add(0)),
-            Wish::Write(_, value, release, via) => {
-                (accesses.write(via, release), Update::Set(value))
-            }
-            Wish::Update(_, update, via) => (accesses.update(via), update),
+            Wish::Read(_, true) => (of.acquire, Update::Add(0)),
+            Wish::Read(_, false) => (of.read, Update::Add(0)),
+            Wish::Write(_, value, release, via) => (write(of, via, release), Update::Set(value)),
+            Wish::Update(_, update, Via::Text) => (of.update, update),
+            Wish::Update(_, update, via) => (write(of, via, false), update),
         };
+        let access = access.expect("nothing is run that a cache lacks a row for");
         self.begins(line, within, thread, (access, what))
     }
 
@@ -414,9 +376,10 @@ impl<'p> Lines<'p> {
     /// # Errors
     /// What is wrong with it.
     pub fn ask(&mut self, line: Line, thread: u8, asked: Asked) -> Result<Option<Rc<Move>>, Wrong> {
+        let of = &self.accesses[usize::from(thread)];
         let access = match asked {
-            Asked::Fence => self.accesses.fence,
-            Asked::Acquired => self.accesses.acquired,
+            Asked::Fence => of.fence,
+            Asked::Acquired => of.acquired,
         };
         let access = access.expect("threads ask for what there is");
         let begun = self.begins(line, 0, thread, (access, Update::Add(0)))?;

@@ -9,8 +9,8 @@ use cohkit_system::world::{
 
 /// What does not change. Threads are numbered as they stand in the program.
 pub enum Machine<'p> {
-    /// Each thread has a cache.
-    One(Box<System<'p>>),
+    /// Each thread has the cache of this number: remotes are numbered by their kinds.
+    One(Box<System<'p>>, Vec<u8>),
     /// Each thread has a cache of the lower level: of this cluster, and there of this number.
     Two(Box<Levels<'p>>, Vec<(u8, u8)>),
 }
@@ -31,7 +31,7 @@ impl<'p> Machine<'p> {
     /// The protocol of the caches that threads are before.
     pub fn protocol(&self) -> &'p Protocol {
         match self {
-            Machine::One(system) => system.protocol,
+            Machine::One(system, _) => system.protocol,
             Machine::Two(levels, _) => levels.inner.protocol,
         }
     }
@@ -39,7 +39,7 @@ impl<'p> Machine<'p> {
     /// Where everything begins.
     pub fn first<D: Data>(&self) -> Moment<D> {
         match self {
-            Machine::One(system) => Moment::One(World::new(system)),
+            Machine::One(system, _) => Moment::One(World::new(system)),
             Machine::Two(levels, _) => Moment::Two(Clusters::new(levels)),
         }
     }
@@ -47,7 +47,7 @@ impl<'p> Machine<'p> {
     /// The protocol of each world of a moment.
     fn protocols(&self) -> impl Iterator<Item = &'p Protocol> {
         let (first, others, below) = match self {
-            Machine::One(system) => (system.protocol, 0, system.protocol),
+            Machine::One(system, _) => (system.protocol, 0, system.protocol),
             Machine::Two(levels, _) => (
                 levels.outer.protocol,
                 levels.outer.remotes,
@@ -69,7 +69,7 @@ impl<'p> Machine<'p> {
         let device =
             |step: &Step| matches!(step, Step::Asks(..) | Step::Writes(_) | Step::Unlock(_));
         match (self, moment) {
-            (Machine::One(system), Moment::One(world)) => {
+            (Machine::One(system, _), Moment::One(world)) => {
                 let steps = world.steps(system).into_iter();
                 let own = steps.filter(|step| !begun(step) && !device(step));
                 // Most accesses have no row in the state at hand: a world need not be copied to find that out.
@@ -107,13 +107,15 @@ impl<'p> Machine<'p> {
         ended: &mut Vec<Ended<D>>,
     ) -> Result<bool, Wrong> {
         match (self, moment, step) {
-            (Machine::One(system), Moment::One(world), LevelStep::Outer(step)) => {
-                world.take_and_tell(system, step, ended)
+            (Machine::One(system, seats), Moment::One(world), LevelStep::Outer(step)) => {
+                let taken = world.take_and_tell(system, step, ended)?;
+                seated(seats, |&remote| remote, ended);
+                Ok(taken)
             }
             (Machine::Two(levels, seats), Moment::Two(clusters), step) => {
                 let taken = clusters.take_and_tell(levels, step, ended)?;
                 if let LevelStep::Inner(cluster, _) = step {
-                    seated(seats, cluster, ended);
+                    seated(seats, below(cluster), ended);
                 }
                 Ok(taken)
             }
@@ -133,14 +135,17 @@ impl<'p> Machine<'p> {
         ended: &mut Vec<Ended<D>>,
     ) -> Result<bool, Wrong> {
         match (self, moment) {
-            (Machine::One(system), Moment::One(world)) => {
-                world.begin(system, (line, thread), access, what, ended)
+            (Machine::One(system, seats), Moment::One(world)) => {
+                let at = (line, seats[usize::from(thread)]);
+                let begun = world.begin(system, at, access, what, ended)?;
+                seated(seats, |&remote| remote, ended);
+                Ok(begun)
             }
             (Machine::Two(levels, seats), Moment::Two(clusters)) => {
                 let (cluster, cache) = seats[usize::from(thread)];
                 let begun =
                     clusters.begin(levels, cluster, (line, cache), (access, what), ended)?;
-                seated(seats, cluster, ended);
+                seated(seats, below(cluster), ended);
                 Ok(begun)
             }
             _ => unreachable!("moments are those of their machine"),
@@ -153,7 +158,7 @@ impl<'p> Machine<'p> {
     /// The first that does not.
     pub fn claims<D: Data>(&self, moment: &Moment<D>) -> Result<(), Wrong> {
         match (self, moment) {
-            (Machine::One(system), Moment::One(world)) => world.claims(system)?,
+            (Machine::One(system, _), Moment::One(world)) => world.claims(system)?,
             (Machine::Two(levels, _), Moment::Two(clusters)) => clusters.claims(levels)?,
             _ => unreachable!("moments are those of their machine"),
         }
@@ -216,11 +221,19 @@ impl<D: Data> Moment<D> {
     }
 }
 
-/// Accesses of caches below a cluster are those of threads.
-fn seated<D: Data>(seats: &[(u8, u8)], cluster: u8, ended: &mut [Ended<D>]) {
+/// Accesses of caches are those of the threads that sit there: of each seat the number of its cache in the world at hand.
+fn seated<D: Data, S>(seats: &[S], cache: impl Fn(&S) -> u8, ended: &mut [Ended<D>]) {
     for one in ended {
-        let seat = seats.iter().position(|&at| at == (cluster, one.remote));
+        let seat = seats.iter().position(|seat| cache(seat) == one.remote);
         one.remote = seat.map_or(u8::MAX, |thread| thread as u8);
+    }
+}
+
+/// The caches below a cluster; no thread of another cluster has one of them.
+fn below(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
+    move |&(own, cache)| match own == cluster {
+        true => cache,
+        false => u8::MAX,
     }
 }
 

@@ -6,6 +6,7 @@ use cohkit_protocol::orders::Issue;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::threads::Accesses;
 
+use crate::kinds::Kinds;
 use crate::program::{Fence, Instruction, Program, Via};
 
 /// All ways to write with their letters in a mix, and what each is.
@@ -25,9 +26,8 @@ pub fn letters(mix: &[Via]) -> String {
 }
 
 /// By which accesses each write of a program may be made on a text, thread by thread.
-fn choices(protocol: &Protocol, program: &Program) -> Vec<Vec<Via>> {
-    let accesses = Accesses::of(protocol);
-    let of = |instruction: &Instruction| {
+fn choices(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<Via>> {
+    let of = |accesses: &Accesses, instruction: &Instruction| {
         let mut all = vec![Via::Text];
         match instruction {
             Instruction::Store { .. } => {
@@ -42,14 +42,18 @@ fn choices(protocol: &Protocol, program: &Program) -> Vec<Vec<Via>> {
         }
         all
     };
-    let code = program.threads.iter().flat_map(|thread| &thread.code);
-    code.filter(|one| one.writes()).map(of).collect()
+    let mut all = Vec::new();
+    for (thread, accesses) in program.threads.iter().zip(kinds.accesses(protocol)) {
+        let writes = thread.code.iter().filter(|one| one.writes());
+        all.extend(writes.map(|one| of(&accesses, one)));
+    }
+    all
 }
 
 /// Every mix of the accesses by which a text's cores may write, for the writes of a program thread by thread.
-pub fn every(protocol: &Protocol, program: &Program) -> Vec<Vec<Via>> {
+pub fn every(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Vec<Vec<Via>> {
     let mut all = vec![Vec::new()];
-    for choices in choices(protocol, program) {
+    for choices in choices(protocol, kinds, program) {
         let longer = all.iter().flat_map(|before: &Vec<Via>| {
             let more = choices.iter();
             more.map(move |&via| [&before[..], &[via]].concat())
@@ -63,8 +67,13 @@ pub fn every(protocol: &Protocol, program: &Program) -> Vec<Vec<Via>> {
 ///
 /// # Errors
 /// What is wrong with it for this program on this text.
-pub fn read(text: &str, protocol: &Protocol, program: &Program) -> Result<Vec<Via>, String> {
-    let choices = choices(protocol, program);
+pub fn read(
+    text: &str,
+    protocol: &Protocol,
+    kinds: &Kinds,
+    program: &Program,
+) -> Result<Vec<Via>, String> {
+    let choices = choices(protocol, kinds, program);
     let given = text.chars().count();
     if given != choices.len() {
         return Err(format!(
@@ -112,11 +121,8 @@ pub fn mixed(program: &Program, mix: &[Via]) -> Program {
 /// The program as the cores of a text run it: where caches take part in fences, stores that have ended need not be where
 /// others find them, and the rows order only what they are asked to. So a fence of stores comes before each write that has
 /// an order to keep and is none of the text's stores.
-pub fn ordered(protocol: &Protocol, program: &Program) -> Program {
+pub fn ordered(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program {
     let mut program = program.clone();
-    if Accesses::of(protocol).fence.is_none() {
-        return program;
-    }
     let kept = protocol.kept.unwrap_or_default();
     let always = kept.waits(Issue::Store, Issue::Store);
     let fenced = |instruction: &Instruction| match *instruction {
@@ -126,7 +132,9 @@ pub fn ordered(protocol: &Protocol, program: &Program) -> Program {
         } => acquire || release || always,
         _ => false,
     };
-    for thread in &mut program.threads {
+    let accesses = kinds.accesses(protocol);
+    let threads = program.threads.iter_mut().zip(accesses);
+    for (thread, _) in threads.filter(|(_, accesses)| accesses.fence.is_some()) {
         let before = std::mem::take(&mut thread.code);
         // Where each instruction is then, and where the end is.
         let mut places = Vec::new();
@@ -160,20 +168,23 @@ mod tests {
     #[test]
     fn mixes_are_read_as_they_are_told_and_what_is_wrong_with_them_is_said() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
-        let all = every(&protocol, &program);
+        let all = every(&protocol, &2.into(), &program);
         assert_eq!(all.len(), 9);
         for mix in &all {
-            assert_eq!(&read(&letters(mix), &protocol, &program).unwrap(), mix);
+            assert_eq!(
+                &read(&letters(mix), &protocol, &2.into(), &program).unwrap(),
+                mix
+            );
         }
         for (text, says) in [
             ("t", "`t` has 1 letters, and MP+popl+poap writes 2 times"),
             ("tx", "`x` is none of `t`"),
         ] {
-            let said = read(text, &protocol, &program).unwrap_err();
+            let said = read(text, &protocol, &2.into(), &program).unwrap_err();
             assert!(said.contains(says), "{said}");
         }
         let seq = parse(include_str!("../../../ordering/seq.coh")).unwrap();
-        let said = read("tb", &seq, &program).unwrap_err();
+        let said = read("tb", &seq, &2.into(), &program).unwrap_err();
         assert_eq!(
             said,
             "write 2 of MP+popl+poap cannot be written back on seq"
@@ -184,8 +195,8 @@ mod tests {
     fn fences_come_before_releases_that_no_row_orders_and_branches_go_where_they_went() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
         let fences = |mix: &str| {
-            let mix = read(mix, &protocol, &program).unwrap();
-            let program = ordered(&protocol, &mixed(&program, &mix));
+            let mix = read(mix, &protocol, &2.into(), &program).unwrap();
+            let program = ordered(&protocol, &2.into(), &mixed(&program, &mix));
             let code = program.threads.iter().flat_map(|t| &t.code);
             code.filter(|i| matches!(i, Instruction::Fence(_))).count()
         };
@@ -201,7 +212,11 @@ mod tests {
                 to: end,
             },
         );
-        let after = ordered(&protocol, &mixed(&branches, &[Via::Text, Via::Back]));
+        let after = ordered(
+            &protocol,
+            &2.into(),
+            &mixed(&branches, &[Via::Text, Via::Back]),
+        );
         let Instruction::Branch { to, .. } = after.threads[0].code[0] else {
             panic!("the branch")
         };

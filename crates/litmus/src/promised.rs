@@ -4,9 +4,11 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::world::Wrong;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::axioms::{allowed, Model};
 use crate::cores::Cores;
+use crate::kinds::Kinds;
 use crate::lines::Lines;
 use crate::program::Program;
 use crate::run::{run_on, Found, Options};
@@ -23,6 +25,8 @@ pub struct Promised {
     pub states: usize,
     /// Programs that the caches have no way to run: atomic accesses where the home performs stores.
     pub left_out: usize,
+    /// Programs that no thread of a kind can run: it has no row for an access that they need.
+    pub lacking: usize,
     /// How that ended.
     pub ended: Ended,
 }
@@ -32,15 +36,22 @@ pub struct Promised {
 pub enum Ended {
     /// Each program shows only what the model allows.
     Holds,
-    /// The program of this name shows what it does not allow, or goes wrong.
-    Broken(String, String),
+    /// A program shows what it does not allow, or goes wrong.
+    Broken {
+        /// Its name.
+        program: String,
+        /// The kinds of remotes that its threads run on, if the text has several.
+        kinds: Option<String>,
+        /// What it shows.
+        what: String,
+    },
     /// Not all could be run to their ends.
     Undecided(String),
     /// It was told to stop.
     Interrupted,
 }
 
-/// Runs every classic program of at most so many threads, before cores that keep the orders of the text's accesses; without
+/// Runs every classic program of at most so many threads, placed on kinds of remotes in every way, before cores that keep the orders of the text's accesses; without
 /// these, before those that have the model of themselves. `home` gives the home of so many caches; `goes_on` is asked now and
 /// then.
 pub fn judge<'h>(
@@ -61,6 +72,7 @@ pub fn judge<'h>(
         programs: 0,
         states: 0,
         left_out: 0,
+        lacking: 0,
         ended: Ended::Holds,
     };
     let programs = judging(protocol).into_iter();
@@ -68,46 +80,74 @@ pub fn judge<'h>(
     for programs in Lines::groups(protocol, programs.collect()) {
         let threads = programs[0].threads.len();
         let home = home(threads as u16);
-        let mut options = Options {
-            cores,
-            ..Options::default()
-        };
         let locations = programs.iter().map(|program| program.locations.len());
         let locations = locations.max().unwrap_or(0) as u8;
-        let room = options.room;
-        let mut lines = match Lines::new(protocol, &home, threads as u8, locations, room) {
-            Ok(lines) => lines,
-            Err(what) => {
-                found.ended = Ended::Undecided(what);
-                return found;
-            }
-        };
-        for program in programs {
-            // What caches give up by themselves makes states, and is there in the plain programs.
-            let plain = threads < 3 || !program.name.contains('+');
-            options.gives_up = u8::from(plain);
-            let run = run_on(&mut lines, &program, &options, goes_on);
-            match &run {
-                Found::Cannot(_) => {
-                    found.left_out += 1;
-                    continue;
+        for (kinds, programs) in placed(protocol, programs) {
+            let mut options = Options {
+                cores,
+                ..Options::default()
+            };
+            let room = options.room;
+            let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, room);
+            for program in programs {
+                // What caches give up by themselves makes states, and is there in the plain programs.
+                let plain = threads < 3 || !program.name.contains('+');
+                options.gives_up = u8::from(plain);
+                let run = run_on(&mut lines, &program, &options, goes_on);
+                match &run {
+                    Found::Cannot(_) => {
+                        found.left_out += 1;
+                        continue;
+                    }
+                    Found::Lacks(_) if protocol.several_tables() => {
+                        found.lacking += 1;
+                        continue;
+                    }
+                    Found::Ends { states, .. } => found.states += states,
+                    _ => {}
                 }
-                Found::Ends { states, .. } => found.states += states,
-                _ => {}
-            }
-            found.programs += 1;
-            if let Some(ended) = end(run, &program, model) {
-                found.ended = ended;
-                return found;
+                found.programs += 1;
+                if let Some(ended) = end(run, &program, (protocol, &kinds), model) {
+                    found.ended = ended;
+                    return found;
+                }
             }
         }
+    }
+    if found.programs == 0 {
+        let none = "its caches have no way to run any of the programs";
+        found.ended = Ended::Undecided(none.to_string());
     }
     found
 }
 
+/// The programs of each way of placing threads on kinds.
+fn placed(protocol: &Protocol, programs: Vec<Program>) -> BTreeMap<Kinds, Vec<Program>> {
+    let mut all: BTreeMap<Kinds, Vec<Program>> = BTreeMap::new();
+    for program in programs {
+        // Three threads have few ways.
+        for kinds in Kinds::every(protocol, &program).unwrap_or_default() {
+            all.entry(kinds).or_default().push(program.clone());
+        }
+    }
+    all
+}
+
 /// What ends the work, if something does.
-fn end(run: Found, program: &Program, model: Model) -> Option<Ended> {
-    let broken = |what: String| Some(Ended::Broken(program.name.clone(), what));
+fn end(
+    run: Found,
+    program: &Program,
+    (protocol, kinds): (&Protocol, &Kinds),
+    model: Model,
+) -> Option<Ended> {
+    let kinds = || kinds.names(protocol).join(",");
+    let broken = |what: String| {
+        Some(Ended::Broken {
+            program: program.name.clone(),
+            kinds: protocol.several_tables().then(kinds),
+            what,
+        })
+    };
     match run {
         Found::Ends { ends, .. } => {
             let allowed = match allowed(program, model) {
@@ -127,6 +167,7 @@ fn end(run: Found, program: &Program, model: Model) -> Option<Ended> {
             program.name
         ))),
         Found::Interrupted => Some(Ended::Interrupted),
+        Found::Lacks(what) => Some(Ended::Undecided(what)),
         // They are left out.
         Found::Cannot(_) => None,
     }

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::cores::{Asked, Core, Cores, Wish};
+use crate::kinds::Kinds;
 use crate::lines::{Finished, Lines, Move};
 use crate::machine::{seatings, Queue};
-use crate::mixes::ordered;
 use crate::models::end;
 use crate::numbered::{Numbered, Rows};
 use crate::program::{End, Location, Program};
@@ -74,11 +74,14 @@ pub enum Found {
     TooMany,
     /// It was told to stop.
     Interrupted,
+    /// A thread needs an access that its cache has no row for.
+    Lacks(String),
     /// The protocol has no access with which the program could be run.
     Cannot(String),
 }
 
-/// All ends of a program whose threads run on the caches of a protocol, one on each. `goes_on` is asked now and then.
+/// All ends of a program whose threads run on the caches of a protocol, one on each, all of the first kind. `goes_on` is
+/// asked now and then.
 pub fn run(
     protocol: &Protocol,
     home: &Controller,
@@ -86,11 +89,21 @@ pub fn run(
     options: &Options,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Found {
-    let (threads, locations) = (program.threads.len(), program.locations.len());
-    match Lines::new(protocol, home, threads as u8, locations as u8, options.room) {
-        Ok(mut lines) => run_on(&mut lines, program, options, goes_on),
-        Err(what) => Found::Cannot(what),
-    }
+    let kinds = Kinds::from(program.threads.len() as u8);
+    run_placed((protocol, home), &kinds, program, options, goes_on)
+}
+
+/// The same on caches of these kinds.
+pub fn run_placed(
+    (protocol, home): (&Protocol, &Controller),
+    kinds: &Kinds,
+    program: &Program,
+    options: &Options,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Found {
+    let locations = program.locations.len() as u8;
+    let mut lines = Lines::new(protocol, home, kinds.clone(), locations, options.room);
+    run_on(&mut lines, program, options, goes_on)
 }
 
 /// All ends of programs of as many threads before the lower level of two, the protocols with their homes from the upper to
@@ -151,8 +164,11 @@ pub fn run_on(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Found {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
+    if let Some(what) = lines.lacks(program) {
+        return Found::Lacks(what);
+    }
     lines.forget();
-    let program = &ordered(lines.protocol(), program);
+    let program = &lines.ordered(program);
     let mut runner = Runner::new(lines, program, options);
     // What is shown in one placement of the locations is shown.
     let (mut all, mut visited) = (BTreeSet::new(), 0);
@@ -182,7 +198,7 @@ pub fn shortest(
     wanted: &dyn Fn(Option<&End>) -> bool,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Option<Sequence> {
-    let program = &ordered(lines.protocol(), program);
+    let program = &lines.ordered(program);
     let mut runner = Runner::new(lines, program, options);
     let mut best: Option<(Vec<u8>, Way)> = None;
     for placement in runner.placements(options) {
@@ -224,10 +240,9 @@ struct Runner<'r, 'p> {
 
 impl<'r, 'p> Runner<'r, 'p> {
     fn new(lines: &'r mut Lines<'p>, program: &'r Program, options: &Options) -> Runner<'r, 'p> {
-        let asks = lines.asks();
         let cores = Core::all(program).into_iter().zip(0..);
         let threads = cores.map(|(mut core, number)| {
-            core.asks = asks;
+            core.asks = lines.asks(number);
             Thread::new(core, number, program, options.cores)
         });
         Runner {
@@ -320,7 +335,8 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn story(&mut self, way: &Way) -> Option<Sequence> {
         let (system, _) = self.lines.world(way[0][0])?;
         let homes = usize::from(system.protocol.homes);
-        let mut story = Story::new(self.program, &system.home.name, homes);
+        let threads = self.lines.thread_of_each();
+        let mut story = Story::new(self.program, (&system.home.name, homes), threads);
         for pair in way.windows(2) {
             let [before, after] = [&pair[0], &pair[1]];
             let mut did = None;

@@ -44,14 +44,20 @@ type UnderWay = (Flight<Values>, u32, usize);
 /// A sequence as it is told.
 pub struct Story<'s> {
     program: &'s Program,
+    /// The thread of each remote.
+    threads: Vec<usize>,
     sequence: Sequence,
     under_way: Vec<UnderWay>,
     flights: u32,
 }
 
 impl<'s> Story<'s> {
-    /// Nothing has happened among the threads of a program and so many homes of one name.
-    pub fn new(program: &'s Program, home: &str, homes: usize) -> Story<'s> {
+    /// Nothing has happened among the threads of a program, of which each remote has one, and so many homes of one name.
+    pub fn new(
+        program: &'s Program,
+        (home, homes): (&str, usize),
+        threads: Vec<usize>,
+    ) -> Story<'s> {
         let mut agents: Vec<String> = (0..program.threads.len())
             .map(|n| format!("P{n}"))
             .collect();
@@ -62,6 +68,7 @@ impl<'s> Story<'s> {
         }));
         Story {
             program,
+            threads,
             sequence: Sequence {
                 agents,
                 steps: Vec::new(),
@@ -170,7 +177,7 @@ impl<'s> Story<'s> {
 
     fn sends(&mut self, actor: Option<usize>, flight: Flight<Values>, change: &Change) {
         let from = match flight.from {
-            Some(remote) => usize::from(remote),
+            Some(remote) => self.threads[usize::from(remote)],
             None => actor.unwrap_or_else(|| self.home(flight.line, change)),
         };
         let message = self.words(&flight, change);
@@ -196,7 +203,7 @@ impl<'s> Story<'s> {
 
     fn receiver(&self, flight: &Flight<Values>, change: &Change) -> usize {
         match flight.to {
-            Some(remote) => remote.into(),
+            Some(remote) => self.threads[usize::from(remote)],
             None => self.home(flight.line, change),
         }
     }
@@ -227,7 +234,7 @@ impl<'s> Story<'s> {
     fn value(&self, ty: Type, value: u16) -> String {
         match (ty, value) {
             (Type::Remote, 0) => "none".to_string(),
-            (Type::Remote, remote) => format!("P{}", remote - 1),
+            (Type::Remote, remote) => format!("P{}", self.threads[usize::from(remote) - 1]),
             (Type::Bool, value) => (value != 0).to_string(),
             _ => value.to_string(),
         }
@@ -254,7 +261,7 @@ impl<'s> Story<'s> {
                     .iter()
                     .position(|v| std::ptr::eq(v, variable));
                 let first = system.slot_of_home(number.expect("it is one") as u16);
-                let changed = changed(variable, first, [&old.home, &new.home], system.remotes);
+                let changed = changed(variable, first, [&old.home, &new.home], &self.threads);
                 for state in changed {
                     self.step(home, Action::Becomes { state });
                 }
@@ -268,18 +275,18 @@ fn changed(
     variable: &Variable,
     first: usize,
     [old, new]: [&Configuration; 2],
-    remotes: u8,
+    threads: &[usize],
 ) -> Vec<String> {
     let (over, then) = match variable.ty {
         Type::Array { over, then, .. } => (Some(over), then),
         _ => (None, None),
     };
-    let extent = |over: Over| usize::from(over.count(remotes.into()));
+    let extent = |over: Over| usize::from(over.count(threads.len() as u16));
     let inner = then.map_or(1, extent);
     let count = over.map_or(1, extent) * inner;
     let index = |over: Option<Over>, number: usize| match over {
         None => String::new(),
-        Some(Over::Remotes) => format!("[P{number}]"),
+        Some(Over::Remotes) => format!("[P{}]", threads[number]),
         Some(_) => format!("[{number}]"),
     };
     let differs = (0..count).filter(|at| old.slots[first + at] != new.slots[first + at]);

@@ -4,8 +4,8 @@ use cohkit_application::interface::{
     Actions, Application, Contents, Event, Placement, Step, Table, Update as Change,
 };
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Protocol, Right};
-use cohkit_protocol::threads::Accesses;
+use cohkit_protocol::protocol::{Protocol, Right, StateId};
+use cohkit_protocol::remotes::KindId;
 use cohkit_sim::data::Random;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::platform::{Platform, Quantity};
@@ -16,12 +16,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cores::{Asked, Asks, Core, Cores, Wish};
+use crate::kinds::Kinds;
 use crate::mixes::ordered;
 use crate::models::end;
 use crate::program::{End, Instruction, Program, Update};
 
 /// What was seen in runs with consecutive seeds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     /// Each end, with how often it was seen and the first seed that shows it.
     pub ends: BTreeMap<End, (u64, u64)>,
@@ -36,6 +37,8 @@ pub struct Seen {
 /// Why programs cannot be run in time.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NotRun {
+    /// A thread needs an access that its cache has no row for.
+    Lacks(String),
     /// They do not fit the protocol, or the machine.
     Cannot(String),
     /// It was told to stop.
@@ -82,13 +85,32 @@ impl Machine<'_> {
     }
 
     /// A run of a program on it, in small caches and with times that make races likely.
-    fn setup(&self, scenario: InTime) -> Setup {
+    ///
+    /// # Errors
+    /// The machine has no agents of a kind.
+    fn setup(&self, scenario: InTime) -> Result<Setup, String> {
         let Level {
             protocol,
             home,
             caches,
         } = &self.upper;
-        let mut torture = Platform::torture(*caches);
+        let remotes = scenario.kinds.remotes(protocol);
+        let further = (1..protocol.kinds.len() as u8).map(KindId);
+        let further = || further.clone().map(|kind| (kind, remotes.of(kind)));
+        // Who says nothing of kinds has caches of the first alone, and there may be more of them than threads.
+        let of_kinds = protocol.several_tables() || further().any(|(_, count)| count > 0);
+        let first = match of_kinds {
+            // Every machine has one.
+            true => remotes.of(KindId(0)).max(1),
+            false => *caches,
+        };
+        let mut torture = Platform::torture(first);
+        let ports = scenario.ports();
+        let before = |count: u16| u32::from(count) * ports as u32;
+        for (kind, count) in further().filter(|_| of_kinds) {
+            let name = format!("agents.{}.remotes", protocol.kinds[kind.index()].name);
+            torture.set(&name, &count.to_string())?;
+        }
         let scenario = Arc::new(scenario);
         let homes = Quantity::given(protocol.homes.into(), "of the text");
         torture.home.count = (protocol.homes > 1).then_some(homes);
@@ -99,7 +121,16 @@ impl Machine<'_> {
             platform: Platform::torture(level.caches),
         });
         setup.below = below.map(Box::new);
-        setup
+        if of_kinds {
+            setup.workload.cores = before(first);
+            let others = further().map(|(_, count)| {
+                let mut workload = setup.workload.clone();
+                workload.cores = before(count);
+                workload
+            });
+            setup.others = others.collect();
+        }
+        Ok(setup)
     }
 }
 
@@ -111,8 +142,8 @@ pub fn clusters(threads: u16) -> Vec<[u16; 2]> {
     all
 }
 
-/// Runs a program on small machines that make races likely, once for each seed, which chooses among the machines. `goes_on`
-/// is asked before each run.
+/// Runs a program on small machines that make races likely, once for each seed, which chooses among the machines. Its threads
+/// run on caches of the first kind. `goes_on` is asked before each run.
 ///
 /// # Errors
 /// Why it cannot be run.
@@ -122,44 +153,57 @@ pub fn observe(
     options: &Options,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Seen, NotRun> {
+    let kinds = Kinds::from(program.threads.len() as u8);
+    observe_placed(machines, &kinds, program, options, goes_on)
+}
+
+/// The same on caches of these kinds.
+///
+/// # Errors
+/// Why it cannot be run.
+pub fn observe_placed(
+    machines: &[Machine],
+    kinds: &Kinds,
+    program: &Program,
+    options: &Options,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Seen, NotRun> {
     let Some(first) = machines.first() else {
         return Err(NotRun::Cannot("there is no machine".into()));
     };
     let protocol = first.lower.as_ref().unwrap_or(&first.upper).protocol;
-    let remote = &protocol.remote;
-    let mut code = program.threads.iter().flat_map(|thread| &thread.code);
-    let atomic = code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }));
-    let copies = remote.states.iter().any(|s| s.right >= Right::Write);
-    if atomic && !copies {
-        let name = &protocol.name;
-        return Err(NotRun::Cannot(format!(
-            "threads of the simulator change words in copies of their caches, and those of {name} have none to write"
-        )));
+    if let Some(what) = kinds.lacks(protocol, program) {
+        return Err(NotRun::Lacks(what));
     }
-    let accesses = Accesses::of(protocol);
-    let mut seen = Seen {
-        ends: BTreeMap::new(),
-        runs: 0,
-        messages: BTreeMap::new(),
-        failure: None,
-    };
+    let levels = [Some(&first.upper), first.lower.as_ref()];
+    let mut levels = levels.into_iter().flatten();
+    if first.lower.is_some() && levels.any(|level| level.protocol.several_tables()) {
+        let what = "where there are two levels, caches are of one kind";
+        return Err(NotRun::Cannot(what.into()));
+    }
+    changes_copies(protocol, kinds, program)?;
+    let mut seen = Seen::default();
+    // What follows a read that acquires, the simulator's threads ask for themselves.
+    let asks = kinds.accesses(protocol).into_iter().map(|of| Asks {
+        acquired: false,
+        ..Asks::of(&of)
+    });
+    let asks: Vec<Asks> = asks.collect();
     for run in 0..options.runs {
         if !goes_on() {
             return Err(NotRun::Interrupted);
         }
         let seed = options.seed.wrapping_add(run);
         let machine = &machines[(seed % machines.len() as u64) as usize];
-        let mut setup = machine.setup(InTime {
-            program: ordered(protocol, program),
+        let setup = machine.setup(InTime {
+            program: ordered(protocol, kinds, program),
             cores: options.cores,
-            // What follows a read that acquires, the simulator's threads ask for themselves.
-            asks: Asks {
-                acquired: false,
-                ..Asks::of(&accesses)
-            },
+            kinds: kinds.clone(),
+            asks: asks.clone(),
             caches: machine.caches().into(),
             seed,
         });
+        let mut setup = setup.map_err(NotRun::Cannot)?;
         setup.seed = seed;
         if let Some(play) = &mut setup.play {
             play.tables = true;
@@ -186,13 +230,36 @@ pub fn observe(
     Ok(seen)
 }
 
+/// Threads of the simulator read and write at once in copies of their caches.
+///
+/// # Errors
+/// A thread does so whose cache may not write a copy.
+fn changes_copies(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Result<(), NotRun> {
+    for (thread, kind) in program.threads.iter().zip(kinds.names(protocol)) {
+        let mut code = thread.code.iter();
+        let atomic = code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }));
+        let its = |state: StateId| protocol.kinds[protocol.kind_of(state).index()].name == kind;
+        let mut states = (0..).zip(&protocol.remote.states);
+        let copies = states.any(|(at, state)| state.right >= Right::Write && its(StateId(at)));
+        if atomic && !copies {
+            let name = &protocol.name;
+            return Err(NotRun::Cannot(format!(
+                "threads of the simulator change words in copies of their caches, and those of {name} have none to write"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// A program whose threads run on cores of the simulator.
 #[derive(Clone)]
 struct InTime {
     program: Program,
     cores: Cores,
-    /// What that is about no line caches take part in.
-    asks: Asks,
+    /// The kinds of the threads' caches.
+    kinds: Kinds,
+    /// What that is about no line each thread's cache takes part in.
+    asks: Vec<Asks>,
     /// Those before cores; a thread has one, and there may be more.
     caches: usize,
     seed: u64,
@@ -202,6 +269,43 @@ struct InTime {
 const LINES: u32 = 16;
 
 impl InTime {
+    /// Cores of the simulator for each thread.
+    fn ports(&self) -> usize {
+        match self.cores {
+            Cores::InOrder => 1,
+            Cores::StoreBuffer => 2,
+            Cores::Relaxed(_) => 3,
+        }
+    }
+
+    /// Of each core of the simulator which one of its thread's it is, and the thread. Cores are numbered kind by kind, and of
+    /// one kind each cache has one before any has two.
+    fn seats(&self) -> Vec<(usize, usize)> {
+        let ports = self.ports();
+        // Caches of the first kind may be more than there are threads.
+        if self.kinds.of_first() {
+            let cores =
+                (0..ports).flat_map(|port| (0..self.caches).map(move |cache| (port, cache)));
+            return cores.collect();
+        }
+        let numbers = self.kinds.numbers();
+        let thread = |remote: u8| numbers.iter().position(|number| *number == remote);
+        let kinds = self.kinds.by_kind().into_iter();
+        let cores = kinds.flat_map(|remotes| {
+            (0..ports).flat_map(move |port| remotes.clone().map(move |remote| (port, remote)))
+        });
+        let cores = cores.filter_map(|(port, remote)| Some((port, thread(remote)?)));
+        // A cache of the first kind that no thread runs on is there all the same.
+        let idle = match self.kinds.has_first() {
+            true => 0,
+            false => ports,
+        };
+        (0..idle)
+            .map(|port| (port, usize::MAX))
+            .chain(cores)
+            .collect()
+    }
+
     /// Each location has a line, which another seed puts elsewhere.
     fn lines(&self) -> Vec<u32> {
         let mut random = Random::new(self.seed);
@@ -235,22 +339,20 @@ impl Playable for InTime {
 
     fn begin(&self) -> Box<dyn Played> {
         let mut cores = Core::all(&self.program);
-        for (core, thread) in cores.iter_mut().zip(&self.program.threads) {
-            core.asks = self.asks;
+        let threads = cores.iter_mut().zip(&self.program.threads);
+        for ((core, thread), asks) in threads.zip(&self.asks) {
+            core.asks = *asks;
             core.settle(&thread.code, self.cores);
         }
-        let ports = match self.cores {
-            Cores::InOrder => 1,
-            Cores::StoreBuffer => 2,
-            Cores::Relaxed(_) => 3,
-        };
+        let seats = self.seats();
         // Nothing else is drawn from this one.
         let random = Random::new(!self.seed);
         Box::new(Running {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![Doing::Nothing; self.caches * ports],
+            steps: vec![Doing::Nothing; seats.len()],
+            seats,
             random,
             memory: RefCell::new(Vec::new()),
             nobody: Nobody,
@@ -276,6 +378,8 @@ struct Running {
     test: InTime,
     lines: Vec<u32>,
     cores: Vec<Core>,
+    /// Of each core of the simulator which of its thread's it is, and the thread.
+    seats: Vec<(usize, usize)>,
     steps: Vec<Doing>,
     random: Random,
     /// What memory holds at the end.
@@ -331,16 +435,15 @@ impl Running {
 
     /// What a core of the simulator may begin for its thread.
     fn may_begin(&self, number: usize) -> Vec<Wish> {
-        let caches = self.test.caches;
-        let (port, thread) = (number / caches, number % caches);
+        let (port, thread) = self.seats[number];
         let code = &self.test.program.threads[thread].code;
         let its_own = |wish: &Wish| match self.test.cores {
             Cores::InOrder => true,
             Cores::StoreBuffer => matches!(wish, Wish::Write(..)) == (port == 1),
             // What another of the thread's cores is about is taken.
             Cores::Relaxed(_) => {
-                let mut others = self.steps.iter().skip(thread).step_by(caches);
-                !others.any(|doing| *doing == Doing::Access(*wish))
+                let mut others = self.seats.iter().zip(&self.steps);
+                !others.any(|(seat, doing)| seat.1 == thread && *doing == Doing::Access(*wish))
             }
         };
         let wishes = self.cores[thread].wishes(code, self.test.cores);
@@ -349,7 +452,7 @@ impl Running {
 
     /// The next step of a core of the simulator.
     fn next(&mut self, number: usize) -> Step {
-        let (port, thread) = (number / self.test.caches, number % self.test.caches);
+        let (port, thread) = self.seats[number];
         let wishes = self.may_begin(number);
         let chosen = match wishes.len() {
             0 | 1 => wishes.first(),
@@ -401,7 +504,7 @@ impl Played for Running {
     }
 
     fn step(&mut self, number: usize, result: u64) -> Step {
-        let thread = number % self.test.caches;
+        let (_, thread) = self.seats[number];
         if thread >= self.cores.len() {
             return Step::Stop;
         }

@@ -46,7 +46,7 @@ fn refuted(protocol: &Protocol, most: usize) -> Option<String> {
     for group in Lines::groups(protocol, all.collect()) {
         let (threads, locations) = (group[0].threads.len(), group[0].locations.len());
         let (threads, locations) = (threads as u8, locations as u8);
-        let mut lines = Lines::new(protocol, home, threads, locations, options.room).unwrap();
+        let mut lines = Lines::new(protocol, home, threads, locations, options.room);
         for program in &group {
             let wrong = match run_on(&mut lines, program, &options, &mut || true) {
                 Found::Ends { ends, .. } => {
@@ -294,7 +294,7 @@ fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
         cores: Cores::Relaxed(protocol.kept.expect("orders of its own")),
         ..Options::default()
     };
-    let mut lines = Lines::new(&protocol, home, 3, 3, options.room).unwrap();
+    let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
     let wanted = |end: Option<&End>| end.is_some_and(|end| program.holds(end));
     let way = shortest(&mut lines, &program, &options, &wanted, &mut || true).expect("a way");
     assert_eq!(

@@ -50,7 +50,11 @@ fn all_mixes(protocol: &Protocol, program: &Program) -> Vec<Program> {
         program.name = format!("{} {}", program.name, letters(&mix));
         program
     };
-    every(protocol, program).into_iter().map(of).collect()
+    let kinds = (program.threads.len() as u8).into();
+    every(protocol, &kinds, program)
+        .into_iter()
+        .map(of)
+        .collect()
 }
 
 /// Every mix of all classic programs of two threads, at one home after the other; the example `orderings` runs all files.
@@ -93,7 +97,8 @@ fn found(text: &str, name: &str) -> Vec<(String, String)> {
     let model = Model::Rc;
     let allowed = allowed(&program, model).expect("a small program");
     let mut all = Vec::new();
-    for mix in every(&protocol, &program) {
+    let kinds = (program.threads.len() as u8).into();
+    for mix in every(&protocol, &kinds, &program) {
         let mixed = mixed(&program, &mix);
         let wrong = match run(
             &protocol,

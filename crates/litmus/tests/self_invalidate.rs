@@ -40,8 +40,7 @@ fn run(
             ..Options::default()
         };
         let locations = locations.unwrap_or(0) as u8;
-        let lines = Lines::new(protocol, home, threads, locations, options.room);
-        let mut lines = lines.expect("threads can run on it");
+        let mut lines = Lines::new(protocol, home, threads, locations, options.room);
         for program in programs {
             let found = run_on(&mut lines, &program, &options, &mut || true);
             if !each(&program, found) {

@@ -196,7 +196,7 @@ fn exactly(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
     let mut shown = 0;
     for threads in 1..=4 {
         let home = construct::home(&protocol, threads as u16).unwrap();
-        let mut lines = Lines::new(&protocol, &home, threads as u8, 4, 7).unwrap();
+        let mut lines = Lines::new(&protocol, &home, threads as u8, 4, 7);
         for (shape, gives_up) in shapes.iter().filter(|s| s.0.threads.len() == threads) {
             for &cores in all_cores {
                 let (gives_up, most) = (*gives_up, 100_000_000);

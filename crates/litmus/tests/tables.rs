@@ -177,8 +177,7 @@ fn wrong(text: &str, tables: Tables, programs: &[Program]) -> Option<String> {
     let options = options(&protocol);
     for group in Lines::groups(&protocol, programs.to_vec()) {
         let locations = group[0].locations.len() as u8;
-        let mut lines =
-            Lines::new(&protocol, home(&protocol), 2, locations, options.room).expect("lines");
+        let mut lines = Lines::new(&protocol, home(&protocol), 2, locations, options.room);
         for program in &group {
             let name = &program.name;
             match run_on(&mut lines, program, &options, &mut || true) {
@@ -350,8 +349,7 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
         ..options(&protocol)
     };
     let locations = program.locations.len() as u8;
-    let lines = Lines::new(&protocol, home(&protocol), 1, locations, options.room);
-    let mut lines = lines.expect("lines");
+    let mut lines = Lines::new(&protocol, home(&protocol), 1, locations, options.room);
     let way = shortest(
         &mut lines,
         program,

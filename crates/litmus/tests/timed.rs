@@ -263,7 +263,7 @@ fn caches_that_are_written_through_run_all_but_atomic_accesses() {
                 }
                 ran += 1;
             }
-            Err(NotRun::Interrupted) => unreachable!("nobody interrupts"),
+            Err(other) => unreachable!("nobody interrupts: {other:?}"),
         }
     }
     assert!(ran > 100 && refused > 5, "{ran}, {refused}");
@@ -290,7 +290,7 @@ fn seen_on_homes(text: &str, runs: u64) -> Result<(usize, usize), String> {
                 assert!(why.contains("in copies"), "{why}");
                 continue;
             }
-            Err(NotRun::Interrupted) => unreachable!("nobody interrupts"),
+            Err(other) => unreachable!("nobody interrupts: {other:?}"),
         };
         let name = &shape.name;
         if let Some((failure, seed)) = seen.failure {

@@ -2,6 +2,8 @@
 
 use crate::controller::{Access, Event};
 use crate::protocol::Protocol;
+use crate::remotes::KindId;
+use crate::terms::StateId;
 
 /// By what threads on the caching agents of a text read, write and fence; nothing where its caches have no such access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,14 +29,27 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// Those of a text.
+    /// Those of a text, whatever the kind of remote.
     pub fn of(protocol: &Protocol) -> Accesses {
+        Accesses::among(protocol, &|_| true)
+    }
+
+    /// Those of the remotes of one kind.
+    pub fn of_kind(protocol: &Protocol, kind: KindId) -> Accesses {
+        let of = |state| protocol.kind_of(state);
+        let own = of(protocol.kinds[kind.index()].initial);
+        Accesses::among(protocol, &|state| of(state) == own)
+    }
+
+    /// Those for which there are rows in these states.
+    fn among(protocol: &Protocol, states: &dyn Fn(StateId) -> bool) -> Accesses {
         let remote = &protocol.remote;
         let has = |access: Access| {
+            let mut rights = (0..).zip(&remote.states);
             let hits = matches!(access, Access::Load | Access::Store)
-                && remote.states.iter().any(|s| s.right >= access.needs());
+                && rights.any(|(at, s)| s.right >= access.needs() && states(StateId(at)));
             let mut rules = remote.rules.iter();
-            hits || rules.any(|row| row.event == Event::Access(access))
+            hits || rules.any(|row| row.event == Event::Access(access) && states(row.state))
         };
         let first = |all: &[Access]| all.iter().copied().find(|&access| has(access));
         let read = first(&[Access::Load, Access::ReadOnce]);

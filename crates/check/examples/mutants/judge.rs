@@ -122,7 +122,7 @@ fn programs(protocol: &Protocol, home: &Controller) -> Fate {
     match found.ended {
         Ended::Holds if found.left_out > 0 => Fate::Refuted,
         Ended::Holds => Fate::Survived,
-        Ended::Broken(..) => Fate::Refuted,
+        Ended::Broken { .. } => Fate::Refuted,
         Ended::Undecided(_) | Ended::Interrupted => Fate::Undecided,
     }
 }

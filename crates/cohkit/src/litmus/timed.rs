@@ -1,8 +1,8 @@
 //! Litmus tests in the simulator: what is seen decides, and what is not seen does not.
 
 use super::{
-    asked, between, cannot, fulfilling, home, key, relation, values, words, How, NotJudged, On,
-    Report, Test,
+    asked, between, cannot, fulfilling, home, key, placed, relation, values, words, How, NotJudged,
+    On, Report, Test,
 };
 use crate::asked::quoted;
 use crate::outcome::{Failure, Outcome};
@@ -11,7 +11,9 @@ use cohkit_base::words::counted;
 use cohkit_litmus::axioms::Model;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::program::{End, Program, Quantifier};
-use cohkit_litmus::timed::{clusters, observe, Level, Machine, NotRun, Options as Runs, Seen};
+use cohkit_litmus::timed::{
+    clusters, observe_placed as observe, Level, Machine, NotRun, Options as Runs, Seen,
+};
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -25,7 +27,7 @@ pub(super) fn run(
     (seed, runs): (u64, u64),
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Report, NotJudged> {
-    let Test { file, program } = test;
+    let Test { file, program, .. } = test;
     let level = |source, caches| {
         let home = home(source, caches)?;
         let protocol = &source.protocol;
@@ -55,19 +57,29 @@ pub(super) fn run(
     let allowed = how.allowed(program)?;
     let cores = how.cores;
     let runs = Runs { cores, runs, seed };
-    let seen = observe(&machines, program, &runs, goes_on);
-    let seen = seen.map_err(|why| match why {
-        NotRun::Interrupted => Failure::new(Outcome::Interrupted, "interrupted"),
-        NotRun::Cannot(what) => cannot(source, program, &what),
-    })?;
+    let (seen, not_run) = match observe(&machines, &test.kinds(), program, &runs, goes_on) {
+        Ok(seen) => (seen, None),
+        Err(NotRun::Interrupted) => {
+            return Err(Failure::new(Outcome::Interrupted, "interrupted").into())
+        }
+        // Placed on other kinds, the threads may run.
+        Err(NotRun::Lacks(what) | NotRun::Cannot(what)) if source.protocol.several_tables() => {
+            (Seen::default(), Some(what))
+        }
+        Err(NotRun::Lacks(what) | NotRun::Cannot(what)) => {
+            return Err(cannot(source, program, &what).into())
+        }
+    };
     let timed = Timed {
         protocol: &source.protocol.name,
         path: on.file,
         file: file.as_deref(),
         program,
+        kinds: test.on(Some(source)),
         cores,
         seed,
         seen,
+        not_run,
         model: how.model,
         allowed,
     };
@@ -84,9 +96,13 @@ struct Timed<'t> {
     path: Option<&'t Path>,
     file: Option<&'t str>,
     program: &'t Program,
+    /// The kinds of remotes that threads run on, if that makes a difference or was asked for.
+    kinds: Option<Vec<String>>,
     cores: Cores,
     seed: u64,
     seen: Seen,
+    /// Why nothing was run, if nothing was.
+    not_run: Option<String>,
     model: Model,
     allowed: BTreeSet<End>,
 }
@@ -119,8 +135,13 @@ impl Timed<'_> {
         let cores = key(self.cores).replace('_', "-");
         let path = &self.path?.display().to_string();
         let (test, path) = (quoted(test), quoted(path));
+        let kinds = self
+            .kinds
+            .as_ref()
+            .map(|kinds| format!(" --kinds {}", kinds.join(",")));
+        let kinds = kinds.unwrap_or_default();
         Some(format!(
-            "cohkit litmus {test} --protocol {path} --cores {cores} --simulate 1 --seed {seed}"
+            "cohkit litmus {test} --protocol {path}{kinds} --cores {cores} --simulate 1 --seed {seed}"
         ))
     }
 
@@ -133,7 +154,12 @@ impl Timed<'_> {
             (None, _) => "undecided",
         };
         let (name, on, between) = (&program.name, self.protocol, between(self.cores));
-        let mut text = format!("{name} on {on} in the simulator, cores {between}: {verdict}: ");
+        let kinds = placed(self.kinds.as_deref());
+        let mut text =
+            format!("{name} on {on}{kinds} in the simulator, cores {between}: {verdict}: ");
+        if let Some(why) = &self.not_run {
+            return text + why + "\n";
+        }
         let ends = &self.seen.ends;
         let runs = counted(self.seen.runs, "run");
         match &self.seen.failure {
@@ -169,7 +195,10 @@ impl Timed<'_> {
             (Some((failure, _)), _) => ("violated", Some(failure.trim_end())),
             (None, Outcome::Yes) => ("yes", None),
             (None, Outcome::No) => ("no", None),
-            (None, _) => ("undecided", Some("not_seen")),
+            (None, _) => (
+                "undecided",
+                Some(self.not_run.as_deref().unwrap_or("not_seen")),
+            ),
         };
         let ends = self.seen.ends.iter().map(|(end, (count, seed))| {
             json!({
@@ -180,7 +209,7 @@ impl Timed<'_> {
                 "seed": seed,
             })
         });
-        json!({
+        let mut told = json!({
             "test": program.name,
             "protocol": self.protocol,
             "cores": key(self.cores),
@@ -197,6 +226,10 @@ impl Timed<'_> {
                 "again": self.again(),
                 "version": env!("CARGO_PKG_VERSION"),
             },
-        })
+        });
+        if let Some(kinds) = &self.kinds {
+            told["kinds"] = json!(kinds);
+        }
+        told
     }
 }

@@ -46,6 +46,11 @@ pub(crate) struct Litmus {
     )]
     pub stores: Option<String>,
 
+    /// The kind of remote that each thread runs on, thread by thread: `cpu,device`. Where kinds have rows of their own, every
+    /// way of placing threads on them is a test of its own, if not given.
+    #[arg(long, value_name = "KINDS", requires = "protocol")]
+    pub kinds: Option<String>,
+
     /// Run each test so many times in the simulator, with random times of threads and messages, instead of trying every
     /// order: an end that decides is seen, or nothing is decided.
     #[arg(long, value_name = "N", requires = "protocol", conflicts_with_all = ["gives_up", "max_states"])]

@@ -14,6 +14,7 @@ use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{Controller, Event as Cause};
 use cohkit_protocol::orders::{Issue, Orders};
 use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::threads::Accesses;
 use rustc_hash::FxHashMap;
 
@@ -65,7 +66,7 @@ pub(crate) struct ApplicationRun {
     began: FxHashMap<u32, Time>,
     pub tally: Tally,
     /// By what threads read, write and fence.
-    pub accesses: Accesses,
+    pub accesses: Vec<Accesses>,
     /// What they keep of their own order, if the text says so.
     pub orders: Option<Orders>,
     pub warm_up: Time,
@@ -202,6 +203,7 @@ impl ApplicationRun {
             return Err(lacking(&name, operation, lock));
         }
         let both = |operation| [number(operation, false), number(operation, true)];
+        let kinds = (0..protocol.kinds.len() as u8).map(KindId);
         let running = Running {
             step: Step::Stop,
             result: 0,
@@ -237,7 +239,9 @@ impl ApplicationRun {
             beyond: None,
             began: FxHashMap::default(),
             tally: Tally::default(),
-            accesses: Accesses::of(protocol),
+            accesses: kinds
+                .map(|kind| Accesses::of_kind(protocol, kind))
+                .collect(),
             orders: protocol.kept,
             warm_up: play.warm_up,
             until: play.until.unwrap_or(Time::MAX),

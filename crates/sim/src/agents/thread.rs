@@ -32,10 +32,12 @@ impl Simulation {
     /// A core's thread goes on at a time not before now.
     pub(crate) fn thread(&mut self, core: u16, mut at: Time) {
         let number = usize::from(core);
+        let kind = self.groups.kind_of(core);
         for _ in 0..MOST_STEPS {
             let Some(behind) = &mut self.behind else {
                 return;
             };
+            let accesses = behind.accesses[kind];
             let Some(running) = behind.threads.get_mut(number) else {
                 return;
             };
@@ -43,7 +45,7 @@ impl Simulation {
                 return;
             }
             if std::mem::take(&mut running.acquires) {
-                if let Some(access) = behind.accesses.acquired {
+                if let Some(access) = accesses.acquired {
                     return self.access_of_thread(core, (0, 0), access, Purpose::Core, at);
                 }
             }
@@ -119,11 +121,11 @@ impl Simulation {
                 }
                 Step::Load { line, word } => {
                     let at_line = (line, word);
-                    let access = behind.accesses.read;
+                    let access = accesses.read;
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
                 Step::Store { line, word, .. } | Step::StoreWords { line, word, .. } => {
-                    let access = (behind.accesses.write, "writes");
+                    let access = (accesses.write, "writes");
                     match self.write_of_thread(core, (line, word), access, at) {
                         Some(goes_on) => at = goes_on,
                         None => return,
@@ -132,11 +134,11 @@ impl Simulation {
                 Step::Acquire { line, word } => {
                     running.acquires = true;
                     let at_line = (line, word);
-                    let access = behind.accesses.acquire;
+                    let access = accesses.acquire;
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
                 Step::Release { line, word, .. } => {
-                    let access = (behind.accesses.release, "writes");
+                    let access = (accesses.release, "writes");
                     match self.write_of_thread(core, (line, word), access, at) {
                         Some(goes_on) => at = goes_on,
                         None => return,
@@ -146,7 +148,7 @@ impl Simulation {
                     let at_line = (line, word);
                     let purpose = Purpose::Atomic;
                     // Words are changed in a copy of the cache's own, whatever the text does on a store.
-                    let access = behind.accesses.back.unwrap_or(Access::Store);
+                    let access = accesses.back.unwrap_or(Access::Store);
                     return self.access_of_thread(core, at_line, access, purpose, at);
                 }
             }
@@ -269,7 +271,8 @@ impl Simulation {
 
     /// Whether caches take part in fences: then a thread's fence, which is about no line, is an access like others.
     fn asks_for_fence(&mut self, core: u16, at: Time) -> bool {
-        let fence = self.behind.as_ref().and_then(|of| of.accesses.fence);
+        let kind = self.groups.kind_of(core);
+        let fence = self.behind.as_ref().and_then(|of| of.accesses[kind].fence);
         if let Some(fence) = fence {
             self.access_of_thread(core, (0, 0), fence, Purpose::Core, at);
         }

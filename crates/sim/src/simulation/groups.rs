@@ -157,6 +157,15 @@ impl Groups {
         self.find(|group| group.cores.contains(&core))
     }
 
+    /// The number of that kind.
+    pub fn kind_of(&self, core: u16) -> usize {
+        let place = self
+            .groups
+            .iter()
+            .position(|group| group.cores.contains(&core));
+        place.unwrap_or(0)
+    }
+
     /// The cache that serves a core.
     #[inline]
     pub fn cache_of(&self, core: u16) -> Agent {

@@ -1,0 +1,219 @@
+//! The kinds of remotes that threads run on.
+//!
+//! Where the kinds of a text have rows of their own, what a thread may do and what it finds depends on the kind of its cache.
+//! So a program is run for every way of placing its threads on kinds; where threads could change places and nobody could
+//! tell, one of these ways stands for the others.
+
+use cohkit_base::words::counted;
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::{KindId, Remotes};
+use cohkit_protocol::text::suggestion;
+use cohkit_protocol::threads::Accesses;
+use std::ops::Range;
+
+use crate::program::{Acquire, Instruction, Program, Via};
+use crate::symmetry::symmetries;
+
+/// Of each thread of a program, the kind of remote that it runs on.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Kinds(Vec<KindId>);
+
+/// So many threads, all on the first kind.
+impl From<u8> for Kinds {
+    fn from(threads: u8) -> Kinds {
+        Kinds(vec![KindId(0); threads.into()])
+    }
+}
+
+/// Ways to place a program's threads, at most.
+const MOST: usize = 4096;
+
+impl Kinds {
+    /// Every way of placing the threads of a program on the kinds of a text, up to symmetry. Kinds with the same rows are one,
+    /// that which the text names first.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn every(protocol: &Protocol, program: &Program) -> Result<Vec<Kinds>, String> {
+        let kinds = (0..protocol.kinds.len() as u8).map(KindId);
+        let kinds: Vec<KindId> = kinds
+            .filter(|&kind| own_table(protocol, kind) == kind)
+            .collect();
+        let threads = program.threads.len();
+        let count = kinds.len().checked_pow(threads as u32);
+        if count.is_none_or(|count| count > MOST) {
+            let (threads, kinds) = (counted(threads as u64, "thread"), kinds.len());
+            return Err(format!(
+                "{threads} can be placed on {kinds} kinds of remotes in more than {MOST} ways; `--kinds` names one"
+            ));
+        }
+        let mut all: Vec<Vec<KindId>> = vec![Vec::new()];
+        for _ in 0..threads {
+            let longer = all.iter().flat_map(|before| {
+                kinds
+                    .iter()
+                    .map(move |kind| [&before[..], &[*kind]].concat())
+            });
+            all = longer.collect();
+        }
+        let symmetries = symmetries(program);
+        let first = |of: &Vec<KindId>| {
+            let turned =
+                |places: &Vec<usize>| -> Vec<KindId> { places.iter().map(|&at| of[at]).collect() };
+            symmetries.iter().all(|places| *of <= turned(places))
+        };
+        Ok(all.into_iter().filter(first).map(Kinds).collect())
+    }
+
+    /// Kinds by their names, one for each thread: `cpu,device`.
+    ///
+    /// # Errors
+    /// What is wrong with them for this program on this text.
+    pub fn read(text: &str, protocol: &Protocol, program: &Program) -> Result<Kinds, String> {
+        let names: Vec<&str> = text.split(',').map(str::trim).collect();
+        let threads = program.threads.len();
+        if names.len() != threads {
+            let (given, has) = (
+                counted(names.len() as u64, "kind"),
+                counted(threads as u64, "thread"),
+            );
+            return Err(format!(
+                "`{text}` names {given}, and {} has {has}",
+                program.name
+            ));
+        }
+        let all = || protocol.kinds.iter().map(|kind| kind.name.as_str());
+        let kind = |name: &str| {
+            let place = all().position(|other| other == name);
+            place.map(|place| KindId(place as u8)).ok_or_else(|| {
+                let help = suggestion(name, "kind", all());
+                format!("{} has no kind of remotes `{name}`: {help}", protocol.name)
+            })
+        };
+        names
+            .into_iter()
+            .map(kind)
+            .collect::<Result<_, _>>()
+            .map(Kinds)
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> u8 {
+        self.0.len() as u8
+    }
+
+    /// The names of the kinds, thread by thread.
+    pub fn names<'p>(&self, protocol: &'p Protocol) -> Vec<&'p str> {
+        let name = |kind: &KindId| protocol.kinds[kind.index()].name.as_str();
+        self.0.iter().map(name).collect()
+    }
+
+    /// How many remotes of each kind there are.
+    pub fn remotes(&self, protocol: &Protocol) -> Remotes {
+        let mut counts = vec![0; protocol.kinds.len()];
+        self.0.iter().for_each(|kind| counts[kind.index()] += 1);
+        Remotes::new(&counts).unwrap_or_else(|| u16::from(self.threads()).into())
+    }
+
+    /// The number of each thread's remote: those of a kind are numbered in the order of their threads.
+    pub fn numbers(&self) -> Vec<u8> {
+        let before = |(thread, kind): (usize, &KindId)| {
+            let lower = self.0.iter().filter(|other| *other < kind).count();
+            let same = self.0[..thread]
+                .iter()
+                .filter(|other| *other == kind)
+                .count();
+            (lower + same) as u8
+        };
+        self.0.iter().enumerate().map(before).collect()
+    }
+
+    /// Whether all threads run on the first kind.
+    pub(crate) fn of_first(&self) -> bool {
+        self.0.iter().all(|kind| *kind == KindId(0))
+    }
+
+    /// Whether any thread runs on the first kind.
+    pub(crate) fn has_first(&self) -> bool {
+        self.0.contains(&KindId(0))
+    }
+
+    /// The numbers of the remotes of each kind that threads run on.
+    pub(crate) fn by_kind(&self) -> Vec<Range<u8>> {
+        let mut kinds = self.0.clone();
+        kinds.sort_unstable();
+        let numbered = kinds.chunk_by(|a, b| a == b).scan(0, |first, of| {
+            let remotes = *first..*first + of.len() as u8;
+            *first = remotes.end;
+            Some(remotes)
+        });
+        numbered.collect()
+    }
+
+    /// By what each thread reads, writes and fences.
+    pub fn accesses(&self, protocol: &Protocol) -> Vec<Accesses> {
+        let of = |kind: &KindId| Accesses::of_kind(protocol, *kind);
+        self.0.iter().map(of).collect()
+    }
+
+    /// The first access that a program needs and the kind of its thread has no row for, in a sentence.
+    pub fn lacks(&self, protocol: &Protocol, program: &Program) -> Option<String> {
+        let threads = self
+            .accesses(protocol)
+            .into_iter()
+            .zip(&program.threads)
+            .zip(&self.0);
+        for (number, ((accesses, thread), kind)) in threads.enumerate() {
+            let lacking = |instruction: &Instruction| match needed(&accesses, instruction) {
+                Some((None, what)) => Some(what),
+                _ => None,
+            };
+            if let Some(what) = thread.code.iter().find_map(lacking) {
+                let (text, kind) = (&protocol.name, &protocol.kinds[kind.index()].name);
+                return Some(match protocol.several_tables() {
+                    true => format!("`{kind}` of {text} has no row for an access that {what}, and P{number} needs one"),
+                    false => format!("{text} has no access that {what}"),
+                });
+            }
+        }
+        None
+    }
+}
+
+/// The first of the kinds that share the rows of one.
+fn own_table(protocol: &Protocol, kind: KindId) -> KindId {
+    protocol.kind_of(protocol.kinds[kind.index()].initial)
+}
+
+/// By which access a write is made. A release of the text is ordered by its rows, others by the thread.
+pub(crate) fn write(of: &Accesses, via: Via, release: bool) -> Option<Access> {
+    match via {
+        Via::Text if release => of.release,
+        Via::Text => of.write,
+        Via::Back => of.back,
+        Via::Acknowledged => of.acknowledged,
+    }
+}
+
+/// By what an instruction accesses memory, and what that does; nothing if it does not.
+fn needed(of: &Accesses, instruction: &Instruction) -> Option<(Option<Access>, &'static str)> {
+    let what = |via: Via| match via {
+        Via::Text => "writes",
+        Via::Back => "writes in a copy of its own",
+        Via::Acknowledged => "writes with an acknowledgement",
+    };
+    Some(match *instruction {
+        Instruction::Load {
+            acquire: Acquire::No,
+            ..
+        } => (of.read, "reads"),
+        Instruction::Load { .. } => (of.acquire, "reads"),
+        Instruction::Store { release, via, .. } => (write(of, via, release), what(via)),
+        Instruction::Atomic { via: Via::Text, .. } => (of.update, what(Via::Text)),
+        Instruction::Atomic { via, .. } => (write(of, via, false), what(via)),
+        Instruction::Fence(_) | Instruction::Compute { .. } | Instruction::Branch { .. } => {
+            return None
+        }
+    })
+}

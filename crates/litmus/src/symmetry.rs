@@ -1,0 +1,266 @@
+//! Programs that are the same when their threads change places.
+
+use std::collections::BTreeMap;
+
+use crate::program::{Change, Claim, Instruction, Location, Observed, Operand, Program, Register};
+
+/// Of each thread the one whose place it takes, for every way in which threads may change places so that program, first
+/// values and claim stay what they are but for the names of locations and registers. The first changes nothing.
+pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
+    let mut found = Vec::new();
+    extend(program, &Turned::default(), &mut found);
+    found
+}
+
+/// What takes the place of what, so far: threads, locations, and the registers of each thread.
+#[derive(Clone, Default)]
+struct Turned {
+    threads: Vec<usize>,
+    locations: BTreeMap<Location, Location>,
+    registers: Vec<BTreeMap<Register, Register>>,
+}
+
+fn extend(program: &Program, turned: &Turned, found: &mut Vec<Vec<usize>>) {
+    let next = turned.threads.len();
+    if next == program.threads.len() {
+        if turned.keeps(program) {
+            found.push(turned.threads.clone());
+        }
+        return;
+    }
+    // Its own place comes first, so that what changes nothing is found first.
+    let others = (0..program.threads.len()).filter(|other| *other != next);
+    for other in std::iter::once(next).chain(others) {
+        let mut longer = turned.clone();
+        if !turned.threads.contains(&other) && longer.takes(program, next, other) {
+            extend(program, &longer, found);
+        }
+    }
+}
+
+/// One stands for the other, unless one of them stands in another pair.
+fn pair<T: Ord + Copy>(all: &mut BTreeMap<T, T>, one: T, other: T) -> bool {
+    match all.get(&one) {
+        Some(known) => *known == other,
+        None => {
+            let free = !all.values().any(|taken| *taken == other);
+            all.insert(one, other);
+            free
+        }
+    }
+}
+
+impl Turned {
+    /// Whether a thread may stand for another, which is noted.
+    fn takes(&mut self, program: &Program, one: usize, other: usize) -> bool {
+        let [a, b] = [one, other].map(|number| &program.threads[number].code);
+        self.threads.push(other);
+        self.registers.push(BTreeMap::new());
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.instruction(a, b))
+    }
+
+    fn instruction(&mut self, a: &Instruction, b: &Instruction) -> bool {
+        use Instruction::{Atomic, Branch, Compute, Fence, Load, Store};
+        if let (Some(a), Some(b)) = (a.location(), b.location()) {
+            if !pair(&mut self.locations, a, b) {
+                return false;
+            }
+        }
+        match (*a, *b) {
+            (
+                Load { to, acquire, .. },
+                Load {
+                    to: t, acquire: q, ..
+                },
+            ) => acquire == q && self.register(to, t),
+            (
+                Store {
+                    value,
+                    release,
+                    via,
+                    ..
+                },
+                Store {
+                    value: v,
+                    release: r,
+                    via: w,
+                    ..
+                },
+            ) => (release, via) == (r, w) && self.operand(value, v),
+            (
+                Atomic {
+                    to,
+                    change,
+                    value,
+                    acquire,
+                    release,
+                    via,
+                    ..
+                },
+                Atomic {
+                    to: t,
+                    change: c,
+                    value: v,
+                    acquire: q,
+                    release: r,
+                    via: w,
+                    ..
+                },
+            ) => {
+                let changes = match (change, c) {
+                    (Change::SetIf(a), Change::SetIf(b)) => self.operand(a, b),
+                    (a, b) => a == b,
+                };
+                changes
+                    && (acquire, release, via) == (q, r, w)
+                    && self.operand(value, v)
+                    && self.register(to, t)
+            }
+            (Fence(a), Fence(b)) => a == b,
+            (
+                Compute {
+                    to,
+                    operation,
+                    a,
+                    b,
+                },
+                Compute {
+                    to: t,
+                    operation: o,
+                    a: c,
+                    b: d,
+                },
+            ) => operation == o && self.operand(a, c) && self.operand(b, d) && self.register(to, t),
+            (
+                Branch { on, zero, to },
+                Branch {
+                    on: o,
+                    zero: z,
+                    to: t,
+                },
+            ) => (zero, to) == (z, t) && self.register(on, o),
+            _ => false,
+        }
+    }
+
+    fn operand(&mut self, a: Operand, b: Operand) -> bool {
+        match (a, b) {
+            (Operand::Register(a), Operand::Register(b)) => self.register(a, b),
+            (a, b) => a == b,
+        }
+    }
+
+    /// Of the thread that was noted last.
+    fn register(&mut self, a: Register, b: Register) -> bool {
+        let last = self.registers.last_mut();
+        last.is_some_and(|registers| pair(registers, a, b))
+    }
+
+    /// Whether first values and claim stay what they are.
+    fn keeps(&self, program: &Program) -> bool {
+        let value = |at: Location| program.initial[usize::from(at)];
+        let mut locations = self.locations.iter();
+        let registers = self.registers.iter().zip(&self.threads).enumerate();
+        let mut registers = registers.flat_map(|(one, (pairs, other))| {
+            pairs.iter().map(move |(a, b)| ((one, *a), (*other, *b)))
+        });
+        let first = |(thread, register): (usize, Register)| {
+            let thread = &program.threads[thread];
+            // What is none of the test's own is not observed.
+            let hidden = thread.names[register].starts_with('.');
+            (thread.registers[register], hidden)
+        };
+        locations.all(|(a, b)| value(*a) == value(*b))
+            && registers.all(|(a, b)| first(a) == first(b))
+            && self.turned(&program.claim) == Some(words(&program.claim))
+    }
+
+    /// The claim about what has taken the places, if it speaks of nothing else.
+    fn turned(&self, claim: &Claim) -> Option<String> {
+        Some(words(&self.image(claim)?))
+    }
+
+    fn image(&self, claim: &Claim) -> Option<Claim> {
+        let both =
+            |a: &Claim, b: &Claim| Some((Box::new(self.image(a)?), Box::new(self.image(b)?)));
+        Some(match claim {
+            Claim::Is(observed, value) => {
+                let observed = match observed {
+                    Observed::Location(at) => Observed::Location(*self.locations.get(at)?),
+                    Observed::Register(thread, register) => Observed::Register(
+                        self.threads[*thread],
+                        *self.registers[*thread].get(register)?,
+                    ),
+                };
+                Claim::Is(observed, *value)
+            }
+            Claim::And(a, b) => both(a, b).map(|(a, b)| Claim::And(a, b))?,
+            Claim::Or(a, b) => both(a, b).map(|(a, b)| Claim::Or(a, b))?,
+            Claim::Not(a) => Claim::Not(Box::new(self.image(a)?)),
+            Claim::True => Claim::True,
+        })
+    }
+}
+
+/// A claim in words that do not depend on the order of what is joined.
+fn words(claim: &Claim) -> String {
+    fn parts(claim: &Claim, and: bool, all: &mut Vec<String>) {
+        match claim {
+            Claim::And(a, b) if and => [a, b].into_iter().for_each(|c| parts(c, and, all)),
+            Claim::Or(a, b) if !and => [a, b].into_iter().for_each(|c| parts(c, and, all)),
+            other => all.push(words(other)),
+        }
+    }
+    let joined = |and: bool, by: &str| {
+        let mut all = Vec::new();
+        parts(claim, and, &mut all);
+        all.sort();
+        all.dedup();
+        format!("({})", all.join(by))
+    };
+    match claim {
+        Claim::Is(observed, value) => format!("{observed:?}={value}"),
+        Claim::And(..) => joined(true, " and "),
+        Claim::Or(..) => joined(false, " or "),
+        Claim::Not(a) => format!("not {}", words(a)),
+        Claim::True => "true".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cycles::named;
+
+    #[test]
+    fn threads_change_places_where_nobody_could_tell() {
+        for (name, count) in [
+            ("SB", 2),
+            ("MP", 1),
+            ("LB", 2),
+            ("2+2W", 2),
+            ("R", 1),
+            ("3.SB", 3),
+            ("IRIW", 2),
+            ("SB+dmb.sys", 2),
+            ("SB+dmb.sy+po", 1),
+        ] {
+            let all = symmetries(&named(name).expect("a shape"));
+            assert_eq!(all.len(), count, "{name}: {all:?}");
+            let threads = all[0].len();
+            assert_eq!(all[0], (0..threads).collect::<Vec<_>>(), "{name}");
+        }
+    }
+
+    /// What is asked, and what stands there at first, tells threads apart.
+    #[test]
+    fn claims_and_first_values_tell_threads_apart() {
+        let sb = named("SB").expect("a shape");
+        let mut asked = sb.clone();
+        asked.claim = Claim::Is(Observed::Location(0), 1);
+        assert_eq!(symmetries(&asked).len(), 1);
+        let mut begun = sb;
+        begun.initial[1] = 7;
+        assert_eq!(symmetries(&begun).len(), 1);
+    }
+}

@@ -1,0 +1,384 @@
+//! Programs whose threads run on caches of several kinds, each with rows of its own.
+
+use cohkit_litmus::axioms::Model;
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cycles::{classic, named};
+use cohkit_litmus::kinds::Kinds;
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::models::ends;
+use cohkit_litmus::program::{Instruction, Program};
+use cohkit_litmus::promised::{judge, Ended};
+use cohkit_litmus::run::{run_on, run_placed, shortest, Found, Options};
+use cohkit_litmus::timed::{self, observe_placed, Level, Machine, NotRun};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Caches, and devices that have none: they read and write at the home, a write once the home says so.
+const MIXED: &str = include_str!("../../../tests/kinds/mixed.coh");
+
+/// Devices that read, and write nothing.
+fn readers() -> String {
+    let parts = [
+        (", Want; bytes: Bytes (partial store); answer: Value (line), Go, Done", "; answer: Value (line)"),
+        (" bytes device -> home;", ""),
+        ("  N | write_partial | send Want  | A\n", ""),
+        ("  A | Go            | send Bytes | W\n", ""),
+        ("  W | Done          | done       | N\n", ""),
+        ("; A waits Go; W waits Done", ""),
+        ("; G waits Bytes", ""),
+        ("; storing: bool", ""),
+        ("  I   | Want           | send Go                                                  | G\n", ""),
+        ("  M   | Want           | send Recall to owner, wants := sender, storing := true    | R\n", ""),
+        ("  R   | Put if storing | write, send Taken, send Go to wants, owner := none, wants := none, storing := false | G\n", ""),
+        ("  G   | Bytes          | write, send Done                                         | I\n", ""),
+        ("  R G | GetM Read Want | leave", "  R   | GetM Read      | leave"),
+    ];
+    parts.iter().fold(MIXED.to_string(), |text, (from, to)| {
+        replaced(&text, from, to)
+    })
+}
+
+fn replaced(text: &str, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "{from}");
+    text.replace(from, to)
+}
+
+fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+fn home(protocol: &Protocol) -> &Controller {
+    match &protocol.home {
+        Home::Controller(home) => home,
+        Home::Policy(_) => panic!("a home written as rows"),
+    }
+}
+
+fn options(cores: Cores) -> Options {
+    Options {
+        cores,
+        ..Options::default()
+    }
+}
+
+/// What a program shows in each way of placing its threads, by the names of the kinds.
+fn everywhere(protocol: &Protocol, program: &Program, cores: Cores) -> BTreeMap<String, Found> {
+    let all = Kinds::every(protocol, program).expect("few").into_iter();
+    let found = all.map(|kinds| {
+        let on = (protocol, home(protocol));
+        let found = run_placed(on, &kinds, program, &options(cores), &mut || true);
+        (kinds.names(protocol).join(" "), found)
+    });
+    found.collect()
+}
+
+fn atomic(program: &Program) -> bool {
+    let mut code = program.threads.iter().flat_map(|thread| &thread.code);
+    code.any(|one| matches!(one, Instruction::Atomic { .. }))
+}
+
+/// The shapes of up to so many threads without what devices have no way to do: to read and write at once.
+fn shapes(threads: usize) -> Vec<Program> {
+    let few = classic().into_iter().filter(|p| p.threads.len() <= threads);
+    few.filter(|program| !atomic(program)).collect()
+}
+
+#[test]
+fn threads_are_placed_in_every_way_up_to_symmetry() {
+    let protocol = read(MIXED);
+    for (name, ways) in [
+        ("SB", "cache cache/cache device/device device"),
+        ("MP", "cache cache/cache device/device cache/device device"),
+    ] {
+        let shape = named(name).expect("a shape");
+        let all = Kinds::every(&protocol, &shape).expect("few");
+        let all = all.iter().map(|kinds| kinds.names(&protocol).join(" "));
+        assert_eq!(all.collect::<Vec<_>>().join("/"), ways, "{name}");
+    }
+    let three = Kinds::every(&protocol, &named("3.SB").expect("a shape")).expect("few");
+    assert_eq!(three.len(), 4);
+    // Kinds with the same rows are one.
+    let near = read(include_str!("../../../protocols/eci-near.coh"));
+    let ways = Kinds::every(&near, &named("IRIW").expect("a shape")).expect("few");
+    assert_eq!(ways, [Kinds::from(4)]);
+    // With the threads exchanged, what is left out shows the same but for the names.
+    let shape = named("SB").expect("a shape");
+    let shown = |text: &str| {
+        let kinds = Kinds::read(text, &protocol, &shape).expect("kinds");
+        let on = (&protocol, home(&protocol));
+        match run_placed(on, &kinds, &shape, &options(Cores::InOrder), &mut || true) {
+            Found::Ends { ends, states } => (ends, states),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(shown("cache,device"), shown("device, cache"));
+}
+
+/// Exactly sequential consistency before cores in order, and exactly total store order before store buffers, wherever the
+/// threads are.
+#[test]
+fn wherever_threads_are_placed_programs_show_exactly_what_their_cores_allow() {
+    let protocol = read(MIXED);
+    let mut placed = BTreeMap::<usize, usize>::new();
+    for program in shapes(3)
+        .iter()
+        .filter(|p| p.threads.len() < 3 || !p.name.contains('+'))
+    {
+        for cores in [Cores::InOrder, Cores::StoreBuffer] {
+            let allowed = ends(program, cores);
+            for (kinds, found) in everywhere(&protocol, program, cores) {
+                let name = &program.name;
+                let Found::Ends { ends, .. } = found else {
+                    panic!("{name} on {kinds}, {cores:?}: {found:?}")
+                };
+                assert_eq!(ends, allowed, "{name} on {kinds}, {cores:?}");
+                *placed.entry(program.threads.len()).or_default() += 1;
+            }
+        }
+    }
+    assert!(placed[&2] > 400 && placed[&3] > 150, "{placed:?}");
+}
+
+/// Texts whose kinds have the same rows ship: whichever names threads run on, what is shown is the same.
+#[test]
+fn shipped_texts_with_kinds_show_exactly_what_their_cores_allow() {
+    let texts = [
+        include_str!("../../../protocols/eci-near.coh"),
+        include_str!("../../../protocols/cxl-cache.coh"),
+        include_str!("../../../protocols/ccix.coh"),
+    ];
+    for text in texts {
+        let protocol = read(text);
+        let home =
+            |caches: u16| cohkit_protocol::construct::home(&protocol, caches).expect("a home");
+        for name in [
+            "SB",
+            "MP",
+            "LB",
+            "R",
+            "S",
+            "2+2W",
+            "CoRR",
+            "MP+swps",
+            "SB+dmb.sys",
+        ] {
+            let program = named(name).expect("a shape");
+            for kinds in [[0, 0], [0, 1], [1, 0]] {
+                let names = kinds.map(|kind: usize| protocol.kinds[kind].name.as_str());
+                let kinds = Kinds::read(&names.join(","), &protocol, &program).expect("kinds");
+                for cores in [Cores::InOrder, Cores::StoreBuffer] {
+                    let home = home(2);
+                    let on = (&protocol, &home);
+                    match run_placed(on, &kinds, &program, &options(cores), &mut || true) {
+                        Found::Ends { ends: found, .. } => {
+                            assert_eq!(found, ends(&program, cores), "{name}: {}", protocol.name);
+                        }
+                        other => panic!("{name} on {}: {other:?}", protocol.name),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_kind_has_no_row_for_is_told_with_kind_and_access() {
+    let protocol = read(&readers());
+    let shape = named("MP").expect("a shape");
+    let found = everywhere(&protocol, &shape, Cores::InOrder);
+    let lacking = "`device` of mixed has no row for an access that writes, and P0 needs one";
+    for kinds in ["device cache", "device device"] {
+        assert_eq!(found[kinds], Found::Lacks(lacking.into()), "{kinds}");
+    }
+    let allowed = ends(&shape, Cores::InOrder);
+    for kinds in ["cache cache", "cache device"] {
+        assert!(
+            matches!(&found[kinds], Found::Ends { ends, .. } if *ends == allowed),
+            "{kinds}"
+        );
+    }
+    // In the simulator, too.
+    let kinds = Kinds::read("device,cache", &protocol, &shape).expect("kinds");
+    let run = watched(&protocol, &kinds, &shape, (Cores::InOrder, 1));
+    assert_eq!(run, Err(NotRun::Lacks(lacking.into())));
+    for (text, says) in [
+        ("cache", "`cache` names 1 kind, and MP has 2 threads"),
+        ("cache,devise", "mixed has no kind of remotes `devise`: did you mean `device`? the kinds are `cache`, `device`"),
+    ] {
+        assert_eq!(Kinds::read(text, &protocol, &shape), Err(says.into()));
+    }
+    let mut many = shape;
+    many.threads = vec![many.threads[0].clone(); 8];
+    let mut ways = read(MIXED);
+    let states = ways.kinds[1].initial;
+    for name in ["b", "c", "d"] {
+        let mut kind = ways.kinds[1].clone();
+        kind.name = name.into();
+        kind.initial.0 = states.0 + 1 + ways.kinds.len() as u16 - 2;
+        ways.kinds.push(kind);
+    }
+    let said = Kinds::every(&ways, &many).expect_err("too many");
+    assert!(
+        said.contains("8 threads can be placed on 5 kinds"),
+        "{said}"
+    );
+}
+
+/// Faults in the rows of one kind: found wherever a thread runs on it, and nowhere else.
+#[test]
+fn a_fault_in_the_rows_of_a_kind_is_found_where_threads_run_on_it() {
+    let faults = [
+        // A device's write ends before the home performs it.
+        (
+            "device",
+            "A | Go            | send Bytes | W\n  W | Done          | done       | N",
+            "A | Go | send Bytes, done | W\n  W | Done | | N",
+        ),
+        // A cache keeps what it sends back.
+        (
+            "cache",
+            "M   | Recall     | send Put  | D",
+            "M   | Recall     | send Put  | M",
+        ),
+    ];
+    for (kind, from, to) in faults {
+        let protocol = read(&replaced(MIXED, from, to));
+        let shape = named("2+2W").expect("a shape");
+        let found = everywhere(&protocol, &shape, Cores::InOrder);
+        for (kinds, found) in &found {
+            let fine = matches!(found, Found::Ends { ends: shown, .. } if *shown == ends(&shape, Cores::InOrder));
+            assert_eq!(fine, !kinds.contains(kind), "{to}: {kinds}: {found:?}");
+        }
+    }
+}
+
+/// A model that a text promises is promised to threads wherever they run.
+#[test]
+fn a_guarantee_is_judged_wherever_threads_run() {
+    let promise = |text: &str| replaced(text, "remote cache {", "guarantee sc\nremote cache {");
+    let judged = |text: &str| {
+        let protocol = read(&promise(text));
+        let of = |_| Cow::Borrowed(home(&protocol));
+        judge(&protocol, Model::Sc, 2, &of, &mut || true)
+    };
+    let held = judged(MIXED);
+    assert_eq!(held.ended, Ended::Holds);
+    // Nothing is read and written at once by a device.
+    assert!(held.left_out > 0 && held.lacking == 0, "{held:?}");
+    assert!(held.programs > 200, "{held:?}");
+    let fewer = judged(&readers());
+    assert_eq!(fewer.ended, Ended::Holds);
+    assert!(
+        fewer.lacking > 0 && fewer.programs < held.programs,
+        "{fewer:?}"
+    );
+    let old = replaced(
+        MIXED,
+        "M   | GetM Read      | send Recall to owner, wants := sender                    | R",
+        "M   | GetM           | send Recall to owner, wants := sender | R\n  M | Read | send Value | stay",
+    );
+    match judged(&old).ended {
+        Ended::Broken { kinds, .. } => assert_eq!(kinds.as_deref(), Some("cache,device")),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Lifelines are those of threads, whatever the numbers of their caches.
+#[test]
+fn a_chart_of_threads_on_kinds_tells_who_did_what() {
+    let protocol = read(MIXED);
+    let shape = named("MP").expect("a shape");
+    let kinds = Kinds::read("device,cache", &protocol, &shape).expect("kinds");
+    let mut lines = Lines::new(&protocol, home(&protocol), kinds, 2, 7);
+    let options = Options {
+        gives_up: 0,
+        ..options(Cores::InOrder)
+    };
+    assert!(matches!(
+        run_on(&mut lines, &shape, &options, &mut || true),
+        Found::Ends { .. }
+    ));
+    let way = shortest(
+        &mut lines,
+        &shape,
+        &options,
+        &|end| end.is_some(),
+        &mut || true,
+    );
+    let way = way.expect("an end");
+    let sent = way.steps.iter().filter_map(|step| match &step.action {
+        cohkit_base::sequence::Action::Send { message, to, .. } => {
+            Some((step.agent, message.split('(').next()?.to_string(), *to))
+        }
+        _ => None,
+    });
+    let sent: Vec<_> = sent.collect();
+    assert!(sent.contains(&(0, "Want".into(), 2)), "{sent:?}");
+    assert!(sent.contains(&(1, "GetM".into(), 2)), "{sent:?}");
+    assert!(sent.contains(&(2, "Go".into(), 0)), "{sent:?}");
+    assert!(sent.contains(&(2, "Data".into(), 1)), "{sent:?}");
+}
+
+fn watched(
+    protocol: &Protocol,
+    kinds: &Kinds,
+    program: &Program,
+    (cores, runs): (Cores, u64),
+) -> Result<timed::Seen, NotRun> {
+    let upper = Level {
+        protocol,
+        home: home(protocol).clone(),
+        caches: kinds.threads().into(),
+    };
+    let machines = [Machine { upper, lower: None }];
+    let options = timed::Options {
+        cores,
+        runs,
+        seed: 0,
+    };
+    observe_placed(&machines, kinds, program, &options, &mut || true)
+}
+
+/// In the simulator nothing else is seen, wherever threads run, and store buffers are.
+#[test]
+fn in_the_simulator_threads_on_every_kind_show_what_their_cores_allow() {
+    let protocol = read(MIXED);
+    let mut buffered = 0;
+    for program in shapes(2) {
+        for kinds in Kinds::every(&protocol, &program).expect("few") {
+            for cores in [Cores::InOrder, Cores::StoreBuffer] {
+                let seen = watched(&protocol, &kinds, &program, (cores, 20)).expect("it runs");
+                let (name, on) = (&program.name, kinds.names(&protocol).join(" "));
+                assert_eq!((&seen.failure, seen.runs), (&None, 20), "{name} on {on}");
+                let allowed = ends(&program, cores);
+                let other = seen.ends.keys().find(|end| !allowed.contains(end));
+                assert_eq!(other, None, "{name} on {on}, {cores:?}");
+                let sc = ends(&program, Cores::InOrder);
+                buffered += seen.ends.keys().filter(|end| !sc.contains(end)).count();
+            }
+        }
+    }
+    assert!(buffered > 0);
+}
+
+/// A fault of one kind's row is found with its seed.
+#[test]
+fn in_the_simulator_a_fault_of_a_kind_is_found() {
+    let kept = replaced(
+        MIXED,
+        "M   | Recall     | send Put  | D",
+        "M   | Recall     | send Put  | M",
+    );
+    let protocol = read(&kept);
+    let shape = named("2+2W").expect("a shape");
+    let kinds = Kinds::read("cache,device", &protocol, &shape).expect("kinds");
+    let seen = watched(&protocol, &kinds, &shape, (Cores::InOrder, 500)).expect("it runs");
+    let (what, seed) = seen.failure.expect("it is found");
+    assert!(what.contains("cache"), "seed {seed}: {what}");
+}
