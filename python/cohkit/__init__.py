@@ -72,3 +72,8 @@ __all__ = [
     "to_frame",
     "types",
 ]
+
+
+def __dir__() -> list[str]:
+    """List what is meant to be used, which is what completion offers; the modules that it stands in are not."""
+    return __all__

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cohkit._cohkit import RefusedError
 from cohkit.results import answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from cohkit.types import Diagnostic, Fault
 
@@ -85,6 +86,18 @@ class FaultError(Error):
         """The name under which the text was read."""
         self.fault = fault
         """What is wrong."""
+
+
+def near(wrong: str, names: Iterable[str]) -> str:
+    """Give the begin of a help for a name that there is not: the one that may be meant, if one is like it.
+
+    >>> from cohkit.errors import near
+    >>> near("link.latncy", ["link.latency", "link.links"]), near("dram", ["link.links"])
+    ('did you mean `link.latency`? ', '')
+
+    """
+    alike = get_close_matches(wrong, names, n=1, cutoff=0.7)
+    return f"did you mean `{alike[0]}`? " if alike else ""
 
 
 def call(file: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

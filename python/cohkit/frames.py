@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cohkit.errors import InputError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -24,6 +24,7 @@ def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.Dat
 
     Raises:
         UnavailableError: polars is not installed.
+        InputError: these are no results.
 
     >>> import cohkit
     >>> frame = cohkit.to_frame(cohkit.check(cohkit.shipped("msi-policy")))
@@ -37,6 +38,8 @@ def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.Dat
     import polars as pl  # noqa: PLC0415 -- only who wants frames needs it
 
     rows = results.get("rows", results.get("quantities", [results])) if hasattr(results, "get") else results
+    if isinstance(rows, str) or not all_mappings(rows):
+        raise InputError("this is no result, nor a list of results, of which a frame could be made")
     flat = [_flat(row) for row in rows]
     columns = {key: [row.get(key) for row in flat] for row in flat for key in row}
     frame = {key: values for key, values in columns.items() if all(map(_fits, values))}
@@ -59,6 +62,11 @@ def from_parquet(file: Path) -> pl.DataFrame:
         return pl.read_parquet(file)
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{file}: this is no table: {error}") from None
+
+
+def all_mappings(rows: object) -> bool:
+    """Whether this is a sequence of dictionaries, as results are."""
+    return isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows)
 
 
 def _polars() -> None:

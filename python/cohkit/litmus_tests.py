@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
 from cohkit import _cohkit
-from cohkit.errors import InputError, call
+from cohkit.errors import InputError, call, near
+from cohkit.looking import is_whole
 from cohkit.protocols import given, not_text
 from cohkit.results import answer
 
@@ -33,7 +34,8 @@ class Options(TypedDict, total=False):
         chart: give with `sequence` the shortest way to what decides, which :func:`cohkit.chart_text` draws.
         stores: by which of the text's accesses each write is made, thread by thread, with a letter for each: `t` as the
             text's cores store, `b` written back in the core's own copy, `a` acknowledged by the home.
-        kinds: the kind of remote that each thread runs on, thread by thread; asked for where kinds have rows of their own.
+        kinds: the kind of remote that each thread runs on, thread by thread; asked for where kinds have rows of
+            their own.
         simulate_runs: run the test so many times in the simulator, with random times, instead of in every order.
         seed: of the first of these runs; each further one has the next. 0 if not given.
 
@@ -116,7 +118,8 @@ def _judge(options: Options) -> None:
     for name in options:
         if name not in Options.__annotations__:
             known = ", ".join(f"`{option}`" for option in Options.__annotations__)
-            raise InputError(f"there is no option `{name}`; the options are {known}")
+            meant = near(name, Options.__annotations__)
+            raise InputError(f"there is no option `{name}`; {meant}the options are {known}")
     _judge_numbers(options)
     _judge_runs(options)
 
@@ -129,8 +132,8 @@ def _judge_numbers(options: Options) -> None:
         "seed": (options.get("seed"), 0, 2**64),
     }
     for name, (value, low, beyond) in numbers.items():
-        if value is not None and not low <= value < beyond:
-            raise InputError(f"`{name}` is a number from {low} to {beyond - 1}, not {value}")
+        if value is not None and not (is_whole(value) and low <= value < beyond):
+            raise InputError(f"`{name}` is a number from {low} to {beyond - 1}, not {value!r}")
 
 
 def _judge_runs(options: Options) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cohkit.errors import InputError
+from cohkit.errors import InputError, near
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cohkit._cohkit import Looking
 
 
@@ -48,9 +51,12 @@ class Options(TypedDict, total=False):
     checkpoint_every_seconds: int
 
 
-def looking(options: Options) -> Looking:
-    """Judge options before anything long is begun, and give them in the words of the compiled half."""
-    _judge(options)
+def looking(options: Options, *, beside: Sequence[str] = ()) -> Looking:
+    """Judge options before anything long is begun, and give them in the words of the compiled half.
+
+    `beside` are names of options that the caller has taken already.
+    """
+    _judge(options, beside)
     steps, checkpoint, resume = options.get("simulate_steps"), options.get("checkpoint"), options.get("resume")
     folder = resume if checkpoint is None else checkpoint
     every = options.get("checkpoint_every_seconds", 30)
@@ -67,11 +73,17 @@ def looking(options: Options) -> Looking:
     }
 
 
-def _judge(options: Options) -> None:
+def is_whole(value: object) -> bool:
+    """Whether this is a whole number, which truths are not here."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _judge(options: Options, beside: Sequence[str]) -> None:
     for name in options:
         if name not in Options.__annotations__:
-            known = ", ".join(f"`{option}`" for option in Options.__annotations__)
-            raise InputError(f"there is no option `{name}`; the options are {known}")
+            there = [*beside, *Options.__annotations__]
+            known = ", ".join(f"`{option}`" for option in there)
+            raise InputError(f"there is no option `{name}`; {near(name, there)}the options are {known}")
     positive = {
         "threads": options.get("threads"),
         "max_states": options.get("max_states"),
@@ -81,8 +93,8 @@ def _judge(options: Options) -> None:
         "checkpoint_every_seconds": options.get("checkpoint_every_seconds", 30),
     }
     for name, value in positive.items():
-        if value is not None and not 0 < value < 2**63:
-            raise InputError(f"`{name}` is a positive number, not {value}")
+        if value is not None and not (is_whole(value) and 0 < value < 2**63):
+            raise InputError(f"`{name}` is a positive number, not {value!r}")
     if options.get("checkpoint") is not None and options.get("resume") is not None:
         raise InputError("give `checkpoint` to begin or `resume` to go on; not both")
     if options.get("hash_compaction"):
@@ -98,8 +110,8 @@ def _judge(options: Options) -> None:
 
 def _judge_walks(options: Options) -> None:
     seed, steps = options.get("seed"), options.get("simulate_steps")
-    if seed is not None and not 0 <= seed < 2**64:
-        raise InputError(f"`seed` is a number below 2**64, not {seed}")
+    if seed is not None and not (is_whole(seed) and 0 <= seed < 2**64):
+        raise InputError(f"`seed` is a number below 2**64, not {seed!r}")
     if seed is not None and steps is None:
         raise InputError("`seed` is for random walks: give `simulate_steps` with it")
     if steps is not None:

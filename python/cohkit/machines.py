@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cohkit import _cohkit
-from cohkit.errors import InputError, call
+from cohkit.errors import InputError, call, near
 from cohkit.protocols import not_text
 from cohkit.results import answer
 from cohkit.units import Quantity
@@ -86,7 +86,7 @@ class Machine:
         found = self._quantities.get(name)
         if found is None:
             there = ", ".join(sorted(self._quantities))
-            raise InputError(f"{self._name} has no quantity `{name}`; it has {there}")
+            raise InputError(f"{self._name} has no quantity `{name}`; {near(name, self._quantities)}it has {there}")
         return found["value"] if found["unit"] == "count" else Quantity(found["value"], found["unit"])
 
     def __iter__(self) -> Iterator[str]:

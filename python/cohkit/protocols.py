@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 from cohkit import _cohkit
 from cohkit._cohkit import Protocol
-from cohkit.errors import InputError, TextError, call
-from cohkit.looking import looking, whole_numbers
+from cohkit.errors import InputError, TextError, call, near
+from cohkit.looking import is_whole, looking, whole_numbers
 from cohkit.results import Answer, answer
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def shipped(name: str) -> Protocol:
 
     """
     if name not in shipped_names():
-        raise InputError(f"no protocol `{name}` is shipped; there are {', '.join(shipped_names())}")
+        there = shipped_names()
+        raise InputError(f"no protocol `{name}` is shipped; {near(name, there)}there are {', '.join(there)}")
     file = f"{_FOLDER}{name}.coh"
     return parse(shipped_file(file), file=file)
 
@@ -115,8 +117,11 @@ def shipped_names() -> list[str]:
     return sorted(Path(file).stem for file in files if file.startswith(_FOLDER))
 
 
-def systems(protocol: Protocol) -> list[types.System]:
+def systems(protocol: Protocol | str | os.PathLike[str]) -> list[types.System]:
     """Systems that the text asks to check.
+
+    Args:
+        protocol: a protocol, the path of a text, or the name of one that ships.
 
     >>> import cohkit
     >>> cohkit.systems(cohkit.shipped("msi"))[0]
@@ -125,7 +130,7 @@ def systems(protocol: Protocol) -> list[types.System]:
     """
     return [
         cast("types.System", Answer(name=name, remotes=remotes, lines=lines))
-        for name, remotes, lines in protocol.systems
+        for name, remotes, lines in given(protocol).systems
     ]
 
 
@@ -152,7 +157,8 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
     try:
         return read(protocol)
     except FileNotFoundError as error:
-        there = f"no such file, nor a protocol that ships (there are {', '.join(shipped_names())})"
+        names = shipped_names()
+        there = f"no such file, nor a protocol that ships; {near(str(protocol), names)}there are {', '.join(names)}"
         raise FileNotFoundError(error.errno, there, str(protocol)) from None
 
 
@@ -195,12 +201,9 @@ def check(
     if remotes is not None or lines is not None:
         if systems is not None:
             raise InputError("name systems of the text, or give `remotes` and `lines`; not both")
-        remotes, lines = (1 if number is None else number for number in (remotes, lines))
-        if not (1 <= remotes <= _MOST_REMOTES and 1 <= lines <= _MOST_LINES):
-            raise InputError(f"`remotes` is 1 to {_MOST_REMOTES} and `lines` is 1 to {_MOST_LINES}")
-        size = (remotes, lines)
-    if capacity is not None and not 1 <= capacity <= _MOST_CAPACITY:
-        raise InputError(f"`capacity` is 1 to {_MOST_CAPACITY}, not {capacity}")
+        size = _number("remotes", remotes, _MOST_REMOTES), _number("lines", lines, _MOST_LINES)
+    if capacity is not None:
+        _number("capacity", capacity, _MOST_CAPACITY)
     verdicts = answer(
         call(
             protocol.file,
@@ -209,17 +212,36 @@ def check(
             systems=None if systems is None else list(systems),
             size=size,
             capacity=capacity,
-            looking=looking(options),
+            looking=looking(options, beside=("systems", "remotes", "lines", "capacity")),
         )
     )
     return cast("list[types.Verdict]", [whole_numbers(verdict) for verdict in verdicts])
 
 
-def table(protocol: Protocol, *, agent: Literal["home", "remote"] = "home", merged: bool = False) -> types.Table:
+def _number(name: str, number: int | None, most: int) -> int:
+    """Give a number from 1 to `most`, 1 if it is not given."""
+    if number is None:
+        return 1
+    if not (is_whole(number) and 1 <= number <= most):
+        raise InputError(f"`{name}` is 1 to {most}, not {number!r}")
+    return number
+
+
+def table(
+    protocol: Protocol | str | os.PathLike[str],
+    *,
+    agent: Literal["home", "remote"] = "home",
+    merged: bool = False,
+) -> types.Table:
     """Give an agent's controller as rows: state, event, guard, actions, next state.
 
     A home that the text gives as a policy is constructed first; its table is that for one remote.
     With `merged`, states of it that no future can tell apart are one.
+
+    Args:
+        protocol: a protocol, the path of a text, or the name of one that ships.
+        agent: whose table.
+        merged: whether to merge states of a constructed home.
 
     Raises:
         FaultError: the policy cannot be followed.
@@ -233,6 +255,7 @@ def table(protocol: Protocol, *, agent: Literal["home", "remote"] = "home", merg
     """
     if agent not in ("home", "remote"):
         raise InputError(f"`agent` is 'home' or 'remote', not {agent!r}")
+    protocol = given(protocol)
     result = call(protocol.file, _cohkit.table, protocol, home=agent == "home", merged=merged)
     return cast("types.Table", _ordered(answer(result)))
 
@@ -244,8 +267,11 @@ def _ordered(table: dict[str, object]) -> dict[str, object]:
     return Answer(table | {"rows": [Answer({key: row[key] for key in cells}) for row in rows]})
 
 
-def construct(protocol: Protocol) -> types.Construction:
+def construct(protocol: Protocol | str | os.PathLike[str]) -> types.Construction:
     """Construct the home from its policy, and tell its sizes and what is worth knowing of it.
+
+    Args:
+        protocol: a protocol, the path of a text, or the name of one that ships.
 
     Raises:
         InputError: the home of this protocol is written by hand.
@@ -257,6 +283,7 @@ def construct(protocol: Protocol) -> types.Construction:
     True
 
     """
+    protocol = given(protocol)
     result = call(protocol.file, _cohkit.construct, protocol)
     if result is None:
         raise InputError(f"{protocol.file}: the home is written by hand; there is nothing to construct")
@@ -265,6 +292,9 @@ def construct(protocol: Protocol) -> types.Construction:
 
 def chart_text(sequence: types.Sequence, *, width: int | None = None, ascii_only: bool = False) -> str:
     """Draw a message sequence with characters, in `width` columns if given, with ASCII characters only if wanted.
+
+    Raises:
+        InputError: this is no message sequence.
 
     >>> import cohkit
     >>> step = {"agent": 0, "action": {"kind": "does", "what": "load"}, "visible": True}
@@ -276,15 +306,27 @@ def chart_text(sequence: types.Sequence, *, width: int | None = None, ascii_only
     <BLANKLINE>
 
     """
-    return _cohkit.chart_text(json.dumps(sequence), width=width, ascii_only=ascii_only)
+    return _cohkit.chart_text(_sequence(sequence), width=width, ascii_only=ascii_only)
 
 
 def chart_svg(sequence: types.Sequence, *, title: str = "") -> str:
     """Draw a message sequence as SVG.
+
+    Raises:
+        InputError: this is no message sequence.
 
     >>> import cohkit
     >>> cohkit.chart_svg({"agents": ["cpu", "home"], "steps": []}, title="nothing")[:4]
     '<svg'
 
     """
-    return _cohkit.chart_svg(json.dumps(sequence), title=title)
+    return _cohkit.chart_svg(_sequence(sequence), title=title)
+
+
+def _sequence(sequence: object) -> str:
+    """Give a message sequence to the compiled half."""
+    if not (isinstance(sequence, Mapping) and "agents" in sequence and "steps" in sequence):
+        raise InputError(
+            "this is no message sequence: one has `agents` and `steps`, and stands in `sequences` of a counterexample"
+        )
+    return json.dumps(sequence)

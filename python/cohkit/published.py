@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
-from cohkit.errors import InputError
+from cohkit.errors import InputError, near
 from cohkit.protocols import shipped_file
 from cohkit.results import Answer
 from cohkit.units import quantity
@@ -259,7 +259,10 @@ def _number(value: object, unit: str, key: str, file: str) -> float:
 def _about(key: str, table: dict[str, Any], file: str) -> dict[str, Any]:
     """Look at what is said of a result beside its number."""
     if unknown := sorted(table.keys() - _RESULT):
-        raise InputError(f"{file}: {key}: a result has no `{unknown[0]}`; it has {', '.join(sorted(_RESULT))}")
+        there = sorted(_RESULT)
+        raise InputError(
+            f"{file}: {key}: a result has no `{unknown[0]}`; {near(unknown[0], there)}it has {', '.join(there)}"
+        )
     relations = [relation for relation in _RELATIONS if relation in table]
     if len(relations) > 1:
         raise InputError(f"{file}: {key} stands in two relations, {' and '.join(relations)}, where one can be judged")

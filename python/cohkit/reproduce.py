@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import plots
-from cohkit.errors import InputError
+from cohkit.errors import InputError, near
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.progress import Bar
 from cohkit.published import COUNT, NOT_STEADY, Published, compare
@@ -95,7 +95,8 @@ def _chosen(names: Sequence[str]) -> list[str]:
         return [name for name in EXPERIMENTS if _can_be_run(name)]
     for name in names:
         if name not in EXPERIMENTS:
-            raise InputError(f"there is no experiment `{name}`; there are {', '.join(EXPERIMENTS)}")
+            there = ", ".join(EXPERIMENTS)
+            raise InputError(f"there is no experiment `{name}`; {near(name, EXPERIMENTS)}there are {there}")
     return list(dict.fromkeys(names))
 
 

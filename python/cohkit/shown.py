@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cohkit._cohkit import Protocol
 from cohkit.errors import InputError
-from cohkit.protocols import chart_svg, chart_text
+from cohkit.frames import all_mappings
+from cohkit.protocols import chart_svg, chart_text, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Literal
 
 _PLAIN = (str, int, float, bool, type(None))
 # Where the rows of results with rows stand.
@@ -41,12 +44,12 @@ class Shown:
     __str__ = __repr__
 
 
-def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes) -> Shown:
+def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Protocol | str | bytes) -> Shown:
     """Show a result in a notebook, or as text where there is none.
 
     Args:
-        result: a message sequence, a verdict of `check` or a list of them, a table, a platform, a simulation, a list of
-            any results, or the SVG of a chart or plot.
+        result: a message sequence, a verdict of `check` or a list of them, a protocol, whose tables are shown, a table,
+            a platform, a simulation, a list of any results, or the SVG of a chart or plot.
 
     Raises:
         InputError: this is nothing that can be shown.
@@ -65,12 +68,16 @@ def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | bytes) 
         if "<svg" not in result[:2000]:
             raise InputError("a text that is no SVG shows itself")
         return Shown(result, f"an SVG of {len(result)} bytes")
-    parts = list(_parts(result))
+    parts = list(_protocol(result) if isinstance(result, Protocol) else _parts(result))
     return Shown("\n".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
 
 def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[Shown]:
     if not isinstance(result, Mapping):
+        if not all_mappings(result):
+            raise InputError(
+                f"{result!r} is nothing that can be shown: a result, a list of results, a protocol or an SVG can"
+            )
         results = result
         if results and all("counterexample" in one for one in results):
             for verdict in results:
@@ -88,6 +95,13 @@ def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[
     else:
         rows = next((one[name] for name in _ROWS if name in one), [one])
         yield _table(rows)
+
+
+def _protocol(protocol: Protocol) -> Iterator[Shown]:
+    agents: dict[Literal["remote", "home"], str] = {"remote": "caching agents", "home": "the home"}
+    for agent, of in agents.items():
+        yield _line(f"{protocol.name}, {of}")
+        yield from _parts(table(protocol, agent=agent))
 
 
 def _chart(sequence: Mapping[str, Any], title: str = "") -> Shown:

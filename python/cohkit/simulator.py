@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit
-from cohkit.errors import InputError, call
+from cohkit.errors import InputError, call, near
 from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, TraceFile
 from cohkit.protocols import given, shipped
 from cohkit.results import answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from cohkit import types
     from cohkit._cohkit import Protocol
@@ -32,12 +33,13 @@ Workload = Literal[
 ]
 
 # The numbers that a simulation can be told, with the least and the most.
+_ENDLESS = 2**64 - 1
 _NUMBERS = {
-    "accesses": (1, 2**64 - 1),
+    "accesses": (1, _ENDLESS),
     "cores": (1, 4096),
     "outstanding": (1, 4096),
     "prefetch": (0, 4096),
-    "seed": (0, 2**64 - 1),
+    "seed": (0, _ENDLESS),
 }
 
 
@@ -233,9 +235,11 @@ def _ready(request: Request) -> _cohkit.Simulation:
         "oracle": True,
         "explain": False,
     }
+    if not isinstance(request, Mapping):
+        raise InputError(f"a simulation is a dictionary with `platform` and `workload`, not {request!r}")
     for name, value in request.items():
         if name not in options:
-            raise InputError(f"a simulation has no `{name}`; it has {', '.join(options)}")
+            raise InputError(f"a simulation has no `{name}`; {near(name, options)}it has {', '.join(options)}")
         options[name] = value
     for name in ("platform", "workload"):
         if options[name] is None:
@@ -243,7 +247,8 @@ def _ready(request: Request) -> _cohkit.Simulation:
     for name, (low, high) in _NUMBERS.items():
         value = options[name]
         if not (value is None and name != "seed") and not (isinstance(value, int) and low <= value <= high):
-            raise InputError(f"`{name}` is {low} to {high}, not {value!r}")
+            allowed = f"{low} to {high}" if high < _ENDLESS else f"at least {low}"
+            raise InputError(f"`{name}` is {allowed}, not {value!r}")
     protocol = options.pop("protocol")
     protocol = eci() if protocol is None else given(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]

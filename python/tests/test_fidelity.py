@@ -119,7 +119,7 @@ most = { says = "at most 3 GiB/s", at_most = "3GiB/s", blind = "4GiB/s" }
         "most": (1.333333333, False),
     }
     for wrong, says in (
-        ('a = { blind = "1ns", bilnd = "2ns" }', "x.a: a result has no `bilnd`; it has above, at_most, below, blind, "),
+        ('a = { blind = "1ns", bilnd = "2ns" }', "x.a: a result has no `bilnd`; did you mean `blind`? it has above, "),
         ('a = { says = "b", below = "x.b", above = "x.c" }', "x.a stands in two relations, above and below"),
         ("a = { says = 3 }", "x.a.says: 3 is no text"),
     ):

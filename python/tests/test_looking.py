@@ -12,6 +12,8 @@ import cohkit
 from cohkit import types
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conftest import Command
 
     from cohkit.looking import Options
@@ -91,3 +93,31 @@ def test_checkpoints_are_gone_on_from(tmp_path: Path) -> None:
     model = cohkit.check_model("models/german.m")
     cohkit.check_model("models/german.m", max_states=1000, checkpoint=tmp_path / "model")
     assert without_run(cohkit.check_model("models/german.m", resume=tmp_path / "model")) == without_run(model)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: cohkit.check("msi", remote=2), "did you mean `remotes`?"),  # type: ignore[call-arg]
+        (lambda: cohkit.check("msi", remotes="2"), "`remotes` is 1 to 8, not '2'"),  # type: ignore[arg-type]
+        (lambda: cohkit.check("msi", max_states="5"), "`max_states` is a positive number, not '5'"),  # type: ignore[arg-type]
+        (lambda: cohkit.shipped("mesii"), "did you mean `mesi`?"),
+        (lambda: cohkit.Machine("enzian-dc-ddr")["link.latncy"], "did you mean `link.latency`?"),
+        (lambda: cohkit.litmus("SB", protcol="mesi"), "did you mean `protocol`?"),  # type: ignore[call-arg]
+        (lambda: cohkit.show(1), "nothing that can be shown"),  # type: ignore[arg-type]
+        (lambda: cohkit.to_frame(3), "no result"),  # type: ignore[arg-type]
+        (lambda: cohkit.chart_text({}), "no message sequence"),  # type: ignore[typeddict-item]
+    ],
+)
+def test_what_is_asked_wrongly_is_told_in_our_words(wrong: Callable[[], object], said: str) -> None:
+    with pytest.raises(cohkit.InputError) as error:
+        wrong()
+    assert said in str(error.value)
+
+
+def test_a_protocol_may_be_named_wherever_one_is_taken() -> None:
+    msi = cohkit.shipped("msi")
+    assert cohkit.table("msi") == cohkit.table(msi)
+    assert cohkit.systems("msi") == cohkit.systems(msi)
+    assert cohkit.construct("msi-policy") == cohkit.construct(cohkit.shipped("msi-policy"))
+    assert cohkit.show(msi).text.startswith("msi, caching agents\n")

@@ -93,7 +93,7 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
         ({"threads": 0}, "`threads` is a positive number, not 0"),
         ({"max_states": -1}, "`max_states` is a positive number, not -1"),
         ({"max_memory_bytes": 2**70}, "`max_memory_bytes` is a positive number"),
-        ({"max_state": 5}, "there is no option `max_state`; the options are `symmetry`"),
+        ({"max_state": 5}, "there is no option `max_state`; did you mean `max_states`?"),
         ({"seed": 1}, "`seed` is for random walks: give `simulate_steps`"),
         ({"simulate_steps": 5, "seed": -1}, "`seed` is a number below"),
         ({"simulate_steps": 5, "coverage": True}, "random walks have no `coverage`"),

@@ -379,7 +379,7 @@ def test_ranges_and_lists_keep_their_units(text: str, found: list[object]) -> No
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["link.latenzy=1ns"], "there is no axis `link.latenzy`; there are platform, workload, protocol, oracle, "),
+        (["link.latenzy=1ns"], "there is no axis `link.latenzy`; did you mean `link.latency`? there are platform, "),
         (["link.latency=60ns..1GiB/20ns"], "`link.latency`: 1 GiB is a size, where a time such as 1 ns is needed"),
         (["link.latency=60ns..90ns/20"], "all of a range have a unit, or nothing has: 20 beside `ns`"),
         (["link.latency=90ns..60ns/1ns"], "`90ns..60ns/1ns` ends before it begins"),
@@ -411,7 +411,11 @@ def test_what_cannot_be_swept_is_refused_before_anything_runs(
 @pytest.mark.parametrize(
     ("text", "place", "says"),
     [
-        ('run = "sim"\nruns = 2\n', "2:1", "a sweep has no `runs`; it has run, seed, repetitions, options, sweep"),
+        (
+            'run = "sim"\nruns = 2\n',
+            "2:1",
+            "a sweep has no `runs`; did you mean `run`? it has run, seed, repetitions, options, sweep",
+        ),
         (
             'run = "table"\n',
             "1:1",

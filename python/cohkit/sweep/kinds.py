@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cohkit import player, simulator
-from cohkit.errors import InputError
+from cohkit.errors import InputError, near
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.looking import looking
 from cohkit.protocols import check, given, systems
@@ -114,7 +114,9 @@ def _judge_check(options: dict[str, Any], seed: int) -> None:
     there = [system["name"] for system in systems(protocol)]
     for name in told.pop("systems", []):
         if name not in there:
-            raise InputError(f"{protocol.file}: no system is named `{name}`; there are {', '.join(there)}")
+            raise InputError(
+                f"{protocol.file}: no system is named `{name}`; {near(name, there)}there are {', '.join(there)}"
+            )
     looking({name: told[name] for name in told if name not in ("remotes", "lines", "capacity")})  # type: ignore[arg-type]  # judged there
 
 
@@ -126,8 +128,8 @@ def _reproduced(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
 
 def _judge_experiment(options: dict[str, Any], _: int) -> None:
     if options["experiment"] not in EXPERIMENTS:
-        there = ", ".join(EXPERIMENTS)
-        raise InputError(f"there is no experiment `{options['experiment']}`; there are {there}")
+        name, there = options["experiment"], ", ".join(EXPERIMENTS)
+        raise InputError(f"there is no experiment `{name}`; {near(str(name), EXPERIMENTS)}there are {there}")
     if options.get("accesses", 1) < 1:
         raise InputError(f"`accesses` is at least 1, not {options['accesses']}")
 

@@ -9,7 +9,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from cohkit.errors import Error, InputError
+from cohkit.errors import Error, InputError, near
 from cohkit.experiments import EXPERIMENTS
 from cohkit.protocols import not_text
 from cohkit.sweep.kinds import KINDS, names
@@ -137,7 +137,7 @@ class Spec:
             first = {axis: found[0] for axis, found in self.axes.items()}
             there = names(self.run, self.options | first)
             if name not in there:
-                raise InputError(f"{place}there is no axis `{name}`; there are {', '.join(there)}")
+                raise InputError(f"{place}there is no axis `{name}`; {near(name, there)}there are {', '.join(there)}")
 
 
 def truth(kind: str, name: str, found: list[Value]) -> list[Value]:
@@ -180,7 +180,7 @@ def _spec(table: dict[str, Any], place: Callable[[str, str], str]) -> Spec:
     for key, value in table.items():
         expected = _KEYS.get(key)
         if expected is None:
-            raise InputError(f"{place('', key)}a sweep has no `{key}`; it has {', '.join(_KEYS)}")
+            raise InputError(f"{place('', key)}a sweep has no `{key}`; {near(key, _KEYS)}it has {', '.join(_KEYS)}")
         if not isinstance(value, expected) or isinstance(value, bool):
             form = {str: "a text", int: "a whole number", dict: "a table"}[expected]
             raise InputError(f"{place('', key)}`{key}` is {form}")
