@@ -89,8 +89,15 @@ class Fetched(NamedTuple):
     words: Sequence[int]
 
 
+class WordsRead(NamedTuple):
+    """Words of its memory that the application has read, or what a word held before it was changed."""
+
+    tag: int
+    words: Sequence[int]
+
+
 class Stored(NamedTuple):
-    """Memory has what the application has written."""
+    """Memory has what the application has written, a line or words of one."""
 
     tag: int
 
@@ -133,6 +140,7 @@ Event = (
     | Changed
     | Done
     | Fetched
+    | WordsRead
     | Stored
     | Timer
     | RegisterRead
@@ -186,6 +194,43 @@ class Store(NamedTuple):
     words: Sequence[int]
 
 
+class ReadWords(NamedTuple):
+    """Read words of a line of the application's memory, at least one, from `word` on."""
+
+    tag: int
+    line: int
+    word: int
+    words: int = 1
+
+
+class WriteWords(NamedTuple):
+    """Write words of a line of the application's memory from `word` on; the others stay."""
+
+    tag: int
+    line: int
+    word: int
+    words: Sequence[int]
+
+
+class AddWord(NamedTuple):
+    """Add to a word of the application's memory in one step, in 64 bits; what it held comes back as `WordsRead`."""
+
+    tag: int
+    line: int
+    word: int
+    by: int = 1
+
+
+class CompareSwapWord(NamedTuple):
+    """Set a word of the application's memory if it is `old`, in one step; what it held comes back as `WordsRead`."""
+
+    tag: int
+    line: int
+    word: int
+    old: int
+    new: int
+
+
 class Wake(NamedTuple):
     """Ask to be woken after so many picoseconds."""
 
@@ -235,7 +280,25 @@ class Count(NamedTuple):
     by: int = 1
 
 
-Action = Answer | Accept | Local | Unlock | Fetch | Store | Wake | Reply | HostFetch | HostStore | Begin | End | Count
+Action = (
+    Answer
+    | Accept
+    | Local
+    | Unlock
+    | Fetch
+    | Store
+    | ReadWords
+    | WriteWords
+    | AddWord
+    | CompareSwapWord
+    | Wake
+    | Reply
+    | HostFetch
+    | HostStore
+    | Begin
+    | End
+    | Count
+)
 """What an application does."""
 
 

@@ -78,6 +78,7 @@ _EVENTS: dict[str, Callable[..., device.Event]] = {
     "changed": device.Changed,
     "done": device.Done,
     "fetched": device.Fetched,
+    "words_read": device.WordsRead,
     "stored": device.Stored,
     "timer": device.Timer,
     "register_read": device.RegisterRead,
@@ -89,7 +90,12 @@ _EVENTS: dict[str, Callable[..., device.Event]] = {
 
 # How many bits the numbers of actions and steps have; 64 where nothing is said.
 _BITS = {"line": 32, "lines": 32, "first": 32, "tag": 32, "thread": 32, "register": 32, "word": 16}
-_BITS_OF = {(cpu.LoadHost, "word"): 32, (cpu.StoreHost, "word"): 32, (device.HostFetch, "words"): 32}
+_BITS_OF = {
+    (cpu.LoadHost, "word"): 32,
+    (cpu.StoreHost, "word"): 32,
+    (device.HostFetch, "words"): 32,
+    (device.ReadWords, "words"): 16,
+}
 
 
 def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:

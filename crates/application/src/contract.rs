@@ -27,6 +27,8 @@ pub struct Contract {
     placement: Placement,
     /// Lines from this one on are the application's own.
     homed: Line,
+    /// Words of a line, from the start on.
+    words: u16,
     /// Lines that the home reads or writes, while it waits for the application.
     waiting: BTreeSet<(Line, Side)>,
     open: BTreeMap<Line, Open>,
@@ -47,6 +49,7 @@ impl Contract {
         Contract {
             placement,
             homed,
+            words: 0,
             waiting: BTreeSet::new(),
             open: BTreeMap::new(),
             readers: BTreeSet::new(),
@@ -56,6 +59,7 @@ impl Contract {
     /// An event reaches the application.
     pub fn event(&mut self, event: &Event) {
         match *event {
+            Event::Start { words } => self.words = words,
             Event::Read { line, .. } => {
                 self.waiting.insert((line, Side::Answer));
             }
@@ -123,15 +127,48 @@ impl Contract {
                 }
                 _ => breach(line, "unlocks what it has not locked"),
             },
-            Action::Store { line, .. } => match self.open.get(&line) {
-                _ if line >= self.homed || self.placement.serves(line) => Ok(()),
-                Some(Open::Held(Operation::CleanInvalidate)) => Ok(()),
-                _ => breach(
-                    line,
-                    "writes memory of a line that it has not locked and invalidated",
-                ),
-            },
+            Action::Store { line, .. } => self.may_write(line),
+            Action::ReadWords {
+                line, word, words, ..
+            } => self.has_words(line, word, words.into()),
+            Action::WriteWords {
+                line,
+                word,
+                ref words,
+                ..
+            } => {
+                self.has_words(line, word, words.len())?;
+                self.may_write(line)
+            }
+            Action::UpdateWord { line, word, .. } => {
+                self.has_words(line, word, 1)?;
+                self.may_write(line)
+            }
             _ => Ok(()),
+        }
+    }
+
+    /// Memory of a line may only be written by who keeps copies from being made of it meanwhile.
+    fn may_write(&self, line: Line) -> Result<(), Breach> {
+        match self.open.get(&line) {
+            _ if line >= self.homed || self.placement.serves(line) => Ok(()),
+            Some(Open::Held(Operation::CleanInvalidate)) => Ok(()),
+            _ => breach(
+                line,
+                "writes memory of a line that it has not locked and invalidated",
+            ),
+        }
+    }
+
+    /// Words are of one line.
+    fn has_words(&self, line: Line, word: u16, words: usize) -> Result<(), Breach> {
+        let all = usize::from(self.words);
+        match words > 0 && usize::from(word) + words <= all {
+            true => Ok(()),
+            false => breach(
+                line,
+                &format!("accesses {words} words from {word} on of a line of {all}"),
+            ),
         }
     }
 

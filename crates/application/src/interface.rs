@@ -121,7 +121,15 @@ pub enum Event {
         /// What it holds.
         words: Words,
     },
-    /// Memory has what the application has written.
+    /// Words of its memory that the application has read, as they were at one moment; of an [`Action::UpdateWord`] what the word
+    /// held before.
+    WordsRead {
+        /// As it was asked for.
+        tag: u32,
+        /// What they hold.
+        words: Words,
+    },
+    /// Memory has what the application has written, a line or words of one.
     Stored {
         /// As it was asked for.
         tag: u32,
@@ -216,6 +224,41 @@ pub enum Action {
         line: Line,
         /// What it is to hold.
         words: Words,
+    },
+    /// Reads words of a line of the application's memory, which come back as [`Event::WordsRead`]. Memory moves its smallest
+    /// bursts that have them.
+    ReadWords {
+        /// Comes back with the words.
+        tag: u32,
+        /// The line.
+        line: Line,
+        /// The first word in it.
+        word: u16,
+        /// How many, at least one.
+        words: u16,
+    },
+    /// Writes words of a line of the application's memory; the others stay. Comes back as [`Event::Stored`].
+    WriteWords {
+        /// Comes back when it is done.
+        tag: u32,
+        /// The line.
+        line: Line,
+        /// The first word in it.
+        word: u16,
+        /// What they are to hold, at least one.
+        words: Words,
+    },
+    /// Changes a word of a line of the application's memory in one step: nothing happens to the line between its being read and
+    /// its being written. What it held before comes back as [`Event::WordsRead`].
+    UpdateWord {
+        /// Comes back with the word.
+        tag: u32,
+        /// The line.
+        line: Line,
+        /// The word in it.
+        word: u16,
+        /// How.
+        update: Update,
     },
     /// Asks to be woken.
     Wake {
@@ -362,6 +405,36 @@ impl Actions {
     /// [`Action::Store`].
     pub fn store(&mut self, tag: u32, line: Line, words: Words) {
         self.push(Action::Store { tag, line, words });
+    }
+
+    /// [`Action::ReadWords`].
+    pub fn read_words(&mut self, tag: u32, line: Line, word: u16, words: u16) {
+        self.push(Action::ReadWords {
+            tag,
+            line,
+            word,
+            words,
+        });
+    }
+
+    /// [`Action::WriteWords`].
+    pub fn write_words(&mut self, tag: u32, line: Line, word: u16, words: Words) {
+        self.push(Action::WriteWords {
+            tag,
+            line,
+            word,
+            words,
+        });
+    }
+
+    /// [`Action::UpdateWord`].
+    pub fn update_word(&mut self, tag: u32, line: Line, word: u16, update: Update) {
+        self.push(Action::UpdateWord {
+            tag,
+            line,
+            word,
+            update,
+        });
     }
 
     /// [`Action::Wake`].

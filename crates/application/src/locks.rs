@@ -1,7 +1,8 @@
 //! A table of record locks that transactions of both sides take: in coherent memory, or at the device behind messages.
 //!
 //! In coherent memory a record's lock is a word of a line of its own, 0 or the number of the transaction that holds it.
-//! Threads take it by an atomic compare-and-swap, the device by a locking clean-invalidate, read, write and unlock.
+//! Threads take it by an atomic compare-and-swap, the device by a locking clean-invalidate, read, write and unlock, where
+//! read and write are of its line, or one step of memory on the word.
 //! With messages the table is the device's: a thread writes a register to ask for a lock or to give it back, and polls
 //! a word of its own memory, into which the device writes that it has the lock.
 //! Of a table in the CPU's memory the device caches lines, too: its engines take locks as threads do.
@@ -32,6 +33,8 @@ pub struct LockTable {
     pub messages: bool,
     /// Whether the table is in the CPU's memory, of which the device has copies of its own.
     pub cached: bool,
+    /// Whether the device changes the word of a lock in one step of its memory; otherwise it reads and writes the line.
+    pub words: bool,
 }
 
 impl LockTable {
@@ -125,8 +128,21 @@ impl Locker {
     /// The first in line begins to take its lock, or to give it back.
     fn work_on(&mut self, record: Line, client: u32, actions: &mut Actions) {
         match self.table.messages {
-            true => actions.fetch(client, record, 1),
+            true => self.access(client, actions),
             false => actions.local(record, Operation::CleanInvalidate, true),
+        }
+    }
+
+    /// A client accesses the word of its lock, which is its own to change.
+    fn access(&mut self, client: u32, actions: &mut Actions) {
+        let Client { record, holds, .. } = self.clients[client as usize];
+        let (old, new) = (0, mark(client));
+        match (self.table.words, holds) {
+            (false, _) => actions.fetch(client, record, 1),
+            (true, false) => {
+                actions.update_word(client, record, 0, Update::CompareSwap { old, new });
+            }
+            (true, true) => actions.update_word(client, record, 0, Update::Swap(0)),
         }
     }
 
@@ -148,23 +164,30 @@ impl Locker {
         }
     }
 
-    /// A client sees the word of its lock.
-    fn sees(&mut self, client: u32, mut words: Box<[u64]>, actions: &mut Actions) {
+    /// A client sees the word of its lock. Returns what becomes of it; nothing if another one has the lock, and it waits.
+    fn sees(&mut self, client: u32, word: u64, actions: &mut Actions) -> Option<u64> {
         let Client { record, holds, .. } = self.clients[client as usize];
-        match (holds, words[0]) {
-            (false, 0) => words[0] = mark(client),
+        match (holds, word) {
+            (false, 0) => Some(mark(client)),
             (false, _) => {
                 // A thread has it.
                 actions.count("device waits", 1);
                 self.unlock(record, actions);
-                return actions.wake(client, self.table.pause);
+                actions.wake(client, self.table.pause);
+                None
             }
             (true, owner) => {
                 self.wrong += u64::from(owner != mark(client));
-                words[0] = 0;
+                Some(0)
             }
         }
-        actions.store(client, record, words);
+    }
+
+    /// A client hears what the word of its lock was when memory changed it.
+    fn changed(&mut self, client: u32, word: u64, actions: &mut Actions) {
+        if self.sees(client, word, actions).is_some() {
+            self.written(client, actions);
+        }
     }
 
     /// The word of a client's lock is written.
@@ -276,10 +299,20 @@ impl Application for Locker {
             Event::Read { line, .. } if self.uncleared > 0 => self.early.push(line),
             Event::Read { line, .. } => actions.fetch(ANSWER, line, 1),
             Event::Write { line, words, .. } => actions.store(self.tag(line), line, words),
-            Event::Fetched { tag, line, words } => match tag {
+            Event::Fetched {
+                tag,
+                line,
+                mut words,
+            } => match tag {
                 ANSWER => actions.answer(line, words),
-                client => self.sees(client, words, actions),
+                client => {
+                    if let Some(word) = self.sees(client, words[0], actions) {
+                        words[0] = word;
+                        actions.store(client, line, words);
+                    }
+                }
             },
+            Event::WordsRead { tag, words } => self.changed(tag, words[0], actions),
             Event::Stored { tag } => match tag.checked_sub(self.clients.len() as u32) {
                 None => self.written(tag, actions),
                 Some(_) if self.uncleared > 0 => self.cleared(actions),
@@ -288,7 +321,7 @@ impl Application for Locker {
             Event::Done { line, .. } => {
                 let first = self.queues.get(&line).and_then(|queue| queue.front());
                 if let Some(&client) = first {
-                    actions.fetch(client, line, 1);
+                    self.access(client, actions);
                 }
             }
             Event::Timer { tag } => self.timer(tag, actions),

@@ -149,6 +149,7 @@ pub const ALL: [Shipped; 23] = [
             parameter("transactions", 0, ANY, "of each thread and each place of the device; 0: without end"),
             parameter("messages", 0, (0, 1), "whether threads reach the table by messages over a bus (1) or in coherent memory (0)"),
             parameter("cached", 0, (0, 1), "whether the table is in the CPU's memory, and the device takes locks in copies of its own (1)"),
+            parameter("words", 0, (0, 1), "whether the device changes a lock in one step of its memory (1), or reads and writes its line (0)"),
         ],
     },
     Shipped {
@@ -459,6 +460,9 @@ pub fn visit_on<V: Visitor>(
         "locks" if value("cached") == 1 && value("device") == 0 => {
             return Err("device must be 1 to 4096 where the device has copies of its own".into());
         }
+        "locks" if value("cached") == 1 && value("words") == 1 => {
+            return Err("words must be 0 where the device has copies of its own".into());
+        }
         "locks" => visitor.visit(LockTable {
             cached: value("cached") == 1,
             records: line("records"),
@@ -468,6 +472,7 @@ pub fn visit_on<V: Visitor>(
             pause: 1000 * value("pause"),
             transactions: end("transactions"),
             messages: value("messages") == 1,
+            words: value("words") == 1,
         }),
         "remote-writes" | "broadcast" | "exchange" => return visit_stores(name, &value, visitor),
         "gather" => visitor.visit(Gather {

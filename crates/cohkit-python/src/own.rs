@@ -230,6 +230,9 @@ fn heard(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'_, PyTu
             line,
             words: fetched,
         } => ("fetched", (tag, line, words(fetched)).into_pyobject(py)?),
+        Event::WordsRead { tag, words: read } => {
+            ("words_read", (tag, words(read)).into_pyobject(py)?)
+        }
         Event::Stored { tag } => ("stored", (tag,).into_pyobject(py)?),
         Event::Timer { tag } => ("timer", (tag,).into_pyobject(py)?),
         Event::RegisterRead { register, thread } => {
@@ -316,6 +319,45 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             let (tag, line, all) = of.extract()?;
             let words = words(all);
             Action::Store { tag, line, words }
+        }
+        "ReadWords" => {
+            let (tag, line, word, words) = of.extract()?;
+            Action::ReadWords {
+                tag,
+                line,
+                word,
+                words,
+            }
+        }
+        "WriteWords" => {
+            let (tag, line, word, all) = of.extract()?;
+            let words = words(all);
+            Action::WriteWords {
+                tag,
+                line,
+                word,
+                words,
+            }
+        }
+        "AddWord" => {
+            let (tag, line, word, by) = of.extract()?;
+            let update = Update::Add(by);
+            Action::UpdateWord {
+                tag,
+                line,
+                word,
+                update,
+            }
+        }
+        "CompareSwapWord" => {
+            let (tag, line, word, old, new) = of.extract()?;
+            let update = Update::CompareSwap { old, new };
+            Action::UpdateWord {
+                tag,
+                line,
+                word,
+                update,
+            }
         }
         "Wake" => {
             let (tag, after) = of.extract()?;

@@ -7,7 +7,7 @@ mod home;
 use cohkit_application::contract::Contract;
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
-    Thread, Words,
+    Thread, Update, Words,
 };
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
@@ -113,8 +113,30 @@ enum Way {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Job {
-    Fetch { tag: u32, next: Line, end: Line },
-    Store { tag: u32, line: Line, words: Words },
+    Fetch {
+        tag: u32,
+        next: Line,
+        end: Line,
+    },
+    Store {
+        tag: u32,
+        line: Line,
+        words: Words,
+    },
+    Words {
+        tag: u32,
+        line: Line,
+        word: u16,
+        what: OfWords,
+    },
+}
+
+/// What becomes of words of a line.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum OfWords {
+    Read(u16),
+    Write(Words),
+    Update(Update),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -470,6 +492,14 @@ where
             Choice::Job(place) => match &state.memory[place] {
                 Job::Fetch { next, .. } => format!("{} fetches line {next}", self.name),
                 Job::Store { line, .. } => format!("{} stores line {line}", self.name),
+                Job::Words { line, what, .. } => {
+                    let does = match what {
+                        OfWords::Read(_) => "reads",
+                        OfWords::Write(_) => "writes",
+                        OfWords::Update(_) => "changes",
+                    };
+                    format!("{} {does} words of line {line}", self.name)
+                }
             },
             Choice::Timer(place) => format!("timer {} fires", state.timers[place]),
         }

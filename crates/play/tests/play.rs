@@ -181,8 +181,11 @@ fn calls_return() {
 
 #[test]
 fn locks_exclude_each_other() {
-    for (records, device) in [(1, 1), (2, 1), (1, 2)] {
+    let sizes = [(1, 1), (2, 1), (1, 2)].into_iter();
+    let sizes = sizes.flat_map(|size| [(size, false), (size, true)]);
+    for ((records, device), words) in sizes {
         let table = LockTable {
+            words,
             cached: false,
             records,
             threads: 1,
@@ -202,6 +205,7 @@ fn locks_exclude_each_other() {
 #[test]
 fn messages_over_a_bus_are_not_explored() {
     let table = LockTable {
+        words: false,
         cached: false,
         records: 1,
         threads: 1,

@@ -207,6 +207,7 @@ impl SeveralPlayed {
                 Some(part)
             }
             Event::Stored { tag }
+            | Event::WordsRead { tag, .. }
             | Event::Timer { tag }
             | Event::HostFetched { tag, .. }
             | Event::CoherentLoaded { tag, .. }
@@ -247,7 +248,10 @@ impl SeveralPlayed {
                 *tag = self.tag(part, *tag);
                 *line = share.memory(part, *line, *lines);
             }
-            Action::Store { tag, line, .. } => {
+            Action::Store { tag, line, .. }
+            | Action::ReadWords { tag, line, .. }
+            | Action::WriteWords { tag, line, .. }
+            | Action::UpdateWord { tag, line, .. } => {
                 *tag = self.tag(part, *tag);
                 *line = share.memory(part, *line, 1);
             }

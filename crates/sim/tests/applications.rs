@@ -199,6 +199,7 @@ fn locks(seed: u64, messages: bool) -> LockTable {
         pause: 500 * (seed % 7),
         transactions: Some(30),
         messages,
+        words: seed.is_multiple_of(2),
     }
 }
 

@@ -281,6 +281,7 @@ fn locks(seed: u64) -> LockTable {
         transactions: Some(30),
         messages: false,
         cached: true,
+        words: false,
     }
 }
 

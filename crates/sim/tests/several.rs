@@ -58,6 +58,7 @@ fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
             transactions: Some(15),
             messages: seed.is_multiple_of(3),
             cached: false,
+            words: seed.is_multiple_of(2),
         }),
         Arc::new(Prefetch {
             lines: 32,

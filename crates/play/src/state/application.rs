@@ -79,6 +79,24 @@ where
             Action::Store { tag, line, words } => {
                 self.state.memory.push(Job::Store { tag, line, words });
             }
+            Action::ReadWords {
+                tag,
+                line,
+                word,
+                words,
+            } => self.of_words(tag, line, word, OfWords::Read(words)),
+            Action::WriteWords {
+                tag,
+                line,
+                word,
+                words,
+            } => self.of_words(tag, line, word, OfWords::Write(words)),
+            Action::UpdateWord {
+                tag,
+                line,
+                word,
+                update,
+            } => self.of_words(tag, line, word, OfWords::Update(update)),
             Action::Wake { tag, .. } => self.state.timers.push(tag),
             Action::Count { .. } | Action::Begin { .. } | Action::End { .. } => {}
             Action::Reply { .. }
@@ -96,19 +114,44 @@ where
         Ok(())
     }
 
+    fn of_words(&mut self, tag: u32, line: Line, word: u16, what: OfWords) {
+        self.state.memory.push(Job::Words {
+            tag,
+            line,
+            word,
+            what,
+        });
+    }
+
+    /// Whether the home reads and writes a line in memory.
+    fn is_homed(&self, line: Line) -> bool {
+        line < self.of.game.lines && !self.of.placement.serves(line)
+    }
+
+    /// A line of the application's memory.
+    fn memory_words(&self, line: Line) -> Words {
+        match self.is_homed(line) {
+            true => self.state.lines[line as usize].memory.clone(),
+            false => {
+                let own = self.state.own.get(&line).cloned();
+                own.unwrap_or_else(|| self.of.zeros())
+            }
+        }
+    }
+
+    fn set_memory(&mut self, line: Line, words: Words) -> Result<(), Violation> {
+        match self.is_homed(line) {
+            true => self.write_by_application(line, words)?,
+            false => drop(self.state.own.insert(line, words)),
+        }
+        Ok(())
+    }
+
     /// The application's memory does a job: what it reads or writes, it reads or writes now.
     pub(super) fn job(&mut self, place: usize) -> Result<(), Violation> {
-        let homed =
-            |of: &Self, line: Line| line < of.of.game.lines && !of.of.placement.serves(line);
         match self.state.memory[place].clone() {
             Job::Fetch { tag, next, end } => {
-                let words = match homed(self, next) {
-                    true => self.state.lines[next as usize].memory.clone(),
-                    false => {
-                        let own = self.state.own.get(&next).cloned();
-                        own.unwrap_or_else(|| self.of.zeros())
-                    }
-                };
+                let words = self.memory_words(next);
                 match next + 1 < end {
                     true => {
                         let next = next + 1;
@@ -121,11 +164,37 @@ where
             }
             Job::Store { tag, line, words } => {
                 self.state.memory.remove(place);
-                match homed(self, line) {
-                    true => self.write_by_application(line, words)?,
-                    false => drop(self.state.own.insert(line, words)),
-                }
+                self.set_memory(line, words)?;
                 self.hear(Event::Stored { tag })
+            }
+            Job::Words {
+                tag,
+                line,
+                word,
+                what,
+            } => {
+                self.state.memory.remove(place);
+                let mut all = self.memory_words(line);
+                // The contract has seen that they are words of the line.
+                let its = &mut all[usize::from(word)..];
+                match what {
+                    OfWords::Read(words) => {
+                        let words = its[..usize::from(words)].into();
+                        self.hear(Event::WordsRead { tag, words })
+                    }
+                    OfWords::Write(words) => {
+                        its[..words.len()].copy_from_slice(&words);
+                        self.set_memory(line, all)?;
+                        self.hear(Event::Stored { tag })
+                    }
+                    OfWords::Update(update) => {
+                        let before = its[0];
+                        its[0] = update.of(before);
+                        self.set_memory(line, all)?;
+                        let words = [before].into();
+                        self.hear(Event::WordsRead { tag, words })
+                    }
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ mod hardware;
 
 use cohkit_application::contract::Contract;
 use cohkit_application::interface::{
-    Action, Actions, Contents, Event, Operation, Placement, Step, Table, Words,
+    Action, Actions, Contents, Event, Operation, Placement, Step, Table, Update, Words,
 };
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::{Controller, Event as Cause};
@@ -607,6 +607,36 @@ impl Simulation {
             }
             Action::Fetch { tag, first, lines } => self.fetch(tag, first, lines, 1),
             Action::Store { tag, line, words } => self.store_by_application(tag, line, words),
+            Action::ReadWords {
+                tag,
+                line,
+                word,
+                words,
+            } => {
+                let its = usize::from(word)..usize::from(word + words);
+                let words = self.memory_words(line)[its.clone()].into();
+                let at = self.memory_of_words(line, its);
+                self.tell(at, Event::WordsRead { tag, words });
+            }
+            Action::WriteWords {
+                tag,
+                line,
+                word,
+                words,
+            } => {
+                let its = usize::from(word)..usize::from(word) + words.len();
+                let mut all = self.memory_words(line);
+                all[its.clone()].copy_from_slice(&words);
+                self.set_memory_words(line, all);
+                let at = self.memory_of_words(line, its);
+                self.tell(at, Event::Stored { tag });
+            }
+            Action::UpdateWord {
+                tag,
+                line,
+                word,
+                update,
+            } => self.update_by_application(tag, line, word.into(), update),
             Action::Wake { tag, after } => {
                 let Some(at) = now.checked_add(after).filter(|at| *at < LAST) else {
                     let text = format!(
@@ -664,13 +694,41 @@ impl Simulation {
         }
     }
 
-    /// The application writes a line of its memory.
-    fn store_by_application(&mut self, tag: u32, line: Line, words: Words) {
+    /// A word of the application's memory is changed. It comes back when it has been read; before anything else happens to its
+    /// line it is written.
+    fn update_by_application(&mut self, tag: u32, line: Line, word: usize, update: Update) {
+        let mut all = self.memory_words(line);
+        let before = all[word];
+        all[word] = update.of(before);
+        let at = self.memory_of_words(line, word..word + 1);
+        if all[word] != before {
+            self.set_memory_words(line, all);
+            self.memory_of_words(line, word..word + 1);
+        }
+        let words = [before].into();
+        self.tell(at, Event::WordsRead { tag, words });
+    }
+
+    /// Lets the memory behind a line's home work on words of it; the result is when that ends.
+    fn memory_of_words(&mut self, line: Line, words: std::ops::Range<usize>) -> Time {
+        let homes = self.memories.len();
+        let place = line >> homes.trailing_zeros();
+        let bytes = 8 * words.start as u32..8 * words.end as u32;
+        self.memories[line as usize & (homes - 1)].operate_on(self.now, place, bytes)
+    }
+
+    /// A line of the application's memory becomes this.
+    fn set_memory_words(&mut self, line: Line, words: Words) {
         if line < self.platform.lines && !self.served(line) {
             self.write_by_application(line, &words);
         } else if let Some(behind) = &mut self.behind {
             behind.own.insert(line, words);
         }
+    }
+
+    /// The application writes a line of its memory.
+    fn store_by_application(&mut self, tag: u32, line: Line, words: Words) {
+        self.set_memory_words(line, words);
         let at = self.memory(self.now, line);
         self.tell(at, Event::Stored { tag });
     }

@@ -3,6 +3,7 @@
 use crate::kernel::Time;
 use crate::message::Line;
 use crate::platform::{self, Dram};
+use std::ops::Range;
 
 /// A memory behind a home.
 pub struct Memory {
@@ -18,9 +19,13 @@ enum Kind {
     Bram {
         latency: Time,
         per_line: Time,
+        bandwidth: platform::Quantity,
         ports: Vec<Time>,
     },
 }
+
+/// Bytes of the smallest burst of a DRAM: eight times the eight bytes of a channel, as DDR4 has it.
+const BURST: u32 = 64;
 
 /// A DRAM's quantities, ready for use. Numbers of channels, banks and lines per row are powers of two.
 struct Timing {
@@ -31,7 +36,8 @@ struct Timing {
     activate: Time,
     precharge: Time,
     open_for: Time,
-    /// Of one line on the data bus.
+    /// Of one line on the data bus, and of one burst.
+    line: Time,
     burst: Time,
     /// Controller and wires, there and back.
     way: (Time, Time),
@@ -49,7 +55,8 @@ impl Timing {
             activate: dram.activate.value,
             precharge: dram.precharge.value,
             open_for: dram.open_for.value,
-            burst: dram.bandwidth.time_of(line_bytes),
+            line: dram.bandwidth.time_of(line_bytes),
+            burst: dram.bandwidth.time_of(BURST.min(line_bytes)),
             way: (controller / 2, controller - controller / 2),
         }
     }
@@ -78,9 +85,17 @@ impl Timing {
         }
     }
 
-    /// An operation of a bank, and of a data bus that is free from some time on: whether the row was open, and the end.
+    /// An operation of a bank, and for so long of a data bus that is free from some time on: whether the row was open, and the
+    /// end.
     #[inline(always)]
-    fn operate(&self, now: Time, row: u32, bank: &mut Bank, free: &mut Time) -> (bool, Time) {
+    fn operate(
+        &self,
+        now: Time,
+        row: u32,
+        bank: &mut Bank,
+        free: &mut Time,
+        burst: Time,
+    ) -> (bool, Time) {
         let mut ready = bank.ready.max(now + self.way.0);
         let closes = bank.ready + self.open_for;
         let hit = bank.row == row && ready <= closes;
@@ -94,9 +109,9 @@ impl Timing {
             bank.row = row;
         }
         let start = (ready + self.column).max(*free);
-        *free = start + self.burst;
+        *free = start + burst;
         // The next column command may go out while this line is still on its way.
-        bank.ready = start + self.burst - self.column;
+        bank.ready = (start + burst).saturating_sub(self.column);
         (hit, *free + self.way.1)
     }
 }
@@ -137,6 +152,7 @@ impl Memory {
             platform::Memory::Bram(bram) => Kind::Bram {
                 latency: bram.latency.value,
                 per_line: bram.bandwidth.time_of(line_bytes),
+                bandwidth: bram.bandwidth.clone(),
                 ports: vec![0; bram.ports.value.max(1) as usize],
             },
         };
@@ -155,6 +171,7 @@ impl Memory {
                 latency,
                 per_line,
                 ports,
+                ..
             } => {
                 let count = ports.len();
                 let port = &mut ports[line as usize % count];
@@ -166,7 +183,38 @@ impl Memory {
                 let place = timing.place(line, channels);
                 let channel = &mut channels[place.channel];
                 let bank = &mut channel.banks[place.bank];
-                let (hit, end) = timing.operate(now, place.row, bank, &mut channel.free);
+                let (hit, end) =
+                    timing.operate(now, place.row, bank, &mut channel.free, timing.line);
+                self.row_hits += u64::from(hit);
+                self.row_misses += u64::from(!hit);
+                end
+            }
+        }
+    }
+
+    /// Begins an operation on some bytes of a line now; the result is when it ends. A DRAM moves the whole bursts that they are of.
+    pub fn operate_on(&mut self, now: Time, line: Line, bytes: Range<u32>) -> Time {
+        match &mut self.kind {
+            Kind::Bram {
+                latency,
+                per_line,
+                bandwidth,
+                ports,
+            } => {
+                let count = ports.len();
+                let port = &mut ports[line as usize % count];
+                let takes = bandwidth.time_of(bytes.len() as u32).min(*per_line);
+                let start = now.max(*port);
+                *port = start + takes;
+                start + takes.max(*latency)
+            }
+            Kind::Dram(timing, channels) => {
+                let place = timing.place(line, channels);
+                let channel = &mut channels[place.channel];
+                let bank = &mut channel.banks[place.bank];
+                let bursts = u64::from(bytes.end.div_ceil(BURST) - bytes.start / BURST);
+                let takes = (bursts * timing.burst).min(timing.line);
+                let (hit, end) = timing.operate(now, place.row, bank, &mut channel.free, takes);
                 self.row_hits += u64::from(hit);
                 self.row_misses += u64::from(!hit);
                 end
@@ -193,6 +241,7 @@ impl Memory {
                 latency,
                 per_line,
                 ports,
+                ..
             } => Alone {
                 end: now + (*per_line).max(*latency),
                 uses: [("port", line as usize % ports.len(), *per_line); 2],
@@ -203,12 +252,12 @@ impl Memory {
                 let mut bank = channels[place.channel].banks[place.bank];
                 let begins = now + timing.way.0;
                 bank.ready = bank.ready.min(begins);
-                let (_, end) = timing.operate(now, place.row, &mut bank, &mut 0);
+                let (_, end) = timing.operate(now, place.row, &mut bank, &mut 0, timing.line);
                 let number = place.channel * channels[place.channel].banks.len() + place.bank;
                 Alone {
                     end,
                     uses: [
-                        ("bus", place.channel, timing.burst),
+                        ("bus", place.channel, timing.line),
                         ("bank", number, bank.ready - begins),
                     ],
                     several: true,
@@ -240,6 +289,25 @@ impl Alone {
 mod tests {
     use super::*;
     use crate::platform::Platform;
+
+    /// A part of a line takes the bursts that it is of, and one that is changed is read and written behind each other.
+    #[test]
+    fn words_take_whole_bursts() {
+        let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+        let platform::Memory::Dram(dram) = &platform.memory else {
+            panic!("it is DRAM")
+        };
+        let opens = dram.controller.value + dram.activate.value + dram.column.value;
+        let burst = dram.bandwidth.time_of(64);
+        let mut memory = Memory::new(&platform.memory, 128);
+        assert_eq!(memory.operate_on(0, 0, 56..64), opens + burst);
+        let write = memory.operate_on(0, 0, 56..64);
+        assert_eq!(write, opens + 2 * burst);
+        let mut memory = Memory::new(&platform.memory, 128);
+        let both = memory.operate_on(0, 0, 56..72);
+        assert_eq!(both, opens + dram.bandwidth.time_of(128));
+        assert_eq!(Memory::new(&platform.memory, 128).operate(0, 0), both);
+    }
 
     /// Lines of one row of one bank, then another row of the bank, then after a long pause.
     #[test]
