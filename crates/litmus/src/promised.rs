@@ -51,9 +51,9 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Runs every classic program of at most so many threads, placed on kinds of remotes in every way, before cores that keep the orders of the text's accesses; without
-/// these, before those that have the model of themselves. `home` gives the home of so many caches; `goes_on` is asked now and
-/// then.
+/// Runs every classic program of at most so many threads, placed on kinds of remotes in every way, before cores that keep
+/// the orders of the text's accesses; without these, before those that have the model of themselves. `home` gives the home of
+/// so many caches; `goes_on` is asked now and then.
 pub fn judge<'h>(
     protocol: &Protocol,
     model: Model,

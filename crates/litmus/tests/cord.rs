@@ -3,6 +3,8 @@
 //! A fault is the text with some words replaced. A program refutes it by an end that release consistency forbids, by threads
 //! that wait for ever, or by what every protocol has to keep; a system by a shortest trace.
 
+mod texts;
+
 use cohkit_check::system::{model, Options as Lowered};
 use cohkit_engine::{check, Options as Search, Outcome};
 use cohkit_litmus::axioms::{allowed, Model};
@@ -11,10 +13,10 @@ use cohkit_litmus::cycles::named;
 use cohkit_litmus::herd;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run, Found, Options};
-use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::world::Wrong;
+use texts::home;
 use By::{Shape, System, Written};
 
 const CORD: &str = include_str!("../../../ordering/cord.coh");
@@ -273,13 +275,6 @@ fn read(text: &str) -> Protocol {
         let all = errors.iter().map(|e| e.render("cord", text, false));
         panic!("{}", all.collect::<String>())
     })
-}
-
-fn home(protocol: &Protocol) -> &Controller {
-    match &protocol.home {
-        Home::Controller(home) => home,
-        Home::Policy(_) => panic!("a home written as rows"),
-    }
 }
 
 fn written(name: &str) -> Program {

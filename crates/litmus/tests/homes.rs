@@ -1,5 +1,7 @@
 //! Programs on texts whose lines are joined by registers and several homes.
 
+mod texts;
+
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::cores::Cores;
@@ -8,8 +10,8 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::End;
 use cohkit_litmus::run::{run, run_on, shortest, Found, Options};
 use cohkit_protocol::protocol::{Home, Protocol};
-use cohkit_protocol::text::parse;
 use std::collections::BTreeSet;
+use texts::read;
 
 const SO: &str = include_str!("../../../ordering/so.coh");
 const MP: &str = include_str!("../../../ordering/mp.coh");
@@ -22,13 +24,6 @@ const WB_TSO: &str = include_str!("../../../ordering/tso/wb.coh");
 const MP_TSO: &str = include_str!("../../../ordering/tso/mp.coh");
 const SEQ_TSO: &str = include_str!("../../../ordering/tso/seq.coh");
 const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
-
-fn read(text: &str) -> Protocol {
-    parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
-    })
-}
 
 /// The first classic program of so many threads at most that shows what the text guarantees not to show, or goes wrong.
 fn refuted(protocol: &Protocol, most: usize) -> Option<String> {

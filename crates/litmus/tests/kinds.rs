@@ -1,5 +1,7 @@
 //! Programs whose threads run on caches of several kinds, each with rows of its own.
 
+mod texts;
+
 use cohkit_litmus::axioms::Model;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::cycles::{classic, named};
@@ -10,11 +12,10 @@ use cohkit_litmus::program::{Instruction, Program};
 use cohkit_litmus::promised::{judge, Ended};
 use cohkit_litmus::run::{run_on, run_placed, shortest, Found, Options};
 use cohkit_litmus::timed::{self, observe_placed, Level, Machine, NotRun};
-use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, Protocol};
-use cohkit_protocol::text::parse;
+use cohkit_protocol::protocol::Protocol;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use texts::{home, read};
 
 /// Caches, and devices that have none: they read and write at the home, a write once the home says so.
 const MIXED: &str = include_str!("../../../tests/kinds/mixed.coh");
@@ -44,20 +45,6 @@ fn readers() -> String {
 fn replaced(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from}");
     text.replace(from, to)
-}
-
-fn read(text: &str) -> Protocol {
-    parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
-    })
-}
-
-fn home(protocol: &Protocol) -> &Controller {
-    match &protocol.home {
-        Home::Controller(home) => home,
-        Home::Policy(_) => panic!("a home written as rows"),
-    }
 }
 
 fn options(cores: Cores) -> Options {

@@ -1,5 +1,7 @@
 //! Programs in which each write is made in every way that a text has: stored as its cores do, written back, acknowledged.
 
+mod texts;
+
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::compared::{compared, Compared};
 use cohkit_litmus::cores::Cores;
@@ -9,9 +11,8 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::mixes::{every, letters, mixed};
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run, Found, Options, Placed};
-use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, Protocol};
-use cohkit_protocol::text::parse;
+use cohkit_protocol::protocol::Protocol;
+use texts::{home, read};
 
 const SO: &str = include_str!("../../../ordering/so.coh");
 const CORD: &str = include_str!("../../../ordering/cord.coh");
@@ -19,20 +20,6 @@ const WB: &str = include_str!("../../../ordering/wb.coh");
 const SO_TSO: &str = include_str!("../../../ordering/tso/so.coh");
 const CORD_TSO: &str = include_str!("../../../ordering/tso/cord.coh");
 const WB_TSO: &str = include_str!("../../../ordering/tso/wb.coh");
-
-fn read(text: &str) -> Protocol {
-    parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
-    })
-}
-
-fn home(protocol: &Protocol) -> &Controller {
-    match &protocol.home {
-        Home::Controller(home) => home,
-        Home::Policy(_) => panic!("a home written as rows"),
-    }
-}
 
 fn options(protocol: &Protocol) -> Options {
     Options {

@@ -1,5 +1,7 @@
 //! The tables of `cord`, which cores keep from overflowing, and its messages, counted.
 
+mod texts;
+
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::breadth::files;
@@ -10,9 +12,8 @@ use cohkit_litmus::machine::Moment;
 use cohkit_litmus::program::{Claim, Instruction, Operand, Program, Quantifier, Thread, Via};
 use cohkit_litmus::run::{run_on, shortest, Found, Options, Placed};
 use cohkit_litmus::timed::{self, Level};
-use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, Protocol};
-use cohkit_protocol::text::parse;
+use cohkit_protocol::protocol::Protocol;
+use texts::{home, read};
 
 const SO: &str = include_str!("../../../ordering/so.coh");
 const MP: &str = include_str!("../../../ordering/mp.coh");
@@ -25,20 +26,6 @@ const PROGRAMS: [&str; 5] = [
     include_str!("../../../litmus/ordering/MP+releases.litmus"),
     include_str!("../../../litmus/ordering/MP+homes.litmus"),
 ];
-
-fn read(text: &str) -> Protocol {
-    parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
-    })
-}
-
-fn home(protocol: &Protocol) -> &Controller {
-    match &protocol.home {
-        Home::Controller(home) => home,
-        Home::Policy(_) => panic!("a home written as rows"),
-    }
-}
 
 /// A text without its systems, and with these sizes in place of its own.
 fn sized(text: &str, sizes: &[(&str, u16)]) -> String {

@@ -54,8 +54,8 @@ pub enum Place {
     End(i64),
 }
 
-/// Files and the clock. Files 0, 1 and 2 are open: the standard input, output and errors. A world that says nothing else has no other
-/// files and no input, and its clock stands.
+/// Files and the clock. Files 0, 1 and 2 are open: the standard input, output and errors. A world that says nothing else has
+/// no other files and no input, and its clock stands.
 pub trait World {
     /// Opens a file, whose number is 3 or more.
     fn open(&mut self, _name: &str, _how: Open) -> Result<u32, Errno> {

@@ -1,0 +1,22 @@
+//! How tests read texts that are right.
+
+// Each test uses a part of this.
+#![allow(dead_code)]
+
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::text::parse;
+
+pub fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+pub fn home(protocol: &Protocol) -> &Controller {
+    match &protocol.home {
+        Home::Controller(home) => home,
+        Home::Policy(_) => panic!("a home written as rows"),
+    }
+}
