@@ -34,7 +34,8 @@ fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
     }
 }
 
-/// COHKIT_WORDS says how many words each pipe carries.
+/// Line pipes and register pipes between host and core, line pipes with many lines at once, streams of lines, and FIFOs between
+/// cores: each blocking on one side and, but for the stream, not on the other one. COHKIT_WORDS says how many words each carries.
 #[test]
 fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
     if !require::require("riscv-gcc") {
@@ -50,6 +51,9 @@ fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
         ("0", 8, Some(5)),
         ("0", 8, None),
         ("1", 1, Some(5)),
+        ("2", 1, Some(5)),
+        ("2", 8, Some(5)),
+        ("3", 8, Some(5)),
     ] {
         let evictions = every.map(|every| Evictions { every, seed: lines });
         let command = format!("{kind} {words} {lines}");

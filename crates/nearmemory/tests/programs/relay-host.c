@@ -1,15 +1,84 @@
-// Sends so many words to core 0, which passes them on to core 1, and looks whether they come back from there: by line pipes or
-// by register pipes. Called with the kind, the words and the lines of each pipe.
+// Sends so many words to core 0, which passes them on to core 1, and looks whether they come back from there: by line pipes, by
+// register pipes, by line pipes with many lines at once, or there by a line pipe and back by a stream of lines. Called with which of
+// it, the words and the lines of each pipe.
 
 #include "nearmemory/host.h"
+#include "nearmemory/stream.h"
 
 static uint64_t word(uint64_t i) { return (i + 1) * 0x9e3779b97f4a7c15; }
 
-enum { LINES, REGISTERS };
+enum { LINES, REGISTERS, BATCHES, STREAM };
+
+// The most words that are sent at once: as a line takes in part, as several lines take, or as there is room for on the way.
+#define LINE_WORDS 40
+#define BATCH_WORDS 200
+#define STREAM_WORDS 900
+
+static uint64_t kind, all, received;
+
+// Whether these words are those that come next.
+static void arrive(const volatile uint64_t *words, int count) {
+  for (int i = 0; i < count; i++, received++)
+    if (words[i] != word(received)) {
+      printf("word %lu is %#lx\n", (unsigned long)received, (unsigned long)words[i]);
+      exit(1);
+    }
+}
+
+// Makes words from this one on, as many as are sent at once this time, and says how many.
+static uint64_t made(uint64_t *words, uint64_t sent, uint64_t most) {
+  uint64_t count = sent % most + 1;
+  if (count > all - sent) count = all - sent;
+  for (uint64_t i = 0; i < count; i++) words[i] = word(sent + i);
+  return count;
+}
+
+// Sends and receives what is possible now, and waits for neither.
+static void by_pipes(struct nm_sender *out, struct nm_receiver *in) {
+  struct nm_registers *to = nm_registers_of(0, 0), *from = nm_registers_of(1, 3);
+  uint64_t sent = 0, words[BATCH_WORDS];
+  int ended = 0, came = 0;
+  while (came >= 0) {
+    if (sent < all && kind == REGISTERS) {
+      sent += nm_try_send_word(to, word(sent));
+    } else if (sent < all) {
+      // What was not taken is made again.
+      uint64_t count = made(words, sent, kind == BATCHES ? BATCH_WORDS : LINE_WORDS);
+      sent += kind == BATCHES ? nm_send_some(out, words, count) : nm_try_send(out, words, count);
+    } else if (!ended && (kind == REGISTERS || nm_has_room(out))) {
+      if (kind == REGISTERS)
+        nm_end_words(to);
+      else
+        nm_end(out);
+      ended = 1;
+    }
+    came = kind == REGISTERS ? nm_try_receive_word(from, words) : nm_try_receive(in, words);
+    arrive(words, came);
+  }
+}
+
+// Sends some words and waits until all of them are back, in lines that have as many as the core had.
+static void by_stream(struct nm_sender *out) {
+  static uint64_t words[STREAM_WORDS];
+  uint64_t ready = 0;
+  nm_receive_word(nm_registers_of(1, 3), &ready);
+  struct nm_stream_in in = nm_stream_from(1, 0);
+  for (uint64_t sent = 0, count; sent < all; sent += count) {
+    count = made(words, sent, STREAM_WORDS);
+    if (nm_send_to(0, out, words, count)) exit(3);
+    while (received < sent + count) {
+      volatile uint64_t *line = nm_stream_take(&in);
+      arrive(line, line[15]);
+    }
+  }
+  nm_end(out);
+  if (nm_stream_take(&in)[15] != 0) exit(4);
+}
 
 int main(int argc, char **argv) {
   if (argc != 4) return 2;
-  uint64_t kind = strtoul(argv[1], 0, 0), all = strtoul(argv[2], 0, 0), lines = strtoul(argv[3], 0, 0);
+  uint64_t lines = strtoul(argv[3], 0, 0);
+  kind = strtoul(argv[1], 0, 0), all = strtoul(argv[2], 0, 0);
   for (uint64_t core = 0; core < 2; core++) {
     int error = nm_spawn(core, "relay", (uint64_t[4]){core, kind, lines});
     if (error) {
@@ -19,30 +88,10 @@ int main(int argc, char **argv) {
   }
   struct nm_sender out = nm_sender(nm_pipe_of(0, 0), lines);
   struct nm_receiver in = nm_receiver(nm_pipe_of(1, 0), lines);
-  struct nm_registers *to = nm_registers_of(0, 0), *from = nm_registers_of(1, 3);
-  uint64_t sent = 0, received = 0, words[40];
-  int ended = 0, came = 0;
-  while (came >= 0) {
-    if (sent < all) {
-      // Batches of all lengths, what was not taken of which is made again.
-      uint64_t count = kind == REGISTERS ? 1 : sent % 40 + 1;
-      if (count > all - sent) count = all - sent;
-      for (uint64_t i = 0; i < count; i++) words[i] = word(sent + i);
-      sent += kind == REGISTERS ? (uint64_t)nm_try_send_word(to, words[0]) : nm_try_send(&out, words, count);
-    } else if (!ended) {
-      if (kind == REGISTERS)
-        nm_end_words(to);
-      else
-        nm_end(&out);
-      ended = 1;
-    }
-    came = kind == REGISTERS ? nm_try_receive_word(from, words) : nm_try_receive(&in, words);
-    for (int i = 0; i < came; i++, received++)
-      if (words[i] != word(received)) {
-        printf("word %lu is %#lx\n", (unsigned long)received, (unsigned long)words[i]);
-        return 1;
-      }
-  }
+  if (kind == STREAM)
+    by_stream(&out);
+  else
+    by_pipes(&out, &in);
   int status[2];
   for (int core = 0; core < 2; core++) nm_wait(core, &status[core]);
   printf("%lu words, with %d and %d\n", (unsigned long)received, status[0], status[1]);

@@ -1,10 +1,13 @@
 // Core 0 passes on what the host sends to core 1 by their FIFO, and core 1 sends it back to the host.
 
 #include "nearmemory/channel.h"
+#include "nearmemory/stream.h"
 
-NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(3), NM_FIFO(0), NM_FIFO(1))
+NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(3), NM_FIFO(0), NM_FIFO(1))
 
-enum { LINES, REGISTERS };
+enum { LINES, REGISTERS, BATCHES, STREAM };
+
+#define BATCH_WORDS 100
 
 static int first(uint64_t kind, uint64_t lines) {
   struct nm_receiver in = nm_receiver(nm_pipe_at(0), lines);
@@ -17,17 +20,42 @@ static int first(uint64_t kind, uint64_t lines) {
   return 10;
 }
 
+// By lines of a stream, whose last word says how many words there are: none in the last line.
+static int streamed(void) {
+  struct nm_stream out = nm_stream(0);
+  nm_send_word(nm_register_pipe(3), 1);
+  int found = 0;
+  while (found >= 0) {
+    volatile uint64_t *line = nm_stream_next(&out);
+    uint64_t count = 0, word;
+    while ((found = nm_try_fifo_receive(0, &word)) == 0) nm_stream_look(&out);
+    // As many as there are, at least one.
+    for (; found > 0; found = count < NM_WORDS ? nm_try_fifo_receive(0, &word) : 0) line[count++] = word;
+    line[15] = count;
+    nm_stream_send(&out);
+    // The end comes in a line of its own.
+    if (found < 0 && count > 0) {
+      nm_stream_next(&out)[15] = 0;
+      nm_stream_send(&out);
+    }
+  }
+  nm_stream_end(&out);
+  return 11;
+}
+
 static int second(uint64_t kind, uint64_t lines) {
   struct nm_sender out = nm_sender(nm_pipe_at(0), lines);
   struct nm_registers *registers = nm_register_pipe(3);
-  uint64_t words[NM_WORDS];
+  uint64_t words[BATCH_WORDS], most = kind == BATCHES ? BATCH_WORDS : NM_WORDS;
   int more;
   do {
     // As many as there are, at least one.
     uint64_t count = 0;
-    while ((more = nm_fifo_receive(0, &words[count])) && ++count < NM_WORDS && nm_fifo_words(0));
+    while ((more = nm_fifo_receive(0, &words[count])) && ++count < most && nm_fifo_words(0));
     if (kind == REGISTERS)
       for (uint64_t i = 0; i < count; i++) nm_send_word(registers, words[i]);
+    else if (kind == BATCHES)
+      for (uint64_t sent = 0; sent < count;) sent += nm_send_some(&out, words + sent, count - sent);
     else
       nm_send(&out, words, count);
   } while (more);
@@ -39,5 +67,5 @@ static int second(uint64_t kind, uint64_t lines) {
 }
 
 int channel(uint64_t core, uint64_t kind, uint64_t lines, uint64_t d) {
-  return core == 0 ? first(kind, lines) : second(kind, lines);
+  return core == 0 ? first(kind, lines) : kind == STREAM ? streamed() : second(kind, lines);
 }
