@@ -20,7 +20,7 @@ from cohkit.experiments import EXPERIMENTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -106,13 +106,26 @@ def complaints() -> Callable[[Page, str], list[str]]:
     def listen(page: Page, address: str) -> list[str]:
         said: list[str] = []
         # Machines under test are slow.
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("request", lambda one: None if one.url.startswith((address, "data:")) else said.append(one.url))
         return said
 
     return listen
+
+
+@pytest.fixture
+def follow() -> Callable[[Locator], None]:
+    """Click a link to a place of the same page, and wait until that place is shown: the page turns to it later."""
+
+    def until_shown(link: Locator) -> None:
+        link = link.first
+        place = link.get_attribute("href")
+        link.click()
+        link.page.locator(f"main[data-place='{place}']").wait_for(state="attached")
+
+    return until_shown
 
 
 def require(name: str) -> None:

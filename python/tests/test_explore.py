@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from conftest import Command
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator
 
 FAULT = "single writer: a right to write is not alone"
 
@@ -58,7 +58,7 @@ def got(address: str, host: str | None = None) -> Any:
 
 @pytest.mark.needs("chromium")
 def test_steps_are_chosen_undone_and_lead_to_what_is_wrong(
-    browser: Browser, complaints: Callable[..., list[str]], address: str
+    browser: Browser, complaints: Callable[..., list[str]], address: str, follow: Callable[[Locator], None]
 ) -> None:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     said = complaints(page, address)
@@ -92,7 +92,7 @@ def test_steps_are_chosen_undone_and_lead_to_what_is_wrong(
     assert "step 0 of this way is choice 99" in page.inner_text("main [role=alert]")
     said[:] = [words for words in said if "400 (Bad Request)" not in words]
     # The tables and the text of the protocol are beside it.
-    page.click("nav a:text-is('msi')")
+    follow(page.locator("nav a:text-is('msi')"))
     assert page.locator("table.rows tbody tr").count() > 20
     assert said == []
 

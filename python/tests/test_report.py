@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Command
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 900}
 
@@ -82,10 +82,12 @@ def opened(
 
 
 @pytest.mark.needs("chromium")
-def test_a_counterexample_is_stepped_through_with_the_state_of_every_agent(opened: Callable[..., Page]) -> None:
+def test_a_counterexample_is_stepped_through_with_the_state_of_every_agent(
+    opened: Callable[..., Page], follow: Callable[[Locator], None]
+) -> None:
     page = opened()
-    page.click("nav a:text-is('broken')")
-    page.click("main table a")
+    follow(page.locator("nav a:text-is('broken')"))
+    follow(page.locator("main table a"))
     assert "single writer" in page.inner_text("main")
     states = page.locator(".states tr")
 
@@ -116,9 +118,11 @@ def test_a_counterexample_is_stepped_through_with_the_state_of_every_agent(opene
 
 
 @pytest.mark.needs("chromium")
-def test_tables_are_filtered_and_lead_to_states_and_to_the_text(opened: Callable[..., Page], root: Path) -> None:
+def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
+    opened: Callable[..., Page], root: Path, follow: Callable[[Locator], None]
+) -> None:
     page = opened()
-    page.click("nav a:text-is('msi')")
+    follow(page.locator("nav a:text-is('msi')"))
     table = cohkit.table(cohkit.shipped("msi"), agent="remote")
     rows = page.locator("table.rows tbody tr")
     assert rows.count() == len(table["rows"])
@@ -150,7 +154,8 @@ def test_every_part_is_shown_on_desks_and_phones_by_day_and_night(opened: Callab
         assert len(places) == len(parts(results)) + 2
         for place in places:
             page.evaluate("place => { location.hash = place; }", place)
-            page.wait_for_function("place => document.querySelector('nav a[aria-current]')?.hash === place", arg=place)
+            page.locator(f"main[data-place='{place}']").wait_for(state="attached")
+            assert page.locator("nav a[aria-current]").get_attribute("href") == place
             assert len(page.inner_text("main")) > 40, place
             # Wide things scroll within themselves.
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
@@ -159,9 +164,11 @@ def test_every_part_is_shown_on_desks_and_phones_by_day_and_night(opened: Callab
 
 
 @pytest.mark.needs("chromium")
-def test_points_of_plots_say_what_they_are(opened: Callable[..., Page], results: Path) -> None:
+def test_points_of_plots_say_what_they_are(
+    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+) -> None:
     page = opened()
-    page.click("nav a:text-is('cckit-fig8')")
+    follow(page.locator("nav a:text-is('cckit-fig8')"))
     rows = json.loads((results / "fig8.json").read_text())
     marks = page.locator("svg .mark")
     assert marks.count() == sum(row["name"][0].isdigit() for row in rows)
@@ -175,7 +182,7 @@ def test_points_of_plots_say_what_they_are(opened: Callable[..., Page], results:
     marks.first.focus()
     told = page.inner_text(".tip")
     assert {"1, with prefetcher", "1, without prefetcher"} <= set(told.split("\n")), told
-    page.click("nav a:text-is('sweep')")
+    follow(page.locator("nav a:text-is('sweep')"))
     page.get_by_label("Show").select_option("statistics.latency_p50_ns")
     assert page.locator("svg .mark").count() == 4
     page.locator("svg .mark").first.focus()
@@ -183,13 +190,15 @@ def test_points_of_plots_say_what_they_are(opened: Callable[..., Page], results:
 
 
 @pytest.mark.needs("chromium")
-def test_rows_that_were_never_taken_come_first(opened: Callable[..., Page], results: Path) -> None:
+def test_rows_that_were_never_taken_come_first(
+    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+) -> None:
     [verdict] = json.loads((results / "msi.json").read_text())
     never = [row for row in verdict["coverage"]["rows"] if row["taken"] == 0]
     assert never
     page = opened()
-    page.locator("nav a[href^='#/check']:text-is('msi')").click()
-    page.click("main table a")
+    follow(page.locator("nav a[href^='#/check']:text-is('msi')"))
+    follow(page.locator("main table a"))
     shown = page.locator("table.coverage tbody tr").all_inner_texts()
     assert len(shown) == len(verdict["coverage"]["rows"])
     assert [row.split("\t")[3] == "never" for row in shown] == [at < len(never) for at in range(len(shown))]

@@ -1,9 +1,9 @@
 //! `cohkit check --watch`: again after each change, however it is made, until Ctrl-C.
 
 use crate::{cohkit, text, tiny};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{pipe, BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{channel, Receiver};
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How long a test waits for a line.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A command that watches; what it says on both streams arrives line by line.
+/// A command that watches; what it says arrives line by line.
 struct Watch {
     command: Child,
     lines: Receiver<String>,
@@ -19,30 +19,27 @@ struct Watch {
 
 impl Watch {
     fn start(files: &[&Path]) -> Watch {
-        let mut command = cohkit(["check", "--watch"]);
-        let command = command
+        // Both streams are one, as they are at a terminal: of two, nobody could tell which line came first.
+        let (said, stream) = pipe().expect("a pipe");
+        let other = stream.try_clone().expect("another end");
+        let command = cohkit(["check", "--watch"])
             .args(files)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut command = command.spawn().expect("it starts");
+            .stdout(stream)
+            .stderr(other)
+            .spawn()
+            .expect("it starts");
         let (sends, lines) = channel();
-        let out: Box<dyn Read + Send> = Box::new(command.stdout.take().expect("it has one"));
-        let err: Box<dyn Read + Send> = Box::new(command.stderr.take().expect("it has one"));
-        for stream in [out, err] {
-            let sends = sends.clone();
-            thread::spawn(move || {
-                let lines = BufReader::new(stream).lines();
-                for line in lines.map_while(Result::ok) {
-                    assert!(
-                        !line.contains('\u{1b}'),
-                        "{line}: a terminal's history stays"
-                    );
-                    if sends.send(line).is_err() {
-                        break;
-                    }
+        thread::spawn(move || {
+            for line in BufReader::new(said).lines().map_while(Result::ok) {
+                assert!(
+                    !line.contains('\u{1b}'),
+                    "{line}: a terminal's history stays"
+                );
+                if sends.send(line).is_err() {
+                    break;
                 }
-            });
-        }
+            }
+        });
         Watch { command, lines }
     }
 

@@ -45,6 +45,8 @@ function show(moved) {
   contents(part ? part.id : "");
   const main = document.getElementById("main");
   main.replaceChildren(...(part ? PAGES[part.kind](part, rest) : overview()));
+  // An address is followed some time after it is clicked: who waits for its place looks here.
+  main.dataset.place = window.location.hash;
   if (moved) {
     main.focus({ preventScroll: true });
     if (!rest.includes("text")) window.scrollTo(0, 0);
