@@ -170,7 +170,9 @@ impl Statement {
         for statement in body {
             visitor(statement);
             match statement {
-                Statement::ForEach { body, .. } => Statement::visit(body, visitor),
+                Statement::ForEach { body, .. } | Statement::ForHomes { body, .. } => {
+                    Statement::visit(body, visitor);
+                }
                 Statement::If {
                     then, otherwise, ..
                 } => {
@@ -322,13 +324,25 @@ pub enum Statement {
     AssignSet(VariableId, Set),
     /// Set one value of a [`Type::Array`]: the variable, the value's indices, what it becomes.
     AssignElement(VariableId, Vec<Expression>, Expression),
+    /// Set all values of a [`Type::Array`] to this one, which is evaluated once.
+    AssignAll(VariableId, Expression),
+    /// Set a variable that is a set of homes.
+    AssignHomes(VariableId, HomeSet),
     /// Run the statements for each remote for which the condition holds, with
     /// [`Expression::Each`] bound to it, in index order. The condition of a remote is
     /// evaluated just before its turn.
     ForEach {
         /// Selects remotes.
         condition: Expression,
-        /// Run for each; no `ForEach` inside.
+        /// Run for each; no loop inside.
+        body: Vec<Statement>,
+    },
+    /// Run the statements for each home of a set, with [`Expression::Each`] bound to its number, in order.
+    /// No turn changes who is in the set.
+    ForHomes {
+        /// Selects homes.
+        set: HomeSet,
+        /// Run for each; no loop inside.
         body: Vec<Statement>,
     },
     /// Choose by a condition.
@@ -421,6 +435,32 @@ pub enum Set {
     Difference(Box<Set>, Box<Set>),
 }
 
+/// A set of homes. They are numbers, which need no `none`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum HomeSet {
+    /// The empty set.
+    Empty,
+    /// The set holding the home with this number.
+    Singleton(Box<Expression>),
+    /// A variable that is a set of homes.
+    Variable(VariableId),
+    /// What is in either, written `+`.
+    Union(Box<HomeSet>, Box<HomeSet>),
+    /// What is in the first and not in the second, written `-`.
+    Difference(Box<HomeSet>, Box<HomeSet>),
+}
+
+/// What rows ask of sets of homes. Who executes rows goes by members; [`crate::written_out`] says it home by home.
+#[derive(Clone, PartialEq, Debug)]
+pub enum OfHomes {
+    /// Number of homes in a set.
+    Count(HomeSet),
+    /// Whether the home with this number is in the set.
+    In(Expression, HomeSet),
+    /// Whether two sets have the same members.
+    Equal(HomeSet, HomeSet),
+}
+
 /// An expression over an agent's variables and the event at hand, of any value but a set.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expression {
@@ -434,7 +474,7 @@ pub enum Expression {
     Sender,
     /// The number of the home of the line at hand; where no line is at hand, of the home that the message came from.
     Home,
-    /// The remote a [`Statement::ForEach`] or quantifier is at.
+    /// The remote a [`Statement::ForEach`] or quantifier is at; the number of the home a [`Statement::ForHomes`] is at.
     Each,
     /// Index of the current state.
     State,
@@ -454,6 +494,8 @@ pub enum Expression {
     SetsEqual(Box<Set>, Box<Set>),
     /// Whether they have not.
     SetsDiffer(Box<Set>, Box<Set>),
+    /// What is asked of sets of homes.
+    Homes(Box<OfHomes>),
     /// Whether a condition holds for all remotes, each bound to [`Expression::Each`].
     All(Box<Expression>),
     /// Whether it holds for some remote.

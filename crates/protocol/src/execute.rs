@@ -4,6 +4,7 @@
 //! home's reachable states, tables are flattened with it, and simulators may memoise it.
 //! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
 
+mod homes;
 mod members;
 mod values;
 
@@ -20,10 +21,10 @@ pub use values::Changes;
 use values::{Registers, Values};
 
 /// The state of one agent for one line: its state index and one slot per variable
-/// (several for a [`Type::Array`], one for each 16 remotes for a [`Type::RemoteSet`]), those of registers last.
+/// (several for a [`Type::Array`], one for each 16 members that a set may have), those of registers last.
 ///
 /// Encoding of slots: numbers as they are; a remote as 0 for `none` and its index plus 1 otherwise;
-/// a set of remotes as bit masks of 16 remotes each; truth values as 0 and 1.
+/// a set as bit masks of 16 remotes or homes each; truth values as 0 and 1.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Configuration {
     /// Index of the current state.
@@ -191,6 +192,7 @@ impl Tables for &Controller {
 fn slots(ty: Type, remotes: u16) -> usize {
     match ty {
         Type::RemoteSet => words(remotes),
+        _ if ty.set_of_homes() => words(ty.extent(remotes)[0]),
         _ => ty.extent(remotes).map(usize::from).iter().product(),
     }
 }
@@ -201,12 +203,12 @@ pub struct Machine<'a> {
     controller: Cow<'a, Controller>,
     remotes: u16,
     of_each: Remotes,
-    offsets: Vec<u16>,
+    offsets: Vec<usize>,
     /// Slots of variables that are no registers.
     of_lines: usize,
     width: usize,
-    /// Rules by state, each list in order.
-    by_state: Vec<Vec<u32>>,
+    /// Rules by state: their events in order, and those of one event in their own.
+    by_state: Vec<Vec<(Event, u32)>>,
 }
 
 impl<'a> Machine<'a> {
@@ -224,7 +226,7 @@ impl<'a> Machine<'a> {
         for register in [false, true] {
             let variables = controller.variables.iter().zip(&mut offsets);
             for (variable, offset) in variables.filter(|(v, _)| v.register == register) {
-                *offset = width as u16;
+                *offset = width;
                 width += slots(variable.ty, remotes);
             }
             if !register {
@@ -233,8 +235,9 @@ impl<'a> Machine<'a> {
         }
         let mut by_state = vec![Vec::new(); controller.states.len()];
         for (index, rule) in controller.rules.iter().enumerate() {
-            by_state[rule.state.index()].push(index as u32);
+            by_state[rule.state.index()].push((rule.event, index as u32));
         }
+        by_state.iter_mut().for_each(|rules| rules.sort());
         Machine {
             controller,
             remotes,
@@ -279,12 +282,11 @@ impl<'a> Machine<'a> {
                     continue;
                 }
                 (Initial::All(kind), Type::RemoteSet) => {
-                    let mut all = Members::none(self.remotes);
+                    let mut all = Members::none();
                     self.of_each
                         .numbers(kind)
                         .for_each(|remote| all.add(remote));
-                    let slots = slots[slot..].iter_mut();
-                    slots.zip(all.words()).for_each(|(slot, word)| *slot = word);
+                    all.put(&mut slots[slot..][..words(self.remotes)]);
                     continue;
                 }
                 (Initial::All(kind), _) => self.of_each.of(kind),
@@ -296,7 +298,7 @@ impl<'a> Machine<'a> {
 
     /// The slot of a variable; the first one of several.
     pub fn slot(&self, variable: u16) -> usize {
-        self.offsets[variable as usize] as usize
+        self.offsets[variable as usize]
     }
 
     /// Lets the agent react. On [`Outcome::Taken`] the configuration has moved on;
@@ -347,11 +349,11 @@ impl<'a> Machine<'a> {
         occasion: Occasion,
         tables: &mut dyn Tables,
     ) -> Result<Outcome, Interrupted> {
-        for &index in &self.by_state[*state as usize] {
-            let rule: &Rule = &self.controller.rules[index as usize];
-            if rule.event != occasion.event {
-                continue;
-            }
+        let rules = &self.by_state[*state as usize];
+        let first = rules.partition_point(|(event, _)| *event < occasion.event);
+        let rules = rules[first..].iter();
+        for (_, index) in rules.take_while(|(event, _)| *event == occasion.event) {
+            let rule: &Rule = &self.controller.rules[*index as usize];
             let mut run = Run {
                 machine: self,
                 state: *state,
@@ -387,7 +389,7 @@ impl<'a> Machine<'a> {
                         *state = next.0;
                     }
                     Outcome::Taken {
-                        rule: index as usize,
+                        rule: *index as usize,
                         acts,
                     }
                 }
@@ -404,7 +406,7 @@ struct Run<'m, 'a, 's> {
     values: &'m mut Values<'s>,
     occasion: Occasion<'m>,
     tables: &'m mut dyn Tables,
-    /// The remote a loop or quantifier is at, encoded as a value.
+    /// The remote a loop or quantifier is at, encoded as a value, or the number of the home.
     each: u16,
     acts: Vec<Act>,
 }
@@ -428,6 +430,9 @@ impl Run<'_, '_, '_> {
                     let value = self.eval(value)?;
                     self.store(variable.0, element, value)?;
                 }
+                Statement::AssignAll(variable, value) => self.assign_all(*variable, value)?,
+                Statement::AssignHomes(variable, set) => self.assign_homes(*variable, set)?,
+                Statement::ForHomes { set, body } => self.for_homes(set, body)?,
                 Statement::ForEach { condition, body } => {
                     for each in 1..=self.machine.remotes {
                         self.each = each;
@@ -489,13 +494,22 @@ impl Run<'_, '_, '_> {
             return Ok(());
         }
         let members = self.set(set)?;
-        match self.values.of_line(first, count) {
-            Some(slots) => members.put(slots),
-            None => {
-                let words = members.words().enumerate();
-                words.for_each(|(word, value)| self.values.set(first + word, value));
-            }
-        }
+        self.values.put(first, count, &members);
+        Ok(())
+    }
+
+    fn assign_all(&mut self, variable: VariableId, value: &Expression) -> Result<(), Fault> {
+        let ty = self.machine.controller.variables[variable.index()].ty;
+        let value = self.eval(value)?;
+        let fitting = self.fitting(ty, value).ok_or(Fault::OutOfRange {
+            variable: variable.0,
+            value,
+        })?;
+        let (first, count) = (
+            self.machine.slot(variable.0),
+            slots(ty, self.machine.remotes),
+        );
+        self.values.fill(first, count, fitting);
         Ok(())
     }
 
@@ -512,7 +526,7 @@ impl Run<'_, '_, '_> {
             .map(|(field, given)| match given {
                 // A field is one value, whatever it is of.
                 Value::Set(_) if self.machine.remotes > WORD => Err(Fault::Arithmetic),
-                Value::Set(set) => Ok(self.set(set)?.first),
+                Value::Set(set) => Ok(self.set(set)?.first()),
                 Value::Single(value, ty) => {
                     let value = self.eval(value)?;
                     self.fitting(*ty, value).ok_or(Fault::FieldOutOfRange {
@@ -563,7 +577,7 @@ impl Run<'_, '_, '_> {
     }
 
     /// Which of an array's values these indices name.
-    fn element(&mut self, variable: VariableId, at: &[Expression]) -> Result<u16, Fault> {
+    fn element(&mut self, variable: VariableId, at: &[Expression]) -> Result<usize, Fault> {
         let Type::Array { over, then, .. } = self.machine.controller.variables[variable.index()].ty
         else {
             return Err(Fault::Arithmetic);
@@ -576,7 +590,8 @@ impl Run<'_, '_, '_> {
                 Over::Numbers(_) | Over::Homes(_) => u16::try_from(self.eval(index)?).ok(),
             };
             let index = index.filter(|index| *index < count);
-            element = element * count + index.ok_or(Fault::Arithmetic)?;
+            let index = index.ok_or(Fault::Arithmetic)?;
+            element = element * usize::from(count) + usize::from(index);
         }
         Ok(element)
     }
@@ -592,10 +607,10 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    fn store(&mut self, variable: u16, element: u16, value: i32) -> Result<(), Fault> {
+    fn store(&mut self, variable: u16, element: usize, value: i32) -> Result<(), Fault> {
         let ty = self.machine.controller.variables[variable as usize].ty;
         let fitting = self.fitting(ty, value);
-        let slot = self.machine.slot(variable) + element as usize;
+        let slot = self.machine.slot(variable) + element;
         let fitting = fitting.ok_or(Fault::OutOfRange { variable, value })?;
         self.values.set(slot, fitting);
         Ok(())
@@ -628,7 +643,7 @@ impl Run<'_, '_, '_> {
 
     /// The members of a set.
     fn set(&mut self, set: &Set) -> Result<Members, Fault> {
-        let mut members = Members::none(self.machine.remotes);
+        let mut members = Members::none();
         match set {
             Set::Empty => {}
             Set::All(kind) => self
@@ -643,11 +658,9 @@ impl Run<'_, '_, '_> {
             }
             Set::Variable(variable) => {
                 let (first, count) = self.slots_of_set(*variable);
-                let slots = self.values.of(first, count);
-                members.first = slots[0];
-                members.others.copy_from_slice(&slots[1..]);
+                members = Members::of(self.values.of(first, count));
             }
-            Set::Field(field) => members.first = self.field(*field)?,
+            Set::Field(field) => members = Members::of(&[self.field(*field)?]),
             Set::Union(a, b) => members = self.set(a)?.with(&self.set(b)?, |a, b| a | b),
             Set::Difference(a, b) => members = self.set(a)?.with(&self.set(b)?, |a, b| a & !b),
         }
@@ -722,7 +735,7 @@ impl Run<'_, '_, '_> {
             Expression::Home => i32::from(self.occasion.home),
             Expression::Element(variable, at) => {
                 let element = self.element(*variable, at)?;
-                let slot = self.machine.slot(variable.0) + element as usize;
+                let slot = self.machine.slot(variable.0) + element;
                 i32::from(self.values.get(slot))
             }
             Expression::Field(field) => i32::from(self.field(*field)?),
@@ -736,8 +749,9 @@ impl Run<'_, '_, '_> {
                 let remote = self.remote(remote)?;
                 i32::from(self.contains(set, remote)?)
             }
-            Expression::SetsEqual(a, b) => i32::from(self.set(a)? == self.set(b)?),
-            Expression::SetsDiffer(a, b) => i32::from(self.set(a)? != self.set(b)?),
+            Expression::SetsEqual(a, b) => i32::from(self.set(a)?.is(&self.set(b)?)),
+            Expression::SetsDiffer(a, b) => i32::from(!self.set(a)?.is(&self.set(b)?)),
+            Expression::Homes(of) => self.of_homes(of)?,
             Expression::All(condition) => i32::from(self.quantify(condition, false)?),
             Expression::Any(condition) => i32::from(!self.quantify(condition, true)?),
             Expression::Not(operand) => i32::from(self.eval(operand)? == 0),

@@ -13,3 +13,4 @@ pub mod terms;
 pub mod text;
 pub mod threads;
 pub mod under_way;
+pub mod written_out;

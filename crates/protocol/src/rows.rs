@@ -4,7 +4,8 @@
 //! (memory and local operations) is said in the same manner.
 
 use crate::controller::{
-    Controller, Effect, Event, Expression, Operator, Rule, Set, Statement, Target, Value,
+    Controller, Effect, Event, Expression, HomeSet, OfHomes, Operator, Rule, Set, Statement,
+    Target, Value,
 };
 use crate::protocol::{End, MessageId, Protocol, Type, VariableId};
 use crate::terms::{Span, StateId};
@@ -180,9 +181,17 @@ impl Words<'_> {
                 let element = self.element(*variable, at);
                 format!("{element} := {}", self.expression(value))
             }
-            Statement::ForEach { condition, body } if *condition == Expression::Constant(1) => {
-                self.all_of_an_array(body)
+            Statement::AssignAll(variable, value) => {
+                format!("{} := {}", self.variable(*variable), self.expression(value))
             }
+            Statement::AssignHomes(variable, set) => {
+                format!("{} := {}", self.variable(*variable), self.homes(set, 0))
+            }
+            Statement::ForHomes { set, body } => format!(
+                "for each in {} {{ {} }}",
+                self.homes(set, 4),
+                self.statements(body).join(", ")
+            ),
             Statement::ForEach {
                 condition: Expression::In(_, set),
                 body,
@@ -196,10 +205,6 @@ impl Words<'_> {
                 self.expression(condition),
                 self.statements(body).join(", ")
             ),
-            // All of an array.
-            Statement::If {
-                condition, then, ..
-            } if *condition == Expression::Constant(1) => self.all_of_an_array(then),
             Statement::If {
                 condition,
                 then,
@@ -246,21 +251,6 @@ impl Words<'_> {
         self.within(expression, 0)
     }
 
-    /// Statements that stand for one of the text: all of an array becomes one value, or else what each of them says.
-    fn all_of_an_array(&self, statements: &[Statement]) -> String {
-        let set = |statement: &Statement| match statement {
-            Statement::AssignElement(variable, _, value) => Some((*variable, value.clone())),
-            _ => None,
-        };
-        let first = statements.first().and_then(set);
-        match first.filter(|first| statements.iter().all(|s| set(s).as_ref() == Some(first))) {
-            Some((variable, value)) => {
-                format!("{} := {}", self.variable(variable), self.expression(&value))
-            }
-            None => self.statements(statements).join(", "),
-        }
-    }
-
     /// One value of an array.
     fn element(&self, variable: VariableId, at: &[Expression]) -> String {
         let at = at
@@ -288,6 +278,17 @@ impl Words<'_> {
                 (format!("{name}({})", self.expression(index)), 9)
             }
             Expression::Count(set) => (format!("count({})", self.set(set, 0)), 9),
+            Expression::Homes(of) => match &**of {
+                OfHomes::Count(set) => (format!("count({})", self.homes(set, 0)), 9),
+                OfHomes::In(home, set) => (
+                    format!("{} in {}", self.within(home, 4), self.homes(set, 4)),
+                    4,
+                ),
+                OfHomes::Equal(a, b) => {
+                    let (a, b) = (self.homes(a, 4), self.homes(b, 4));
+                    (format!("{a} == {b}"), 4)
+                }
+            },
             Expression::All(condition) => (format!("all({})", self.expression(condition)), 9),
             Expression::Any(condition) => (format!("any({})", self.expression(condition)), 9),
             Expression::In(remote, set) => (
@@ -345,12 +346,24 @@ impl Words<'_> {
             Set::Union(left, right) => ("+", left, right),
             Set::Difference(left, right) => ("-", left, right),
         };
-        let text = format!("{} {sign} {}", self.set(left, 4), self.set(right, 5));
-        if surroundings < 5 {
-            text
-        } else {
-            format!("({text})")
-        }
+        joined(self.set(left, 4), sign, self.set(right, 5), surroundings)
+    }
+
+    /// A set of homes, in parentheses if it binds no tighter than its surroundings.
+    fn homes(&self, set: &HomeSet, surroundings: u8) -> String {
+        let (sign, left, right) = match set {
+            HomeSet::Empty => return "{}".to_string(),
+            HomeSet::Singleton(home) => return format!("{{ {} }}", self.expression(home)),
+            HomeSet::Variable(variable) => return self.variable(*variable).to_string(),
+            HomeSet::Union(left, right) => ("+", left, right),
+            HomeSet::Difference(left, right) => ("-", left, right),
+        };
+        joined(
+            self.homes(left, 4),
+            sign,
+            self.homes(right, 5),
+            surroundings,
+        )
     }
 
     /// The name of a field of the message at hand.
@@ -362,5 +375,13 @@ impl Words<'_> {
         fields
             .get(usize::from(field))
             .map_or_else(|| format!("field {field}"), |field| field.name.clone())
+    }
+}
+
+/// Two sets with an operator between them, in parentheses if that binds no tighter than its surroundings.
+fn joined(left: String, sign: &str, right: String, surroundings: u8) -> String {
+    match surroundings < 5 {
+        true => format!("{left} {sign} {right}"),
+        false => format!("({left} {sign} {right})"),
     }
 }

@@ -104,9 +104,9 @@ fn what_is_done_for_each_home_is_told_for_each() {
     let table = rows(&protocol, &protocol.remote);
     let release = table.rows.iter().find(|row| row.event == "release");
     expect![[r#"
-        send Release (turn = turn, stores = sent[home], needs = (touched[0] and not home == 0) + (touched[1] and not home == 1))
-        if touched[0] and not home == 0 { send Ask (stores = sent[0], turn = turn, at = home) to 0 }, if touched[1] and not home == 1 { send Ask (stores = sent[1], turn = turn, at = home) to 1 }
-        touched := 0
+        send Release (turn = turn, stores = sent[home], needs = count(touched - { home }))
+        for each in touched - { home } { send Ask (stores = sent[each], turn = turn, at = home) to each }
+        touched := {}
         sent := 0
         turn += 1
         open := true"#]].assert_eq(&release.expect("a row").actions.join("\n"));

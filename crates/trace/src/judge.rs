@@ -10,6 +10,7 @@ use cohkit_base::sequence::{lifeline, Action, Sequence};
 use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId, Type};
 use cohkit_protocol::remotes::KindId;
+use cohkit_protocol::written_out::Homes;
 use std::collections::{BTreeMap, BTreeSet};
 use words::{is_effect, kind_of, told_access, MOST_CHOICES, PERFORMS, WRITES};
 
@@ -86,10 +87,12 @@ pub fn judge(
         remote: Table {
             controller: &protocol.remote,
             kinds: &kinds,
+            homes: Homes(protocol.homes),
         },
         home: Table {
             controller: home,
             kinds: &kinds,
+            homes: Homes(protocol.homes),
         },
         lines: BTreeMap::new(),
         at: 0,

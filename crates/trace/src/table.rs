@@ -10,6 +10,7 @@ use cohkit_protocol::controller::{
 use cohkit_protocol::protocol::{MessageId, StateId, Type, VariableId};
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::terms::Over;
+use cohkit_protocol::written_out::Homes;
 use std::collections::BTreeSet;
 
 /// What a variable or field holds. A remote is its number plus 1, and `none` is 0.
@@ -95,6 +96,8 @@ pub struct Table<'c> {
     pub controller: &'c Controller,
     /// The kind of each remote.
     pub kinds: &'c [KindId],
+    /// How many homes there are, of which traces tell of one.
+    pub homes: Homes,
 }
 
 impl Table<'_> {
@@ -228,6 +231,11 @@ impl Reading<'_> {
                 };
                 *place.ok_or("an element is given a value that it cannot have")? = value;
                 return Ok(());
+            }
+            Statement::AssignAll(..) | Statement::AssignHomes(..) | Statement::ForHomes { .. } => {
+                let variables = &self.table.controller.variables;
+                let written_out = self.table.homes.statement(statement, variables);
+                return self.all(written_out.as_slice());
             }
             Statement::ForEach { condition, body } => {
                 for each in 1..=self.table.kinds.len() as i64 {
@@ -381,6 +389,7 @@ impl Reading<'_> {
                 let one = self.one(one)?;
                 self.set(set)?.contains(&one).into()
             }
+            Expression::Homes(of) => self.one(&self.table.homes.expression(of))?,
             Expression::SetsEqual(a, b) => (self.set(a)? == self.set(b)?).into(),
             Expression::SetsDiffer(a, b) => (self.set(a)? != self.set(b)?).into(),
             Expression::All(condition) => (!self.of_some(condition, false)?).into(),

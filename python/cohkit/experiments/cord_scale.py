@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 PLATFORM = "cxl-512x8"
 CORES = 8
 HOSTS = (8, 64, 512)
-MOST_OF_CORD = 64
-"""Hosts for whose homes the tables of `cord` are simulated."""
 STORES = 16
 RELEASES = 4
 FANOUT = 3
@@ -65,8 +63,7 @@ def _run(conditions: Conditions) -> list[Ours]:
         Exchange(hosts, ordering)
         for ordering in ORDERINGS
         for hosts in HOSTS
-        if (ordering != "cord" or hosts <= MOST_OF_CORD)
-        and (most is None or hosts == HOSTS[0] or CORES * hosts <= most)
+        if most is None or hosts == HOSTS[0] or CORES * hosts <= most
     ]
     results = none_fails(played(wanted, conditions))
     numbers = [("time", "ns", run, done(results[repr(run)])) for run in wanted]
@@ -98,8 +95,7 @@ Every core of every host stores 16 lines to the memory of three other hosts, one
 flag of the first, four times; who acquires the last flag checks the lines, and passes on that the others may check
 theirs. The three are the next host and those at equal distances. Time is from the first store of a core to its last
 check, traffic the bytes between hosts; both are means over cores. Eight hosts are at each switch, and one switch is
-above all others; of eight hosts all are at one. `cord` keeps tables for each home of the machine, and is simulated
-up to 64 hosts. What is between the switches is assumed (`cohkit platform cxl-512x8`).
+above all others; of eight hosts all are at one. What is between the switches is assumed (`cohkit platform cxl-512x8`).
 """,
         left_out="waiting inside meshes, room in buffers, memory behind the shared cache",
         headline="Hosts that are behind other switches are farther apart, which costs those that wait.",

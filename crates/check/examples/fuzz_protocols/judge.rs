@@ -319,6 +319,12 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
                         known.insert(format!("{place}[{remote}]"), member.to_string());
                     }
                 }
+                ty if ty.set_of_homes() => {
+                    let value = slot();
+                    for home in 0..ty.extent(0)[0] {
+                        known.insert(format!("{place}[{home}]"), (value >> home & 1).to_string());
+                    }
+                }
                 Type::Array { .. } => {
                     let [first, second] = variable.ty.extent(line.remotes.len() as u16);
                     let two = matches!(variable.ty, Type::Array { then: Some(_), .. });

@@ -4,6 +4,7 @@ use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Statement, Target, Value};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, StateId, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
+use cohkit_protocol::written_out::Homes;
 use cohkit_system::agent::{self, ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
 use cohkit_system::plan::Done;
 
@@ -105,6 +106,12 @@ impl<'p> System<'p> {
                 let place = self.element(context, *name, at);
                 let value = self.number(context, value);
                 out.push(place.set(value));
+            }
+            Statement::AssignAll(..) | Statement::AssignHomes(..) | Statement::ForHomes { .. } => {
+                let variables = &self.side_of(context).controller.variables;
+                let homes = Homes(self.protocol.homes);
+                let written_out = homes.statement(statement, variables);
+                out.extend(self.statements(moment, written_out.as_slice())?);
             }
             Statement::ForEach { condition, body } => {
                 let each = self.with_bound(self.remote_type, |system, each| {

@@ -6,6 +6,7 @@
 use cohkit_protocol::controller::{Expression, Operator, Set, Value};
 use cohkit_protocol::protocol::{Type, VariableId as Name};
 use cohkit_protocol::terms::Over;
+use cohkit_protocol::written_out::Homes;
 
 use super::layout::{Side, System};
 use cohkit_engine::model::{Expr, Place};
@@ -130,6 +131,10 @@ impl<'p> System<'p> {
                 | Operator::And
                 | Operator::Or => self.truth(context, e).as_number(),
             },
+            E::Homes(of) => {
+                let written_out = Homes(self.protocol.homes).expression(of);
+                self.number(context, &written_out)
+            }
             E::In(..)
             | E::SetsEqual(..)
             | E::SetsDiffer(..)
@@ -173,6 +178,10 @@ impl<'p> System<'p> {
             E::Any(claim) => self.with_bound(self.remote_type, |system, each| {
                 each.any(system.truth(&context.with_each(each.into()), claim))
             }),
+            E::Homes(of) => {
+                let written_out = Homes(self.protocol.homes).expression(of);
+                self.truth(context, &written_out)
+            }
             E::SetsEqual(a, b) => self.same_members(context, a, b),
             E::SetsDiffer(a, b) => !self.same_members(context, a, b),
             E::Binary(operator, a, b) => {

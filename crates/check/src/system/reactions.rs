@@ -603,7 +603,11 @@ fn assigns(body: &[Statement]) -> bool {
     Statement::visit(body, &mut |s| {
         found |= matches!(
             s,
-            Statement::Assign(..) | Statement::AssignSet(..) | Statement::AssignElement(..)
+            Statement::Assign(..)
+                | Statement::AssignSet(..)
+                | Statement::AssignElement(..)
+                | Statement::AssignAll(..)
+                | Statement::AssignHomes(..)
         );
     });
     found

@@ -21,41 +21,68 @@ pub(super) fn is_in(words: &[u16], remote: u16) -> bool {
     word.is_some_and(|word| word >> (remote % WORD) & 1 != 0)
 }
 
-/// A set of remotes while a rule is executed. It needs no list where one word is enough.
-#[derive(PartialEq)]
+/// Words that are there without a list of their own: with so many members at most, as with none, a set costs the same.
+const FEW: usize = 32;
+
+/// A set of remotes or homes while a rule is executed.
 pub(super) struct Members {
-    pub(super) first: u16,
-    pub(super) others: Vec<u16>,
+    few: [u16; FEW],
+    /// The words after those, as far as there are any.
+    others: Vec<u16>,
 }
 
 impl Members {
-    pub(super) fn none(remotes: u16) -> Members {
-        let (first, others) = (0, vec![0; words(remotes) - 1]);
-        Members { first, others }
+    pub(super) fn none() -> Members {
+        Members {
+            few: [0; FEW],
+            others: Vec::new(),
+        }
+    }
+
+    /// The set that these words hold.
+    pub(super) fn of(words: &[u16]) -> Members {
+        let mut members = Members::none();
+        let few = words.len().min(FEW);
+        members.few[..few].copy_from_slice(&words[..few]);
+        members.others.extend_from_slice(&words[few..]);
+        members
+    }
+
+    /// The only word of a set of no more than [`WORD`].
+    pub(super) fn first(&self) -> u16 {
+        self.few[0]
     }
 
     pub(super) fn words(&self) -> impl Iterator<Item = u16> + '_ {
-        std::iter::once(self.first).chain(self.others.iter().copied())
+        self.few.iter().chain(&self.others).copied()
     }
 
     /// Puts the set into the slots of a variable.
     pub(super) fn put(&self, slots: &mut [u16]) {
-        if let [first, others @ ..] = slots {
-            *first = self.first;
-            others.copy_from_slice(&self.others);
-        }
+        let few = slots.len().min(FEW);
+        let (first, rest) = slots.split_at_mut(few);
+        first.copy_from_slice(&self.few[..few]);
+        let (there, none) = rest.split_at_mut(self.others.len().min(rest.len()));
+        there.copy_from_slice(&self.others[..there.len()]);
+        none.fill(0);
     }
 
-    pub(super) fn add(&mut self, remote: u16) {
-        let word = match usize::from(remote / WORD) {
-            0 => &mut self.first,
-            word => &mut self.others[word - 1],
+    pub(super) fn add(&mut self, member: u16) {
+        let word = usize::from(member / WORD);
+        let word = match word.checked_sub(FEW) {
+            None => &mut self.few[word],
+            Some(other) => {
+                if other >= self.others.len() {
+                    self.others.resize(other + 1, 0);
+                }
+                &mut self.others[other]
+            }
         };
-        *word |= 1 << (remote % WORD);
+        *word |= 1 << (member % WORD);
     }
 
     pub(super) fn count(&self) -> u32 {
-        self.first.count_ones() + ones(&self.others)
+        ones(&self.few) + ones(&self.others)
     }
 
     /// The numbers of its members, in order.
@@ -70,12 +97,23 @@ impl Members {
         })
     }
 
-    /// What an operation on words makes of two sets.
+    /// What an operation on words makes of two sets; of none it makes none.
     pub(super) fn with(mut self, other: &Members, operation: impl Fn(u16, u16) -> u16) -> Members {
-        self.first = operation(self.first, other.first);
-        for (word, other) in self.others.iter_mut().zip(&other.others) {
+        for (word, other) in self.few.iter_mut().zip(&other.few) {
+            *word = operation(*word, *other);
+        }
+        if self.others.len() < other.others.len() {
+            self.others.resize(other.others.len(), 0);
+        }
+        let others = other.others.iter().chain(std::iter::repeat(&0));
+        for (word, other) in self.others.iter_mut().zip(others) {
             *word = operation(*word, *other);
         }
         self
+    }
+
+    /// Whether both have the same members.
+    pub(super) fn is(self, other: &Members) -> bool {
+        self.with(other, |a, b| a ^ b).count() == 0
     }
 }

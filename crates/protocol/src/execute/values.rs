@@ -1,5 +1,10 @@
 //! What rules read and write, and what they have changed of registers.
 
+use super::members::Members;
+
+/// Registers that are looked at together.
+const TOGETHER: usize = 32;
+
 /// What a rule has changed of registers: which slots, each time it did, and what was there before.
 #[derive(Default, Debug)]
 pub struct Changes(Vec<(u32, u16)>);
@@ -72,8 +77,31 @@ impl Values<'_> {
         }
     }
 
-    /// The slots of one variable of the line; nothing for one that is a register.
-    pub(super) fn of_line(&mut self, first: usize, count: usize) -> Option<&mut [u16]> {
-        self.of_line.get_mut(first..first + count)
+    /// These slots of one variable all become this value. Of many registers most have it already, so they are looked at
+    /// together.
+    pub(super) fn fill(&mut self, first: usize, count: usize, value: u16) {
+        if first < self.of_line.len() {
+            return self.of_line[first..][..count].fill(value);
+        }
+        for from in (first..first + count).step_by(TOGETHER) {
+            let count = TOGETHER.min(first + count - from);
+            let others = self.of(from, count).iter();
+            if others.fold(0, |differs, slot| differs | (slot ^ value)) != 0 {
+                (from..from + count).for_each(|slot| self.set(slot, value));
+            }
+        }
+    }
+
+    /// The slots of one variable become a set.
+    pub(super) fn put(&mut self, first: usize, count: usize, set: &Members) {
+        match self.of_line.get_mut(first..first + count) {
+            Some(slots) => set.put(slots),
+            None => {
+                let words = set.words().chain(std::iter::repeat(0));
+                (first..first + count)
+                    .zip(words)
+                    .for_each(|(slot, word)| self.set(slot, word));
+            }
+        }
     }
 }

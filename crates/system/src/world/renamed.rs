@@ -34,6 +34,10 @@ fn configuration(
     let mut after = before.clone();
     for (index, variable) in (0..).zip(&controller.variables) {
         let first = machine.slot(index);
+        // Who is in a set of homes has no other number, and its bits stand where they stood.
+        if variable.ty.set_of_homes() {
+            continue;
+        }
         let Type::Array { over, then, .. } = variable.ty else {
             after.slots[first] = value(variable.ty, before.slots[first], numbers);
             continue;

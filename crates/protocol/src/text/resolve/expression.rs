@@ -2,7 +2,9 @@
 
 use super::controller::{Scope, Side};
 use super::*;
-use crate::controller::{Expression, Initial, Operator, Set, Value, MEMORY_WRITES};
+use crate::controller::{
+    Expression, HomeSet, Initial, OfHomes, Operator, Set, Value, MEMORY_WRITES,
+};
 use crate::protocol::{Type, VariableId};
 use crate::remotes::KindId;
 
@@ -50,8 +52,7 @@ impl Kind {
 pub(super) enum Operand {
     Single(Expression, Kind),
     Set(Set),
-    /// A set of homes: of each home, whether it is in the set.
-    Homes(Vec<Expression>),
+    Homes(HomeSet),
 }
 
 impl Operand {
@@ -67,7 +68,7 @@ impl Operand {
     fn of(ty: Type, single: Expression, set: Set) -> Operand {
         match Kind::of(ty) {
             Kind::Set => Operand::Set(set),
-            Kind::HomeSet => Operand::Homes(Vec::new()),
+            Kind::HomeSet => Operand::Homes(HomeSet::Empty),
             kind => Operand::Single(single, kind),
         }
     }
@@ -265,8 +266,7 @@ impl<'a> Resolver<'a, '_> {
             ExprKind::Set(Some(element)) => {
                 return match self.expression(element, scope)? {
                     Operand::Single(home, Kind::Home) => {
-                        let member = |of| is_home(&home, of);
-                        Some(Operand::Homes((0..self.homes).map(member).collect()))
+                        Some(Operand::Homes(HomeSet::Singleton(Box::new(home))))
                     }
                     Operand::Single(remote, Kind::Remote) => {
                         Some(Operand::Set(Set::Singleton(Box::new(remote))))
@@ -277,7 +277,7 @@ impl<'a> Resolver<'a, '_> {
             ExprKind::Count(set) => {
                 let counted = match self.expression(set, scope)? {
                     Operand::Set(set) => Expression::Count(Box::new(set)),
-                    Operand::Homes(members) => fold(Operator::Add, members),
+                    Operand::Homes(set) => of_homes(OfHomes::Count(set)),
                     other => return self.unwanted(set, Kind::Set, other.kind()),
                 };
                 (counted, Kind::Number)
@@ -289,13 +289,8 @@ impl<'a> Resolver<'a, '_> {
             ExprKind::In(element, set) => {
                 let found = self.expression(element, scope);
                 if let Some(Operand::Single(home, Kind::Home)) = found {
-                    let members = (0..).zip(self.homes(set, scope)?);
-                    let both = members.map(|(of, member)| {
-                        let operands = (Box::new(is_home(&home, of)), Box::new(member));
-                        Expression::Binary(Operator::And, operands.0, operands.1)
-                    });
-                    let any = fold(Operator::Or, both.collect());
-                    return Some(Operand::Single(any, Kind::Bool));
+                    let within = of_homes(OfHomes::In(home, self.homes(set, scope)?));
+                    return Some(Operand::Single(within, Kind::Bool));
                 }
                 let element = match found {
                     Some(Operand::Single(remote, Kind::Remote)) => Some(remote),
@@ -341,23 +336,13 @@ impl<'a> Resolver<'a, '_> {
         Some(Operand::Single(single, kind))
     }
 
-    /// A set of homes, which its place needs: of each home, whether it is in the set.
-    pub(super) fn homes(
-        &mut self,
-        expr: &Expr<'a>,
-        scope: &Scope<'a, '_>,
-    ) -> Option<Vec<Expression>> {
+    /// A set of homes, which its place needs.
+    pub(super) fn homes(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<HomeSet> {
         match self.expression(expr, scope)? {
-            Operand::Homes(members) => Some(members),
-            Operand::Set(Set::Empty) => Some(vec![Expression::Constant(0); self.homes.into()]),
+            Operand::Homes(set) => Some(set),
+            Operand::Set(Set::Empty) => Some(HomeSet::Empty),
             other => self.unwanted(expr, Kind::HomeSet, other.kind()),
         }
-    }
-
-    /// The homes in a variable.
-    pub(super) fn homes_in(&self, variable: VariableId) -> Vec<Expression> {
-        let member = |home| Expression::Element(variable, vec![Expression::Constant(home)]);
-        (0..self.homes).map(member).collect()
     }
 
     /// A binary operator on a value and on another of the same kind, which is still to be read.
@@ -390,22 +375,17 @@ impl<'a> Resolver<'a, '_> {
             }
             Operand::Homes(left) => {
                 let right = self.homes(right, scope)?;
-                let each = left.into_iter().zip(right).map(|(one, other)| {
-                    let (one, other) = (Box::new(one), Box::new(other));
-                    match operator {
-                        Operator::Add => Expression::Binary(Operator::Or, one, other),
-                        Operator::Subtract => {
-                            let other = Box::new(Expression::Not(other));
-                            Expression::Binary(Operator::And, one, other)
-                        }
-                        _ => Expression::Binary(Operator::Equal, one, other),
-                    }
-                });
-                let each: Vec<Expression> = each.collect();
+                let joined = |join: fn(_, _) -> HomeSet| {
+                    Some(Operand::Homes(join(
+                        Box::new(left.clone()),
+                        Box::new(right.clone()),
+                    )))
+                };
                 match operator {
-                    Operator::Add | Operator::Subtract => Some(Operand::Homes(each)),
+                    Operator::Add => joined(HomeSet::Union),
+                    Operator::Subtract => joined(HomeSet::Difference),
                     _ => {
-                        let same = fold(Operator::And, each);
+                        let same = of_homes(OfHomes::Equal(left, right));
                         let claim = match operator {
                             Operator::NotEqual => Expression::Not(Box::new(same)),
                             _ => same,
@@ -565,7 +545,7 @@ impl<'a> Resolver<'a, '_> {
                 self.has_line(name, variable, scope)?;
                 let variable = scope.variable(variable);
                 if ty.set_of_homes() {
-                    return Some(Operand::Homes(self.homes_in(variable)));
+                    return Some(Operand::Homes(HomeSet::Variable(variable)));
                 }
                 if ty.array() {
                     let text = format!("`{}` is an array", name.text);
@@ -647,22 +627,6 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
-/// Whether a home is the one with this number.
-fn is_home(home: &Expression, number: u16) -> Expression {
-    match home {
-        Expression::Constant(constant) => Expression::Constant((*constant == number).into()),
-        home => Expression::Binary(
-            Operator::Equal,
-            Box::new(home.clone()),
-            Box::new(Expression::Constant(number)),
-        ),
-    }
-}
-
-/// One operator between all of these.
-pub(super) fn fold(operator: Operator, all: Vec<Expression>) -> Expression {
-    let join = |a, b| Expression::Binary(operator, Box::new(a), Box::new(b));
-    all.into_iter()
-        .reduce(join)
-        .unwrap_or(Expression::Constant(0))
+fn of_homes(of: OfHomes) -> Expression {
+    Expression::Homes(Box::new(of))
 }

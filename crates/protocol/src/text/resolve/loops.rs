@@ -4,9 +4,11 @@
 //! remote's turn touches what is that remote's own, and changes the rest only by adding or only by taking away.
 
 use super::controller::{Reading, Scope, Side};
-use super::expression::{fold, Kind, Operand};
+use super::expression::{Kind, Operand};
 use super::*;
-use crate::controller::{Event, Expression, Operator, Set, Statement, Target, Value};
+use crate::controller::{
+    Event, Expression, HomeSet, OfHomes, Operator, Set, Statement, Target, Value,
+};
 use crate::protocol::{Carries, Type, VariableId};
 use crate::terms::Over;
 
@@ -115,22 +117,17 @@ impl<'a> Resolver<'a, '_> {
         value: &Expr<'a>,
         scope: &Scope<'a, '_>,
     ) -> Option<Statement> {
-        let members = match operator {
+        let set = match operator {
             None => self.homes(value, scope)?,
             Some(operator) => {
-                let before = Operand::Homes(self.homes_in(variable));
+                let before = Operand::Homes(HomeSet::Variable(variable));
                 match self.applied(operator, before, value, scope)? {
-                    Operand::Homes(members) => members,
+                    Operand::Homes(set) => set,
                     _ => return None,
                 }
             }
         };
-        // What becomes of one home depends on no other, so they may be set one by one.
-        let members = (0..).zip(members);
-        let set = |(home, member)| {
-            Statement::AssignElement(variable, vec![Expression::Constant(home)], member)
-        };
-        Some(together(members.map(set).collect()))
+        Some(Statement::AssignHomes(variable, set))
     }
 
     /// `x := e` of an array: each remote's number becomes this.
@@ -154,9 +151,6 @@ impl<'a> Resolver<'a, '_> {
         let Value::Single(value, _) = self.stored(value, ty, scope)? else {
             return None;
         };
-        let Type::Array { over, then, .. } = ty else {
-            return None;
-        };
         // What is set for one index after the other must not depend on the array.
         let mut uses = Uses::default();
         uses.read(&value);
@@ -168,27 +162,7 @@ impl<'a> Resolver<'a, '_> {
             );
             return None;
         }
-        let overs = [Some(over), then];
-        let numbers = overs.map(|over| match over {
-            Some(Over::Numbers(count) | Over::Homes(count)) => (0..count)
-                .map(|at| vec![Expression::Constant(at)])
-                .collect(),
-            Some(Over::Remotes) => vec![vec![Expression::Each]],
-            None => vec![vec![]],
-        });
-        let [first, second] = &numbers;
-        let set = first.iter().flat_map(|one| {
-            second.iter().map(|two| {
-                let at = [&one[..], &two[..]].concat();
-                Statement::AssignElement(variable, at, value.clone())
-            })
-        });
-        let body: Vec<Statement> = set.collect();
-        if !overs.contains(&Some(Over::Remotes)) {
-            return Some(together(body));
-        }
-        let condition = Expression::Constant(1);
-        Some(Statement::ForEach { condition, body })
+        Some(Statement::AssignAll(variable, value))
     }
 
     /// `for NAME in SET { ACTIONS }`.
@@ -243,19 +217,16 @@ impl<'a> Resolver<'a, '_> {
             Operand::Set(set) => {
                 let each = Box::new(Expression::Each);
                 let condition = Expression::In(each, Box::new(set));
-                self.in_any_order(&condition, &spans, &body)?;
+                let mut uses = Uses::default();
+                uses.read(&condition);
+                self.in_any_order(uses, &spans, &body)?;
                 Some(Statement::ForEach { condition, body })
             }
-            // There are few homes, and how many is known.
-            Operand::Homes(members) => {
-                let any = fold(Operator::Or, members.clone());
-                self.in_any_order(&any, &spans, &body)?;
-                let turn = |(home, condition)| Statement::If {
-                    condition,
-                    then: body.iter().map(|one| at_home(one, home)).collect(),
-                    otherwise: Vec::new(),
-                };
-                Some(together((0..).zip(members).map(turn).collect()))
+            Operand::Homes(set) => {
+                let mut uses = Uses::default();
+                uses.read_homes(&set);
+                self.in_any_order(uses, &spans, &body)?;
+                Some(Statement::ForHomes { set, body })
             }
             // It is reported that this is no set.
             Operand::Single(..) => None,
@@ -306,15 +277,8 @@ impl<'a> Resolver<'a, '_> {
         good
     }
 
-    /// Reports statements by which a loop depends on whom it is at first.
-    fn in_any_order(
-        &mut self,
-        condition: &Expression,
-        spans: &[Span],
-        body: &[Statement],
-    ) -> Option<()> {
-        let mut uses = Uses::default();
-        uses.read(condition);
+    /// Reports statements by which a loop depends on whom it is at first. What it goes over has been read.
+    fn in_any_order(&mut self, mut uses: Uses, spans: &[Span], body: &[Statement]) -> Option<()> {
         for statement in body {
             uses.statement(statement);
         }
@@ -350,6 +314,7 @@ pub(super) struct Uses {
 enum Change<'s> {
     By(Option<Operator>, &'s Expression),
     BySet(Option<Operator>, &'s Set),
+    ByHomes(Option<Operator>, &'s HomeSet),
 }
 
 /// The variable that a statement changes as a whole.
@@ -382,6 +347,18 @@ fn change(statement: &Statement) -> Option<(VariableId, Change<'_>)> {
             };
             (*variable, change)
         }
+        Statement::AssignHomes(variable, set) => {
+            let change = match set {
+                HomeSet::Union(a, by) if **a == HomeSet::Variable(*variable) => {
+                    Change::ByHomes(Some(Operator::Add), by)
+                }
+                HomeSet::Difference(a, by) if **a == HomeSet::Variable(*variable) => {
+                    Change::ByHomes(Some(Operator::Subtract), by)
+                }
+                other => Change::ByHomes(None, other),
+            };
+            (*variable, change)
+        }
         _ => return None,
     })
 }
@@ -401,6 +378,10 @@ impl Uses {
             Some((variable, Change::BySet(how, by))) => {
                 self.changed.push((variable, how));
                 self.read_set(by);
+            }
+            Some((variable, Change::ByHomes(how, by))) => {
+                self.changed.push((variable, how));
+                self.read_homes(by);
             }
             None => {}
         }
@@ -425,7 +406,12 @@ impl Uses {
     /// Whether a statement of the loop does something else when another remote's turn comes first.
     fn depends(&self, statement: &Statement) -> bool {
         let reads = |variable| self.read.iter().any(|(read, _)| *read == variable);
-        if let Some((variable, Change::By(how, _) | Change::BySet(how, _))) = change(statement) {
+        let change = change(statement);
+        if let Some((
+            variable,
+            Change::By(how, _) | Change::BySet(how, _) | Change::ByHomes(how, _),
+        )) = change
+        {
             let same = |(other, with): &(VariableId, _)| *other != variable || *with == how;
             return how.is_none() || reads(variable) || !self.changed.iter().all(same);
         }
@@ -454,6 +440,17 @@ impl Uses {
                 self.read(b);
             }
             Expression::Count(set) => self.read_set(set),
+            Expression::Homes(of) => match &**of {
+                OfHomes::Count(set) => self.read_homes(set),
+                OfHomes::In(home, set) => {
+                    self.read(home);
+                    self.read_homes(set);
+                }
+                OfHomes::Equal(a, b) => {
+                    self.read_homes(a);
+                    self.read_homes(b);
+                }
+            },
             Expression::In(remote, set) => {
                 self.read(remote);
                 self.read_set(set);
@@ -484,84 +481,15 @@ impl Uses {
             Set::Empty | Set::All(_) | Set::Field(_) => {}
         }
     }
-}
-
-/// Several statements where one is wanted.
-fn together(statements: Vec<Statement>) -> Statement {
-    Statement::If {
-        condition: Expression::Constant(1),
-        then: statements,
-        otherwise: Vec::new(),
-    }
-}
-
-/// A statement of a loop over homes at the turn of this one.
-fn at_home(statement: &Statement, home: u16) -> Statement {
-    let here = |e: &Expression| put(e, home);
-    let all = |list: &[Expression]| list.iter().map(here).collect();
-    let body = |list: &[Statement]| list.iter().map(|one| at_home(one, home)).collect();
-    match statement {
-        Statement::Send {
-            message,
-            to,
-            fields,
-        } => Statement::Send {
-            message: *message,
-            to: match to {
-                Target::HomeAt(to) => Target::HomeAt(here(to)),
-                other => other.clone(),
-            },
-            fields: (fields.iter())
-                .map(|field| match field {
-                    Value::Single(value, ty) => Value::Single(here(value), *ty),
-                    Value::Set(set) => Value::Set(put_in_set(set, home)),
-                })
-                .collect(),
-        },
-        Statement::Assign(variable, value) => Statement::Assign(*variable, here(value)),
-        Statement::AssignSet(variable, set) => {
-            Statement::AssignSet(*variable, put_in_set(set, home))
+    fn read_homes(&mut self, set: &HomeSet) {
+        match set {
+            HomeSet::Variable(variable) => self.read.push((*variable, false)),
+            HomeSet::Singleton(home) => self.read(home),
+            HomeSet::Union(a, b) | HomeSet::Difference(a, b) => {
+                self.read_homes(a);
+                self.read_homes(b);
+            }
+            HomeSet::Empty => {}
         }
-        Statement::AssignElement(variable, at, value) => {
-            Statement::AssignElement(*variable, all(at), here(value))
-        }
-        Statement::If {
-            condition,
-            then,
-            otherwise,
-        } => Statement::If {
-            condition: here(condition),
-            then: body(then),
-            otherwise: body(otherwise),
-        },
-        other => other.clone(),
-    }
-}
-
-/// An expression of a loop over homes at the turn of this one. No loop over remotes stands in it.
-fn put(expression: &Expression, home: u16) -> Expression {
-    let one = |e: &Expression| Box::new(put(e, home));
-    match expression {
-        Expression::Each => Expression::Constant(home),
-        Expression::Element(variable, at) => {
-            Expression::Element(*variable, at.iter().map(|e| put(e, home)).collect())
-        }
-        Expression::Table(table, index) => Expression::Table(*table, one(index)),
-        Expression::Count(set) => Expression::Count(Box::new(put_in_set(set, home))),
-        Expression::In(remote, set) => Expression::In(one(remote), Box::new(put_in_set(set, home))),
-        Expression::Not(inner) => Expression::Not(one(inner)),
-        Expression::Round(number, size) => Expression::Round(one(number), *size),
-        Expression::Binary(operator, a, b) => Expression::Binary(*operator, one(a), one(b)),
-        other => other.clone(),
-    }
-}
-
-fn put_in_set(set: &Set, home: u16) -> Set {
-    let one = |set: &Set| Box::new(put_in_set(set, home));
-    match set {
-        Set::Singleton(remote) => Set::Singleton(Box::new(put(remote, home))),
-        Set::Union(a, b) => Set::Union(one(a), one(b)),
-        Set::Difference(a, b) => Set::Difference(one(a), one(b)),
-        other => other.clone(),
     }
 }

@@ -122,7 +122,9 @@ impl After {
         Statement::visit(body, &mut |statement| match statement {
             Statement::Assign(variable, _)
             | Statement::AssignSet(variable, _)
-            | Statement::AssignElement(variable, ..) => self.unclear.push(*variable),
+            | Statement::AssignElement(variable, ..)
+            | Statement::AssignAll(variable, _)
+            | Statement::AssignHomes(variable, _) => self.unclear.push(*variable),
             _ => {}
         });
     }

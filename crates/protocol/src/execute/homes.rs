@@ -1,0 +1,115 @@
+//! What rows say of sets of homes: what it takes goes by the members, not by how many homes there are.
+
+use super::members::{is_in, ones, words, Members, WORD};
+use super::{Fault, Run};
+use crate::controller::{Expression, HomeSet, OfHomes, Statement};
+use crate::terms::VariableId;
+
+impl Run<'_, '_, '_> {
+    pub(super) fn of_homes(&mut self, of: &OfHomes) -> Result<i32, Fault> {
+        Ok(match of {
+            OfHomes::Count(set) => self.count_homes(set)? as i32,
+            OfHomes::In(home, set) => {
+                let home = self.home_number(home)?;
+                self.has_home(set, home)?.into()
+            }
+            OfHomes::Equal(a, b) => self.home_set(a)?.is(&self.home_set(b)?).into(),
+        })
+    }
+
+    pub(super) fn assign_homes(
+        &mut self,
+        variable: VariableId,
+        set: &HomeSet,
+    ) -> Result<(), Fault> {
+        let (first, count) = self.slots_of_homes(variable);
+        // One home more or less is one word of many.
+        let own = |set: &HomeSet| *set == HomeSet::Variable(variable);
+        let one = match set {
+            HomeSet::Union(all, one) if own(all) => Some((&**one, true)),
+            HomeSet::Difference(all, one) if own(all) => Some((&**one, false)),
+            _ => None,
+        };
+        if let Some((HomeSet::Singleton(home), more)) = one {
+            let home = self.home_number(home)?;
+            let slot = first + usize::from(home / WORD);
+            let (word, bit) = (self.values.get(slot), 1 << (home % WORD));
+            let word = if more { word | bit } else { word & !bit };
+            self.values.set(slot, word);
+            return Ok(());
+        }
+        let members = self.home_set(set)?;
+        self.values.put(first, count, &members);
+        Ok(())
+    }
+
+    pub(super) fn for_homes(&mut self, set: &HomeSet, body: &[Statement]) -> Result<(), Fault> {
+        for home in self.home_set(set)?.numbers() {
+            self.each = home;
+            self.body(body)?;
+        }
+        Ok(())
+    }
+
+    /// The slots of a variable that is a set of homes: the first, and how many.
+    fn slots_of_homes(&self, variable: VariableId) -> (usize, usize) {
+        let ty = self.machine.controller.variables[variable.index()].ty;
+        let homes = ty.extent(self.machine.remotes)[0];
+        (self.machine.slot(variable.0), words(homes))
+    }
+
+    fn words_of_homes(&self, variable: VariableId) -> &[u16] {
+        let (first, count) = self.slots_of_homes(variable);
+        self.values.of(first, count)
+    }
+
+    fn home_number(&mut self, home: &Expression) -> Result<u16, Fault> {
+        u16::try_from(self.eval(home)?).map_err(|_| Fault::Arithmetic)
+    }
+
+    /// The members of a set.
+    fn home_set(&mut self, set: &HomeSet) -> Result<Members, Fault> {
+        Ok(match set {
+            HomeSet::Empty => Members::none(),
+            HomeSet::Singleton(home) => {
+                let mut members = Members::none();
+                members.add(self.home_number(home)?);
+                members
+            }
+            HomeSet::Variable(variable) => Members::of(self.words_of_homes(*variable)),
+            HomeSet::Union(a, b) => self.home_set(a)?.with(&self.home_set(b)?, |a, b| a | b),
+            HomeSet::Difference(a, b) => self.home_set(a)?.with(&self.home_set(b)?, |a, b| a & !b),
+        })
+    }
+
+    /// How many homes are in a set. With one home more or less it needs no copy.
+    fn count_homes(&mut self, set: &HomeSet) -> Result<u32, Fault> {
+        let (all, one, more) = match set {
+            HomeSet::Variable(variable) => return Ok(ones(self.words_of_homes(*variable))),
+            HomeSet::Union(all, one) => (all, &**one, true),
+            HomeSet::Difference(all, one) => (all, &**one, false),
+            HomeSet::Empty | HomeSet::Singleton(_) => return Ok(self.home_set(set)?.count()),
+        };
+        let HomeSet::Singleton(home) = one else {
+            return Ok(self.home_set(set)?.count());
+        };
+        let (count, home) = (self.count_homes(all)?, self.home_number(home)?);
+        Ok(match (more, self.has_home(all, home)?) {
+            (true, false) => count + 1,
+            (false, true) => count - 1,
+            _ => count,
+        })
+    }
+
+    /// Whether a home is in a set.
+    fn has_home(&mut self, set: &HomeSet, home: u16) -> Result<bool, Fault> {
+        Ok(match set {
+            HomeSet::Empty => false,
+            HomeSet::Singleton(own) => self.home_number(own)? == home,
+            HomeSet::Variable(variable) => is_in(self.words_of_homes(*variable), home),
+            // Both are looked at, so that a fault in one shows.
+            HomeSet::Union(a, b) => self.has_home(a, home)? | self.has_home(b, home)?,
+            HomeSet::Difference(a, b) => self.has_home(a, home)? & !self.has_home(b, home)?,
+        })
+    }
+}
