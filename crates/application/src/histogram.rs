@@ -1,7 +1,10 @@
-//! Threads count values: each counts its own, and stores its counts, a line each, at the few threads that add them up.
+//! Threads count values: each counts its own, and stores its counts, a line each, at the few threads that add them up; or
+//! it adds them itself to sums there, each by an atomic access.
 
 use crate::interface::{Line, Time};
-use crate::kernel::{mixed, Array, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream};
+use crate::kernel::{
+    mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream,
+};
 
 /// The kernel.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -16,18 +19,21 @@ pub struct Histogram {
     pub values: u32,
     /// Rounds.
     pub rounds: u32,
+    /// Whether threads add their counts themselves.
+    pub atomic: bool,
     /// Bytes of stores between two releases.
     pub every: u32,
     /// Picoseconds of calculation for a value.
     pub work: Time,
 }
 
-/// Counts of each thread at each that adds up, in even and odd rounds; flags of the former, and those that tell them that
-/// a round has been added up.
+/// Counts of each thread at each that adds up, or of all together, in even and odd rounds; flags of the former, and those
+/// that tell them that a round has been added up.
 struct Plan {
     counts: Vec<Vec<[Array; 2]>>,
     flags: Vec<Vec<Place>>,
     added: Vec<Vec<Place>>,
+    barrier: Barrier,
     memory: Memory,
 }
 
@@ -35,7 +41,7 @@ impl Histogram {
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let each = self.bins.div_ceil(self.fanout);
-        let threads = 0..self.hosts.threads;
+        let threads = 0..if self.atomic { 1 } else { self.hosts.threads };
         let from = |_| {
             let to = 0..self.fanout;
             to.map(|to| [(); 2].map(|()| memory.array(to, each, Grain::Line)))
@@ -44,10 +50,12 @@ impl Histogram {
         let counts = threads.map(from).collect();
         let flags = memory.flags(self.hosts.threads);
         let added = memory.flags(self.hosts.threads);
+        let barrier = Barrier::new(&mut memory, self.hosts.threads);
         Plan {
             counts,
             flags,
             added,
+            barrier,
             memory,
         }
     }
@@ -61,6 +69,62 @@ impl Histogram {
         }
         counts
     }
+
+    /// What all threads have counted in a round; of atomic accesses also in the rounds before that have the same place.
+    fn all_counts(&self, round: u32) -> Vec<u64> {
+        let first = if self.atomic { round % 2 } else { round };
+        let mut all = vec![0; self.bins as usize];
+        for round in (first..=round).step_by(2) {
+            for thread in 0..self.hosts.threads {
+                let counts = self.counts(thread, round);
+                all.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+            }
+        }
+        all
+    }
+
+    /// A thread adds its part of the bins up when all others have told it that theirs are there.
+    async fn add_up(&self, core: &Core, plan: &Plan, round: u32, findings: &mut Findings) {
+        let (me, threads) = (core.number, self.hosts.threads);
+        let bins = || (me..self.bins).step_by(self.fanout as usize);
+        let mut sums = vec![0_u64; self.bins as usize];
+        for from in 0..threads {
+            core.hear(plan.flags[me as usize][from as usize], round + 1)
+                .await;
+            // What all have added to is there when the last one has told.
+            if self.atomic && from + 1 < threads {
+                continue;
+            }
+            let array = plan.array(from, me, round);
+            for bin in bins() {
+                let number = bin / self.fanout;
+                let count = match self.atomic {
+                    true => core.load(array.at(number)).await,
+                    false => core.look(array, number).await,
+                };
+                sums[bin as usize] = sums[bin as usize].wrapping_add(count);
+            }
+        }
+        for from in 0..threads {
+            core.tell(plan.added[from as usize][me as usize], round + 1)
+                .await;
+        }
+        let right = self.all_counts(round);
+        for bin in bins() {
+            let (found, right) = (sums[bin as usize], right[bin as usize]);
+            findings.value(found, right, || {
+                format!("the count of bin {bin} in round {round}")
+            });
+        }
+    }
+}
+
+impl Plan {
+    /// Where a thread's counts go that another one adds up.
+    fn array(&self, from: u32, to: u32, round: u32) -> Array {
+        let from = &self.counts[from as usize % self.counts.len()];
+        from[to as usize][round as usize % 2]
+    }
 }
 
 impl Kernel for Histogram {
@@ -73,15 +137,24 @@ impl Kernel for Histogram {
     }
 
     async fn run(self, core: Core) -> Result<(), String> {
-        let plan = self.plan();
-        let (me, threads) = (core.number, self.hosts.threads);
+        let mut plan = self.plan();
+        let me = core.number;
         let owners: Vec<u32> = (0..self.fanout).collect();
         let flags = plan.flags.iter().map(|into| into[me as usize]).collect();
         let mut stream = Stream::new(&core, flags, self.every);
         let mut findings = Findings::default();
+        if self.atomic && me < self.fanout {
+            for array in plan.counts[0][me as usize] {
+                for number in 0..self.bins.div_ceil(self.fanout) {
+                    core.store(array, number, 0).await;
+                }
+            }
+        }
+        if self.atomic {
+            plan.barrier.wait(&core).await;
+        }
         core.begin().await;
         for round in 0..self.rounds {
-            let copy = round as usize % 2;
             core.work(self.work * Time::from(self.values)).await;
             if round > 1 {
                 for &to in &owners {
@@ -90,41 +163,16 @@ impl Kernel for Histogram {
                 }
             }
             for (value, bin) in self.counts(me, round).into_iter().zip(0..) {
-                let to = bin % self.fanout;
-                let array = plan.counts[me as usize][to as usize][copy];
-                stream.store(to, array, bin / self.fanout, value).await;
-            }
-            stream.tell(&owners).await;
-            if me >= self.fanout {
-                continue;
-            }
-            let mut sums = vec![0_u64; self.bins as usize];
-            for from in 0..threads {
-                core.hear(plan.flags[me as usize][from as usize], round + 1)
-                    .await;
-                let array = plan.counts[from as usize][me as usize][copy];
-                for bin in (me..self.bins).step_by(self.fanout as usize) {
-                    let count = core.look(array, bin / self.fanout).await;
-                    sums[bin as usize] = sums[bin as usize].wrapping_add(count);
+                let (to, number) = (bin % self.fanout, bin / self.fanout);
+                let array = plan.array(me, to, round);
+                match self.atomic {
+                    true => _ = core.add(array.at(number), value).await,
+                    false => stream.store(to, array, number, value).await,
                 }
             }
-            for from in 0..threads {
-                core.tell(plan.added[from as usize][me as usize], round + 1)
-                    .await;
-            }
-            let mut right = vec![0; self.bins as usize];
-            for from in 0..threads {
-                let counts = self.counts(from, round);
-                right
-                    .iter_mut()
-                    .zip(counts)
-                    .for_each(|(sum, count)| *sum += count);
-            }
-            for bin in (me..self.bins).step_by(self.fanout as usize) {
-                let (found, right) = (sums[bin as usize], right[bin as usize]);
-                findings.value(found, right, || {
-                    format!("the count of bin {bin} in round {round}")
-                });
+            stream.tell(&owners).await;
+            if me < self.fanout {
+                self.add_up(&core, &plan, round, &mut findings).await;
             }
         }
         core.end("done").await;

@@ -195,10 +195,21 @@ impl Core {
         self.step(step).await;
     }
 
-    /// Adds to a word in one atomic step, and gives what it held.
-    pub async fn add(&self, Place { line, word }: Place, by: u64) -> u64 {
-        let update = Update::Add(by);
+    /// Changes a word in one atomic step, and gives what it held: at its home, if the text has rows for that, and otherwise
+    /// in a copy. All that the thread does later waits for that; what it has done before may be performed later.
+    pub async fn update(&self, Place { line, word }: Place, update: Update) -> u64 {
         self.step(Step::Update { line, word, update }).await
+    }
+
+    /// Adds to a word in one atomic step, and gives what it held.
+    pub async fn add(&self, place: Place, by: u64) -> u64 {
+        self.update(place, Update::Add(by)).await
+    }
+
+    /// The same after all that the thread has done before.
+    pub async fn add_after(&self, place: Place, by: u64) -> u64 {
+        self.step(Step::Fence).await;
+        self.add(place, by).await
     }
 
     /// Raises a flag to a count, after all that the thread has done before.
@@ -332,6 +343,44 @@ impl Barrier {
             core.tell(self.flags[other][round], self.times).await;
             core.hear(self.flags[mine][round], self.times).await;
         }
+    }
+}
+
+/// A barrier of all threads that counts who has come, each by an atomic access to one word; the last one tells the others.
+#[derive(Clone, Debug)]
+pub struct Count {
+    count: Array,
+    flags: Vec<Place>,
+    times: u32,
+}
+
+impl Count {
+    /// One of so many threads, counted in the memory of host 0.
+    pub fn new(memory: &mut Memory, threads: u32) -> Count {
+        Count {
+            count: memory.array(0, 1, Grain::Line),
+            flags: (0..threads).map(|to| memory.flag(to)).collect(),
+            times: 0,
+        }
+    }
+
+    /// One thread does this before any waits.
+    pub async fn begin(&self, core: &Core) {
+        core.store(self.count, 0, 0).await;
+    }
+
+    /// A thread waits until all have come.
+    pub async fn wait(&mut self, core: &Core) {
+        self.times += 1;
+        let threads = self.flags.len() as u64;
+        let before = core.add_after(self.count.at(0), 1).await;
+        if before + 1 == threads * u64::from(self.times) {
+            for &flag in &self.flags {
+                core.tell(flag, self.times).await;
+            }
+        }
+        core.hear(self.flags[core.number as usize], self.times)
+            .await;
     }
 }
 

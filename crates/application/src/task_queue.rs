@@ -2,7 +2,9 @@
 //! queues there, each the next by a ticket, and count their values in a histogram that all share.
 
 use crate::interface::{Line, Time};
-use crate::kernel::{mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place};
+use crate::kernel::{
+    mixed, Array, Barrier, Core, Count, Findings, Grain, Hosts, Kernel, Memory, Place,
+};
 
 /// The kernel.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -34,6 +36,7 @@ struct Plan {
     queues: Vec<Queue>,
     bins: Array,
     barrier: Barrier,
+    over: Count,
     memory: Memory,
 }
 
@@ -62,6 +65,7 @@ impl TaskQueue {
             queues: (0..makers).map(queue).collect(),
             bins: memory.array(0, self.bins, Grain::Word),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
+            over: Count::new(&mut memory, self.hosts.threads),
             memory,
         }
     }
@@ -134,6 +138,7 @@ impl Kernel for TaskQueue {
         let mut plan = self.plan();
         let mut findings = Findings::default();
         if core.number == 0 {
+            plan.over.begin(&core).await;
             for bin in 0..self.bins {
                 core.store(plan.bins, bin, 0).await;
             }
@@ -151,7 +156,7 @@ impl Kernel for TaskQueue {
                 core.add(plan.bins.at(bin), count).await;
             }
         }
-        plan.barrier.wait(&core).await;
+        plan.over.wait(&core).await;
         core.end("done").await;
         findings.come()
     }

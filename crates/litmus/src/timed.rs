@@ -3,7 +3,7 @@
 use cohkit_application::interface::{
     Actions, Application, Contents, Event, Placement, Step, Table, Update as Change,
 };
-use cohkit_protocol::controller::Controller;
+use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Protocol, Right, StateId};
 use cohkit_protocol::remotes::KindId;
 use cohkit_sim::data::Random;
@@ -230,18 +230,19 @@ pub fn observe_placed(
     Ok(seen)
 }
 
-/// Threads of the simulator read and write at once in copies of their caches.
+/// Threads of the simulator read and write at once at homes that have rows for it, or in copies of their caches.
 ///
 /// # Errors
 /// A thread does so whose cache may not write a copy.
 fn changes_copies(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Result<(), NotRun> {
-    for (thread, kind) in program.threads.iter().zip(kinds.names(protocol)) {
+    let threads = program.threads.iter().zip(kinds.names(protocol));
+    for ((thread, kind), accesses) in threads.zip(kinds.accesses(protocol)) {
         let mut code = thread.code.iter();
         let atomic = code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }));
         let its = |state: StateId| protocol.kinds[protocol.kind_of(state).index()].name == kind;
         let mut states = (0..).zip(&protocol.remote.states);
         let copies = states.any(|(at, state)| state.right >= Right::Write && its(StateId(at)));
-        if atomic && !copies {
+        if atomic && !copies && accesses.update != Some(Access::Atomic) {
             let name = &protocol.name;
             return Err(NotRun::Cannot(format!(
                 "threads of the simulator change words in copies of their caches, and those of {name} have none to write"

@@ -145,7 +145,7 @@ pub(crate) enum Purpose {
     Core,
     /// A core's thread, which goes on meanwhile.
     Posted,
-    /// A core's thread, whose step says what becomes of the word: it is performed with the right to write.
+    /// A core's thread, whose step says what becomes of the word: it is performed with the right to write, or by the home.
     Atomic,
     /// Nobody: it is only a hint, and ends when the right is there.
     Hint,

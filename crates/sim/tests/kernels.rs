@@ -4,21 +4,24 @@ mod common;
 #[path = "common/orderings.rs"]
 mod orderings;
 
-use cohkit_application::interface::{Scenario, Step, Thread};
-use cohkit_application::kernel::{Core, Hosts, Kernel, Kernels, Memory};
+use cohkit_application::interface::{Scenario, Step, Thread, Update};
+use cohkit_application::kernel::{
+    mixed, Array, Barrier, Core, Grain, Hosts, Kernel, Kernels, Memory, Place,
+};
 use cohkit_application::matrix_market;
 use cohkit_application::shipped::{visit, visit_on, Visitor};
+use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{play_while, RunError};
 use common::seeds;
-use orderings::{changed, machine, orderings, setup};
+use orderings::{changed, machine, ordering, orderings, setup};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
 /// All of them, small.
-const KERNELS: [(&str, &[(&str, u64)]); 11] = [
+const KERNELS: [(&str, &[(&str, u64)]); 12] = [
     (
         "pagerank",
         &[("vertices", 96), ("rounds", 2), ("release", 64)],
@@ -46,6 +49,10 @@ const KERNELS: [(&str, &[(&str, u64)]); 11] = [
             ("rounds", 3),
             ("release", 128),
         ],
+    ),
+    (
+        "histogram",
+        &[("atomic", 1), ("bins", 10), ("values", 30), ("rounds", 3)],
     ),
     (
         "transpose",
@@ -89,6 +96,178 @@ fn kernels_calculate_what_is_right_whatever_is_late() {
                     panic!("{ordering}, {name}, COHKIT_SEED={seed}: {error}");
                 }
             }
+        }
+    }
+}
+
+/// The texts for total store order that keep it.
+fn of_total_store_order() -> [(&'static str, Protocol); 3] {
+    let sizes = [("homes", 8), ("epochs", 16), ("entries", 8), ("notes", 16)];
+    [
+        ("tso/so", ordering("tso/so", &[])),
+        ("tso/wb", ordering("tso/wb", &[])),
+        ("tso/cord", ordering("tso/cord", &sizes)),
+    ]
+}
+
+/// Threads add to a word, raise another to the largest that any has seen by comparing and swapping, and hand a place on
+/// that only one has at a time: each stores there before it says so by an atomic access after all that it has done.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Atomics;
+
+const TURNS: u64 = 4;
+
+impl Kernel for Atomics {
+    fn hosts(&self) -> Hosts {
+        Hosts {
+            homes: 8,
+            threads: 8,
+        }
+    }
+
+    fn lines(&self) -> u32 {
+        let mut memory = Memory::new(8);
+        self.places(&mut memory);
+        memory.lines()
+    }
+
+    async fn run(self, core: Core) -> Result<(), String> {
+        let mut memory = Memory::new(8);
+        let Places {
+            sum,
+            largest,
+            turn,
+            handed,
+            mut barrier,
+        } = self.places(&mut memory);
+        if core.number == 0 {
+            for array in [sum, largest, turn, handed] {
+                core.store(array, 0, 0).await;
+            }
+        }
+        barrier.wait(&core).await;
+        core.begin().await;
+        let me = u64::from(core.number);
+        let mut wrong = None;
+        for round in 0..TURNS {
+            core.add(sum.at(0), me + 1).await;
+            let own = mixed(me << 8 | round) >> 8;
+            let mut found = core.load(largest.at(0)).await;
+            while found < own {
+                let update = Update::CompareSwap {
+                    old: found,
+                    new: own,
+                };
+                let before = core.update(largest.at(0), update).await;
+                if before == found {
+                    break;
+                }
+                found = before;
+            }
+            // What is handed on is in another home's memory than the word that says whose turn it is.
+            let mine = round * 8 + me;
+            while core.update(turn.at(0), Update::Add(0)).await != mine {
+                core.work(10_000).await;
+            }
+            let before = core.load(handed.at(0)).await;
+            if before != mine {
+                wrong = Some(format!("turn {mine} finds {before}"));
+            }
+            core.store(handed, 0, mine + 1).await;
+            core.add_after(turn.at(0), 1).await;
+        }
+        barrier.wait(&core).await;
+        core.end("done").await;
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn check(&self, word: &dyn Fn(Place) -> u64) -> Result<(), String> {
+        let places = self.places(&mut Memory::new(8));
+        let all = (0..8).flat_map(|me| (0..TURNS).map(move |round| mixed(me << 8 | round) >> 8));
+        for (array, right) in [
+            (places.sum, 36 * TURNS),
+            (places.largest, all.max().unwrap()),
+            (places.turn, 8 * TURNS),
+        ] {
+            let found = word(array.at(0));
+            if found != right {
+                return Err(format!("{found:#x} instead of {right:#x}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Places {
+    sum: Array,
+    largest: Array,
+    turn: Array,
+    handed: Array,
+    barrier: Barrier,
+}
+
+impl Atomics {
+    fn places(&self, memory: &mut Memory) -> Places {
+        let mut at = |host| memory.array(host, 1, Grain::Line);
+        let (sum, largest, turn, handed) = (at(1), at(2), at(3), at(6));
+        Places {
+            sum,
+            largest,
+            turn,
+            handed,
+            barrier: Barrier::new(memory, 8),
+        }
+    }
+}
+
+/// Atomic accesses are performed at homes, as the texts have rows for them.
+#[test]
+fn atomic_accesses_are_performed_at_homes_whatever_is_late() {
+    let texts = orderings(8).into_iter().take(3);
+    let kernels = [
+        Arc::new(Kernels(Atomics)) as Arc<dyn Playable>,
+        kernel("task-queue", KERNELS[3].1),
+        kernel("histogram", KERNELS[5].1),
+    ];
+    for (ordering, protocol) in texts.chain(of_total_store_order()) {
+        for (number, kernel) in kernels.iter().enumerate() {
+            for seed in seeds(100) {
+                let mut platform = machine();
+                platform.link.jitter.value = 300_000;
+                let mut setup = setup(&protocol, &platform, Arc::clone(kernel));
+                setup.seed = seed;
+                let played = play_while(&setup, &mut |_| true).unwrap_or_else(|error| {
+                    panic!("{ordering}, kernel {number}, COHKIT_SEED={seed}: {error}")
+                });
+                let sent = played.statistics.sent("Atomic").unwrap();
+                assert!(sent > 8, "{ordering}, kernel {number}: {sent}");
+                assert_eq!(played.statistics.sent("Old"), Some(sent), "{ordering}");
+            }
+        }
+    }
+}
+
+/// A home that answers with what it has written, or performs nothing, is found out.
+#[test]
+fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
+    let row = "L | Atomic if count(readers - { sender }) == 0 | send Old, write,";
+    for (faulty, kind, says) in [
+        (
+            "write, send Old,",
+            FailureKind::DataValue,
+            "and is answered with",
+        ),
+        ("send Old,", FailureKind::DataValue, "not performed"),
+    ] {
+        let to = row.replace("send Old, write,", faulty);
+        let protocol = changed("so", &[], &[(row, &to)]);
+        let setup = setup(&protocol, &machine(), Arc::new(Kernels(Atomics)));
+        match play_while(&setup, &mut |_| true) {
+            Err(RunError::Failure(failure)) => {
+                assert_eq!(failure.kind, kind, "{}", failure.text);
+                assert!(failure.text.contains(says), "{}", failure.text);
+            }
+            other => panic!("{faulty}: {:?}", other.map(|_| ())),
         }
     }
 }

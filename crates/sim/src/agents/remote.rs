@@ -833,7 +833,20 @@ impl Simulation {
         let access = self.accesses[index];
         let source = brought.or(row.before.holds.then_some(entry.copy));
         match (row.done, source) {
-            (Done::Ends(Ending::Sent), _) if access.performed => {}
+            (Done::Ends(Ending::Sent), source) if access.performed => {
+                match source.filter(|_| access.kind == Access::Atomic) {
+                    Some(copy) => self.check_answered(&access, copy),
+                    None if access.purpose == Purpose::Atomic => {
+                        self.meaningless(
+                            cache,
+                            line,
+                            entry.configuration,
+                            "`done` without what an atomic access found",
+                        );
+                    }
+                    None => {}
+                }
+            }
             (Done::Ends(Ending::Sent), _) => {
                 let text = format!(
                     "{} ends a write that the home has not performed",

@@ -147,8 +147,12 @@ impl Simulation {
                 Step::LoadExclusive { line, word } | Step::Update { line, word, .. } => {
                     let at_line = (line, word);
                     let purpose = Purpose::Atomic;
-                    // Words are changed in a copy of the cache's own, whatever the text does on a store.
-                    let access = accesses.back.unwrap_or(Access::Store);
+                    let update = matches!(step, Step::Update { .. });
+                    let access = match accesses.update {
+                        Some(Access::Atomic) if update => Access::Atomic,
+                        // In a copy of the cache's own, whatever the text does on a store.
+                        _ => accesses.back.unwrap_or(Access::Store),
+                    };
                     return self.access_of_thread(core, at_line, access, purpose, at);
                 }
             }

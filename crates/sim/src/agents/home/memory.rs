@@ -109,8 +109,14 @@ impl Simulation {
             self.fail(FailureKind::SingleWriter, line, text);
         }
         let sent = self.performed_by_home(store.from, line);
-        let several = |access: &Pending| matches!(access.purpose, Purpose::Drain | Purpose::Port);
-        let buffered = sent.filter(several);
+        // What is written then is known elsewhere than from the bytes that came.
+        let elsewhere = |access: &Pending| {
+            matches!(
+                access.purpose,
+                Purpose::Drain | Purpose::Port | Purpose::Atomic
+            )
+        };
+        let buffered = sent.filter(elsewhere);
         let value = self.data.word(line, store.copy, 0);
         if whole && buffered.is_none() {
             let words = 0..self.data.words();
@@ -133,6 +139,7 @@ impl Simulation {
         };
         let old = self.data.share(old);
         let new = match &buffered {
+            Some(access) if access.purpose == Purpose::Atomic => self.update_by_home(access, old),
             Some(access) if of_port(access) => self.write_by_port(access, old),
             // What a write buffer has sent does not change until it has been performed.
             Some(access) => self.write_buffered(access, old),

@@ -64,7 +64,7 @@ impl Simulation {
             self.meaningless(cache, line, entry.configuration, what);
             return (Copy::UNTOUCHED, 0, 0);
         };
-        if access.purpose == Purpose::Atomic {
+        if access.purpose == Purpose::Atomic && access.kind != Access::Atomic {
             let what = "an atomic access needs the line, and its bytes are sent away";
             self.meaningless(cache, line, entry.configuration, what);
         }
@@ -84,6 +84,41 @@ impl Simulation {
         let access = &mut self.accesses[entry.first];
         access.performed |= access.sent;
         Some(*access)
+    }
+
+    /// The home performs the atomic access that a cache has sent for a line, in a copy of what memory holds. What it finds
+    /// there is kept with the access, for the answer has to bring it.
+    pub(crate) fn update_by_home(&mut self, access: &Pending, copy: Copy) -> Copy {
+        let Pending {
+            line, word, core, ..
+        } = *access;
+        let found = self.data.word(line, copy, word);
+        let (_, entry) = self.caches.find(access.cache, line);
+        let first = entry.first;
+        self.accesses[first].value = found;
+        let Some(new) = self.updated(core, found) else {
+            return copy;
+        };
+        let version = self.oracle.write(line, word..word + 1, new);
+        self.wrote(access, word..word + 1, version);
+        self.data.write_word(line, copy, word, new, version)
+    }
+
+    /// An atomic access that the home has performed is answered with this copy of the line.
+    pub(super) fn check_answered(&mut self, access: &Pending, copy: Copy) {
+        let Pending {
+            cache, line, word, ..
+        } = *access;
+        let brought = self.data.word(line, copy, word);
+        if brought != access.value {
+            let text = format!(
+                "an atomic access of {} found {:#x} and is answered with {brought:#x}",
+                self.agent_name(cache),
+                access.value
+            );
+            self.fail(FailureKind::DataValue, line, text);
+        }
+        self.give(access.core, brought);
     }
 
     /// Whether a cache's access to a line has sent bytes, and still waits.
