@@ -287,10 +287,13 @@ def _moves(done: Done, conditions: Conditions) -> str:
     accesses = _rerun(done.experiment, conditions).accesses
     limit = f" ({done.experiment.limited(accesses)})" if done.experiment.limited and accesses else ""
     lines = [["", "ours", "lowest", "where", "highest", "where"]]
-    for span, row in zip(done.spans, done.rows, strict=True):
-        cells = [span.name, number(span.ours, row["unit"])]
+    units = {row["name"]: row["unit"] for row in done.rows}
+    for span in done.spans:
+        # A shorter one may have a number that the whole has not.
+        unit = units.get(span.name, "")
+        cells = [span.name, number(span.ours, unit)]
         for end in span.ends():
-            cells += [number(end.ours, row["unit"]), f"{end.quantity} = {end.value}" if end.quantity else ""]
+            cells += [number(end.ours, unit), f"{end.quantity} = {end.value}" if end.quantity else ""]
         lines.append(cells)
     return f"With each value that is assumed at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
 

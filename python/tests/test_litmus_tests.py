@@ -83,7 +83,7 @@ def test_a_wrong_test_is_told_with_its_place(tmp_path: Path) -> None:
         ({"kinds": ["cache", "device"]}, "`kinds` is of the caches of a protocol: give `protocol` with it"),
         ({"protocol": "tests/kinds/mixed.coh"}, "`kinds` says which each thread runs on, of 3 ways"),
         ({"protocol": "tests/kinds/mixed.coh", "kinds": ["cache"]}, "`cache` names 1 kind, and SB has 2 threads"),
-        ({"protocol": "ordering/cord.coh", "stores": "t"}, "--stores: `t` has 1 letters, and SB writes 2 times"),
+        ({"protocol": "ordering/cord.coh", "stores": "t"}, "--stores: `t` has 1 letter, and SB writes 2 times"),
         ({"protocol": "ordering/cord.coh", "stores": "every"}, "`stores` has a letter for each write of one test"),
         ({"protocol": "msi", "seed": 3}, "give `simulate_runs` with it"),
         ({"protocol": "msi", "simulate_runs": 3, "max_states": 5}, "runs in the simulator have none"),

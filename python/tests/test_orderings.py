@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cohkit.experiments import EXPERIMENTS, Conditions, cord_tables
+from cohkit.experiments import EXPERIMENTS, Conditions, cord_programs, cord_tables
 from cohkit.experiments.cord_programs import Runs, done
 
 if TYPE_CHECKING:
@@ -53,3 +53,24 @@ def test_the_model_of_a_chip_is_told_at_both_ends() -> None:
     for span in spans(Conditions()):
         low, high = span.ends()
         assert [low.ours, high.ours] == pytest.approx([span.ours / 2, span.ours * 4])
+
+
+def test_programs_run_on_all_cores_of_each_host_and_with_the_other_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    spans = EXPERIMENTS["cord-fig2"].spans
+    assert spans is not None
+    # One program, which stands for all.
+    monkeypatch.setattr(cord_programs, "PROGRAMS", {"pad": cord_programs.PROGRAMS["pad"]})
+    found = {span.name: span for span in spans(Conditions(accesses=240))}
+    assert len(found) == 4
+    for name, span in found.items():
+        threads, latency = span.reruns
+        assert (threads.quantity, threads.value) == ("threads of a host", "8")
+        assert threads.ours != span.ours, name
+        # What goes between hosts is as much, however far they are apart.
+        assert (latency.quantity, latency.ours != span.ours) == ("link.latency", name.endswith("time")), name
+    request = Runs("pad", "upi-8x8", "so", threads=8).request(Conditions())
+    numbers, quantities = request["numbers"], request["set"]
+    assert numbers is not None
+    assert quantities is not None
+    assert (numbers["homes"], numbers["threads"]) == (8, 64)
+    assert (quantities["remotes"], quantities["cores.used"], quantities["hosts.count"]) == (64, 64, 8)

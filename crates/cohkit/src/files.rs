@@ -35,7 +35,11 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
         None => format!("{ending}; those that ship are {}", crate::shipped::names()),
         Some(_) => ending.to_string(),
     };
-    let folder = format!("name the protocol texts in it, as in `{shown}/*.coh`");
+    let (what, ending_there) = match has_files(path, "litmus") {
+        true => ("litmus tests", "litmus"),
+        false => ("protocol texts", "coh"),
+    };
+    let folder = format!("name the {what} in it, as in `{shown}/*.{ending_there}`");
     let bytes = read_bytes(path, &ending, &folder)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -44,6 +48,13 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
             format!("error: {shown}: is not text: byte {at} is not UTF-8\n  help: it has to be a plain text file in UTF-8"),
         )
     })
+}
+
+/// Whether it is a folder with a file that ends so.
+fn has_files(path: &Path, ending: &str) -> bool {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut endings = entries.map(|entry| entry.path().extension().map(|its| its == ending));
+    endings.any(|its| its == Some(true))
 }
 
 /// Why an input file is not read, with what helps who names one that is not there, or a folder.

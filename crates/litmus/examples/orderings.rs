@@ -159,10 +159,11 @@ fn jobs(texts: &[(&str, Protocol)], asked: &Asked) -> Result<Vec<Job>, String> {
         let programs = programs.into_iter();
         let programs = programs.flat_map(|program| asked.programs(protocol, program));
         let groups = Lines::groups(protocol, programs.collect()).into_iter();
-        // So many at a time that all cores have some.
+        // So many at a time that all cores have some, and that what is known of worlds has room: of four threads it is much.
         let parts = groups.flat_map(|group| {
-            let parts: Vec<Vec<Program>> = group.chunks(1000).map(<[_]>::to_vec).collect();
-            parts
+            let few = group[0].threads.len() < 4;
+            let parts = group.chunks(if few { 1000 } else { 1 });
+            parts.map(<[_]>::to_vec).collect::<Vec<_>>()
         });
         jobs.extend(parts.map(|group| (which, group)));
     }

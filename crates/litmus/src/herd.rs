@@ -4,6 +4,7 @@
 //! an address; `SWP`, `LDADD` and `CAS` with their orders; `DMB`, `DSB` and `ISB`; `CBZ` and `CBNZ` to a later label.
 //! `exists`, `~exists` and `forall` with `/\`, `\/` and `not`. Everything else is refused by name.
 
+use cohkit_base::words::counted;
 use cohkit_protocol::text::suggestion;
 
 use crate::c;
@@ -150,7 +151,11 @@ impl Test {
             let cells = row.split('|');
             if cells.len() != count {
                 let has = cells.len();
-                return wrong(*row, format!("{has} columns, and {count} threads"));
+                let what = [
+                    counted(has as u64, "column"),
+                    counted(count as u64, "thread"),
+                ];
+                return wrong(*row, what.join(", and "));
             }
             for (column, cell) in columns.iter_mut().zip(cells) {
                 if !cell.text.is_empty() {

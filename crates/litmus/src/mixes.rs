@@ -1,6 +1,7 @@
 //! Programs whose writes are made by several of a text's accesses: as its cores store, in a copy of the core's own, or at
 //! the home with an acknowledgement.
 
+use cohkit_base::words::counted;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::orders::Issue;
 use cohkit_protocol::protocol::Protocol;
@@ -77,9 +78,10 @@ pub fn read(
     let given = text.chars().count();
     if given != choices.len() {
         return Err(format!(
-            "`{text}` has {given} letters, and {} writes {} times",
+            "`{text}` has {}, and {} writes {}",
+            counted(given as u64, "letter"),
             program.name,
-            choices.len()
+            counted(choices.len() as u64, "time")
         ));
     }
     let mut mix = Vec::new();
@@ -177,7 +179,7 @@ mod tests {
             );
         }
         for (text, says) in [
-            ("t", "`t` has 1 letters, and MP+popl+poap writes 2 times"),
+            ("t", "`t` has 1 letter, and MP+popl+poap writes 2 times"),
             ("tx", "`x` is none of `t`"),
         ] {
             let said = read(text, &protocol, &2.into(), &program).unwrap_err();

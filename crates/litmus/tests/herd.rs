@@ -128,7 +128,7 @@ fn what_is_wrong_has_a_place() {
             "STR W0,[X1] | STR W0,[X1] ;",
             "STR W0,[X1] ;",
             "10:2",
-            "1 columns, and 2 threads",
+            "1 column, and 2 threads",
         ),
         ("0:X2=0", "0:X2", "12:9", "a value is asked for"),
         ("0:X2=0", "z=0", "12:9", "there is no location `z`"),

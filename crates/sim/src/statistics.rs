@@ -150,6 +150,8 @@ pub struct Counters {
     pub buffered: Time,
     /// Time that threads waited for stores of theirs under way, summed.
     pub posted_waited: Time,
+    /// Time that caches had writes which waited for registers, summed.
+    pub registers_waited: Time,
     /// Accesses that the protocol has no row for.
     pub skipped: u64,
     /// Lines brought by prefetch hints.
@@ -369,6 +371,11 @@ impl Counters {
             "posted_wait_ns",
             "time that threads waited for stores of theirs that were under way, summed over threads; 0 where they wait for each",
             nanoseconds(self.posted_waited),
+        );
+        put(
+            "register_wait_ns",
+            "time that caches had writes which waited for registers of theirs, as for room in a table, summed over caches",
+            nanoseconds(self.registers_waited),
         );
         put(
             "stalls_write_buffer",

@@ -15,7 +15,7 @@ use cohkit_sim::explain::FailureKind;
 use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{play_while, RunError};
 use common::seeds;
-use orderings::{changed, machine, ordering, orderings, setup};
+use orderings::{changed, kept, machine, orderings, setup};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn kernel(name: &str, given: &[(&str, u64)]) -> Arc<dyn Playable> {
 
 #[test]
 fn kernels_calculate_what_is_right_whatever_is_late() {
-    for (ordering, protocol) in &orderings(8)[..3] {
+    for (ordering, protocol) in &kept(8) {
         for (name, given) in KERNELS {
             for seed in seeds(2) {
                 let mut platform = machine();
@@ -98,16 +98,6 @@ fn kernels_calculate_what_is_right_whatever_is_late() {
             }
         }
     }
-}
-
-/// The texts for total store order that keep it.
-fn of_total_store_order() -> [(&'static str, Protocol); 3] {
-    let sizes = [("homes", 8), ("epochs", 16), ("entries", 8), ("notes", 16)];
-    [
-        ("tso/so", ordering("tso/so", &[])),
-        ("tso/wb", ordering("tso/wb", &[])),
-        ("tso/cord", ordering("tso/cord", &sizes)),
-    ]
 }
 
 /// Threads add to a word, raise another to the largest that any has seen by comparing and swapping, and hand a place on
@@ -223,13 +213,12 @@ impl Atomics {
 /// Atomic accesses are performed at homes, as the texts have rows for them.
 #[test]
 fn atomic_accesses_are_performed_at_homes_whatever_is_late() {
-    let texts = orderings(8).into_iter().take(3);
     let kernels = [
         Arc::new(Kernels(Atomics)) as Arc<dyn Playable>,
         kernel("task-queue", KERNELS[3].1),
         kernel("histogram", KERNELS[5].1),
     ];
-    for (ordering, protocol) in texts.chain(of_total_store_order()) {
+    for (ordering, protocol) in kept(8) {
         for (number, kernel) in kernels.iter().enumerate() {
             for seed in seeds(100) {
                 let mut platform = machine();

@@ -16,11 +16,11 @@ from cohkit.experiments.cord import (
     text,
     traffic,
 )
-from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.experiment import Experiment, Rerun, Span
 from cohkit.published import PERCENT, Ours
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from cohkit.experiments.cord import Sizes
     from cohkit.experiments.experiment import Conditions
@@ -65,8 +65,15 @@ TSO = {
 """The texts for total store order, and their sizes."""
 
 
+CORES = 8
+"""Of a host. How many of them have a thread is not published. Each directory of the published tables has 8 last
+committed epochs, so one of each of eight hosts is assumed; the range is 1 to 8."""
+ROUND_TRIP = {"cxl-8x8": "37.5ns", "upi-8x8": "12.5ns"}
+"""A link's latency, if the published one between hosts is that of a round trip."""
+
+
 class Runs(NamedTuple):
-    """A program on a machine, one thread on each host, with a text."""
+    """A program on a machine, with a text."""
 
     program: str
     platform: str
@@ -77,11 +84,16 @@ class Runs(NamedTuple):
     """Of the text; the usual ones if none are given."""
     numbers: Mapping[str, int] = {}
     """Of the program, in the place of the usual ones."""
+    threads: int = 1
+    """Of each host."""
+    settings: Mapping[str, str] = {}
+    """Quantities of the platform that are set."""
 
     def request(self, conditions: Conditions) -> Request:
         """Say what is played."""
         program = ALL[self.program]
-        numbers = {"homes": self.hosts, "threads": self.hosts, **program.numbers, **self.numbers}
+        threads = self.threads * self.hosts
+        numbers = {"homes": self.hosts, "threads": threads, **program.numbers, **self.numbers}
         if (most := conditions.accesses) is not None:
             numbers[program.by] = min(numbers[program.by], max(program.least, most // program.stores))
         usual = (TSO if self.order else ORDERINGS)[self.ordering]
@@ -91,7 +103,13 @@ class Runs(NamedTuple):
             "numbers": numbers,
             "protocol": text(self.order + self.ordering),
             "sizes": usual if self.sizes is None else self.sizes,
-            "set": {"remotes": self.hosts, "hosts.count": self.hosts, "home.count": self.hosts},
+            "set": {
+                "remotes": threads,
+                "cores.used": threads,
+                "hosts.count": self.hosts,
+                "home.count": self.hosts,
+                **self.settings,
+            },
             "seed": conditions.seed,
         }
 
@@ -103,22 +121,35 @@ def done(result: Play) -> float:
     return times["broadcasts" if "broadcasts" in times else "done"]["mean"]
 
 
-def _waiting(result: Play) -> float:
-    """Give the share of threads' time in which they waited for stores under way."""
+def _waiting(result: Play, threads: int) -> float:
+    """Give the share of so many threads' time in which they waited for stores under way."""
     assert result["statistics"] is not None  # noqa: S101 -- it has not failed
     assert result["end_ns"] is not None  # noqa: S101 -- it has not failed
-    return ratio(result["statistics"]["posted_wait_ns"], HOMES * result["end_ns"])
+    return ratio(result["statistics"]["posted_wait_ns"], threads * result["end_ns"])
 
 
-def _acknowledgements(result: Play) -> float:
+def _acknowledgements(result: Play, _: int) -> float:
     """Give the share of the bytes between hosts that acknowledgements take."""
     assert result["traffic"] is not None  # noqa: S101 -- there are hosts
     return ratio(result["traffic"]["Ack"]["between_bytes"], traffic(result))
 
 
-def _fig2(conditions: Conditions) -> list[Ours]:
+def _as_it_is(run: Runs) -> Runs:
+    return run
+
+
+VARIED: Mapping[tuple[str, str], Callable[[Runs], Runs]] = {
+    ("threads of a host", str(CORES)): lambda run: run._replace(threads=CORES),
+    ("link.latency", "of a round trip"): lambda run: run._replace(
+        settings={**run.settings, "link.latency": ROUND_TRIP[run.platform]}
+    ),
+}
+"""What is assumed, and how a run is played with the other end of its range."""
+
+
+def _fig2(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Ours]:
     wanted = [
-        (machine, program, Runs(program, platform, "so"))
+        (machine, program, vary(Runs(program, platform, "so")))
         for machine, platform in MACHINES.items()
         for program in PROGRAMS
     ]
@@ -126,7 +157,7 @@ def _fig2(conditions: Conditions) -> list[Ours]:
     return [
         Ours(
             f"{program}, {machine}, {what}",
-            of(results[repr(run)]),
+            of(results[repr(run)], HOMES * run.threads),
             PERCENT,
             f"cord.acknowledgements.{what}.{machine}.{program}",
             cut=conditions.accesses is not None,
@@ -136,14 +167,14 @@ def _fig2(conditions: Conditions) -> list[Ours]:
     ]
 
 
-def _compared(conditions: Conditions, order: str, key: str) -> list[Ours]:
+def _compared(conditions: Conditions, order: str, key: str, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Ours]:
     """Give time and traffic of each ordering over that of directories; none of one whose data are wrong."""
     wanted = [
         Compared(
             program,
             machine,
             f"{machine}.{program}",
-            {name: Runs(program, platform, name, order) for name in ORDERINGS},
+            {name: vary(Runs(program, platform, name, order)) for name in ORDERINGS},
         )
         for machine, platform in MACHINES.items()
         for program in PROGRAMS
@@ -151,12 +182,31 @@ def _compared(conditions: Conditions, order: str, key: str) -> list[Ours]:
     return over_cord(wanted, {"time": done, "traffic": traffic}, key, conditions, "result of a scenario")
 
 
-def _fig7(conditions: Conditions) -> list[Ours]:
-    return _compared(conditions, "", "cord.programs")
+def _fig7(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Ours]:
+    return _compared(conditions, "", "cord.programs", vary)
 
 
-def _fig13(conditions: Conditions) -> list[Ours]:
-    return _compared(conditions, "tso/", "cord.tso")
+def _fig13(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Ours]:
+    return _compared(conditions, "tso/", "cord.tso", vary)
+
+
+def _spans(run: Callable[..., list[Ours]]) -> Callable[[Conditions], list[Span]]:
+    """Give what becomes of the numbers of a figure with each assumption at the other end of its range."""
+
+    def spans(conditions: Conditions) -> list[Span]:
+        found = {one.name: Span(one.name, one.value, []) for one in run(conditions)}
+        for assumed, vary in VARIED.items():
+            for one in run(conditions, vary):
+                # Data may be wrong with one alone.
+                if one.name in found:
+                    found[one.name].reruns.append(Rerun(*assumed, one.value))
+        return list(found.values())
+
+    return spans
+
+
+RERUN_STORES = 16384
+"""Stores of a program, about, where it is run with each assumption at the ends of its range."""
 
 
 def _limited(accesses: int) -> str:
@@ -164,13 +214,14 @@ def _limited(accesses: int) -> str:
 
 
 NOTE = """\
-Ten programs, one thread on each of eight hosts, that calculate with real data and check what comes out; one whose check
-fails has no number. Bytes between two releases and fan-outs are those of the published table; graphs are generated, of
-16384 vertices; matrices are of 256 by 60 and 128 by 128 lines; which messages the mini-applications pass, and how
-often, is assumed (`cohkit play cxl-8x8 mocfe --with help`). Time is from the first moment at which all have their
-data to the last check. What a thread keeps to itself is calculated outside of the memory that is simulated, in 1 ns for
-each value. Acknowledged stores of a thread to one line wait for each other, so words cost more than lines. Credits of
-posted stores do not count.
+Ten programs, one thread on each of eight hosts (assumed: up to eight, and the latency between hosts that of a round
+trip, with `--sensitivity`), that calculate with real data and check what comes out; one whose check fails has no
+number. Bytes between two releases and fan-outs are those of the published table; graphs are generated, of 16384
+vertices; matrices are of 256 by 60 and 128 by 128 lines; which messages the mini-applications pass, and how often, is
+assumed (`cohkit play cxl-8x8 mocfe --with help`). Time is from the first moment at which all have their data to the
+last check. What a thread keeps to itself is calculated outside of the memory that is simulated, in 1 ns for each value.
+Acknowledged stores of a thread to one line wait for each other, so words cost more than lines. Credits of posted stores
+do not count.
 """
 LEFT_OUT = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
 
@@ -178,6 +229,8 @@ EXPERIMENTS = {
     "cord-fig2": Experiment(
         title="what waiting for acknowledgements of stores costs programs whose stores are ordered at their source",
         run=_fig2,
+        spans=_spans(_fig2),
+        rerun_accesses=RERUN_STORES,
         note=NOTE + "The share of time is that in which threads wait for stores of theirs that are under way.\n",
         left_out=LEFT_OUT,
         headline="Threads wait for acknowledgements, which take a part of what goes between hosts.",
@@ -187,6 +240,8 @@ EXPERIMENTS = {
     "cord-fig7": Experiment(
         title="programs whose stores are ordered in three ways, over those ordered at directories",
         run=_fig7,
+        spans=_spans(_fig7),
+        rerun_accesses=RERUN_STORES,
         note=NOTE,
         left_out=LEFT_OUT,
         headline="Programs with stores ordered at their source, between two points or written back.",
@@ -196,6 +251,8 @@ EXPERIMENTS = {
     "cord-fig13": Experiment(
         title="the same programs under total store order",
         run=_fig13,
+        spans=_spans(_fig13),
+        rerun_accesses=RERUN_STORES,
         note=NOTE,
         left_out=LEFT_OUT,
         headline="Under total store order each store to a directory is a release.",

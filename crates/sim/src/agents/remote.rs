@@ -15,6 +15,7 @@ use crate::attribution::Step;
 use crate::components::tags::{Kept, Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
+use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Message, HOME};
 use crate::oracle::compatible;
 use crate::simulation::earlier::is_earlier;
@@ -82,6 +83,8 @@ pub struct Cache {
     parked: Vec<u32>,
     /// Accesses that wait until registers change.
     held: Vec<u32>,
+    /// Since when there has been a write among them.
+    writes_held: Option<Time>,
 }
 
 /// What came of trying an access.
@@ -255,7 +258,7 @@ impl Simulation {
         match self.attempt(access.cache, access.line, &mut entry, index) {
             Attempt::Performed => self.finish(index, true, true),
             Attempt::Skipped => self.finish(index, true, false),
-            Attempt::Held => self.caches[access.cache].held.push(index),
+            Attempt::Held => self.hold(access.cache, index),
             Attempt::Began | Attempt::Waits => self.queue_up(&mut entry, index),
         }
         self.keep(access.cache, access.line, place, entry);
@@ -337,8 +340,21 @@ impl Simulation {
         }
     }
 
+    /// An access waits until registers of its cache change.
+    fn hold(&mut self, cache: Agent, index: u32) {
+        let writes = self.accesses[index].kind.writes();
+        let of = &mut self.caches[cache];
+        of.held.push(index);
+        if writes {
+            of.writes_held.get_or_insert(self.now);
+        }
+    }
+
     /// Registers have changed: the accesses that waited for it are tried again.
     pub(crate) fn try_held(&mut self, cache: Agent) {
+        if let Some(since) = self.caches[cache].writes_held.take() {
+            self.counters.registers_waited += self.now - since;
+        }
         for index in std::mem::take(&mut self.caches[cache].held) {
             self.queue.push(self.now, KernelEvent::Access(index));
         }
@@ -621,7 +637,7 @@ impl Simulation {
                     // No message about the line need come.
                     entry.first = next;
                     self.accesses[index].next = NONE;
-                    self.caches[cache].held.push(index);
+                    self.hold(cache, index);
                     continue;
                 }
                 Attempt::Began | Attempt::Waits => break,
@@ -834,17 +850,16 @@ impl Simulation {
         let source = brought.or(row.before.holds.then_some(entry.copy));
         match (row.done, source) {
             (Done::Ends(Ending::Sent), source) if access.performed => {
-                match source.filter(|_| access.kind == Access::Atomic) {
-                    Some(copy) => self.check_answered(&access, copy),
-                    None if access.purpose == Purpose::Atomic => {
-                        self.meaningless(
-                            cache,
-                            line,
-                            entry.configuration,
-                            "`done` without what an atomic access found",
-                        );
-                    }
-                    None => {}
+                let updates = access.purpose == Purpose::Atomic && access.kind == Access::Atomic;
+                match source {
+                    Some(copy) if updates => self.check_answered(&access, copy),
+                    None if updates => self.meaningless(
+                        cache,
+                        line,
+                        entry.configuration,
+                        "`done` without what an atomic access found",
+                    ),
+                    _ => {}
                 }
             }
             (Done::Ends(Ending::Sent), _) => {

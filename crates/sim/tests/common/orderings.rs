@@ -45,6 +45,23 @@ pub fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
     ]
 }
 
+/// Those that keep what they guarantee, for total store order too.
+pub fn kept(homes: u16) -> Vec<(&'static str, Protocol)> {
+    let sizes = [
+        ("homes", homes),
+        ("epochs", 16),
+        ("entries", 8),
+        ("notes", 16),
+    ];
+    let total = [
+        ("tso/so", ordering("tso/so", &[])),
+        ("tso/wb", ordering("tso/wb", &[])),
+        ("tso/cord", ordering("tso/cord", &sizes)),
+    ];
+    let released = orderings(homes).into_iter().take(3);
+    released.chain(total).collect()
+}
+
 /// Eight hosts, one core of each.
 pub fn machine() -> Platform {
     let mut platform = Platform::shipped("cxl-8x8").unwrap();
