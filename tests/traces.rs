@@ -145,11 +145,13 @@ fn reads_the_unknown(protocol: &Protocol, steps: &[Step], at: usize) -> bool {
         }
         _ => false,
     };
+    // Where copies may be old, what others read says nothing of this one's copy.
+    let loose = !protocol.guarantee.coherent;
+    let own = |step: &&Step| !loose || step.agent == steps[at].agent;
+    let takes = |step: &&Step| loose && matches!(step.action, Action::Receive { .. });
     let told = |step: &&Step| of_word(step).is_some_and(|word| word == read);
-    let before = steps[..at]
-        .iter()
-        .rev()
-        .find(|step| told(step) || writes(step));
+    let mut before = steps[..at].iter().rev().filter(own);
+    let before = before.find(|step| told(step) || writes(step) || takes(step));
     !before.is_some_and(|step| told(&step))
 }
 

@@ -62,6 +62,11 @@ fn on_registers_and_several_homes() {
     // Rows that change every line, of one cache and of two.
     agree(&shipped("self-invalidate"), 1, 2, true);
     agree(&shipped("self-invalidate"), 2, 1, true);
+    // Messages between homes, in an order and without.
+    let text = std::fs::read_to_string(format!("{root}/../../tests/homes/in-order.coh")).unwrap();
+    agree(&text, 1, 2, true);
+    agree(&text, 2, 2, true);
+    agree(&text.replace("  ordered pass\n", ""), 1, 2, false);
     // One order for all lines, of which each home has its own.
     let text = std::fs::read_to_string(format!("{root}/../../ordering/mp.coh")).unwrap();
     agree(&text, 1, 2, true);

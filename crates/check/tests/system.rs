@@ -611,13 +611,13 @@ fn stated_bounds_are_assumptions() {
         "bounds {\n  in_flight 8\n  VictimShared 1\n}\n\nremote cpu {",
     );
     assert_eq!(
-        assumptions(&protocol(&text)),
+        assumptions(&protocol(&text), false),
         [
             "at most 8 messages in flight per remote and line",
             "at most 1 VictimShared in flight per remote and line; sending another waits"
         ]
     );
-    assert!(assumptions(&protocol(BASE)).is_empty());
+    assert!(assumptions(&protocol(BASE), false).is_empty());
     verified(&search(&text, 1, 1, &Options::default(), false));
 }
 

@@ -3,6 +3,7 @@
 #[path = "../../../tests/traces.rs"]
 mod traces;
 
+use cohkit_base::sequence::{Action, Step};
 use cohkit_check::system;
 use cohkit_engine::graph::{graph, Graph};
 use cohkit_engine::model::Model;
@@ -85,7 +86,7 @@ fn ways_through_models_are_in_order_and_faults_in_them_are_not() {
         for seed in 0..3 {
             let of = format!("{} {seed}", protocol.name);
             let trace = walk(&model, &graph, 150, seed);
-            if let Some(what) = protocol.joins_lines() {
+            if let Some(what) = protocol.has_in_common() {
                 let judged = cohkit_trace::judge(&protocol, &home, &trace.sequence, trace.at_rest);
                 let why = judged.expect_err("traces do not tell of it").why;
                 assert!(why.contains(what), "{why}");
@@ -99,4 +100,125 @@ fn ways_through_models_are_in_order_and_faults_in_them_are_not() {
         rows > 3000 && refused > 3000,
         "{rows} rows, {refused} faults"
     );
+}
+
+const OLD: &str = include_str!("../../../protocols/self-invalidate.coh");
+
+/// Rows that change every line are told line by line, in their order.
+#[test]
+fn what_changes_every_line_is_told_of_each() {
+    let protocol = parse(OLD).expect("the text is right");
+    let mut refused = 0;
+    for (remotes, lines) in [(1, 2), (2, 2)] {
+        let (home, model) = modelled(&protocol, Remotes::from(remotes), lines);
+        let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
+        let mut changed = 0;
+        for seed in 0..10 {
+            let trace = walk(&model, &graph, 200, seed);
+            let of = format!("{remotes} and {lines}, {seed}");
+            traces::sound(&protocol, &home, &trace, &of);
+            refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 100), &of);
+            let acquired =
+                |step: &Step| matches!(&step.action, Action::Does { what } if what == "acquired");
+            changed += trace
+                .sequence
+                .steps
+                .iter()
+                .filter(|step| acquired(step))
+                .count();
+        }
+        assert!(changed > 10, "{changed}");
+    }
+    assert!(refused > 300, "{refused}");
+}
+
+/// A text in another way.
+fn changed(changes: &[(&str, &str)]) -> Protocol {
+    let change = |text: String, (from, to): &(&str, &str)| {
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        text.replace(from, to)
+    };
+    let text = changes.iter().fold(OLD.to_string(), change);
+    parse(&text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", &text, false)))
+}
+
+/// By the text as it ships, a cache that keeps what it should drop is noticed.
+#[test]
+fn a_copy_that_is_kept_when_its_core_acquires_is_noticed() {
+    let right = parse(OLD).expect("the text is right");
+    let wrong = changed(&[(
+        "every V becomes I, every IV becomes IN",
+        "every IV becomes IN",
+    )]);
+    let (home, model) = modelled(&wrong, Remotes::from(2), 1);
+    let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
+    let mut noticed = 0;
+    for seed in 0..60 {
+        let trace = walk(&model, &graph, 300, seed);
+        let judged = |protocol: &Protocol| {
+            cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
+        };
+        assert_eq!(judged(&wrong), None, "{seed}");
+        let refused = judged(&right);
+        noticed += usize::from(refused.is_some_and(|r| r.why.contains("has to become I now")));
+    }
+    assert!(noticed > 10, "{noticed}");
+}
+
+/// A cache that reads less than it has written does so by its own rows, and is refused where a model is promised.
+#[test]
+fn a_read_is_not_older_than_what_its_core_knows() {
+    let keeps = [
+        (
+            "  I V     | store write_partial | send Write     | IW\n",
+            "  I | store write_partial | send Write | IW\n  V | store write_partial | send Write | VW\n  VW | Ack | done | V\n",
+        ),
+        (
+            "    IW  waits Ack ",
+            "    VW  holds, waits Ack\n    IW  waits Ack ",
+        ),
+    ];
+    let orderly = changed(&keeps);
+    let loose = changed(&[keeps[0], keeps[1], ("guarantee none, rc", "guarantee none")]);
+    let (home, model) = modelled(&orderly, Remotes::from(2), 1);
+    let graph = graph(&model, 200_000, None).unwrap_or_else(|_| panic!("it is small"));
+    let mut read = 0;
+    for seed in 0..20 {
+        let mut trace = walk(&model, &graph, 300, seed);
+        traces::sound(&orderly, &home, &trace, &format!("{seed}"));
+        // Models leave out loads that hit: one is told where a store has just ended, over a copy that is kept.
+        let steps = &trace.sequence.steps;
+        let becomes = |step: &Step, agent: usize| match &step.action {
+            Action::Becomes { state } if step.agent == agent => Some(state.clone()),
+            _ => None,
+        };
+        let kept = (0..steps.len()).find(|&at| {
+            let agent = steps[at].agent;
+            let mut before = steps[..at].iter().rev();
+            let before = before.find_map(|step| becomes(step, agent));
+            becomes(&steps[at], agent).as_deref() == Some("V") && before.as_deref() == Some("VW")
+        });
+        let Some(at) = kept else { continue };
+        let load = Action::Does {
+            what: "load".to_string(),
+        };
+        let step = Step {
+            action: load,
+            ..steps[at].clone()
+        };
+        trace.sequence.steps.insert(at + 1, step);
+        let judged = |protocol: &Protocol| {
+            cohkit_trace::judge(protocol, &home, &trace.sequence, false).err()
+        };
+        let refused = judged(&orderly).expect("it knows of its store");
+        // Told at it, or at what comes behind.
+        assert!(
+            (at + 2..=at + 3).contains(&refused.step),
+            "{refused:?}, {at}"
+        );
+        assert!(refused.why.contains("it knows of write"), "{}", refused.why);
+        assert_eq!(judged(&loose), None, "{seed}");
+        read += 1;
+    }
+    assert!(read > 5, "{read}");
 }

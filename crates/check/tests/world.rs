@@ -23,16 +23,26 @@ fn read(path: &Path) -> Protocol {
 
 /// Both ways to visit all states of a system; true if it was small enough.
 fn both(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
+    compared(protocol, (remotes, lines, false))
+}
+
+/// The same of one whose memory may be lent.
+fn compared(protocol: &Protocol, (remotes, lines, lent): (Remotes, u8, bool)) -> bool {
     let total = remotes.total();
     let name = format!("{} {total}x{lines}", protocol.name);
     let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
     let room = system::Options::default().capacity;
     let world = System::new(protocol, &home, remotes, lines, room);
+    let world = if lent { world.lend() } else { world };
     let found = explore(&world, World::<Current>::new(&world), MOST);
     if matches!(found, Found::TooMany { .. }) {
         return false;
     }
-    let model = system::model(protocol, &home, remotes, lines, &system::Options::default());
+    let sized = system::Options {
+        lent,
+        ..system::Options::default()
+    };
+    let model = system::model(protocol, &home, remotes, lines, &sized);
     let options = Options {
         decompose: false,
         symmetry: false,

@@ -27,6 +27,8 @@ pub struct Explorer {
     home: Controller,
     remotes: Remotes,
     lines: u8,
+    /// Whether its memory is lent.
+    lent: bool,
 }
 
 /// Why there is nothing to explore.
@@ -59,13 +61,18 @@ impl Explorer {
             name: format!("{} {}", protocol.name, system.name),
             remotes: system.remotes,
             lines: system.lines,
+            lent: system.lent,
             protocol,
             home,
         })
     }
 
     fn system(&self) -> System<'_> {
-        System::new(&self.protocol, &self.home, self.remotes, self.lines, ROOM)
+        let system = System::new(&self.protocol, &self.home, self.remotes, self.lines, ROOM);
+        match self.lent {
+            true => system.lend(),
+            false => system,
+        }
     }
 
     /// What is at the end of a way: the chart of what has happened, the agents, what may happen next, and what is wrong.

@@ -273,7 +273,7 @@ fn judge_systems(
             system,
             finding: Finding::Searched(Box::new(report)),
             explanation,
-            assumptions: &assumptions(protocol),
+            assumptions: &assumptions(protocol, system.lent),
             notes: &notes,
             coverage,
         };
@@ -380,7 +380,7 @@ pub(crate) fn model(
     capacity: Option<u8>,
     trial: Option<u16>,
 ) -> Result<Modelled, Wrong> {
-    let options = room(capacity, trial);
+    let options = room(system, capacity, trial);
     let model = system::modelled(protocol, home, system.remotes, system.lines, &options);
     model.map_err(|error| {
         let name = &system.name;
@@ -388,12 +388,13 @@ pub(crate) fn model(
     })
 }
 
-/// How much room messages have.
-pub(crate) fn room(capacity: Option<u8>, trial: Option<u16>) -> system::Options {
+/// How a system is modelled, with how much room for messages.
+pub(crate) fn room(system: &System, capacity: Option<u8>, trial: Option<u16>) -> system::Options {
     let default = system::Options::default();
     system::Options {
         capacity: capacity.map_or(default.capacity, u16::from),
         trial,
+        lent: system.lent,
         ..default
     }
 }
@@ -477,7 +478,7 @@ fn go_on(
     if decided.report.outcome == cohkit_engine::Outcome::Verified {
         let shown = listener.progress(source, system);
         let options = searching(request, &*shown, None);
-        let room = room(request.capacity, trial);
+        let room = room(system, request.capacity, trial);
         let found = progress(&source.protocol, home, system.remotes, &room, &options);
         let found = found.map_err(|error| {
             let name = &system.name;
@@ -536,7 +537,7 @@ fn fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<
             protocol: &source.protocol,
             system,
             finding: Finding::Construction(fault),
-            assumptions: &assumptions(&source.protocol),
+            assumptions: &assumptions(&source.protocol, system.lent),
             notes: &[],
             explanation: None,
             coverage: None,

@@ -332,7 +332,7 @@ impl Candidate {
                 watched: None,
             }]);
         }
-        let room = judge::room(capacity, None);
+        let room = judge::room(system, capacity, None);
         let of = |kind| {
             let modelled = watching(protocol, home, system.remotes, kind, &room);
             let modelled = modelled.map_err(|error| {

@@ -345,3 +345,28 @@ fn it_is_the_release_consistency_with_sequentially_consistent_acquires() {
     }
     assert_eq!(shown(CORD, "SB+polqs"), (true, true));
 }
+
+/// Messages between homes in an order are kept in it wherever locations lie; without it the second is there first.
+#[test]
+fn what_homes_send_each_other_in_an_order_comes_in_it() {
+    let text = include_str!("../../../tests/homes/in-order.coh");
+    let protocol = read(text);
+    let loose = read(&text.replace("  ordered pass\n", ""));
+    let mut wrong = 0;
+    for name in ["SB", "MP", "2+2W", "R"] {
+        let program = named(name).expect("a shape");
+        let on = |protocol: &Protocol| {
+            let Home::Controller(home) = &protocol.home else {
+                panic!("a home written as rows")
+            };
+            run(protocol, home, &program, &Options::default(), &mut || true)
+        };
+        let Found::Ends { ends, .. } = on(&protocol) else {
+            panic!("{name}: {:?}", on(&protocol))
+        };
+        let expected = cohkit_litmus::models::ends(&program, Cores::InOrder);
+        assert_eq!(ends, expected, "{name}");
+        wrong += usize::from(matches!(on(&loose), Found::Wrong(_)));
+    }
+    assert!(wrong > 0);
+}

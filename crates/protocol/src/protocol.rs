@@ -249,6 +249,8 @@ pub struct System {
     pub remotes: Remotes,
     /// Number of lines, 1 to [`System::MOST_LINES`].
     pub lines: u8,
+    /// Whether the memory behind the home is lent: the right to it comes and goes, as where the home stands over a cache.
+    pub lent: bool,
     /// The sizes of the text that are others here.
     pub sizes: Vec<(String, u16)>,
     /// What the text means with these sizes, where there are some.
@@ -269,6 +271,7 @@ impl System {
             name,
             remotes: remotes.into(),
             lines,
+            lent: false,
             sizes: Vec::new(),
             sized: None,
             span: Span::default(),
@@ -330,6 +333,14 @@ pub enum Comparison {
 impl Protocol {
     /// What a line has in common with others, so that no line can be looked at alone: `None` if nothing is.
     pub fn joins_lines(&self) -> Option<&'static str> {
+        let every = |s: &Statement| matches!(s, Statement::Every { .. });
+        let every = self.remote.rules.iter().any(|row| row.says(&every));
+        let every = every.then_some("rows that change every line");
+        self.has_in_common().or(every)
+    }
+
+    /// The same, but for rows that change every line: what is kept or sent that is of no line, or of several.
+    pub fn has_in_common(&self) -> Option<&'static str> {
         let home = match &self.home {
             Home::Controller(home) => Some(home),
             Home::Policy(_) => None,
@@ -344,11 +355,19 @@ impl Protocol {
         if self.messages.iter().any(|message| !message.about_line) {
             return Some("messages about no line");
         }
-        let every = |s: &Statement| matches!(s, Statement::Every { .. });
-        if self.remote.rules.iter().any(|row| row.says(&every)) {
-            return Some("rows that change every line");
-        }
         (self.homes > 1).then_some("several homes")
+    }
+
+    /// A channel between homes whose messages are in an order, if there is one.
+    pub fn ordered_between_homes(&self) -> Option<&Channel> {
+        let ordered = self
+            .orders
+            .iter()
+            .flatten()
+            .map(|id| &self.channels[id.index()]);
+        ordered
+            .into_iter()
+            .find(|channel| (channel.from, channel.to) == (End::Home, End::Home))
     }
 
     /// The message with this index.

@@ -284,6 +284,12 @@ impl Simulation {
         let platform = &setup.platform;
         check(setup)?;
         let protocol = &setup.protocol;
+        if let Some(channel) = protocol.ordered_between_homes() {
+            let (text, name) = (&protocol.name, &channel.name);
+            return Err(format!(
+                "`{name}` of {text} leads from home to home and is ordered, which links between homes do not keep"
+            ));
+        }
         let remotes = platform.kinds(protocol)?;
         let mut kinds = kinds(protocol, platform.hosts.as_ref());
         let homes = platform.homes();

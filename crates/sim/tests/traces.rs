@@ -15,7 +15,7 @@ fn simulations_are_in_order_and_faults_in_what_they_tell_are_not() {
         if protocol.several_tables() {
             continue;
         }
-        if let Some(what) = protocol.joins_lines() {
+        if let Some(what) = protocol.has_in_common() {
             let setup = common::torture(protocol.clone(), 3, 1).expect("there is a home");
             let (_, sequence) = trace(&setup, 0).unwrap_or_else(|failed| panic!("{failed}"));
             let refused = cohkit_trace::judge(&protocol, &setup.home, &sequence, true);

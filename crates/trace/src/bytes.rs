@@ -52,6 +52,10 @@ pub struct Bytes {
     sent: u64,
     /// Those that were sent and not yet performed.
     unperformed: BTreeSet<u64>,
+    /// What those that were performed have left.
+    left: BTreeMap<u64, Version>,
+    /// Where copies may be old: the value of each word in what each write has left, as far as it was told.
+    in_copies: BTreeMap<(u64, Version), u64>,
 }
 
 impl Bytes {
@@ -87,7 +91,13 @@ impl Bytes {
             return Err("a write is performed twice, or after it was given up".into());
         }
         self.memory = self.write(Some(self.memory), write.whole)?;
+        self.left.insert(write.serial, self.memory);
         Ok(())
+    }
+
+    /// What a write that was sent has left; 0 before it is performed.
+    pub fn left_by(&self, serial: u64) -> Version {
+        self.left.get(&serial).copied().unwrap_or(0)
     }
 
     /// A write that was sent will not be performed.
@@ -119,6 +129,16 @@ impl Bytes {
     /// The device may have written what it likes, and the trace may not have told.
     pub fn forget_values(&mut self) {
         self.words.clear();
+    }
+
+    /// The trace tells the value that a word is read with in what a write has left, which others may read there, too.
+    pub fn told_of(&mut self, copy: Version, word: u64, value: u64) -> Result<(), String> {
+        match self.in_copies.insert((word, copy), value) {
+            Some(other) if other != value => Err(format!(
+                "word {word} of what write {copy} left is read as {value}, and was {other}"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The trace tells the value that a word has just been written, or read, with.

@@ -61,17 +61,15 @@ pub fn judge(
             why,
         }
     };
-    if let Some(what) = protocol.joins_lines() {
-        return Err(refused(0)(format!(
-            "{} has {what}, of which traces do not tell",
-            protocol.name
-        )));
+    let name = &protocol.name;
+    if let Some(what) = protocol.has_in_common() {
+        let why = format!("{name} has {what}, of which traces do not tell");
+        return Err(refused(0)(why));
     }
-    if !protocol.guarantee.coherent {
-        return Err(refused(0)(format!(
-            "{} has `guarantee none`, and traces are judged by single writer and data value",
-            protocol.name
-        )));
+    let mut states = protocol.remote.states.iter();
+    if !protocol.guarantee.coherent && states.any(|state| state.right == Right::Write) {
+        let why = format!("{name} has `guarantee none` and copies that may be written, of which traces do not tell what they hold");
+        return Err(refused(0)(why));
     }
     let Some(remotes) = remotes(sequence, &home.name) else {
         let why = format!("none of its agents is the home, {}", home.name);
@@ -109,7 +107,8 @@ pub fn judge(
                 _ => None,
             })
             .collect(),
-        tells_all: sequence.agents[remotes..]
+        // Behind the home, which may have any name.
+        tells_all: sequence.agents[remotes + 1..]
             .iter()
             .any(|agent| agent.starts_with("memory")),
         summary: Summary::default(),
@@ -152,6 +151,8 @@ struct Remote {
     agent: Agent,
     copy: Option<Version>,
     under_way: Option<UnderWay>,
+    /// Where copies may be old: the last write of the line that it has seen, or made.
+    known: Version,
 }
 
 /// Everything about one line.
@@ -258,6 +259,7 @@ impl Judge<'_> {
                 .begins(self.protocol.kinds[kind.index()].initial),
             copy: None,
             under_way: None,
+            known: 0,
         });
         Line {
             remotes: remotes.collect(),
@@ -500,6 +502,9 @@ impl Judge<'_> {
 
     /// What has to hold between any two rows.
     fn coherent(&self, line: &Line) -> Checked {
+        if !self.protocol.guarantee.coherent {
+            return Ok(());
+        }
         let mut rights = line.remotes.iter().map(|remote| self.right(remote));
         let holders = rights.clone().filter(|right| *right > Right::None).count();
         if holders > 1 && rights.any(|right| right == Right::Write) {

@@ -70,6 +70,7 @@ pub enum Deed {
     StartStore { whole: bool },
     Acknowledge(u8),
     Unlocked,
+    Every { from: StateId, to: StateId },
 }
 
 /// What a table says of what happens.
@@ -255,7 +256,10 @@ impl Reading<'_> {
                 return self.all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
-            Statement::Every { .. } => return Err("traces tell of lines one by one".into()),
+            Statement::Every { from, to } => Deed::Every {
+                from: *from,
+                to: *to,
+            },
             Statement::WriteMemory => Deed::WriteMemory,
             Statement::SetAside => Deed::SetAside,
             Statement::WriteAside => Deed::WriteAside,

@@ -147,7 +147,10 @@ impl<'p> System<'p> {
                         out.push(self.does(self.home_agent, &line, PERFORMS, true));
                         out.extend(self.store_to_memory(&line, whole));
                     }
-                    (_, Some(bit)) => out.push(self.memory.at(line).set(bit)),
+                    (_, Some(bit)) => {
+                        out.extend(self.may_write(&line));
+                        out.push(self.memory.at(line).set(bit));
+                    }
                     _ => return Err(self.meaningless("writes memory without bytes", context)),
                 }
             }
@@ -238,10 +241,8 @@ impl<'p> System<'p> {
     /// A store reaches memory, if the device holds no lock that keeps it off.
     fn store_to_memory(&mut self, line: &Expr, whole: bool) -> Vec<Stmt> {
         let said = "a store reaches memory while the device holds the lock";
-        let mut out: Vec<Stmt> = self
-            .unlocked(line, &[lock::READ, lock::WRITE], said)
-            .into_iter()
-            .collect();
+        let mut out: Vec<Stmt> = self.may_write(line).into_iter().collect();
+        out.extend(self.unlocked(line, &[lock::READ, lock::WRITE], said));
         out.extend(self.make_all_old(line, whole));
         if whole {
             out.push(self.memory.at(line).set(true));
@@ -519,7 +520,10 @@ impl<'p> System<'p> {
             }
             Storage::Queued(index, label) => {
                 let queue = &self.queues[index];
-                let place = self.queue_at(index, &line, from.as_ref(), to.as_ref());
+                let place = match queue.senders {
+                    Some(_) => self.queue_between(index, &line, &self.home_of(&context.line)),
+                    None => self.queue_at(index, &line, from.as_ref(), to.as_ref()),
+                };
                 let length = place.clone().field("length");
                 let over = format!(
                     "more than {} in flight on {}",
@@ -792,9 +796,11 @@ impl<'p> System<'p> {
     }
 
     fn queue_types(&self, queue: usize) -> Vec<TypeId> {
-        let direction = self.queues[queue].direction;
+        let (direction, senders) = (self.queues[queue].direction, self.queues[queue].senders);
         let ends = usize::from(direction.leaves_remote()) + usize::from(direction.reaches_remote());
-        vec![self.remote_type; ends]
+        let mut types = vec![self.remote_type; ends];
+        types.extend(senders);
+        types
     }
 
     fn over_queues(

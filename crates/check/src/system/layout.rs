@@ -11,6 +11,7 @@ use cohkit_protocol::terms::{Over, VariableId as ValueId};
 use cohkit_system::plan::Facts;
 use rustc_hash::FxHashMap;
 
+use super::lent::Lent;
 use super::progress::Watch;
 use super::story::Charts;
 use super::{Mark, Options, SystemError};
@@ -129,6 +130,8 @@ pub(super) struct Queue {
     pub per_line: bool,
     /// Whether an entry says if its copy of the line is current.
     pub carries_line: bool,
+    /// Between homes: the type of the number of the home that sends.
+    pub senders: Option<TypeId>,
     /// The names of its channels.
     pub name: String,
 }
@@ -191,6 +194,7 @@ pub(super) struct System<'p> {
     pub slot: Option<Slot>,
     pub aside: Option<SetAside>,
     pub device: Option<Device>,
+    pub lent: Option<Lent>,
     pub flows: Vec<Flow>,
     pub queues: Vec<Queue>,
     /// Lifeline of the home; remotes come before it.
@@ -363,7 +367,10 @@ impl<'p> System<'p> {
             let locks = build.enumeration("lock", lock::LABELS);
             let per_line = build.array("lock", line_type, locks);
             let lock = build.state("device_lock", per_line);
-            let agent = build.agent("device");
+            let agent = build.agent(match options.lent {
+                true => "lender",
+                false => "device",
+            });
             Device {
                 asked,
                 accepted,
@@ -372,6 +379,9 @@ impl<'p> System<'p> {
                 agent,
             }
         });
+        let lent = options
+            .lent
+            .then(|| Lent::new(&mut build, protocol, line_type));
         let stores_pending = facts.stores_pending.then(|| {
             let bits = per_remote(&mut build, "store_pending", TypeId::BOOL);
             build.state(format!("{remote_name}_store_pending"), bits)
@@ -393,6 +403,7 @@ impl<'p> System<'p> {
             slot,
             aside,
             device,
+            lent,
             flows: Vec::new(),
             queues: Vec::new(),
             home_agent,
@@ -420,8 +431,13 @@ impl<'p> System<'p> {
     pub fn finish(mut self) -> Result<Model, Vec<ModelError>> {
         let line = self.parameter("l", self.line_type);
         let current = self.memory.at(line).set(true);
-        let mut begin = vec![current];
+        // What is not lent is no copy, and nobody has asked for it yet.
+        let mut begin = match self.lent {
+            Some(_) => Vec::new(),
+            None => vec![current],
+        };
         begin.extend(self.begin(line.into()));
+        begin.extend(self.memory_writes(&line.into(), false));
         let mut body = vec![line.each(begin)];
         let watched = self.watch.and_then(|watch| watch.which());
         let mut any = Vec::new();
@@ -737,6 +753,12 @@ impl<'p> System<'p> {
         for _ in 0..ends {
             ty = self.build.array("queues", self.remote_type, ty);
         }
+        let homes = i32::from(self.protocol.homes);
+        let senders =
+            (direction == Direction::BetweenHomes).then(|| self.build.range("home", 0, homes - 1));
+        if let Some(senders) = senders {
+            ty = self.build.array("queues", senders, ty);
+        }
         match (per_line, self.protocol.homes) {
             (true, _) => ty = self.build.array("queues", self.line_type, ty),
             (false, 1) => {}
@@ -753,6 +775,7 @@ impl<'p> System<'p> {
             positions,
             capacity,
             carries_line,
+            senders,
             name: names.join(", "),
         };
         self.queues.push(queue);
@@ -858,6 +881,11 @@ impl<'p> System<'p> {
             (false, 1) => queue.variable.into(),
             (false, _) => queue.variable.at(self.home_of(line)),
         }
+    }
+
+    /// The queue between two homes; `line` is the number of the one that receives, or a line of it.
+    pub fn queue_between(&self, queue: usize, line: &Expr, sender: &Expr) -> Place {
+        self.queues_of(queue, line).at(sender)
     }
 
     /// The queue of a sender and a receiver that has messages about a line.

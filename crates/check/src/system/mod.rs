@@ -43,6 +43,7 @@
 //! * *no unexpected message*: whatever can be delivered has a rule;
 //! * *memory operation while the slot is busy*, *one local operation at a time*, *lock*: the home keeps
 //!   to its side of the memory's and the device's ports;
+//! * *inclusion*, where memory is lent: no right is above what is lent, and memory is written only where it may be;
 //! * *more than N M in flight*, *more than N messages in flight*: a bound stated in the text;
 //! * *no deadlock* and *every request can still complete*, by the search, from what is quiescent here:
 //!   all agents stable, nothing in flight, nothing asked, no lock;
@@ -51,12 +52,18 @@
 //!
 //! More messages than [`Options::capacity`] are no violation: the verdict is then left open.
 //!
+//! ## Memory that is lent
+//!
+//! With [`Options::lent`] the right to memory comes and goes as where the home stands over a cache of another protocol: in
+//! place of the device is whoever lends it. [`cohkit_system::world`] says what may happen then.
+//!
 //! Not modelled: fairness among requests, the bytes of a line, the difference between reads of one copy
 //! at different times, and a device that never gives its lock back.
 
 mod effects;
 mod expressions;
 mod layout;
+mod lent;
 pub mod progress;
 mod properties;
 mod reactions;
@@ -86,6 +93,8 @@ pub struct Options {
     /// Whether the device may ask for its next local operation as soon as the home has accepted the one
     /// before, rather than after that is acknowledged.
     pub ask_ahead: bool,
+    /// Whether the memory behind the home is lent, as [`cohkit_system::world`] says.
+    pub lent: bool,
 }
 
 impl Default for Options {
@@ -94,6 +103,7 @@ impl Default for Options {
             capacity: 7,
             trial: None,
             ask_ahead: true,
+            lent: false,
         }
     }
 }
@@ -283,8 +293,11 @@ impl layout::System<'_> {
     }
 }
 
-/// What every verdict on systems of this protocol rests on beside the text's rules: its stated bounds.
-pub fn assumptions(protocol: &Protocol) -> Vec<String> {
+/// What every verdict on a system rests on beside the text's rules: stated bounds, and that what lends memory keeps its side.
+pub fn assumptions(protocol: &Protocol, lent: bool) -> Vec<String> {
+    let lends = "whoever lends memory lends what a request waits for, takes it back under a lock of the home, and writes only \
+                 what it has not lent";
+    let lends = lent.then(|| lends.to_string());
     let total = protocol.bounds.in_flight.iter().map(|bound| {
         format!(
             "at most {} in flight per remote and line",
@@ -298,5 +311,5 @@ pub fn assumptions(protocol: &Protocol) -> Vec<String> {
             protocol.message(*message).name
         )
     });
-    total.chain(each).collect()
+    total.chain(each).chain(lends).collect()
 }

@@ -33,6 +33,7 @@ impl<'p> System<'p> {
             );
             self.build.invariant(said, current);
         }
+        self.included();
         for invariant in &self.protocol.invariants {
             let holds = self.for_all_lines(|system, line| system.claim(&invariant.holds, line));
             self.build.invariant(&invariant.name, holds);
@@ -61,7 +62,7 @@ impl<'p> System<'p> {
         Ok(())
     }
 
-    fn for_all_lines(&mut self, claim: impl FnOnce(&mut Self, &Expr) -> Expr) -> Expr {
+    pub fn for_all_lines(&mut self, claim: impl FnOnce(&mut Self, &Expr) -> Expr) -> Expr {
         self.with_bound(self.line_type, |system, l| {
             l.all(claim(system, &Expr::from(l)))
         })
@@ -114,7 +115,8 @@ impl<'p> System<'p> {
     }
 
     fn locked_memory_is_current(&mut self, line: &Expr) -> Expr {
-        self.locked(line, None).implies(self.memory.at(line))
+        let locked = self.locked(line, None).and(self.is_lent(line));
+        locked.implies(self.memory.at(line))
     }
 
     /// Nothing under way on a line, queues apart.
@@ -234,6 +236,12 @@ impl<'p> System<'p> {
                         let place =
                             super::layout::ends(variable.at(line), from.as_ref(), to.as_ref());
                         self.count_cells(flow, place)
+                    }
+                    Storage::Queued(queue, label) if self.queues[queue].senders.is_some() => {
+                        let homes = 0..i32::from(self.protocol.homes);
+                        let places =
+                            homes.map(|from| self.queue_between(queue, line, &from.into()));
+                        sum(places.map(|place| self.count_queued(queue, label, place, line)))
                     }
                     Storage::Queued(queue, label) => {
                         let place = self.queue_at(queue, line, from.as_ref(), to.as_ref());

@@ -4,7 +4,7 @@ use cohkit_protocol::controller::{Access, Effect, Event};
 use cohkit_protocol::protocol::Right;
 
 use super::expressions::Context;
-use super::layout::{ends, lock, slot, Storage, System};
+use super::layout::{ends, lock, slot, Device, Slot, Storage, System};
 use super::reactions::{performs, Trigger};
 use super::story::Act;
 use super::SystemError;
@@ -22,7 +22,8 @@ impl<'p> System<'p> {
             self.deliver(flow)?;
         }
         self.memory_steps()?;
-        self.device_steps()
+        self.device_steps()?;
+        self.lender_steps()
     }
 
     fn line_index(&mut self) -> (VariableId, Expr) {
@@ -134,7 +135,7 @@ impl<'p> System<'p> {
             .reaches_remote()
             .then(|| self.parameter("r", remote_type));
         let (from, to) = (sender.map(Expr::from), receiver.map(Expr::from));
-        let arrival = match self.flows[index].storage {
+        let mut arrival = match self.flows[index].storage {
             Storage::Counted(variable) => {
                 let place = ends(variable.at(l), from.as_ref(), to.as_ref());
                 let mut arrival = self.counted_arrival(index, place);
@@ -144,10 +145,20 @@ impl<'p> System<'p> {
                 arrival
             }
             Storage::Queued(queue, label) => {
-                let place = self.queue_at(queue, &line, from.as_ref(), to.as_ref());
-                self.queued_arrival(index, queue, label, place, &line)
+                let other = self.queues[queue]
+                    .senders
+                    .map(|homes| self.parameter("h", homes));
+                let place = match other {
+                    Some(other) => self.queue_between(queue, &line, &other.into()),
+                    None => self.queue_at(queue, &line, from.as_ref(), to.as_ref()),
+                };
+                let mut arrival = self.queued_arrival(index, queue, label, place, &line);
+                arrival.parameters.extend(other);
+                arrival
             }
         };
+        let admitted = self.admitted(message, direction, &line);
+        arrival.present = arrival.present.and(admitted);
         // Fields without a place have the constant that every send gives them.
         let fields = |stored: Vec<Expr>| -> Vec<Expr> {
             let mut stored = stored.into_iter();
@@ -304,6 +315,7 @@ impl<'p> System<'p> {
         let reads = self.unlocked(&line, &[lock::WRITE], read_only);
         let excluded = "a store reaches memory while the device holds the lock";
         let stores = self.unlocked(&line, &[lock::READ, lock::WRITE], excluded);
+        let may_write: Vec<Stmt> = self.may_write(&line).into_iter().collect();
         let write_everything = self.make_all_old(&line, true);
         let write_partly = self.make_all_old(&line, false);
         let steps = [
@@ -326,16 +338,21 @@ impl<'p> System<'p> {
             (
                 "is written",
                 slot::WRITE,
-                vec![
-                    of_memory.clone().set(current.clone()),
-                    current.clone().set(false),
-                    becomes(slot::DONE),
-                ],
+                [
+                    may_write.clone(),
+                    vec![
+                        of_memory.clone().set(current.clone()),
+                        current.clone().set(false),
+                        becomes(slot::DONE),
+                    ],
+                ]
+                .concat(),
             ),
             (
                 "takes the store",
                 slot::STORE,
                 [
+                    may_write.clone(),
                     stores.clone().into_iter().collect(),
                     write_everything,
                     vec![of_memory.set(true), becomes(slot::DONE)],
@@ -346,6 +363,7 @@ impl<'p> System<'p> {
                 "takes the partial store",
                 slot::PARTIAL,
                 [
+                    may_write,
                     stores.into_iter().collect(),
                     write_partly,
                     vec![becomes(slot::DONE)],
@@ -364,6 +382,16 @@ impl<'p> System<'p> {
                 priority: 0,
             });
         }
+        self.memory_answers(memory, l)
+    }
+
+    /// The home takes what memory has read, and hears that it has written.
+    fn memory_answers(&mut self, memory: Slot, l: VariableId) -> Result<(), SystemError> {
+        let line = Expr::from(l);
+        let state = memory.state.at(l);
+        let is = |label: u32| state.clone().is(memory.states.nth(label));
+        let becomes = |label: u32| state.clone().set(memory.states.nth(label));
+        let current = memory.current.at(l);
         let alternatives = self
             .home
             .controller
@@ -407,9 +435,16 @@ impl<'p> System<'p> {
         let Some(device) = self.device else {
             return Ok(());
         };
+        self.device_asks(device)?;
+        match self.home.controller.locals.iter().any(|local| local.locks) {
+            true => self.device_locks(device),
+            false => Ok(()),
+        }
+    }
+
+    fn device_asks(&mut self, device: Device) -> Result<(), SystemError> {
         let (l, line) = self.line_index();
-        let (asked, accepted, held) =
-            (device.asked.at(l), device.accepted.at(l), device.lock.at(l));
+        let (asked, accepted) = (device.asked.at(l), device.accepted.at(l));
         let mut idle = asked.clone().is(0);
         if !self.options.ask_ahead {
             idle = idle.and(accepted.clone().is(0));
@@ -424,7 +459,7 @@ impl<'p> System<'p> {
             self.build.rule(Rule {
                 name: format!("device {asks}"),
                 parameters: vec![l],
-                guard: idle.clone(),
+                guard: idle.clone().and(self.may_ask(k, &line)),
                 body,
                 spontaneous: true,
                 priority: 0,
@@ -459,9 +494,13 @@ impl<'p> System<'p> {
                 },
             )?;
         }
-        if !locals.iter().any(|local| local.locks) {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// The device unlocks, and writes while it may.
+    fn device_locks(&mut self, device: Device) -> Result<(), SystemError> {
+        let (l, line) = self.line_index();
+        let (locals, held) = (&self.home.controller.locals, device.lock.at(l));
         let is = |label: u32| held.clone().is(device.locks.nth(label));
         // A device may unlock what it has not locked. A home that refuses changes nothing, so only one that
         // takes it is of interest.
@@ -493,7 +532,9 @@ impl<'p> System<'p> {
                 ..trigger
             },
         )?;
-        if locals.iter().any(|l| l.locks && l.ensures == Right::None) {
+        // What lends memory writes what it has taken back.
+        let writes = locals.iter().any(|l| l.locks && l.ensures == Right::None);
+        if writes && self.lent.is_none() {
             let changes = self.another_is_current(&line, None);
             let mut body = vec![self.does(device.agent, &line, "writes", true)];
             body.extend(self.make_all_old(&line, true));

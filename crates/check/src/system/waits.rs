@@ -41,7 +41,10 @@ impl System<'_> {
         words.extend(self.state_words(context));
         if let Storage::Queued(queue, _) = self.flows[flow].storage {
             let (from, to) = (context.sender.as_ref(), context.own.as_ref());
-            let queue = self.queue_at(queue, &context.line, from, to);
+            let queue = match (self.queues[queue].senders, parameters.last()) {
+                (Some(_), Some(&other)) => self.queue_between(queue, &context.line, &other.into()),
+                _ => self.queue_at(queue, &context.line, from, to),
+            };
             let length = queue.field("length");
             words.push(Piece::Choice(
                 length.clone().gt(1),

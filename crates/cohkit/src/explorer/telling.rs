@@ -129,6 +129,9 @@ impl<'s> Telling<'s> {
             }
             Step::Unlock(line) => self.does(device, line, "unlocks"),
             Step::Writes(line) => self.does(device, line, "writes"),
+            Step::Lends(line, _) | Step::TakesBack(line, _) | Step::OthersWrite(line) => {
+                self.does(device, line, before.words_of(self.system, step).1);
+            }
         }
         self.sent(after);
         self.changed(before, after);

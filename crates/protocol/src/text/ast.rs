@@ -40,7 +40,7 @@ pub(super) enum Item<'a> {
     Bounds(Block<(Name<'a>, Number)>),
     Remote(Agent<'a>),
     Home(Agent<'a>),
-    System(Name<'a>, Block<(Name<'a>, Number)>),
+    System(Name<'a>, Block<SystemItem<'a>>),
     Accesses(Block<Kept<'a>>),
     Guarantee(Guarantee, Span),
     /// In a text that composes others: a text used, parts at one place, and a system of all.
@@ -53,6 +53,15 @@ pub(super) enum Item<'a> {
         claim: Claim<'a>,
         span: Span,
     },
+}
+
+/// What a system has.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SystemItem<'a> {
+    /// So many of this.
+    Has(Name<'a>, Number),
+    /// `memory lent`.
+    Lent(Span),
 }
 
 /// The order that an access keeps: before others, or after them; no others are all.

@@ -606,8 +606,14 @@ impl<'a, 's> Parser<'a, 's> {
                 self.production("system");
                 let name = self.name("the name of the system")?;
                 let part = |p: &mut Self| {
-                    let what = "what a system has (`remotes`, `lines`, or a kind of remotes)";
-                    Ok((p.name(what)?, p.number("a number")?))
+                    if p.word() == "memory" && p.slice(p.raw(1).1) == "lent" {
+                        let begin = p.span();
+                        p.advance();
+                        p.expect_word("lent")?;
+                        return Ok(SystemItem::Lent(begin.to(p.last())));
+                    }
+                    let what = "what a system has (`remotes`, `lines`, `memory lent`, or a kind of remotes)";
+                    Ok(SystemItem::Has(p.name(what)?, p.number("a number")?))
                 };
                 Item::System(name, self.block(keyword, "`system`", part)?)
             }

@@ -20,6 +20,7 @@ mod endings;
 mod every;
 mod expression;
 mod guarantee;
+mod lent;
 mod loops;
 mod pending;
 mod policy;
@@ -419,7 +420,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         resolver.unused(matches!(home, Some(Home::Policy(_))));
     }
     let (name, title) = file.header?;
-    Some(Protocol {
+    let protocol = Protocol {
         name: name.text.to_string(),
         title: title.to_string(),
         line_bytes: line_bytes?,
@@ -437,7 +438,9 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         guarantee,
         systems,
         invariants,
-    })
+    };
+    lent::judge(file, &protocol, sink);
+    Some(protocol)
 }
 
 impl<'a> Resolver<'a, '_> {
@@ -671,10 +674,7 @@ impl<'a> Resolver<'a, '_> {
                     continue;
                 };
                 match stands.insert(index, name.span) {
-                    None => {
-                        self.between_homes(ChannelId(index), name.span);
-                        order.push(ChannelId(index));
-                    }
+                    None => order.push(ChannelId(index)),
                     Some(first) => self.sink.push(
                         Diagnostic::new(
                             Code::DuplicateName,

@@ -697,7 +697,8 @@ impl Simulation {
     }
 
     fn note_access(&mut self, cache: Agent, line: Line, access: Access) {
-        if self.traced(line) {
+        // What is about no line is told of every line, as it may change it.
+        if self.traced(line) || self.watched && !access.about_line() && self.trace.is_some() {
             let what = access.name().to_string();
             self.note(self.agent(cache), false, Action::Does { what });
         }

@@ -22,6 +22,10 @@ impl<D: Data> World<D> {
         if system.facts.coherent {
             self.coherent(system, number, line)?;
         }
+        let mut rights = line.remotes.iter().map(|r| system.right(&r.configuration));
+        if rights.any(|right| right > line.lent) {
+            return Err(Violation::new("inclusion", super::MORE_THAN_LENT));
+        }
         for invariant in &system.protocol.invariants {
             if !self.claim(&invariant.holds, number) {
                 return Err(Violation::new(invariant.name.clone(), "it does not hold"));
@@ -62,7 +66,7 @@ impl<D: Data> World<D> {
                 let what = "a remote has a right that the lock excludes";
                 return Err(Violation::new("single writer", what));
             }
-            if !current(&line.memory) {
+            if line.lent > Right::None && !current(&line.memory) {
                 let what = "memory is old while the device holds the lock";
                 return Err(Violation::data_value(what));
             }

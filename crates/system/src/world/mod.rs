@@ -10,6 +10,7 @@
 mod claims;
 mod explore;
 mod joint;
+mod lent;
 mod levels;
 mod network;
 mod renamed;
@@ -27,6 +28,7 @@ use crate::plan::{Facts, Plan};
 
 pub use explore::{explore, Explored, Found};
 pub use joint::{explore_levels, Search};
+pub use lent::{MORE_THAN_LENT, WRITES_UNLENT};
 pub use levels::{Clusters, LevelStep, Levels};
 pub use network::{Arrival, Carried, End, Flight, Network, Order};
 pub use steps::{Ended, Step};
@@ -47,6 +49,8 @@ pub struct System<'p> {
     pub room: u16,
     /// Whether the device may ask for its next local operation before the one that the home has accepted is acknowledged.
     pub ask_ahead: bool,
+    /// If the memory is lent: of each message, the right to it without which the home does not take it.
+    lent: Option<Vec<Right>>,
     facts: Facts,
     /// What follows from each row of remote and home.
     plans: [Vec<Plan>; 2],
@@ -72,6 +76,7 @@ impl<'p> System<'p> {
             lines,
             room,
             ask_ahead: true,
+            lent: None,
             plans: [
                 Plan::of(&protocol.remote, Some(&facts.accesses)),
                 Plan::of(home, None),
@@ -171,6 +176,8 @@ pub struct Line<D: Data> {
     pub home: Configuration,
     /// What memory holds.
     pub memory: D::Copy,
+    /// The right to it: to write, but where it is lent.
+    pub lent: Right,
     /// The caching agents.
     pub remotes: Vec<Remote<D>>,
     /// The memory operation under way.
@@ -229,7 +236,14 @@ impl<D: Data> World<D> {
         };
         let line = |line| Line {
             home: system.home_machine().initial(),
-            memory: data.initial(line),
+            memory: match system.lent {
+                Some(_) => D::Copy::default(),
+                None => data.initial(line),
+            },
+            lent: match system.lent {
+                Some(_) => Right::None,
+                None => Right::Write,
+            },
             remotes: (0..system.remotes).map(remote).collect(),
             operation: Operation::Idle,
             aside: None,
@@ -238,11 +252,13 @@ impl<D: Data> World<D> {
             accepted: None,
             lock: Lock::Open,
         };
-        World {
+        let mut world = World {
             lines: (0..system.lines).map(line).collect(),
             network: Network::new(),
             data,
-        }
+        };
+        (0..system.lines).for_each(|line| world.lent_writes(system, line));
+        world
     }
 
     /// Whether nothing is under way.

@@ -30,6 +30,8 @@ pub struct Flight<D: Data> {
     pub from: End,
     /// To whom.
     pub to: End,
+    /// Between homes in an order: the number of the home that sent it. Otherwise 0.
+    pub home: u8,
     /// The values of its fields.
     pub fields: Vec<u16>,
     /// Whether a message that stays behind this one was sent after it and is still under way.
@@ -38,7 +40,8 @@ pub struct Flight<D: Data> {
     pub carried: Carried<D>,
 }
 
-/// An order of channels from one agent to another, about one line or all of them; of several homes, all lines of one.
+/// An order of channels from one agent to another, about one line or all of them; of several homes, all lines of one. Between
+/// homes both are in the number behind: that of the sender times how many there are, and that of the receiver.
 pub type Order = (usize, End, End, Option<u8>);
 
 /// The order in which a message goes, if there is one.
@@ -46,11 +49,12 @@ pub fn order_of(
     protocol: &Protocol,
     message: MessageId,
     (from, to): (End, End),
-    line: u8,
+    (line, home): (u8, u8),
 ) -> Option<Order> {
     let order = protocol.order_of(protocol.message(message).channel)?;
     // Homes receive and send apart: what is about no line has its home in the place of a line.
     let line = match (protocol.per_line[order], protocol.homes) {
+        (_, homes) if (from, to) == (None, None) => Some(home * homes as u8 + line % homes as u8),
         (true, _) => Some(line),
         (false, 1) => None,
         (false, homes) => Some(line % homes as u8),
@@ -143,7 +147,7 @@ impl<D: Data> Network<D> {
     /// Puts a message in, behind those of its order.
     pub fn put(&mut self, protocol: &Protocol, flight: Flight<D>) {
         let ends = (flight.from, flight.to);
-        match order_of(protocol, flight.message, ends, flight.line) {
+        match order_of(protocol, flight.message, ends, (flight.line, flight.home)) {
             Some(order) => {
                 self.ordered.entry(order).or_default().push(flight);
             }
@@ -167,7 +171,7 @@ impl<D: Data> Network<D> {
     /// Puts a message in with what is known of those behind it, behind those of its order.
     pub(super) fn put_as_it_is(&mut self, protocol: &Protocol, flight: Flight<D>) {
         let ends = (flight.from, flight.to);
-        match order_of(protocol, flight.message, ends, flight.line) {
+        match order_of(protocol, flight.message, ends, (flight.line, flight.home)) {
             Some(order) => self.ordered.entry(order).or_default().push(flight),
             None => {
                 let place = self.unordered.partition_point(|other| *other < flight);

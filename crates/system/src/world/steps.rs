@@ -39,6 +39,12 @@ pub enum Step {
     Unlock(u8),
     /// The device writes a line that it has locked.
     Writes(u8),
+    /// Memory is lent so far.
+    Lends(u8, Right),
+    /// It is taken back down to this.
+    TakesBack(u8, Right),
+    /// Others write a line that is not lent.
+    OthersWrite(u8),
 }
 
 impl Step {
@@ -46,7 +52,12 @@ impl Step {
     pub fn spontaneous(self) -> bool {
         matches!(
             self,
-            Step::Access(..) | Step::Hit(..) | Step::Asks(..) | Step::Writes(_)
+            Step::Access(..)
+                | Step::Hit(..)
+                | Step::Asks(..)
+                | Step::Writes(_)
+                | Step::TakesBack(..)
+                | Step::OthersWrite(_)
         )
     }
 }
@@ -104,6 +115,7 @@ impl<D: Data> World<D> {
             match line.asked {
                 None if free => {
                     let locals = 0..system.home.locals.len() as u8;
+                    let locals = locals.filter(|&local| self.may_ask(system, number, local));
                     steps.extend(locals.map(|local| Step::Asks(number, local)));
                 }
                 None => {}
@@ -113,8 +125,16 @@ impl<D: Data> World<D> {
                 if line.lock != Lock::GivenBack {
                     steps.push(Step::Unlock(number));
                 }
-                if line.lock == Lock::Held(Right::Write) {
+                if line.lock == Lock::Held(Right::Write) && system.lent.is_none() {
                     steps.push(Step::Writes(number));
+                }
+            }
+            if system.lent.is_some() {
+                let (more, less) = self.lending(system, number);
+                steps.extend(more.into_iter().map(|right| Step::Lends(number, right)));
+                steps.extend(less.into_iter().map(|right| Step::TakesBack(number, right)));
+                if line.lent == Right::None {
+                    steps.push(Step::OthersWrite(number));
                 }
             }
         }
@@ -160,10 +180,15 @@ impl<D: Data> World<D> {
             Step::Local(line) => self.local(system, line),
             Step::Unlock(line) => self.unlock(system, line),
             Step::Writes(line) => Ok(self.device_writes(system, line)),
+            Step::Lends(line, right) | Step::TakesBack(line, right) => {
+                self.lends(system, line, right);
+                Ok(true)
+            }
+            Step::OthersWrite(line) => Ok(self.others_write(system, line)),
         }
     }
 
-    fn line(&mut self, line: u8) -> &mut Line<D> {
+    pub(super) fn line(&mut self, line: u8) -> &mut Line<D> {
         &mut self.lines[usize::from(line)]
     }
 
@@ -208,7 +233,7 @@ impl<D: Data> World<D> {
     }
 
     /// Performs a write in a copy; all others are old.
-    fn write(
+    pub(super) fn write(
         &mut self,
         system: &System,
         line: u8,
@@ -359,6 +384,9 @@ impl<D: Data> World<D> {
         let Some(flight) = self.network.at(arrival).cloned() else {
             return Ok(false);
         };
+        if flight.to.is_none() && self.waits_for_memory(system, flight.line, flight.message) {
+            return Ok(false);
+        }
         self.network.take(arrival);
         let event = Event::Message(flight.message);
         let occasion = Occasion {
@@ -503,6 +531,7 @@ impl<D: Data> World<D> {
         let protocol = system.protocol;
         let about_line = protocol.message(message).about_line;
         // What is about no line travels with the number of the home that takes or sends it in the place of a line.
+        let sender = system.home_of(line) as u8;
         let (to, line) = match to {
             Receiver::HomeAt(home) if home < protocol.homes => (None, home as u8),
             Receiver::HomeAt(_) => {
@@ -515,11 +544,19 @@ impl<D: Data> World<D> {
             Receiver::Remote(to) if from.is_none() => (Some(to as u8), system.home_of(line) as u8),
             Receiver::Remote(to) => (Some(to as u8), 0),
         };
+        let ordered = protocol
+            .order_of(protocol.message(message).channel)
+            .is_some();
+        let home = match (from, to) {
+            (None, None) if ordered => sender,
+            _ => 0,
+        };
         let flight = Flight {
             line,
             message,
             from,
             to,
+            home,
             fields,
             early: false,
             carried: match bytes {
@@ -528,7 +565,7 @@ impl<D: Data> World<D> {
                 Bytes::Write => Carried::Write(what),
             },
         };
-        match order_of(protocol, message, (from, to), line) {
+        match order_of(protocol, message, (from, to), (line, home)) {
             Some(order) => {
                 let lines = match protocol.per_line[order.0] {
                     true => 1,
@@ -571,6 +608,8 @@ impl<D: Data> World<D> {
                 self.line(line).operation = Operation::Sampled(memory);
             }
             Operation::Write(copy) => {
+                self.may_write(line)?;
+                let place = self.line(line);
                 place.memory = copy;
                 place.operation = Operation::Done;
             }
@@ -591,6 +630,7 @@ impl<D: Data> World<D> {
         whole: bool,
         what: &D::Write,
     ) -> Result<(), Wrong> {
+        self.may_write(line)?;
         let place = self.line(line);
         if matches!(place.lock, Lock::Held(_)) {
             return Err(store_under_lock().into());

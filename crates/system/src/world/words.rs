@@ -4,10 +4,27 @@ use super::explore::Explored;
 use super::levels::{Clusters, LevelStep, Levels};
 use super::{Step, System, World};
 use crate::data::Data;
+use cohkit_protocol::protocol::Right;
+
+/// What a right is for.
+fn so_far(right: Right) -> &'static str {
+    match right {
+        Right::Write => "to be written",
+        _ => "to be read",
+    }
+}
 
 impl<D: Data> World<D> {
     /// What happens in a step that can be taken here: `cache 1: store`, `GetM of cache 1 reaches the home`.
     pub fn words(&self, system: &System, step: Step) -> String {
+        match (self.words_of(system, step), system.lines) {
+            ((_, what), 1) | ((None, what), _) => what,
+            ((Some(line), what), _) => format!("line {line}: {what}"),
+        }
+    }
+
+    /// What happens, and the line.
+    pub fn words_of(&self, system: &System, step: Step) -> (Option<u8>, String) {
         let agent = |end: Option<u8>| match end {
             None => "the home".to_string(),
             Some(number) => {
@@ -24,7 +41,7 @@ impl<D: Data> World<D> {
                 (line, format!("{}: store in its copy", agent(Some(remote))))
             }
             Step::Arrives(arrival) => match self.network.at(arrival) {
-                None => return "a message arrives".to_string(),
+                None => return (None, "a message arrives".to_string()),
                 Some(flight) => {
                     let message = &system.protocol.message(flight.message).name;
                     let (from, to) = (agent(flight.from), agent(flight.to));
@@ -42,11 +59,12 @@ impl<D: Data> World<D> {
             }
             Step::Unlock(line) => (line, "the home takes an unlock".to_string()),
             Step::Writes(line) => (line, "the device writes".to_string()),
+            Step::Lends(line, right) => (line, format!("memory is lent {}", so_far(right))),
+            Step::TakesBack(line, Right::None) => (line, "memory is taken back".to_string()),
+            Step::TakesBack(line, right) => (line, format!("memory is left {}", so_far(right))),
+            Step::OthersWrite(line) => (line, "others write".to_string()),
         };
-        match system.lines {
-            1 => what,
-            _ => format!("line {line}: {what}"),
-        }
+        (Some(line), what)
     }
 }
 

@@ -187,6 +187,7 @@ impl Judge<'_> {
                     self.tells(None, "is unlocked")?;
                 }
                 Deed::Done => return Err("the home ends an access".into()),
+                Deed::Every { .. } => return Err("the home changes lines of caches".into()),
             }
         }
         // A home whose memory takes its time keeps the bytes of the request in hand.

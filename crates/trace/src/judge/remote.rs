@@ -57,7 +57,81 @@ impl Judge<'_> {
             return Ok(());
         }
         let last = line.bytes.last;
-        line.bytes.read(copy, last)
+        self.sees(line, own, copy, last)
+    }
+
+    /// A read of a remote sees a copy: with what was written before it began or, where copies may be old and a memory model is
+    /// promised, with what the remote has seen and made itself.
+    fn sees(&self, line: &mut Line, own: usize, copy: Option<Version>, since: Version) -> Checked {
+        let guarantee = &self.protocol.guarantee;
+        if guarantee.coherent {
+            return line.bytes.read(copy, since);
+        }
+        let copy = copy.ok_or("a read ends without bytes")?;
+        let known = &mut line.remotes[own].known;
+        if guarantee.model.is_some() && copy < *known {
+            return Err(format!(
+                "a read sees what write {copy} left, and it knows of write {known}"
+            ));
+        }
+        *known = copy.max(*known);
+        Ok(())
+    }
+
+    /// All lines of a remote that are in one state go to another: each has to be told. Gives whether the line at hand does.
+    fn every(
+        &mut self,
+        (line, after): (&mut Line, &mut Agent),
+        own: usize,
+        [from, to]: [StateId; 2],
+    ) -> Checked<bool> {
+        let kind = self.remote.kinds[own].index();
+        if self.protocol.kinds[kind].initial == from {
+            return Err("lines change of which nothing was told".into());
+        }
+        let holds = self.protocol.remote.states[to.index()].holds_line;
+        let here = self.line;
+        // That its row leaves the line at hand as it is may be told before.
+        let agent = &line.remotes[own].agent;
+        let stays = self.words(&self.remote, agent);
+        let told = self.sequence.steps.get(self.at);
+        let told = told.filter(|step| step.agent == own && step.line == here);
+        let stays = told.is_some_and(
+            |step| matches!(&step.action, Action::Becomes { state } if self.fits(&stays, state)),
+        );
+        self.at += usize::from(stays && agent.state == from.index());
+        let number = here.unwrap_or(0);
+        let mut others = std::mem::take(&mut self.lines);
+        let change = |judge: &mut Self, at: u32, line: &mut Line| {
+            if line.remotes[own].agent.state != from.index() {
+                return Ok(false);
+            }
+            judge.line = here.map(|_| at);
+            let mut next = line.remotes[own].agent.clone();
+            next.state = to.index();
+            judge.becomes(line, Some(own), next)?;
+            if !holds {
+                line.remotes[own].copy = None;
+            }
+            Ok::<_, String>(true)
+        };
+        let numbers: BTreeSet<u32> = others.keys().copied().chain([number]).collect();
+        let mut here_too = false;
+        let result = numbers.into_iter().try_for_each(|at| {
+            let place = match at == number {
+                true => Some(&mut *line),
+                false => others.get_mut(&at),
+            };
+            let changed = place.map_or(Ok(false), |place| change(self, at, place))?;
+            if changed && at == number {
+                after.state = to.index();
+                here_too = true;
+            }
+            Ok::<_, String>(())
+        });
+        self.lines = others;
+        self.line = here;
+        result.map(|()| here_too)
     }
 
     /// The trace may tell once more that an access was performed, and with which value of which word.
@@ -75,7 +149,10 @@ impl Judge<'_> {
                 self.at += 1;
                 if let Some((word, value)) = value {
                     self.summary.values += usize::from(!access.writes());
-                    line.bytes.told(access.writes(), word, value)?;
+                    match (self.protocol.guarantee.coherent, line.remotes[own].copy) {
+                        (false, Some(copy)) => line.bytes.told_of(copy, word, value)?,
+                        _ => line.bytes.told(access.writes(), word, value)?,
+                    }
                 }
             }
             _ => {}
@@ -93,11 +170,16 @@ impl Judge<'_> {
         let under_way = line.remotes[own].under_way.take();
         let under_way = under_way.ok_or("an access ends, and none has begun")?;
         if !under_way.access.writes() {
-            line.bytes.read(copy, under_way.since)?;
+            self.sees(line, own, copy, under_way.since)?;
             return Ok(None);
         }
         match under_way.sent {
-            Some(serial) if line.bytes.performed(serial) => Ok(None),
+            Some(serial) if line.bytes.performed(serial) => {
+                let made = line.bytes.left_by(serial);
+                let known = &mut line.remotes[own].known;
+                *known = made.max(*known);
+                Ok(None)
+            }
             Some(_) => Err("a write ends that the home has not performed".into()),
             None => {
                 let whole = under_way.access == Access::WriteLine;
@@ -114,14 +196,11 @@ impl Judge<'_> {
         own: usize,
         event: Event,
         taken: Option<Flight>,
-        after: Agent,
+        mut after: Agent,
         deeds: Vec<Deed>,
     ) -> Checked {
         let controller = &self.protocol.remote;
-        let (from, to) = (
-            &controller.states[line.remotes[own].agent.state],
-            &controller.states[after.state],
-        );
+        let from = &controller.states[line.remotes[own].agent.state];
         let access = match event {
             Event::Access(access) => Some(access),
             _ => None,
@@ -138,7 +217,7 @@ impl Judge<'_> {
             });
         }
         let mut copy = brought.or(line.remotes[own].copy);
-        let mut written = false;
+        let (mut written, mut told) = (false, false);
         for deed in deeds {
             match deed {
                 Deed::Send(sent) => self.sends(line, Some(own), sent, copy)?,
@@ -147,9 +226,13 @@ impl Judge<'_> {
                     written |= performed.is_some();
                     copy = performed.or(copy);
                 }
+                Deed::Every { from, to } => {
+                    told |= self.every((line, &mut after), own, [from, to])?;
+                }
                 other => return Err(format!("a remote does what only a home can: {other:?}")),
             }
         }
+        let to = &controller.states[after.state];
         let performs = access.filter(|access| from.right.min(to.right) >= access.needs());
         let performs = performs.filter(|access| access.needs() > Right::None);
         if brought.is_some() || written {
@@ -173,7 +256,10 @@ impl Judge<'_> {
                 line.bytes.gives_up(serial);
             }
         }
-        self.becomes(line, Some(own), after)?;
+        // What it became with all lines has been told.
+        if !(told && line.remotes[own].agent == after) {
+            self.becomes(line, Some(own), after)?;
+        }
         match performs {
             Some(access) => self.tells_performed(line, own, access),
             None => Ok(()),

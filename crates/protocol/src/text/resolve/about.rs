@@ -67,14 +67,14 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Reports channels between homes in an order: an order is one of a sender and a receiver, and homes are not told apart
-    /// as senders.
+    /// Reports messages between homes that are to go before others: what goes before has the way of a remote, by which it
+    /// is known. (A whole channel between homes may be in an order.)
     pub(super) fn between_homes(&mut self, channel: ChannelId, span: Span) {
         let channel = &self.channels[channel.index()];
         if (channel.from, channel.to) == (End::Home, End::Home) {
-            let text = format!("`{}` leads from home to home, and is ordered", channel.name);
+            let text = format!("`{}` leads from home to home", channel.name);
             let diagnostic = Diagnostic::new(Code::Direction, span, text)
-                .label("messages between homes may overtake each other")
+                .label("no message stays behind one of these; `ordered` keeps a channel of them")
                 .see(channel.span, "this channel");
             self.sink.push(diagnostic);
         }

@@ -366,6 +366,7 @@ impl<'a> Composer<'a, '_> {
             name: format!("{}.{}", name.text, used.name),
             remotes: Remotes::new(&each)?,
             lines: lines as u8,
+            lent: false,
             sizes: Vec::new(),
             sized: None,
             span: name.span,

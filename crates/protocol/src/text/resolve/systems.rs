@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// How diagnostics call what is out of range.
+const OF_REMOTES: &str = "the number of remotes is";
+
 impl<'a> Resolver<'a, '_> {
     pub(super) fn systems_and_invariants(
         &mut self,
@@ -43,14 +46,22 @@ impl<'a> Resolver<'a, '_> {
     pub(super) fn system(
         &mut self,
         name: Name<'a>,
-        block: &Block<(Name<'a>, Number)>,
+        block: &Block<SystemItem<'a>>,
         of_text: &[Name<'a>],
     ) -> Option<p::System> {
+        let mut lent = None;
         let mut counts: Vec<Option<(Name, Number)>> = vec![None; self.tables.len()];
         let (mut remotes, mut lines) = (None, None);
         let several = self.tables.len() > 1;
         let mut sizes: Vec<Option<(String, u16)>> = Vec::new();
-        for part in &block.items {
+        for item in &block.items {
+            let part = match *item {
+                SystemItem::Has(name, number) => &(name, number),
+                SystemItem::Lent(span) => {
+                    once(&mut lent, span, |span| *span, "`memory lent`", self.sink);
+                    continue;
+                }
+            };
             let kind = self.kind_names.get(part.0, self.sink);
             let place = match (part.0.text, kind) {
                 ("lines", _) => &mut lines,
@@ -75,9 +86,9 @@ impl<'a> Resolver<'a, '_> {
                 }
                 _ => {
                     let words = if several {
-                        &["lines"][..]
+                        &["lines", "memory lent"][..]
                     } else {
-                        &["remotes", "lines"]
+                        &["remotes", "lines", "memory lent"]
                     };
                     let kinds = self.kind_names.list.iter().map(|kind| kind.text);
                     let sizes = of_text.iter().map(|size| size.text);
@@ -93,26 +104,9 @@ impl<'a> Resolver<'a, '_> {
             let what = format!("`{}`", part.0.text);
             once(place, *part, |part| part.0.span, &what, self.sink);
         }
-        let mut missing = Vec::new();
-        if several {
-            let absent = self
-                .kind_names
-                .list
-                .iter()
-                .zip(&counts)
-                .filter(|(_, count)| count.is_none());
-            missing.extend(absent.map(|(kind, _)| format!("`{} N`", kind.text)));
-        } else if remotes.is_none() {
-            missing.push("`remotes N`".to_string());
-        }
-        if lines.is_none() {
-            missing.push("`lines N`".to_string());
-        }
-        if !missing.is_empty() && !block.broken {
-            let message = format!("`{}` lacks {}", name.text, missing.join(" and "));
-            self.sink.push(
-                Diagnostic::new(Code::MissingBlock, name.span, message).label("how large is it?"),
-            );
+        if !block.broken {
+            let kinds = several.then_some(&counts[..]);
+            self.lacks(name, kinds, remotes.is_none(), lines.is_none());
         }
         let lines = lines.and_then(|(_, number)| {
             ranged(
@@ -133,37 +127,66 @@ impl<'a> Resolver<'a, '_> {
                 )),
             );
         }
-        let what = "the number of remotes is";
-        let remotes = if several {
-            let each = counts.into_iter().map(|count| {
-                let (_, number) = count?;
-                ranged(number, 0, p::System::MOST_REMOTES.into(), what, self.sink)
-                    .map(|count| count as u16)
-            });
-            let each: Vec<Option<u16>> = each.collect();
-            let each: Vec<u16> = each.into_iter().collect::<Option<_>>()?;
-            let total = each.iter().map(|&count| u32::from(count)).sum();
-            let value = Number {
-                value: total,
-                span: name.span,
-            };
-            let most = p::System::MOST_REMOTES.into();
-            ranged(value, 1, most, "the number of all remotes is", self.sink)?;
-            Remotes::new(&each)?
-        } else {
-            let (_, number) = remotes?;
-            Remotes::from(
-                ranged(number, 1, p::System::MOST_REMOTES.into(), what, self.sink)? as u16,
-            )
+        let remotes = match several {
+            true => self.of_each(name, counts)?,
+            false => {
+                let (_, number) = remotes?;
+                let most = p::System::MOST_REMOTES.into();
+                Remotes::from(ranged(number, 1, most, OF_REMOTES, self.sink)? as u16)
+            }
         };
         Some(p::System {
             name: name.text.to_string(),
             remotes,
             lines: lines? as u8,
+            lent: lent.is_some(),
             sizes: sizes.into_iter().collect::<Option<_>>()?,
             sized: None,
             span: name.span,
         })
+    }
+
+    /// How many remotes of each kind a system has.
+    fn of_each(&mut self, name: Name<'a>, counts: Vec<Option<(Name, Number)>>) -> Option<Remotes> {
+        let most = p::System::MOST_REMOTES.into();
+        let each = counts.into_iter().map(|count| {
+            let (_, number) = count?;
+            ranged(number, 0, most, OF_REMOTES, self.sink).map(|count| count as u16)
+        });
+        let each: Vec<Option<u16>> = each.collect();
+        let each: Vec<u16> = each.into_iter().collect::<Option<_>>()?;
+        let total = Number {
+            value: each.iter().map(|&count| u32::from(count)).sum(),
+            span: name.span,
+        };
+        ranged(total, 1, most, "the number of all remotes is", self.sink)?;
+        Remotes::new(&each)
+    }
+
+    /// Reports what a system does not say: how many of each kind, where there are several, how many remotes, and lines.
+    fn lacks(
+        &mut self,
+        name: Name<'a>,
+        kinds: Option<&[Option<(Name, Number)>]>,
+        remotes: bool,
+        lines: bool,
+    ) {
+        let mut missing = Vec::new();
+        match kinds {
+            Some(counts) => {
+                let all = self.kind_names.list.iter().zip(counts);
+                let absent = all.filter(|(_, count)| count.is_none());
+                missing.extend(absent.map(|(kind, _)| format!("`{} N`", kind.text)));
+            }
+            None => missing.extend(remotes.then(|| "`remotes N`".to_string())),
+        }
+        missing.extend(lines.then(|| "`lines N`".to_string()));
+        if !missing.is_empty() {
+            let message = format!("`{}` lacks {}", name.text, missing.join(" and "));
+            self.sink.push(
+                Diagnostic::new(Code::MissingBlock, name.span, message).label("how large is it?"),
+            );
+        }
     }
 
     pub(super) fn claim(&mut self, claim: &Claim<'a>, states: &Names<'a>) -> Option<p::Claim> {

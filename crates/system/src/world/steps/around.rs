@@ -115,6 +115,7 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
     }
 
     fn set_memory(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
+        self.world.may_write(self.line)?;
         self.place().memory = copy.clone();
         Ok(())
     }

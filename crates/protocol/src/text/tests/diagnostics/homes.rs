@@ -137,7 +137,6 @@ fn where_homes_and_registers_do_not_fit() {
         "channels",
         expect![[r#"
               ordered pass
-            #         ^^^^ direction: `pass` leads from home to home, and is ordered
               ordered Get behind Pass
             #                    ^^^^ duplicate: `Pass` has an order already
             #                    ^^^^ direction: the two never travel the same way

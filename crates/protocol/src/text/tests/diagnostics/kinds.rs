@@ -330,3 +330,20 @@ fn arrays_over_numbers() {
         "#]],
     );
 }
+
+#[test]
+fn memory_that_is_lent() {
+    kinds(
+        "file",
+        expect![[r#"
+              system a { cpu 1; device 1; dma 0; lines 1; memory lent }
+            #                                             ^^^^^^^^^^^ misplaced: `memory lent` where it cannot be
+              system b { cpu 1; device 1; dma 0; lines 1; memory lent; memory lent }
+            #                                             ^^^^^^^^^^^ misplaced: `memory lent` where it cannot be
+            #                                                          ^^^^^^^^^^^ duplicate: a second `memory lent`
+            #                                                          ^^^^^^^^^^^ misplaced: `memory lent` where it cannot be
+              system c { cpu 1; device 1; dma 0; lines 1; memory 2 }
+            #                                             ^^^^^^ unknown-name: unknown part of a system `memory`
+        "#]],
+    );
+}

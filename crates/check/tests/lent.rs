@@ -1,0 +1,192 @@
+//! Homes whose memory is lent: what they do below any outer protocol, in the checker's models and in the world.
+
+#[path = "../../murphi/tests/tools/mod.rs"]
+mod tools;
+
+use cohkit_check::progress::progress;
+use cohkit_check::system::{assumptions, model, Options};
+use cohkit_engine::{check, Options as Search, Outcome, Property, Report};
+use cohkit_murphi::Style;
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::text::parse;
+use cohkit_system::data::Current;
+use cohkit_system::world::{explore, Found, System, World, Wrong};
+use tools::{require, rumur, Compiled};
+
+const INNER: &str = include_str!("../../../protocols/mesi-l1.coh");
+
+fn read(text: &str) -> Protocol {
+    parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    })
+}
+
+fn lent() -> Options {
+    Options {
+        lent: true,
+        ..Options::default()
+    }
+}
+
+/// What the checker finds of so many L1s and lines, all states told apart.
+fn checked(text: &str, remotes: u16, lines: u8) -> Report {
+    let protocol = read(text);
+    let home = construct::home(&protocol, remotes).unwrap();
+    let of = model(&protocol, &home, remotes, lines, &lent()).unwrap();
+    let search = Search {
+        decompose: false,
+        symmetry: false,
+        ..Search::default()
+    };
+    check(&of, &search).unwrap()
+}
+
+/// States, transitions and depth of the world, or the properties that are broken at the least distance.
+fn walked(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
+    let protocol = read(text);
+    let home = construct::home(&protocol, remotes).unwrap();
+    let system = System::new(&protocol, &home, remotes, lines, 7).lend();
+    match explore(&system, World::<Current>::new(&system), 50_000) {
+        Found::Safe {
+            worlds,
+            transitions,
+            depth,
+            lost: None,
+        } => Ok((worlds.len() as u128, transitions.into(), depth)),
+        Found::Safe { .. } => Err(vec!["drain".to_string()]),
+        Found::Wrong { what, .. } => Err(what
+            .into_iter()
+            .map(|wrong| match wrong {
+                Wrong::Violated(violation) => violation.property.to_string(),
+                Wrong::Exceeded(limit) => limit,
+            })
+            .collect()),
+        Found::TooMany { worlds } => panic!("more than {worlds}"),
+    }
+}
+
+#[test]
+fn below_any_outer_protocol_the_shipped_levels_hold_and_both_readings_agree() {
+    for (remotes, lines) in [(1, 1), (2, 1)] {
+        let report = checked(INNER, remotes, lines);
+        assert_eq!(report.outcome, Outcome::Verified, "{remotes}x{lines}");
+        let own = (report.states, report.transitions, report.depth);
+        assert_eq!(walked(INNER, remotes, lines), Ok(own), "{remotes}x{lines}");
+    }
+}
+
+/// What begins can be performed, though the right may go before it is.
+#[test]
+fn what_begins_below_lent_memory_can_be_performed() {
+    let protocol = read(INNER);
+    let home = construct::home(&protocol, 2).unwrap();
+    let found = progress(&protocol, &home, 2, &lent(), &Search::default()).unwrap();
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert!(found.never.is_empty(), "{:?}", found.never);
+}
+
+fn replaced(from: &str, to: &str) -> String {
+    assert_eq!(INNER.matches(from).count(), 1, "{from}");
+    INNER.replace(from, to)
+}
+
+/// Each fault breaks the same property in both readings, and that which is at fault.
+#[test]
+fn faults_below_lent_memory_are_refuted() {
+    let faults = [
+        // It grants more than is lent.
+        (
+            "I  | GetS if memory writes                        | send DataE",
+            "I  | GetS if owner == none                        | send DataE",
+            "inclusion",
+        ),
+        // It answers a recall before the sharers have.
+        (
+            "S     | clean_invalidate                          | send Inv to sharers, left := count(sharers), sharers := {}    | RI",
+            "S     | clean_invalidate                          | acknowledge clean_invalidate                                  | LI",
+            "single writer",
+        ),
+        // What the owner has written is lost when the line is taken back.
+        (
+            "RI    | Dirty                                     | write, left := 0",
+            "RI    | Dirty                                     | left := 0",
+            "data value",
+        ),
+        // A recall is left for ever.
+        (
+            "  X     | clean_invalidate                          | send Inv to owner, left := 1, owner := none                   | RI\n",
+            "  X     | clean_invalidate                          | leave\n",
+            "drain",
+        ),
+        // Requests are taken while the line is locked for what has taken it back.
+        (
+            "  SI XS XI RS RI LS LI | GetS GetM                  | leave",
+            "  LI | GetS | send DataS, sharers := { sender } | S\n  SI XS XI RS RI LS | GetS GetM | leave\n  LI | GetM | leave",
+            "single writer",
+        ),
+    ];
+    for (from, to, property) in faults {
+        let text = replaced(from, to);
+        let report = checked(&text, 2, 1);
+        let found = walked(&text, 2, 1);
+        let Outcome::Violated {
+            property: broken, ..
+        } = &report.outcome
+        else {
+            panic!("{to}: {:?}", report.outcome)
+        };
+        let broken = match broken {
+            Property::Invariant(name) | Property::Assertion(name) => name.to_string(),
+            Property::Drain => "drain".to_string(),
+            other => format!("{other:?}"),
+        };
+        let found = found.expect_err("a fault");
+        assert!(found.contains(&broken), "{to}: {broken}, {found:?}");
+        assert_eq!(broken, property, "{to}");
+    }
+}
+
+#[test]
+fn rumur_agrees_on_lent_memory() {
+    if !require("rumur") {
+        return;
+    }
+    for (text, fine) in [
+        (INNER.to_string(), true),
+        (
+            replaced("GetS if memory writes ", "GetS if owner == none "),
+            false,
+        ),
+    ] {
+        let protocol = read(&text);
+        let home = construct::home(&protocol, 2).unwrap();
+        let of = model(&protocol, &home, 2, 1, &lent()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (holds, states, said) = rumur(&of, Style::Plain, Compiled::Fast, folder.path());
+        assert_eq!(holds, fine, "{said}");
+        if fine {
+            assert_eq!(checked(&text, 2, 1).states, u128::from(states));
+        }
+    }
+}
+
+#[test]
+fn the_text_says_where_memory_is_lent_and_the_verdict_what_it_rests_on() {
+    let protocol = read(INNER);
+    let named = |name: &str| protocol.systems.iter().find(|s| s.name == name).unwrap();
+    assert!(named("below_any").lent && !named("one_cluster").lent);
+    assert_eq!(
+        assumptions(&protocol, false).len() + 1,
+        assumptions(&protocol, true).len()
+    );
+    // A home without local operations has nothing to give it back by.
+    let mesi = read(include_str!("../../../protocols/mesi.coh"));
+    let home = construct::home(&mesi, 2).unwrap();
+    let said = model(&mesi, &home, 2, 1, &lent()).unwrap_err().to_string();
+    assert!(
+        said.contains("no local operation that gives it back"),
+        "{said}"
+    );
+}

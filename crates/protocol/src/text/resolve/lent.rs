@@ -1,0 +1,34 @@
+//! Systems whose memory is lent.
+
+use super::*;
+
+/// Reports those where nothing could take the memory back, or lines are not apart.
+pub(super) fn judge(file: &File, protocol: &Protocol, sink: &mut Sink) {
+    let takes_back = |locks: bool, ensures: p::Right| locks && ensures == p::Right::None;
+    let taken_back = match &protocol.home {
+        Home::Controller(home) => (home.locals.iter()).any(|l| takes_back(l.locks, l.ensures)),
+        Home::Policy(policy) => (policy.locals.iter()).any(|l| takes_back(l.lock, l.ensure)),
+    };
+    let blocks = file.items.iter().filter_map(|item| match item {
+        Item::System(_, block) => Some(&block.items),
+        _ => None,
+    });
+    for item in blocks.flatten() {
+        let SystemItem::Lent(span) = *item else {
+            continue;
+        };
+        let wrong = |label: &str, help: &str| {
+            Diagnostic::new(Code::Misplaced, span, "`memory lent` where it cannot be")
+                .label(label)
+                .note(help)
+        };
+        if let Some(what) = protocol.joins_lines() {
+            let help = "what may stand over a cache of another protocol does so line by line";
+            sink.push(wrong(&format!("the text has {what}"), help));
+        } else if !taken_back {
+            let help =
+                "what is lent is taken back under a lock: `local NAME lock { ensure all == I }`";
+            sink.push(wrong("no local operation of the home gives it back", help));
+        }
+    }
+}

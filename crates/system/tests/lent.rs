@@ -1,0 +1,106 @@
+//! Lent memory stands for every outer level: what happens below an L2 of two levels is among what happens below a lender.
+
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::text;
+use cohkit_system::data::{Current, Data};
+use cohkit_system::world::{explore, Carried, Clusters, Found, Levels, Lock, System, World};
+use std::collections::HashSet;
+
+const INNER: &str = include_str!("../../../protocols/mesi-l1.coh");
+const OUTERS: [&str; 2] = [
+    include_str!("../../../protocols/mesi.coh"),
+    include_str!("../../../protocols/msi.coh"),
+];
+
+fn read(text: &str) -> Protocol {
+    text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
+}
+
+/// A world below, apart from what `memory writes` was when the home was last asked, and from bytes that nobody may use.
+type Below = (
+    Vec<u16>,
+    Vec<(u16, Vec<u16>, bool)>,
+    Vec<Message>,
+    (Right, bool, Option<u8>, Option<u8>, u8),
+);
+type Message = (Option<u8>, Option<u8>, u16, Option<bool>);
+
+fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, right: Right) -> Below {
+    let line = &world.lines[0];
+    let mut home = line.home.clone();
+    let variables = &system.home.variables;
+    let writes = variables.iter().position(|v| v.name == "memory writes");
+    let writes = system.slot_of_home(writes.expect("it asks") as u16);
+    home.slots[writes] = u16::from(right == Right::Write);
+    home.slots.push(home.state);
+    let remotes = line.remotes.iter().map(|remote| {
+        let at = &remote.configuration;
+        (at.state, at.slots.clone(), remote.copy)
+    });
+    let messages = world.network.flights().map(|flight| {
+        let carried = match flight.carried {
+            Carried::Line(copy) => Some(copy),
+            _ => None,
+        };
+        (flight.from, flight.to, flight.message.0, carried)
+    });
+    let mut messages: Vec<Message> = messages.collect();
+    messages.sort_unstable();
+    let lock = match line.lock {
+        Lock::Open => 0,
+        Lock::Held(Right::Write) => 1,
+        Lock::Held(_) => 2,
+        Lock::GivenBack => 3,
+    };
+    let memory = right > Right::None && line.memory;
+    let rest = (right, memory, line.asked, line.accepted, lock);
+    (home.slots, remotes.collect(), messages, rest)
+}
+
+#[test]
+fn what_happens_below_an_l2_is_among_what_happens_below_a_lender() {
+    let inner = read(INNER);
+    let home = construct::home(&inner, 2).unwrap();
+    for outer in OUTERS {
+        let outer = read(outer);
+        let above = construct::home(&outer, 2).unwrap();
+        for (l2s, l1s) in [(2, 1), (1, 2)] {
+            let lent = System::new(&inner, &home, l1s, 1, 7).lend();
+            let Found::Safe { worlds, .. } = explore(&lent, World::<Current>::new(&lent), 100_000)
+            else {
+                panic!("it holds")
+            };
+            let any: HashSet<Below> = worlds
+                .iter()
+                .map(|w| below(w, &lent, w.lines[0].lent))
+                .collect();
+            let levels = Levels::new(
+                System::new(&outer, &above, l2s, 1, 7),
+                System::new(&inner, &home, l1s, 1, 7),
+            );
+            let begin: Clusters = Clusters::new(&levels);
+            let joint = explore(&levels, begin, 200_000);
+            let Found::Safe { worlds, .. } = joint else {
+                panic!("both hold")
+            };
+            let mut met = HashSet::new();
+            for clusters in &worlds {
+                for (number, world) in clusters.inner.iter().enumerate() {
+                    let state = clusters.outer.lines[0].remotes[number].configuration.state;
+                    let right = outer.remote.states[usize::from(state)].right;
+                    let its = below(world, &levels.inner, right);
+                    assert!(any.contains(&its), "{} over {l1s}: {its:?}", outer.name);
+                    met.insert(its);
+                }
+            }
+            // With one L1 a single outer level does all that any could.
+            let (met, any) = (met.len(), any.len());
+            assert!(
+                met > 200 && (met == any) == (l1s == 1),
+                "{}: {met} of {any}",
+                outer.name
+            );
+        }
+    }
+}
