@@ -334,5 +334,5 @@ fn mixes_of_stores_are_tests_of_their_own() {
     assert!(shown.contains("MP+popl+poap ba on cord"), "{shown}");
     let (code, _, said) = litmus(&[&["MP+popl+poap", "--stores", "t"][..], &cord].concat());
     assert_eq!(code, Some(2));
-    assert!(said.contains("--stores: `t` has 1 letters"), "{said}");
+    assert!(said.contains("--stores: `t` has 1 letter,"), "{said}");
 }
