@@ -6,7 +6,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::size;
 use crate::work::{Kind, Trace, Work};
-use cohkit_base::words::counted;
+use cohkit_base::words::{counted, did_you_mean};
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::agents::device::DeviceWorkload;
@@ -48,10 +48,11 @@ const WRITTEN: f64 = 1.3;
 pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
     Platform::shipped(name).ok_or_else(|| {
         let names: Vec<&str> = Platform::shipped_names().collect();
+        let near = did_you_mean(name, names.iter().copied());
         let names = names.join(", ");
         NotRun::input(
             format!("no platform is named `{name}`"),
-            format!("the shipped platforms are {names}; the name of a file ends in `.toml`"),
+            format!("{near}the shipped platforms are {names}; the name of a file ends in `.toml`"),
         )
     })
 }

@@ -333,7 +333,7 @@ fn what_cannot_be_played_is_refused() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: rpc has no parameter `call`; it has contexts, payload, calls
+                error: rpc has no number `call`; did you mean `calls`? it has contexts, payload, calls
             "#]],
         ),
         (
@@ -425,7 +425,7 @@ fn texts_are_read_with_other_sizes() {
     for (size, said) in [
         (
             "houses=8",
-            "the text has no size `houses`; it has homes, epochs, most, counters, entries, slots, notes, line",
+            "the text has no size `houses`; did you mean `homes`? it has homes, epochs, most, counters, entries, slots, notes, line",
         ),
         ("homes", "`homes` has no `=`: write it like `homes=8`"),
         (

@@ -156,7 +156,7 @@ fn bad_input_is_said_in_one_message() {
         (&[&write[..], &["--accesses", "0"]].concat(), "error: invalid value '0' for '--accesses <N>'"),
         (&[&write[..], &["--prefetch", "1"]].concat(), "error: to prefetch has no meaning for random-write\n"),
         (&[&write[..], &["--set", "lines"]].concat(), "error: the setting `lines` has no `=`\n"),
-        (&[&write[..], &["--set", "bram.ports=1"]].concat(), "error: the setting `bram.ports=1`: there is no `bram.ports` in this platform (there are: "),
+        (&[&write[..], &["--set", "bram.ports=1"]].concat(), "error: the setting `bram.ports=1`: there is no `bram.ports` in this platform; there are "),
         (&[&write[..], &["--set", "link.latency=5"]].concat(), "error: the setting `link.latency=5`: `link.latency` has no unit: "),
         (&[&write[..], &["--set", "cache.ways=0"]].concat(), "error: the setting `cache.ways=0`: cache.ways must be 1 to 16, not 0\n"),
         (&[&write[..], &["--set", "lines=4", "--region", "1KiB"]].concat(), "error: a region of 1KiB is larger than the memory of enzian-dc-ddr, 512B\n"),
@@ -177,12 +177,12 @@ fn amounts_that_make_no_sense_are_refused() {
         (&["--region", "1GiX"], "error: the region `1GiX` has the unknown unit `GiX` (units: "),
         (&["--region", "99999999999TiB"], "error: the region `99999999999TiB` is too large\n"),
         (&["--accesses", "99999999999999999999"], "error: invalid value '99999999999999999999' for '--accesses <N>': "),
-        (&["--cores", "0"], "error: invalid value '0' for '--cores <N>': 0 is not in 1..=4096\n"),
+        (&["--cores", "0"], "error: invalid value '0' for '--cores <N>': it must be 1 to 4096\n"),
         (&["--cores=-1"], "error: invalid value '-1' for '--cores <N>': "),
         (&["--outstanding", "0"], "error: invalid value '0' for '--outstanding <N>': "),
         (&["--prefetch=-1"], "error: invalid value '-1' for '--prefetch <N>': "),
         (&["--seed", "x"], "error: invalid value 'x' for '--seed <N>': "),
-        (&["--set", "nonsense=1"], "error: the setting `nonsense=1`: there is no `nonsense` in this platform (there are: cores.used, "),
+        (&["--set", "nonsense=1"], "error: the setting `nonsense=1`: there is no `nonsense` in this platform; there are cores.used, "),
         (&["--set", "link.latency=-5ns"], "error: the setting `link.latency=-5ns`: `link.latency` is not a number with a unit: "),
         (&["--set", "link.latency=5 meters"], "error: the setting `link.latency=5 meters`: `link.latency` has the unknown unit `meters` (units: "),
         (&["--set", "link.bandwidth=0B/s"], "error: the setting `link.bandwidth=0B/s`: link.bandwidth must be "),
@@ -817,7 +817,7 @@ fn a_wrong_trace_is_refused_with_its_line() {
     let (code, _, error) = of_trace("# é\n0 load 0x1000\n0 lod 8\n".as_bytes(), &[]);
     assert_eq!(code, 2);
     expect![[r#"
-        error: `lod` is no access; there are load, store, read_once, write_line, write_partial, clean, evict, demote
+        error: `lod` is no access; did you mean `load`? there are load, store, read_once, write_line, write_partial, clean, evict, demote
          --> my.trace:3:3
           |
         3 | 0 lod 8
