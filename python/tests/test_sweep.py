@@ -137,6 +137,16 @@ def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path, undisturbed: bytes)
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
 
 
+@pytest.mark.parametrize(("kilobytes", "file"), [(0, "journal.jsonl"), (2, "parts/0000000-0000001.parquet")])
+def test_a_file_that_cannot_be_written_is_named(kilobytes: int, file: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "cohkit", "sweep", "check", "msi", "--sweep", "remotes=1..2", "--out", str(tmp_path)]
+    limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", *words]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (4, f"error: {tmp_path / file}: File too large\n")
+    # What could be kept is gone on from.
+    assert sweep(*words[4:]) == 0
+
+
 def test_a_killed_process_costs_no_point(tmp_path: Path, undisturbed: bytes) -> None:
     process = started(*SWEPT, "--out", tmp_path)
     journal = tmp_path / "journal.jsonl"
