@@ -396,14 +396,22 @@ impl Simulation {
                 "messages": messages_json(above),
             });
         }
-        if let Some(host) = ended.and_then(|statistics| statistics.host.as_deref()) {
-            value["host"] = json!({
-                "statistics": values_json(host),
-                "messages": messages_json(host),
-            });
-        }
+        add_host(&mut value, &self.setup, ended);
         value
     }
+}
+
+/// Adds what was measured of the host's memory, where that is a space of its own.
+pub(crate) fn add_host(value: &mut Value, setup: &Setup, ended: Option<&Statistics>) {
+    let host = ended.and_then(|statistics| statistics.host.as_deref());
+    let (Some(host), Some(space)) = (host, &setup.host) else {
+        return;
+    };
+    value["host"] = json!({
+        "statistics": values_json(host),
+        "messages": messages_json(host),
+    });
+    explained::add(&mut value["host"], host, &space.protocol);
 }
 
 fn workload_json(workload: &Workload, work: &Work) -> Value {

@@ -638,12 +638,55 @@ fn both_directions_run_on_two_machines_in_one() {
         (["--by", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
         (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` is of the whole machine"),
         (["--set", "link.layer=cxl-68"], "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, and not the other direction beside it"),
-        (["--explain", "--no-oracle"], "error: `--explain` tells of one space, and there are two"),
-        (["--trace", "/dev/null"], "error: `--trace` tells of one space, and there are two"),
+        (["--timeline", "/dev/null"], "error: `--timeline` tells of one space, and there are two"),
+        (["--trace=/dev/null", "--trace-line=1024"], "error: there is no line 1024\n  help: the region has 1024"),
+        (["--trace=/dev/null", "--trace-line=host:1024"], "error: there is no line 1024\n  help: the region has 1024"),
+        (["--trace=/dev/null", "--trace-line=llc:1"], "error: invalid value 'llc:1' for '--trace-line <N>': give a number from 0 on, or `host:` and a number"),
     ] {
         let (code, _, error) = sim(&[&run[..], &more].concat());
         assert!(code == 2 && error.starts_with(what), "{error}");
     }
+    // Where the time goes is told of each space, and so is what happens on a line.
+    let (code, output, error) = sim(&[&run[..], &["--explain"]].concat());
+    assert_eq!((code, error.as_str()), (0, ""));
+    let told: Vec<&str> = output.split("\nof the host's memory:\n").collect();
+    assert_eq!(told.len(), 2, "{output}");
+    for told in told {
+        assert!(
+            told.contains("\nwhere the time goes") && told.contains("\nlimited by"),
+            "{told}"
+        );
+    }
+    let (_, output, _) = sim(&[&run[..], &["--explain", "--json"]].concat());
+    let told: serde_json::Value = serde_json::from_str(&output).expect("it is JSON");
+    for (of, value) in [("the device's", &told), ("the host's", &told["host"])] {
+        let mean = &value["explanation"]["latency"]["mean_ns"];
+        assert_eq!(mean, &value["statistics"]["latency_mean_ns"], "{of}");
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("trace.json");
+    let shown = file.display().to_string();
+    for (line, text) in [("1", "eci"), ("host:1", "eci-near")] {
+        let (code, _, error) =
+            sim(&[&run[..], &["--trace", &shown, "--trace-line", line]].concat());
+        assert_eq!((code, error.as_str()), (0, ""));
+        let text = format!("../../protocols/{text}.coh");
+        let judged = cohkit(["trace", &shown, "--protocol", &text]).output();
+        let judged = judged.expect("it starts");
+        let told = crate::text(&judged.stdout);
+        assert!(told.starts_with("trace 1: in order: "), "{line}: {told}");
+    }
+    let (code, _, error) = sim(&[
+        "enzian-dc-ddr",
+        "random-read",
+        "--accesses",
+        "10",
+        "--trace",
+        &shown,
+        "--trace-line",
+        "host:1",
+    ]);
+    assert_eq!((code, error.as_str()), (2, "error: there is no line of the host's memory\n  help: two machines joined by `+` are one of two spaces\n"));
     for (machine, protocol, what) in [
         (machine, "../../protocols/eci.coh", "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home has the host's memory as a space of its own, and `eci` says nothing of that"),
         ("enzian-dc-ddr", BOTH, "error: this cannot be simulated: enzian-dc-ddr has no space of the host's memory, of which `eci_both` is"),
