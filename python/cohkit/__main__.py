@@ -14,10 +14,11 @@ from cohkit import __version__
 from cohkit.errors import Error, InputError, UnavailableError
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.explorer import Explorer, serve
+from cohkit.files import write
 from cohkit.pages import report
 from cohkit.pages.reading import left_out
 from cohkit.plots import FORMATS
-from cohkit.reproduce import Wanted, reproduce, write
+from cohkit.reproduce import Wanted, reproduce
 from cohkit.sweep.command import run as sweep
 
 if TYPE_CHECKING:

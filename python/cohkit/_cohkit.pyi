@@ -15,6 +15,7 @@ __all__ = [
     "check",
     "check_model",
     "construct",
+    "did_you_mean",
     "link",
     "litmus",
     "platforms",
@@ -98,6 +99,7 @@ def litmus(test: Litmus, *, protocol: Protocol | None, how: LitmusRun) -> str: .
 def chart_text(json: str, *, width: int | None, ascii_only: bool) -> str: ...
 def chart_svg(json: str, *, title: str) -> str: ...
 def shipped() -> list[tuple[str, str]]: ...
+def did_you_mean(wrong: str, names: list[str]) -> str: ...
 
 @final
 class Machine:

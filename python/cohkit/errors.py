@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from cohkit._cohkit import RefusedError
+from cohkit._cohkit import RefusedError, did_you_mean
 from cohkit.results import answer
 
 if TYPE_CHECKING:
@@ -96,8 +95,7 @@ def near(wrong: str, names: Iterable[str]) -> str:
     ('did you mean `link.latency`? ', '')
 
     """
-    alike = get_close_matches(wrong, names, n=1, cutoff=0.7)
-    return f"did you mean `{alike[0]}`? " if alike else ""
+    return did_you_mean(wrong, list(names))
 
 
 def call(file: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 from cohkit import _cohkit
 from cohkit.errors import InputError, call, near
 from cohkit.looking import is_whole
-from cohkit.protocols import given, not_text
+from cohkit.protocols import decoded, given
 from cohkit.results import answer
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
     _judge(options)
     name, text, on = os.fspath(test), options.get("text"), options.get("protocol")
     if text is None and _is_file(test):
-        text = _text(name)
+        text = decoded(name, Path(name).read_bytes())
     program = call(name, _cohkit.Litmus, name, text)
     protocol = None if on is None else given(on)
     told = call(
@@ -104,14 +104,6 @@ def _is_file(test: str | os.PathLike[str]) -> bool:
     """Tell whether a test is meant as a file; what has no ending is the name of a shape, if there is no such file."""
     path = Path(test)
     return not isinstance(test, str) or path.suffix == ".litmus" or "/" in test or path.exists()
-
-
-def _text(file: str) -> str:
-    data = Path(file).read_bytes()
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise not_text(file, data, error.start) from None
 
 
 def _judge(options: Options) -> None:

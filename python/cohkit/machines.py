@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call, near
-from cohkit.protocols import not_text
+from cohkit.protocols import decoded
 from cohkit.results import answer
 from cohkit.units import Quantity
 
@@ -47,11 +47,7 @@ class Machine:
 
     def _take(self, name: str, text: str | None, settings: dict[str, str]) -> None:
         if text is None and name.endswith(".toml"):
-            data = Path(name).read_bytes()
-            try:
-                text = data.decode()
-            except UnicodeDecodeError as error:
-                raise not_text(name, data, error.start) from None
+            text = decoded(name, Path(name).read_bytes())
         self._name, self._text, self._settings = name, text, settings
         told = [f"{name}={value}" for name, value in settings.items()]
         self._native = call(name, lambda: call(name, _cohkit.Machine, name, text).set(told))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, cast
 from cohkit import _cohkit
 from cohkit.errors import call
 from cohkit.looking import looking, whole_numbers
+from cohkit.protocols import decoded
 from cohkit.results import answer
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def check_model(
 
     """
     name = os.fspath(file)
-    text = Path(file).read_text(encoding="utf-8") if text is None else text
+    text = decoded(name, Path(file).read_bytes()) if text is None else text
     chosen = looking(options)
     verdict = call(
         name,

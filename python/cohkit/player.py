@@ -28,6 +28,8 @@ Application = Literal[
     "rpc-registers",
     "rpc-descriptors",
     "locks",
+    "gather",
+    "dma",
     "view",
     "remote-writes",
     "broadcast",
@@ -82,8 +84,9 @@ def play(  # noqa: PLR0913 -- each is a keyword
     Args:
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
         application: `shared-table`, `prefetcher`, `invalidation`, `rpc`, `rpc-registers`, `rpc-descriptors`, `locks`,
-            `view`, `remote-writes`, `broadcast`, `exchange`, `pagerank`, `sssp`, `padding`, `task-queue`, `histogram`,
-            `transpose`, `mocfe`, `cmc2d`, `bigfft` or `crystal-router`; or a `Scenario` of one's own.
+            `gather`, `dma`, `view`, `remote-writes`, `broadcast`, `exchange`, `pagerank`, `sssp`, `padding`,
+            `task-queue`, `histogram`, `transpose`, `mocfe`, `cmc2d`, `bigfft` or `crystal-router`; or a `Scenario` of
+            one's own.
         numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
             lists them.
         time: simulated time after which nothing more is begun, such as `"2ms"`; the application's own end if not given.

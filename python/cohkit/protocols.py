@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,21 +36,52 @@ def read(file: str | os.PathLike[str]) -> Protocol:
     >>> import cohkit
     >>> cohkit.read("protocols/msi.coh").name
     'msi'
+    >>> cohkit.read("msi")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] no such file; `cohkit.shipped('msi')` gives the protocol that ships: 'msi'
 
     """
-    data = Path(file).read_bytes()
+    name = str(file)
     try:
-        text = data.decode()
+        data = Path(file).read_bytes()
+    except FileNotFoundError as error:
+        names = shipped_names()
+        said = f"no such file, nor a protocol that ships; {near(name, names)}there are {', '.join(names)}"
+        if name in names:
+            said = f"no such file; `cohkit.shipped({name!r})` gives the protocol that ships"
+        raise FileNotFoundError(error.errno, said, name) from None
+    return parse(decoded(name, data), file=name)
+
+
+def decoded(file: str, data: bytes) -> str:
+    """Give the text that a file holds.
+
+    Raises:
+        TextError: it holds none, or one that is written in another way.
+
+    >>> from cohkit.protocols import decoded
+    >>> decoded("wide.coh", "protocol".encode("utf-16"))
+    Traceback (most recent call last):
+    ...
+    cohkit.errors.TextError: error: wide.coh:1:1: this is a text in UTF-16; save it in UTF-8
+
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise _no_text(file, 1, 1, "this is a text in UTF-16", "save it in UTF-8")
+    if b"\r" in data and b"\n" not in data:
+        what, remedy = "its lines end in carriage returns alone", "save it with the line ends of Unix or Windows"
+        raise _no_text(file, 1, data.index(b"\r") + 1, what, remedy)
+    try:
+        return data.decode()
     except UnicodeDecodeError as error:
-        raise not_text(str(file), data, error.start) from None
-    return parse(text, file=str(file))
+        before = data[: error.start].decode()
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        what = f"this is not a text: byte {error.start} is not UTF-8"
+        raise _no_text(file, line, column, what, "a text is a plain file in UTF-8") from None
 
 
-def not_text(file: str, data: bytes, start: int) -> TextError:
-    """Tell where bytes that should be a text are none."""
-    before = data[:start].decode()
-    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-    message = f"this is not a text: byte {start} is not UTF-8"
+def _no_text(file: str, line: int, column: int, message: str, remedy: str) -> TextError:
     return TextError(
         file,
         [
@@ -61,8 +93,8 @@ def not_text(file: str, data: bytes, start: int) -> TextError:
                 "end_line": line,
                 "end_column": column,
                 "label": "",
-                "notes": [{"message": "a text is a plain file in UTF-8", "line": None, "column": None}],
-                "rendered": f"error: {file}:{line}:{column}: {message}",
+                "notes": [{"message": remedy, "line": None, "column": None}],
+                "rendered": f"error: {file}:{line}:{column}: {message}; {remedy}",
             }
         ],
     )
@@ -150,16 +182,12 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
     """
     if isinstance(protocol, Protocol):
         return protocol
-    if isinstance(protocol, str) and protocol in shipped_names():
-        return shipped(protocol)
     if isinstance(protocol, str) and "\n" in protocol:
         raise InputError("this is a text, not the path of one; `cohkit.parse` reads it")
-    try:
-        return read(protocol)
-    except FileNotFoundError as error:
-        names = shipped_names()
-        there = f"no such file, nor a protocol that ships; {near(str(protocol), names)}there are {', '.join(names)}"
-        raise FileNotFoundError(error.errno, there, str(protocol)) from None
+    name = str(protocol)
+    # A file goes before what ships.
+    meant = [short for short in shipped_names() if name in (short, f"{_FOLDER}{short}.coh")]
+    return shipped(meant[0]) if meant and not Path(name).exists() else read(protocol)
 
 
 def check(

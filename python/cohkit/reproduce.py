@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cohkit import plots
 from cohkit.errors import InputError, near
 from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.files import try_folder, write
 from cohkit.progress import Bar
 from cohkit.published import COUNT, NOT_STEADY, Published, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from cohkit.experiments import Experiment, Span
     from cohkit.published import Ours
@@ -68,7 +67,7 @@ def reproduce(wanted: Wanted) -> None:
     if wanted.out:
         if any(EXPERIMENTS[name].axis for name in names):
             plots.require()
-        _try_folder(Path(wanted.out))
+        try_folder(Path(wanted.out))
     listed: list[dict[str, Any]] = []
     for name in names:
         done = _run(name, published, wanted)
@@ -318,34 +317,3 @@ def _plot(done: Done, wanted: Wanted) -> bytes:
         draw = plots.shares if about.shares else plots.lines
         return draw(title, about.along, about.axis, done.rows, about.logarithmic, foot=foot, form=wanted.form)
     return plots.bars(title, about.axis, done.ours, done.rows, done.spans, foot=foot, form=wanted.form)
-
-
-def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public name for it
-    try:
-        return tempfile.NamedTemporaryFile("wb", dir=folder, prefix=".cohkit-", delete=False)
-    except OSError as error:
-        # People have named the folder, not the file in it.
-        error.filename = str(folder)
-        raise
-
-
-def write(path: Path, content: bytes) -> None:
-    """Put this into the file: all of it, or the file stays as it was."""
-    with _new_file(path.parent) as new:
-        try:
-            new.write(content)
-            new.close()
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(new.name).chmod(0o666 & ~mask)
-            Path(new.name).replace(path)
-        except BaseException:
-            Path(new.name).unlink(missing_ok=True)
-            raise
-
-
-def _try_folder(folder: Path) -> None:
-    """See whether files could be written into a folder that may not be there yet, and leave nothing behind."""
-    there: Iterable[Path] = (place for place in (folder, *folder.absolute().parents) if place.exists())
-    with _new_file(next(iter(there))) as new:
-        Path(new.name).unlink()

@@ -115,8 +115,13 @@ def test_what_is_asked_wrongly_is_told_in_our_words(wrong: Callable[[], object],
     assert said in str(error.value)
 
 
-def test_a_protocol_may_be_named_wherever_one_is_taken() -> None:
+def test_a_protocol_may_be_named_wherever_one_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     msi = cohkit.shipped("msi")
+    # Where there is no checkout; and a file goes before what ships.
+    monkeypatch.chdir(tmp_path)
+    assert cohkit.systems("protocols/msi.coh") == cohkit.systems(msi)
+    Path("mesi").write_text(msi.text)
+    assert cohkit.table("mesi")["rows"] == cohkit.table(msi)["rows"]
     assert cohkit.table("msi") == cohkit.table(msi)
     assert cohkit.systems("msi") == cohkit.systems(msi)
     assert cohkit.construct("msi-policy") == cohkit.construct(cohkit.shipped("msi-policy"))

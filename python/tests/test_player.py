@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import duckdb
 import pytest
@@ -11,6 +11,7 @@ import pytest
 import cohkit
 from cohkit import cpu, device, own, types
 from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.player import Application
 from cohkit.published import Published, compare
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def test_results_are_those_of_the_command(cohkit_command: Command) -> None:
 
 def test_what_cannot_be_played_is_refused() -> None:
     for numbers, says in [
-        ({"thread": 3}, "rpc has no parameter `thread`; it has contexts, payload, calls"),
+        ({"thread": 3}, "rpc has no number `thread`; it has contexts, payload, calls"),
         ({"contexts": 0}, "contexts must be 1 to 4096, not 0"),
         ({}, "two-line RPC has no end here"),
         ({"calls": 1, "contexts": 4096, "payload": 200}, "uses 1638400 lines, but memory has 1000"),
@@ -52,6 +53,12 @@ def test_what_cannot_be_played_is_refused() -> None:
         cohkit.play("enzian-dc-bram", "tables", time="1ms")  # type: ignore[arg-type]
     with pytest.raises(cohkit.InputError, match="written by hand"):
         cohkit.play("enzian-dc-bram", "rpc", numbers={"calls": 1}, protocol=cohkit.shipped("msi"))
+
+
+def test_what_ships_is_known_to_types_and_help(cohkit_command: Command) -> None:
+    names = [one["name"] for one in json.loads(cohkit_command("list", "--json").stdout)["applications"]]
+    assert list(get_args(Application)) == names
+    assert [name for name in names if f"`{name}`" not in (cohkit.play.__doc__ or "")] == []
 
 
 def test_a_materialised_view_is_that_of_duckdb() -> None:

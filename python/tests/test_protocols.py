@@ -78,8 +78,18 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
     with pytest.raises(cohkit.TextError, match="byte 12 is not UTF-8") as caught:
         cohkit.read(file)
     assert (caught.value.line, caught.value.column) == (2, 3)
-    with pytest.raises(FileNotFoundError):
+    file.write_text("protocol p", encoding="utf-16")
+    with pytest.raises(cohkit.TextError, match="this is a text in UTF-16; save it in UTF-8"):
+        cohkit.read(file)
+    file.write_bytes(b"protocol p\rline 64 bytes\r")
+    with pytest.raises(cohkit.TextError, match="1:11: its lines end in carriage returns alone; save it with"):
+        cohkit.read(file)
+    with pytest.raises(FileNotFoundError, match="no such file, nor a protocol that ships; there are back-invalidate"):
         cohkit.read(tmp_path / "none.coh")
+    with pytest.raises(FileNotFoundError, match=r"did you mean `mesi`\? "):
+        cohkit.check("mesl")
+    with pytest.raises(FileNotFoundError, match=r"`cohkit.shipped\('msi'\)` gives the protocol that ships"):
+        cohkit.read("msi")
 
 
 @pytest.mark.parametrize(

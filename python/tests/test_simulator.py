@@ -164,7 +164,7 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
         ({"seed": -1}, "`seed` is at least 0, not -1"),
         ({"set": {"link.latency": 5}}, "the setting `link.latency=5`: `link.latency` has no unit: "),
         ({"set": {"link.latency": "-5ns"}}, "the setting `link.latency=-5ns`: `link.latency` is not a number with a "),
-        ({"set": {"bram.ports": 1}}, "the setting `bram.ports=1`: there is no `bram.ports` in this platform (there "),
+        ({"set": {"bram.ports": 1}}, "the setting `bram.ports=1`: there is no `bram.ports` in this platform; there "),
         ({"set": {"cache.ways": 0}}, "the setting `cache.ways=0`: cache.ways must be 1 to 16, not 0"),
         ({"core": 1}, "a simulation has no `core`; did you mean `cores`? it has platform, workload, "),
     ],

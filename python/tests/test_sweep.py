@@ -22,7 +22,8 @@ from cohkit.__main__ import main
 from cohkit.errors import InputError
 from cohkit.experiments import EXPERIMENTS
 from cohkit.sweep.cluster import Jobs
-from cohkit.sweep.points import Point, run
+from cohkit.sweep.points import Point, Texts, run
+from cohkit.sweep.shown import shown
 from cohkit.sweep.spec import Spec
 from cohkit.sweep.values import values
 
@@ -136,6 +137,16 @@ def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path, undisturbed: bytes)
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
 
 
+@pytest.mark.parametrize(("kilobytes", "file"), [(0, "journal.jsonl"), (2, "parts/0000000-0000001.parquet")])
+def test_a_file_that_cannot_be_written_is_named(kilobytes: int, file: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "cohkit", "sweep", "check", "msi", "--sweep", "remotes=1..2", "--out", str(tmp_path)]
+    limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", *words]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (4, f"error: {tmp_path / file}: File too large\n")
+    # What could be kept is gone on from.
+    assert sweep(*words[4:]) == 0
+
+
 def test_a_killed_process_costs_no_point(tmp_path: Path, undisturbed: bytes) -> None:
     process = started(*SWEPT, "--out", tmp_path)
     journal = tmp_path / "journal.jsonl"
@@ -245,7 +256,7 @@ def test_points_that_fail_stay_with_their_reason(tmp_path: Path, capsys: pytest.
     for _ in range(2):
         assert sweep(*arguments) == 2
         said = capsys.readouterr().out
-        assert said.startswith(f"2 points, 1 failed: {tmp_path}/results.parquet\n  point 1 (experiment=cckit-fig10): ")
+        assert f"\n2 points, 1 failed: {tmp_path}/results.parquet\n  point 1 (experiment=cckit-fig10): " in said
     table = pl.read_parquet(tmp_path / "results.parquet")
     failed = table.filter(pl.col("error").is_not_null())
     assert failed["error"].to_list() == ["1 %, lines, 1 context: no `call` in 100 ns; more accesses are needed"]
@@ -264,6 +275,26 @@ def test_a_sweep_tells_what_limits_the_machine_at_each_point(tmp_path: Path) -> 
     parts = table.select(pl.col("^explanation\\.parts\\..*\\.mean_ns$"))
     means = table["statistics.latency_mean_ns"].to_list()
     assert parts.sum_horizontal().to_list() == pytest.approx(means)
+
+
+def test_what_came_out_is_shown_in_the_columns_that_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], root: Path
+) -> None:
+    text = (root / "protocols/msi.coh").read_text()
+    (tmp_path / "broken.coh").write_text(re.sub(r"(?m)^(.* S  .*\| Inv  .*)\| I$", r"\1| S", text))
+    axes = ["--sweep", f"protocol=msi,{tmp_path / 'broken.coh'}", "--remotes", 2, "--out", tmp_path / "out"]
+    assert sweep("check", *axes) == 1
+    head, good, bad, *_ = capsys.readouterr().out.splitlines()
+    assert head.split() == ["protocol", "system", "outcome", "violated", "states", "transitions", "depth"]
+    assert good.split() == ["msi", "remotes_2_lines_1", "verified", "403", "959", "17"]
+    assert " violated  single writer " in bad
+    points = [Point(n, "sim", {}, {"link.latency": "60ns"}, n, n, Texts()) for n in range(40)]
+    rows = [{"link.latency": "60ns", "seed": n, "statistics.latency_mean_ns": n + 0.25} for n in range(40)]
+    frame = pl.DataFrame(rows).with_columns(pl.lit(None).alias("explanation.limit.name"))
+    lines = shown(points, frame, None).splitlines()
+    assert lines[:2] == ["link.latency  seed  latency_mean_ns", "60ns             0             0.25"]
+    assert lines[-2:] == ["and 8 rows more", ""]
+    assert shown(points, frame, 20).splitlines()[0] == "link.latency  seed"
 
 
 def test_checks_have_a_row_for_each_system_and_the_worst_exit_code(tmp_path: Path, root: Path) -> None:

@@ -21,6 +21,7 @@ use crate::shared_table::SharedTable;
 use crate::task_queue::TaskQueue;
 use crate::transpose::Transpose;
 use crate::view::{orders, View, ROWS};
+use cohkit_base::words::did_you_mean;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -528,16 +529,21 @@ fn judged(
     graph: bool,
 ) -> Result<&'static Shipped, String> {
     let Some(shipped) = ALL.iter().find(|shipped| shipped.name == name) else {
-        let names = ALL.map(|shipped| shipped.name).join(", ");
+        let names = ALL.map(|shipped| shipped.name);
+        let near = did_you_mean(name, names);
+        let names = names.join(", ");
         return Err(format!(
-            "there is no application `{name}`; there are {names}"
+            "there is no application `{name}`; {near}there are {names}"
         ));
     };
     for (given, &value) in values {
         let Some(parameter) = shipped.parameters.iter().find(|p| p.name == given) else {
             let names: Vec<&str> = shipped.parameters.iter().map(|p| p.name).collect();
+            let near = did_you_mean(given, names.iter().copied());
             let names = names.join(", ");
-            return Err(format!("{name} has no parameter `{given}`; it has {names}"));
+            return Err(format!(
+                "{name} has no number `{given}`; {near}it has {names}"
+            ));
         };
         let Parameter { low, high, .. } = *parameter;
         if !(low..=high).contains(&value) {

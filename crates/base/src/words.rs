@@ -16,14 +16,65 @@ pub fn with_article(noun: &str) -> String {
     }
 }
 
+/// ``did you mean `X`? `` for a name that there is not, where one that there is comes near; else nothing.
+pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    match nearest(wrong, names) {
+        Some(name) => format!("did you mean `{name}`? "),
+        None => String::new(),
+    }
+}
+
+/// The name that comes nearest to one that there is not, unless it is as far away as any other.
+pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let names = names.into_iter();
+    // Typing errors are few, so names of quite another length are not meant; and long ones would take long to compare.
+    let alike = names.filter(|name| name.len() <= 64 && name.len().abs_diff(wrong.len()) <= 3);
+    let (far, name) = alike.map(|name| (distance(wrong, name), name)).min()?;
+    let near = far < wrong.len() && far <= 1 + wrong.len().max(name.len()) / 4;
+    near.then_some(name)
+}
+
+/// Edit distance, ignoring case: insert, delete, replace.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let change = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{counted, with_article};
+    use super::{counted, did_you_mean, with_article};
 
     #[test]
     fn only_one_is_singular() {
         let said = [0u8, 1, 2].map(|count| counted(count, "state"));
         assert_eq!(said, ["0 states", "1 state", "2 states"]);
+    }
+
+    #[test]
+    fn of_names_the_nearest_is_meant_and_none_that_is_far() {
+        let names = ["link.latency", "link.links", "home.latency"];
+        for (wrong, meant) in [
+            ("link.latncy", "did you mean `link.latency`? "),
+            ("Link.Latency", "did you mean `link.latency`? "),
+            ("link.link", "did you mean `link.links`? "),
+            ("dram.banks", ""),
+            ("x", ""),
+            ("", ""),
+        ] {
+            assert_eq!(did_you_mean(wrong, names), meant, "{wrong}");
+        }
+        assert_eq!(did_you_mean("ab", []), "");
+        // A single letter is near to everything, and means nothing.
+        assert_eq!(did_you_mean("S", ["M"]), "");
     }
 
     #[test]

@@ -346,6 +346,12 @@ fn chart_svg(json: &str, title: &str) -> PyResult<String> {
     Ok(cohkit_chart::svg(&sequence(json)?, title))
 }
 
+/// The begin of a help for a name that there is not: which one may be meant, if one is like it.
+#[pyfunction]
+fn did_you_mean(wrong: &str, names: Vec<String>) -> String {
+    cohkit_base::words::did_you_mean(wrong, names.iter().map(String::as_str))
+}
+
 /// The compiled half of the package `cohkit`.
 #[pymodule]
 mod _cohkit {
@@ -353,7 +359,8 @@ mod _cohkit {
 
     #[pymodule_export]
     use super::{
-        chart_svg, chart_text, check, check_model, construct, table, Protocol, RefusedError,
+        chart_svg, chart_text, check, check_model, construct, did_you_mean, table, Protocol,
+        RefusedError,
     };
     #[pymodule_export]
     use crate::exploration::Exploration;

@@ -12,7 +12,7 @@ use cohkit_nearmemory::{Race, Site, Who, Wrong};
 use cohkit_riscv::channel::{self, Grant};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::System;
-use cohkit_riscv::{Extensions, Flat};
+use cohkit_riscv::{Exception, Extensions, Flat};
 use std::path::Path;
 
 /// Events between two looks at whether the user has stopped the command.
@@ -164,7 +164,15 @@ fn tell(happened: &Happened, channels: &[Channel], outside: &mut Outside) {
                 None => format!("{pc:#x}: {instruction}"),
             };
             let name = called(name);
-            outside.say(&format!("core {mcc} stops {name}: {exception}, at {place}"));
+            let why = match exception {
+                Exception::StoreFault(at) if [controller::FETCH, controller::STORE].contains(at) => {
+                    " (a copy of lines that the scratchpad has not, or beyond what it was given of far memory)"
+                }
+                _ => "",
+            };
+            outside.say(&format!(
+                "core {mcc} stops {name}: {exception}{why}, at {place}"
+            ));
         }
         _ => {}
     }

@@ -9,6 +9,7 @@ use crate::{files, shipped};
 use cohkit_protocol::composition::{Composition, Joint, Over};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
+use cohkit_protocol::text::suggestion;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -63,13 +64,13 @@ impl Composed {
         let find = |name: &String| {
             let system = systems.iter().find(|system| system.name == *name);
             system.ok_or_else(|| {
-                let known: Vec<String> = systems.iter().map(|s| format!("`{}`", s.name)).collect();
+                let known = systems.iter().map(|system| system.name.as_str());
                 Failure::new(
                     Outcome::BadInput,
                     format!(
-                        "error: {}: no system is named `{name}`\n  help: the systems are {}",
+                        "error: {}: no system is named `{name}`\n  help: {}",
                         self.path.display(),
-                        known.join(", ")
+                        suggestion(name, "system", known)
                     ),
                 )
             })
@@ -190,7 +191,7 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
         None => Err(format!(
             "there is no file `{}`, and the texts that ship are {}",
             path.display(),
-            shipped::names()
+            shipped::PROTOCOLS.map(|(file, _)| file).join(", ")
         )),
     }
 }

@@ -1,6 +1,7 @@
 //! Files: read whole, and written whole or not at all.
 
 use crate::outcome::{Failure, Outcome};
+use cohkit_base::words::did_you_mean;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,8 +22,23 @@ pub(crate) fn between_writes<T>(action: impl FnOnce() -> T) -> T {
 /// Input files are not read beyond so many bytes; some have no end.
 const LARGEST: u64 = 1 << 28;
 
-/// The text of an input file.
+/// What comes in by standard input, as a file.
+pub(crate) const STANDARD_INPUT: &str = "/dev/stdin";
+
+/// Where an input is read from: `-` is standard input, unless there is a file of this name.
+pub(crate) fn named(path: &Path) -> &Path {
+    match path == Path::new("-") && !path.exists() {
+        true => Path::new(STANDARD_INPUT),
+        false => path,
+    }
+}
+
+/// The text of an input file: of one that is there, or of the protocol that ships under this name.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    let path = named(path);
+    if let (Some(text), false) = (crate::shipped::protocol(path), path.exists()) {
+        return Ok(text.to_string());
+    }
     let shown = path.display();
     let ending = match path.extension().and_then(|extension| extension.to_str()) {
         Some("m") => "Murphi models end in `.m`",
@@ -32,7 +48,15 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     };
     // What has no ending is meant as a name.
     let ending = match path.extension() {
-        None => format!("{ending}; those that ship are {}", crate::shipped::names()),
+        None => {
+            let names: Vec<&str> = crate::shipped::names().collect();
+            let near = match beside(path).is_empty() {
+                true => did_you_mean(&shown.to_string(), names.iter().copied()),
+                false => String::new(),
+            };
+            let names = names.join(", ");
+            format!("{near}{ending}; the protocols that ship are {names}")
+        }
         Some(_) => ending.to_string(),
     };
     let (what, ending_there) = match has_files(path, "litmus") {
@@ -41,12 +65,24 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     };
     let folder = format!("name the {what} in it, as in `{shown}/*.{ending_there}`");
     let bytes = read_bytes(path, &ending, &folder)?;
+    let refused = |what: &str, help: &str| {
+        let message = format!("error: {shown}: {what}\n  help: {help}");
+        Failure::new(Outcome::BadInput, message)
+    };
+    if [b"\xff\xfe", b"\xfe\xff"]
+        .iter()
+        .any(|mark| bytes.starts_with(*mark))
+    {
+        return Err(refused("is a text in UTF-16", "save it in UTF-8"));
+    }
+    if bytes.contains(&b'\r') && !bytes.contains(&b'\n') {
+        let help = "save it with the line ends of Unix or Windows";
+        return Err(refused("its lines end in carriage returns alone", help));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::new(
-            Outcome::BadInput,
-            format!("error: {shown}: is not text: byte {at} is not UTF-8\n  help: it has to be a plain text file in UTF-8"),
-        )
+        let what = format!("is not text: byte {at} is not UTF-8");
+        refused(&what, "it has to be a plain text file in UTF-8")
     })
 }
 
@@ -61,10 +97,13 @@ fn has_files(path: &Path, ending: &str) -> bool {
 pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder: &str) -> Failure {
     let shown = path.display();
     let (outcome, why) = match error.kind() {
-        ErrorKind::NotFound => (
-            Outcome::BadInput,
-            format!("no such file\n  help: {missing}; is the path right?"),
-        ),
+        ErrorKind::NotFound => {
+            let near = beside(path);
+            (
+                Outcome::BadInput,
+                format!("no such file\n  help: {near}{missing}; is the path right?"),
+            )
+        }
         ErrorKind::IsADirectory => (Outcome::BadInput, format!("is a folder\n  help: {folder}")),
         ErrorKind::PermissionDenied => (
             Outcome::CouldNotRun,
@@ -73,6 +112,20 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, missing: &str, folder:
         _ => (Outcome::CouldNotRun, format!("cannot be read: {error}")),
     };
     Failure::new(outcome, format!("error: {shown}: {why}"))
+}
+
+/// The file that is meant by the name of one that is not there, if one of the same folder is named like it; or which folder
+/// on the way there is not.
+fn beside(path: &Path) -> String {
+    let folder = folder_of(path);
+    if !folder.exists() {
+        return format!("there is no folder `{}`; ", folder.display());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let there = fs::read_dir(folder).into_iter().flatten().flatten();
+    let there = there.filter_map(|entry| entry.file_name().into_string().ok());
+    let there: Vec<String> = there.collect();
+    did_you_mean(&name, there.iter().map(String::as_str))
 }
 
 /// The bytes of an input file, with what helps who names one that is not there, or a folder.
@@ -269,6 +322,10 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
             "the disk is full".to_string(),
             "free some space, or name a place on another disk",
         ),
+        ErrorKind::NotFound if folder_of(path).is_dir() => (
+            "no file can be made in its folder".to_string(),
+            "name another place",
+        ),
         ErrorKind::NotFound => (
             "its folder does not exist".to_string(),
             "make the folder first",
@@ -371,6 +428,11 @@ mod tests {
         for (tried, says) in [
             (try_file(folder.path()), "is a folder"),
             (try_file(&at("missing/new")), "make the folder first"),
+            #[cfg(target_os = "linux")]
+            (
+                try_file(Path::new("/proc/new")),
+                "no file can be made in its folder",
+            ),
             (try_folder(&at("file")), "a file stands where a folder"),
             (try_folder(&at("file/a")), "a file stands where a folder"),
         ] {
@@ -402,10 +464,25 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_bad_input() {
         let folder = tempfile::tempdir().unwrap();
-        let binary = folder.path().join("binary.coh");
-        fs::write(&binary, b"protocol \xff").unwrap();
+        let wide: Vec<u8> = "\u{feff}protocol p {\n}\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        let holds = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            path
+        };
         for (path, says) in [
-            (binary.as_path(), "byte 9 is not UTF-8"),
+            (
+                holds("binary.coh", b"protocol \xff").as_path(),
+                "byte 9 is not UTF-8",
+            ),
+            (&holds("wide.coh", &wide), "is a text in UTF-16"),
+            (
+                &holds("old.coh", b"protocol p {\r}\r"),
+                "its lines end in carriage returns alone",
+            ),
             (folder.path(), "is a folder"),
             (&folder.path().join("none.coh"), "no such file"),
         ] {

@@ -20,6 +20,7 @@ use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, System};
+use cohkit_protocol::text::suggestion;
 use serde_json::{json, Value};
 use std::borrow::Cow;
 use std::path::Path;
@@ -62,13 +63,10 @@ impl Systems {
         let find = |name: &String| {
             let system = declared.iter().find(|system| system.name == *name);
             system.cloned().ok_or_else(|| {
-                let known: Vec<String> = declared
-                    .iter()
-                    .map(|system| format!("`{}`", system.name))
-                    .collect();
+                let known = declared.iter().map(|system| system.name.as_str());
                 Wrong::input(
                     format!("no system is named `{name}`"),
-                    format!("the systems are {}", known.join(", ")),
+                    suggestion(name, "system", known),
                 )
             })
         };

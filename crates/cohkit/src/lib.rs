@@ -115,17 +115,14 @@ where
         },
         Err(answer) if answer.use_stderr() => {
             let message = answer.render();
-            // So Rust says that something is no number, or a negative one.
-            let (digit, number) = (
-                "invalid digit found in string",
-                "a number from 0 on is needed",
-            );
-            let message = if console.terminal.colour {
-                message.ansi().to_string().replace(digit, number)
-            } else {
-                message.to_string().replace(digit, number)
+            let message = match console.terminal.colour {
+                true => message.ansi().to_string(),
+                false => message.to_string(),
             };
-            Err(Failure::new(Outcome::BadInput, message.trim_end()))
+            Err(Failure::new(
+                Outcome::BadInput,
+                in_our_words(&message).trim_end(),
+            ))
         }
         // `--help` and `--version` arrive as errors too.
         Err(answer) => console
@@ -136,6 +133,38 @@ where
         console.say(&failure.message);
         failure.outcome
     })
+}
+
+/// What is wrong with the command line, where the library says it as Rust would.
+fn in_our_words(message: &str) -> String {
+    let mut message = message.to_string();
+    for (said, ours) in [
+        (
+            "invalid digit found in string",
+            "a number from 0 on is needed",
+        ),
+        (
+            "cannot parse integer from empty string",
+            "a number is needed",
+        ),
+        ("number too large to fit in target type", "it is too large"),
+        ("invalid float literal", "a number is needed"),
+    ] {
+        message = message.replace(said, ours);
+    }
+    // `0 is not in 1..=8`
+    let Some((before, range)) = message.split_once(" is not in ") else {
+        return message;
+    };
+    let (range, after) = range.split_at(range.find(char::is_whitespace).unwrap_or(range.len()));
+    let before = &before[..before.rfind(' ').map_or(0, |place| place + 1)];
+    let allowed = match range.split_once("..=").or(range.split_once("..")) {
+        // The largest number there is bounds nothing that anyone would give.
+        Some((low, high)) if high.len() >= i64::MAX.to_string().len() => format!("at least {low}"),
+        Some((low, high)) => format!("{low} to {high}"),
+        None => return message,
+    };
+    format!("{before}it must be {allowed}{after}")
 }
 
 /// The script that completes commands and options in a shell.

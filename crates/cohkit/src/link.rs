@@ -3,7 +3,7 @@
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
 use crate::{deliver, options};
-use cohkit_base::words::counted;
+use cohkit_base::words::{counted, did_you_mean};
 use cohkit_link::pcie::dma::Way;
 use cohkit_link::rates::{Answer, Kind, Question, Transfers, DMA_MOST, DMA_QUEUE};
 use serde_json::json;
@@ -76,8 +76,12 @@ fn question(asked: &Asked) -> Result<Question, String> {
     let name = &asked.link;
     let named = Kind::ALL.into_iter().find(|(known, _)| known == name);
     let Some((_, kind)) = named else {
-        let names = Kind::ALL.map(|(name, _)| name).join(", ");
-        return Err(format!("there is no link `{name}`; there are {names}"));
+        let names = Kind::ALL.map(|(name, _)| name);
+        let near = did_you_mean(name, names);
+        let names = names.join(", ");
+        return Err(format!(
+            "there is no link `{name}`; {near}there are {names}"
+        ));
     };
     let usual = Question::new(kind);
     let lanes = asked.lanes.unwrap_or(usual.lanes.into());

@@ -4,15 +4,17 @@ use crate::console::Console;
 use crate::deliver;
 use crate::options::{List, ShowPlatform};
 use crate::outcome::{Failure, Outcome};
-use crate::shipped::PROTOCOLS;
+use crate::shipped::{self, PROTOCOLS};
 use crate::sim::platform;
 use crate::work::WorkParser;
 use clap::builder::TypedValueParser;
 use cohkit_application::shipped::ALL;
+use cohkit_base::words::did_you_mean;
 use cohkit_protocol::text::title;
 use cohkit_sim::platform::{units, Platform};
 use serde_json::{json, Value};
 use std::fmt::Write;
+use std::path::Path;
 
 /// The experiments of the Python package, which a test compares with this.
 const EXPERIMENTS: [(&str, &str); 38] = [
@@ -211,7 +213,36 @@ fn shelves() -> Vec<Shelf> {
     ]
 }
 
+/// The text of what ships under a name, if it has one.
+fn text_of(name: &Path) -> Result<&'static str, Failure> {
+    let shown = name.display().to_string();
+    let platform = || Platform::shipped_text(&shown);
+    if let Some(text) = shipped::protocol(name).or_else(platform) {
+        return Ok(text);
+    }
+    let shelves = shelves();
+    let names = || shelves.iter().flat_map(|shelf| &shelf.things);
+    let what = match names().any(|(known, _)| *known == shown) {
+        true => format!("`{shown}` has no text; protocols and platforms have"),
+        false => {
+            let known: Vec<&str> = names().map(|(known, _)| known.as_str()).collect();
+            let known = known
+                .into_iter()
+                .chain(shipped::names().map(|name| name as &str));
+            let near = did_you_mean(&shown, known);
+            format!(
+                "nothing that ships is named `{shown}`\n  help: {near}`cohkit list` has all names"
+            )
+        }
+    };
+    Err(Failure::new(Outcome::BadInput, format!("error: {what}")))
+}
+
 pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Failure> {
+    if let Some(name) = &options.name {
+        deliver(text_of(name)?, &options.output, console)?;
+        return Ok(Outcome::Yes);
+    }
     let shelves = shelves();
     let text = if options.output.form.json {
         let things = |shelf: &Shelf| -> Value {

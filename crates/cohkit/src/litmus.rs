@@ -497,6 +497,7 @@ fn said(failure: &Failure, console: &mut Console) -> Outcome {
 /// A test: what has no ending is meant as the name of a shape. A file goes before that.
 fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
     let name = file.display().to_string();
+    let file = files::named(file);
     if !file.exists() && file.extension() != Some("litmus".as_ref()) && !name.contains('/') {
         return Test::shape(&name).map_err(|help| {
             let said = format!(

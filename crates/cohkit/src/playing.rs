@@ -4,7 +4,7 @@ use crate::explained;
 use crate::files;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
-use crate::simulate::{failure_json, NotRun};
+use crate::simulate::{add_host, failure_json, NotRun};
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
 use cohkit_application::shipped::{visit_on, Parameter, Visitor, ALL, OF_GENERATED};
@@ -417,6 +417,7 @@ impl Play {
         });
         if let Some(played) = played_well {
             explained::add(&mut value, &played.statistics, &self.setup.protocol);
+            add_host(&mut value, &self.setup, Some(&played.statistics));
         }
         value
     }

@@ -1,5 +1,7 @@
 //! The protocol texts that the command carries.
 
+use std::path::Path;
+
 /// The protocol texts that ship, with the files' names.
 pub(crate) const PROTOCOLS: [(&str, &str); 18] = [
     (
@@ -76,7 +78,23 @@ pub(crate) const PROTOCOLS: [(&str, &str); 18] = [
     ),
 ];
 
-/// The files' names in words.
-pub(crate) fn names() -> String {
-    PROTOCOLS.map(|(file, _)| file).join(", ")
+const FOLDER: &str = "protocols/";
+const ENDING: &str = ".coh";
+
+/// The names by which they are known: those of the files, without folder and ending.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    PROTOCOLS.into_iter().map(|(file, _)| short(file))
+}
+
+/// The text that ships under this name: `msi`, or `protocols/msi.coh` as in a checkout.
+pub(crate) fn protocol(name: &Path) -> Option<&'static str> {
+    let name = name.to_str()?;
+    let mut texts = PROTOCOLS.into_iter();
+    let found = texts.find(|&(file, _)| file == name || short(file) == name);
+    found.map(|(_, text)| text)
+}
+
+fn short(file: &'static str) -> &'static str {
+    let name = file.strip_prefix(FOLDER).unwrap_or(file);
+    name.strip_suffix(ENDING).unwrap_or(name)
 }

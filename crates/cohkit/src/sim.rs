@@ -18,6 +18,7 @@ use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::{units, Platform, Unit};
 use cohkit_sim::simulation::{home, trace, Setup};
+use cohkit_sim::spaces::Side;
 use cohkit_sim::statistics::Statistics;
 use cohkit_trace::Trace;
 use std::fmt::Write;
@@ -67,12 +68,8 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
             return Err(failure(wrong, colour));
         }
     };
-    let several = match (&lower, &host) {
-        (None, None) => None,
-        (Some(_), _) => Some("level"),
-        (None, Some(_)) => Some("space"),
-    };
-    tells_of_one(options, several).map_err(|wrong| failure(wrong, colour))?;
+    tells_of_one(options, lower.is_some(), host.is_some())
+        .map_err(|wrong| failure(wrong, colour))?;
     let second = match (lower, host) {
         (Some((lower, home)), _) => Some(Second::Below(lower, home)),
         (None, host) => host.map(Second::Host),
@@ -108,14 +105,19 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     })
 }
 
-/// Refuses options that tell of one level or space where there are several.
-fn tells_of_one(options: &Sim, several: Option<&str>) -> Result<(), NotRun> {
+/// Refuses options that tell of one level or space where there are two.
+fn tells_of_one(options: &Sim, levels: bool, spaces: bool) -> Result<(), NotRun> {
     let told = options.trace.as_ref().map(|_| "--trace");
-    match (several, told.or(options.watched.asked())) {
-        (Some(of), Some(option)) => Err(NotRun::plain(format!(
+    let (of, told) = match (levels, spaces) {
+        (true, _) => ("level", told.or(options.watched.asked())),
+        (false, true) => ("space", options.watched.drawn()),
+        (false, false) => return Ok(()),
+    };
+    match told {
+        Some(option) => Err(NotRun::plain(format!(
             "`{option}` tells of one {of}, and there are two"
         ))),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -172,15 +174,27 @@ impl Texts {
 }
 
 /// Writes what happens on a line.
-fn traced(setup: &Setup, line: u32, file: &Path) -> Result<(), Failure> {
+fn traced(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), Failure> {
     let wrong = |what: String| Failure::new(Outcome::BadInput, format!("error: {what}"));
-    if line >= setup.workload.lines {
+    let lines = match (&setup.host, side) {
+        (_, Side::Device) => setup.workload.lines,
+        (Some(host), Side::Host) => (host.workloads.iter())
+            .filter(|workload| workload.cores > 0)
+            .map(|workload| workload.lines)
+            .max()
+            .unwrap_or(0),
+        (None, Side::Host) => {
+            let what = "there is no line of the host's memory";
+            let help = "two machines joined by `+` are one of two spaces";
+            return Err(wrong(format!("{what}\n  help: {help}")));
+        }
+    };
+    if line >= lines {
         return Err(wrong(format!(
-            "there is no line {line}\n  help: the region has {}",
-            setup.workload.lines
+            "there is no line {line}\n  help: the region has {lines}"
         )));
     }
-    let (_, sequence) = trace(setup, line).map_err(|error| wrong(error.to_string()))?;
+    let (_, sequence) = trace(setup, side, line).map_err(|error| wrong(error.to_string()))?;
     let at_rest = true;
     let told = Trace { sequence, at_rest }.json();
     files::write(file, &format!("{told:#}\n"))

@@ -6,7 +6,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::size;
 use crate::work::{Kind, Trace, Work};
-use cohkit_base::words::counted;
+use cohkit_base::words::{counted, did_you_mean};
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::agents::device::DeviceWorkload;
@@ -48,10 +48,11 @@ const WRITTEN: f64 = 1.3;
 pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
     Platform::shipped(name).ok_or_else(|| {
         let names: Vec<&str> = Platform::shipped_names().collect();
+        let near = did_you_mean(name, names.iter().copied());
         let names = names.join(", ");
         NotRun::input(
             format!("no platform is named `{name}`"),
-            format!("the shipped platforms are {names}; the name of a file ends in `.toml`"),
+            format!("{near}the shipped platforms are {names}; the name of a file ends in `.toml`"),
         )
     })
 }
@@ -395,14 +396,22 @@ impl Simulation {
                 "messages": messages_json(above),
             });
         }
-        if let Some(host) = ended.and_then(|statistics| statistics.host.as_deref()) {
-            value["host"] = json!({
-                "statistics": values_json(host),
-                "messages": messages_json(host),
-            });
-        }
+        add_host(&mut value, &self.setup, ended);
         value
     }
+}
+
+/// Adds what was measured of the host's memory, where that is a space of its own.
+pub(crate) fn add_host(value: &mut Value, setup: &Setup, ended: Option<&Statistics>) {
+    let host = ended.and_then(|statistics| statistics.host.as_deref());
+    let (Some(host), Some(space)) = (host, &setup.host) else {
+        return;
+    };
+    value["host"] = json!({
+        "statistics": values_json(host),
+        "messages": messages_json(host),
+    });
+    explained::add(&mut value["host"], host, &space.protocol);
 }
 
 fn workload_json(workload: &Workload, work: &Work) -> Value {

@@ -7,6 +7,7 @@
 use crate::check;
 use crate::composed;
 use crate::console::Console;
+use crate::files;
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use cohkit_protocol::text;
@@ -26,9 +27,11 @@ type Stamp = Option<(SystemTime, u64, u64)>;
 /// something changes.
 pub(crate) fn run(options: &Check, console: &mut Console) -> Result<Outcome, Failure> {
     for file in &options.files {
-        if file
-            .metadata()
-            .is_ok_and(|found| !found.is_file() && !found.is_dir())
+        let from = files::named(file);
+        let metadata = from.metadata();
+        // Standard input may be a plain file, but is read only once.
+        if from == Path::new(files::STANDARD_INPUT)
+            || metadata.is_ok_and(|found| !found.is_file() && !found.is_dir())
         {
             let shown = file.display();
             return Err(Failure::new(
@@ -127,7 +130,7 @@ fn stamp(path: &Path) -> Stamp {
 
 /// The files beside a text that it uses, as far as it is understood; they need not be there, as some ship.
 fn used(file: &Path) -> Vec<PathBuf> {
-    let text = crate::files::read(file).unwrap_or_default();
+    let text = files::read(file).unwrap_or_default();
     if !text::composes(&text) {
         return Vec::new();
     }

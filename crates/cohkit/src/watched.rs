@@ -15,12 +15,12 @@ use std::fmt::Write;
 impl Watched {
     /// The first option of these that is asked for.
     pub fn asked(&self) -> Option<&'static str> {
-        let asked = [
-            ("--explain", self.explain),
-            ("--timeline", self.timeline.is_some()),
-        ];
-        let asked = asked.into_iter().find(|(_, asked)| *asked);
-        asked.map(|(option, _)| option)
+        self.explain.then_some("--explain").or(self.drawn())
+    }
+
+    /// The option that draws, if it is asked for.
+    pub fn drawn(&self) -> Option<&'static str> {
+        self.timeline.as_ref().map(|_| "--timeline")
     }
 
     /// Of what a timeline is drawn, if one is.
@@ -66,6 +66,11 @@ pub(crate) fn text(statistics: &Statistics, width: Option<usize>) -> String {
     let timeline = statistics.timeline.as_ref();
     let mut text = timeline.map_or(String::new(), |timeline| told_of(timeline));
     if let Some(explanation) = &statistics.explanation {
+        text.push_str(&explained(explanation, width));
+    }
+    let host = statistics.host.as_ref();
+    if let Some(explanation) = host.and_then(|host| host.explanation.as_ref()) {
+        text.push_str("\nof the host's memory:\n");
         text.push_str(&explained(explanation, width));
     }
     text

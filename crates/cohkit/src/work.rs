@@ -5,6 +5,7 @@ use crate::not_run::NotRun;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, ValueEnum};
+use cohkit_base::words::{did_you_mean, nearest};
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::recorded::{self, Of, Recorded};
 use cohkit_sim::components::traffic::Pattern;
@@ -63,8 +64,9 @@ impl Work {
         found.map(Work::Kind).ok_or_else(|| {
             let names: Vec<&str> = all.iter().map(|kind| kind.name()).collect();
             let what = format!("no workload is named `{name}`");
+            let near = did_you_mean(name, names.iter().copied());
             let help = format!(
-                "the workloads are {}, trace:FILE and packed-trace:FILE",
+                "{near}the workloads are {}, trace:FILE and packed-trace:FILE",
                 names.join(", ")
             );
             NotRun::input(what, help)
@@ -153,7 +155,11 @@ impl TypedValueParser for WorkParser {
         let told = value.to_string_lossy();
         Work::named(&told).map_err(|_| {
             let names = self.possible_values().into_iter().flatten();
-            let names = names.map(|value| value.get_name().to_string()).collect();
+            let names: Vec<String> = names.map(|value| value.get_name().to_string()).collect();
+            let near = match Path::new(&*told).is_file() {
+                true => Some(format!("trace:{told}")),
+                false => nearest(&told, names.iter().map(String::as_str)).map(str::to_string),
+            };
             let argument = argument.map_or(String::new(), ToString::to_string);
             let mut error = clap::Error::new(ErrorKind::InvalidValue).with_cmd(command);
             for (kind, value) in [
@@ -162,6 +168,9 @@ impl TypedValueParser for WorkParser {
                 (ContextKind::ValidValue, ContextValue::Strings(names)),
             ] {
                 error.insert(kind, value);
+            }
+            if let Some(near) = near {
+                error.insert(ContextKind::SuggestedValue, ContextValue::String(near));
             }
             error
         })

@@ -1,6 +1,7 @@
 //! Machines with cores beside far memory, as TOML texts: every quantity has a name, a unit, an origin and, where no source
 //! gives it, a range, as those of the simulator have.
 
+use cohkit_base::words::did_you_mean;
 use cohkit_riscv::{Page, PageSize, Pages};
 use cohkit_sim::platform::text::PlatformError;
 use cohkit_sim::platform::{units, Dram, Memory, Quantity, Unit};
@@ -166,7 +167,8 @@ impl Platform {
         let Some(row) = ROWS.iter().find(|row| row.name == name) else {
             let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
             return Err(format!(
-                "no quantity is named `{name}` (there are: {})",
+                "no quantity is named `{name}`; {}there are {}",
+                did_you_mean(name, names.iter().copied()),
                 names.join(", ")
             ));
         };
@@ -271,8 +273,9 @@ impl Reader {
         for (key, _) in table.iter() {
             if !["value", "range", "origin"].contains(&&**key.get_ref()) {
                 let what = format!(
-                    "unknown key `{}` of `{name}` (there are: value, range, origin)",
-                    key.get_ref()
+                    "unknown key `{}` of `{name}`; {}there are value, range, origin",
+                    key.get_ref(),
+                    did_you_mean(key.get_ref(), ["value", "range", "origin"])
                 );
                 self.error::<()>(key.span(), what);
             }
@@ -323,7 +326,8 @@ impl Reader {
         let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
         let tell = |reader: &mut Reader, name: &str, span| {
             let message = format!(
-                "unknown key `{name}` (there are: name, {})",
+                "unknown key `{name}`; {}there are name, {}",
+                did_you_mean(name, names.iter().copied()),
                 names.join(", ")
             );
             reader.error::<()>(span, message);

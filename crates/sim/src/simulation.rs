@@ -43,7 +43,7 @@ use crate::message::{Agent, Line, Message, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
-use crate::spaces::Spaces;
+use crate::spaces::{Side, Spaces};
 use crate::statistics::{Counters, Stall, Statistics, Totals};
 use crate::timeline::Filter;
 

@@ -10,6 +10,7 @@
 //! No agent of one has a row for anything of the other, so each is checked alone.
 
 use cohkit_application::interface::{Contents, Table};
+use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::remotes::KindId;
 
@@ -18,7 +19,7 @@ use crate::agents::port::Port;
 use crate::components::layer;
 use crate::components::traffic::{Pattern, Workload};
 use crate::data::{mix, Data};
-use crate::explain::Failure;
+use crate::explain::{Failure, Trace};
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::oracle::Level;
@@ -272,7 +273,21 @@ impl Spaces {
         setup: &Setup,
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Spaces, RunError> {
+        Spaces::watched(setup, go_on, &|_| Ok(()))
+    }
+
+    /// The same, of which each space is watched.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub(crate) fn watched(
+        setup: &Setup,
+        go_on: &mut dyn FnMut(u64) -> bool,
+        watch: &dyn Fn(&mut Simulation) -> Result<(), String>,
+    ) -> Result<Spaces, RunError> {
         let mut spaces = Spaces::new(setup, None).map_err(RunError::Setup)?;
+        watch(&mut spaces.device).map_err(RunError::Setup)?;
+        watch(&mut spaces.host).map_err(RunError::Setup)?;
         let (side, failure) = match spaces.run_while(go_on) {
             Ok(true) => return Ok(spaces),
             Ok(false) => return Err(RunError::Stopped),
@@ -285,6 +300,33 @@ impl Spaces {
             Ok(true) => RunError::Failure(failure),
             Ok(false) => RunError::Stopped,
         })
+    }
+
+    /// Runs a setup to its end, with everything that has happened on a line.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub(crate) fn traced(
+        setup: &Setup,
+        side: Side,
+        line: Line,
+    ) -> Result<(Statistics, Sequence), RunError> {
+        let mut spaces = Spaces::new(setup, Some((side, line))).map_err(RunError::Setup)?;
+        spaces.of(side).trace = Some(Trace::of_everything());
+        let ended = spaces.run_while(&mut |_| true);
+        ended.map_err(|(_, failure)| RunError::Failure(failure))?;
+        let sequence = spaces.of(side).sequence().unwrap_or_default();
+        Ok((spaces.statistics(), sequence))
+    }
+
+    /// What has been measured, with what was noted where both spaces are watched.
+    pub(crate) fn noted(&mut self) -> Statistics {
+        let mut statistics = self.statistics();
+        self.device.add_noted(&mut statistics);
+        if let Some(host) = &mut statistics.host {
+            self.host.add_noted(host);
+        }
+        statistics
     }
 
     /// What has been measured: of the device's space, and [of the host's](Statistics::host).

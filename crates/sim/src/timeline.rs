@@ -3,6 +3,7 @@
 //! The trace is the encoding of `perfetto.protos.Trace`, of which these few fields are written as they are. A picosecond
 //! of the simulation is a nanosecond there, the smallest time that such a trace knows, so that nothing is rounded.
 
+use cohkit_base::words::did_you_mean;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -273,7 +274,8 @@ impl Timeline {
                 let found = agents.iter().position(|agent| agent == name);
                 let no = || {
                     format!(
-                        "there is no agent `{name}`; there are {}",
+                        "there is no agent `{name}`; {}there are {}",
+                        did_you_mean(name, agents.iter().map(String::as_str)),
                         agents.join(", ")
                     )
                 };

@@ -37,6 +37,12 @@ fn check(setup: &Setup, what: &str) -> Explanation {
         format!("{plain:?}"),
         "{what}: asking changes what is measured"
     );
+    check_parts(&explanation, &plain, what);
+    explanation
+}
+
+/// The parts are what was measured.
+fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
     let mut latencies = Histogram::default();
     for transaction in &explanation.transactions {
         check_whole(transaction, what);
@@ -60,7 +66,6 @@ fn check(setup: &Setup, what: &str) -> Explanation {
     assert_eq!(parts, latencies.total(), "{what}");
     let slowest = explanation.slowest.as_ref().expect("there are accesses");
     assert_eq!(slowest.latency(), latencies.max(), "{what}");
-    explanation
 }
 
 /// Machines in which everything races, with write buffers, L1s, a device that locks lines, and chance on all links.

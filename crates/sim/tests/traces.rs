@@ -5,6 +5,7 @@ mod common;
 mod traces;
 
 use cohkit_sim::simulation::trace;
+use cohkit_sim::spaces::Side;
 use cohkit_trace::Trace;
 
 #[test]
@@ -17,7 +18,8 @@ fn simulations_are_in_order_and_faults_in_what_they_tell_are_not() {
         }
         if let Some(what) = protocol.has_in_common() {
             let setup = common::torture(protocol.clone(), 3, 1).expect("there is a home");
-            let (_, sequence) = trace(&setup, 0).unwrap_or_else(|failed| panic!("{failed}"));
+            let (_, sequence) =
+                trace(&setup, Side::Device, 0).unwrap_or_else(|failed| panic!("{failed}"));
             let refused = cohkit_trace::judge(&protocol, &setup.home, &sequence, true);
             let why = refused.expect_err("traces do not tell of it").why;
             assert!(why.contains(what), "{why}");
@@ -28,7 +30,8 @@ fn simulations_are_in_order_and_faults_in_what_they_tell_are_not() {
             let mut setup = common::torture(protocol.clone(), 3, seed).expect("there is a home");
             setup.workload.accesses = 300;
             setup.device.operations = 60;
-            let (_, sequence) = trace(&setup, 0).unwrap_or_else(|failed| panic!("{of}: {failed}"));
+            let (_, sequence) =
+                trace(&setup, Side::Device, 0).unwrap_or_else(|failed| panic!("{of}: {failed}"));
             let trace = Trace {
                 sequence,
                 at_rest: true,

@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from cohkit.progress import Bar
 from cohkit.sweep import cluster, local, tables
 from cohkit.sweep.journal import Journal
 from cohkit.sweep.kinds import KINDS
+from cohkit.sweep.shown import shown
 from cohkit.sweep.spec import Spec, fixed, from_file, setting, truth
 
 if TYPE_CHECKING:
@@ -131,9 +133,11 @@ def run(arguments: Sequence[str]) -> int:
             sys.stderr.write(f"interrupted: {done}; the same command with `--out {folder}` goes on from here\n")
             return _INTERRUPTED
         outcomes = journal.done
+        results = tables.results(points, hashes, outcomes)
         for suffix in (".parquet", *([".csv"] if options.csv else [])):
             tables.write(tables.hosts(hashes, outcomes), folder / f"hosts{suffix}")
-            tables.write(tables.results(points, hashes, outcomes), folder / f"results{suffix}")
+            tables.write(results, folder / f"results{suffix}")
+    sys.stdout.write(shown(points, results, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     return _tell(points, outcomes, folder)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cohkit import __version__
 from cohkit.errors import InputError, UnavailableError
+from cohkit.files import writing
 from cohkit.sweep.points import Outcome
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ class Journal:
 
     def _write(self, text: str) -> None:
         data = text.encode()
-        while data:
-            data = data[os.write(self._file, data) :]
-        os.fsync(self._file)
+        with writing(self._path):
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
 
     def _read(self) -> list[Outcome]:
         data = self._path.read_bytes()

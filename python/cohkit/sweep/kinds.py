@@ -33,6 +33,8 @@ class Kind(NamedTuple):
     """Runs it with these options and this seed: its rows, and the exit code that the command would have."""
     judge: Callable[[dict[str, Any], int], object]
     """Looks at options before anything runs."""
+    shown: tuple[str, ...]
+    """Patterns of the columns that are shown in a terminal, beside the axes."""
     seeded: Callable[[Mapping[str, Value]], bool] = lambda _: True
     """Whether a seed means something with these options."""
 
@@ -165,12 +167,14 @@ KINDS: dict[str, Kind] = {
         _MACHINE | {"region": str, "accesses": int, "cores": int, "outstanding": int, "prefetch": int, "explain": bool},
         _sim,
         lambda options, seed: simulator._ready(_simulation(options, seed)),  # noqa: SLF001 -- it only looks
+        ("statistics.latency_mean_ns", "statistics.bandwidth_bytes_per_s", "explanation.limit.name"),
     ),
     "play": Kind(
         ("platform", "application"),
         _MACHINE | {"time": str, "warm_up": str},
         _play,
         lambda options, seed: player._ready(_played(options, seed)),  # noqa: SLF001 -- it only looks
+        ("rates_per_s.*", "times_ns.*.mean"),
     ),
     "check": Kind(
         ("protocol",),
@@ -187,14 +191,22 @@ KINDS: dict[str, Kind] = {
         },
         _verdicts,
         _judge_check,
+        ("system", "outcome", "violated", "states", "transitions", "depth"),
         lambda options: "simulate" in options,
     ),
-    "reproduce": Kind(("experiment",), {"accesses": int}, _reproduced, _judge_experiment),
+    "reproduce": Kind(
+        ("experiment",),
+        {"accesses": int},
+        _reproduced,
+        _judge_experiment,
+        ("name", "published", "ours", "unit", "error"),
+    ),
     "litmus": Kind(
         ("test",),
         {"protocol": str, "cores": str, "model": str, "gives_up": int, "max_states": int, "simulate": int},
         lambda options, seed: _flattened(*native.litmus(options, seed)),
         native.judge_litmus,
+        ("outcome", "allowed", "states"),
         lambda options: "simulate" in options,
     ),
     "lockstep": Kind(
@@ -202,6 +214,7 @@ KINDS: dict[str, Kind] = {
         {"messages": int, "shape": str},
         lambda options, seed: _flattened(*native.lockstep(options, seed)),
         native.judge_lockstep,
+        ("messages", "mismatches", "rows_covered", "rows_reachable"),
     ),
 }
 """What can be swept, by the names of the commands."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cohkit.errors import Error, InputError, near
 from cohkit.experiments import EXPERIMENTS
-from cohkit.protocols import not_text
+from cohkit.protocols import decoded
 from cohkit.sweep.kinds import KINDS, names
 from cohkit.sweep.points import Point, Texts
 from cohkit.sweep.values import Value, once, plain, values
@@ -156,11 +156,7 @@ def from_file(path: Path) -> Spec:
         OSError: it cannot be read.
 
     """
-    data = path.read_bytes()
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise not_text(str(path), data, error.start) from None
+    text = decoded(str(path), path.read_bytes())
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

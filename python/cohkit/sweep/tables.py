@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import io
 import time
 from typing import TYPE_CHECKING, Any
 
+from cohkit import files
 from cohkit.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -95,11 +96,10 @@ class Parts:
 
 def write(frame: pl.DataFrame, path: Path) -> None:
     """Write a table as its file's name says: all of it, or the file stays as it was."""
-    new = path.with_name(f".{path.name}")
+    # What polars says of a disk that is full is no error of the system.
+    table = io.BytesIO()
     if path.suffix == ".csv":
-        frame.write_csv(new)
+        frame.write_csv(table)
     else:
-        frame.write_parquet(new)
-    with new.open("rb") as written:
-        os.fsync(written.fileno())
-    new.replace(path)
+        frame.write_parquet(table)
+    files.write(path, table.getvalue())

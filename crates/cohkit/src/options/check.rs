@@ -25,7 +25,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit check protocols/msi.coh --system three_caches"))]
 pub(crate) struct Check {
-    /// Protocol texts, and Murphi models, which end in `.m`.
+    /// Protocol texts, or names of those that ship, and Murphi models, which end in `.m`; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

@@ -27,7 +27,7 @@ pub(crate) struct Litmus {
     #[arg(long, conflicts_with_all = ["protocol", "json", "csv", "stats"])]
     pub print: bool,
 
-    /// The protocol text whose caches the threads run on; memory that acts at once, if not given.
+    /// The protocol text whose caches the threads run on, or the name of one that ships; memory that acts at once, if not given.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 

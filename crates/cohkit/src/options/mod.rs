@@ -101,9 +101,17 @@ Where shells look for them:
   fish  ~/.config/fish/completions/cohkit.fish";
 
 /// Lists what ships: protocols, platforms, workloads, applications and experiments, each with a line of explanation.
+///
+/// The text of a protocol or a platform is printed by its name, to be copied and changed:
+///
+///   cohkit list enzian-dc-ddr --out mine.toml
 #[derive(Args, Debug)]
-#[command(after_help = example("cohkit list"))]
+#[command(after_help = example("cohkit list msi"))]
 pub(crate) struct List {
+    /// A protocol or a platform, whose text is printed instead.
+    #[arg(value_name = "NAME", conflicts_with_all = ["json", "csv", "stats"])]
+    pub name: Option<PathBuf>,
+
     #[command(flatten)]
     pub output: Output,
 }
@@ -182,7 +190,7 @@ pub(crate) struct Link {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit table protocols/msi.coh --agent remote"))]
 pub(crate) struct Table {
-    /// The protocol text.
+    /// The protocol text, or the name of one that ships.
     pub file: PathBuf,
 
     /// Whose table.
@@ -214,7 +222,7 @@ pub(crate) struct Trace {
     /// A JSON file with traces in it, wherever they stand.
     pub file: PathBuf,
 
-    /// The protocol text by which they are judged.
+    /// The protocol text by which they are judged, or the name of one that ships.
     #[arg(long, value_name = "FILE")]
     pub protocol: PathBuf,
 

@@ -58,7 +58,7 @@ pub(crate) struct Report {
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Explore {
-    /// The protocol text, and options.
+    /// The protocol text, or the name of one that ships, and options.
     #[arg(
         value_name = "ARGUMENT",
         trailing_var_arg = true,

@@ -30,7 +30,7 @@ pub(crate) enum RtlCommand {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl emit protocols/eci.coh --out out/rtl"))]
 pub(crate) struct Emit {
-    /// The protocol text.
+    /// The protocol text, or the name of one that ships.
     pub file: PathBuf,
 
     /// The folder that gets `PROTOCOL_pkg.sv` and `PROTOCOL.mem`; it is made if need be.
@@ -53,7 +53,7 @@ pub(crate) struct Emit {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl test protocols/eci.coh --shape small --seeds 2"))]
 pub(crate) struct RtlTest {
-    /// The protocol text.
+    /// The protocol text, or the name of one that ships.
     pub file: PathBuf,
 
     /// The first seed. The shape of the home, how many lines are used, which, how long messages and memory take, how often
@@ -109,7 +109,7 @@ pub(crate) struct RtlTest {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl synth protocols/eci.coh --units 1"))]
 pub(crate) struct Synth {
-    /// The protocol text.
+    /// The protocol text, or the name of one that ships.
     pub file: PathBuf,
 
     /// How many units, a power of two up to 64; several numbers give several configurations.
@@ -152,7 +152,7 @@ fn units(text: &str) -> Result<usize, String> {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl measure protocols/eci.coh --units 4 --lines 256"))]
 pub(crate) struct Measure {
-    /// The protocol text.
+    /// The protocol text, or the name of one that ships.
     pub file: PathBuf,
 
     /// How many units, in two slices: a power of two from 2 to 64.

@@ -3,6 +3,7 @@
 use super::{example, Output};
 use crate::work::{Work, WorkParser};
 use clap::Args;
+use cohkit_sim::spaces::Side;
 use std::path::PathBuf;
 
 /// Simulates a workload on a machine whose caches and home execute a protocol's controllers.
@@ -28,7 +29,7 @@ pub(crate) struct Sim {
     #[arg(value_parser = WorkParser)]
     pub workload: Work,
 
-    /// The protocol text; that of Enzian's interconnect, ECI, if not given.
+    /// The protocol text, or the name of one that ships; that of Enzian's interconnect, ECI, if not given.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
@@ -78,9 +79,9 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
-    /// The line that is traced, from 0 on.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
-    pub trace_line: u32,
+    /// The line that is traced, from 0 on; `host:N` is one of the host's memory, on a machine of two spaces.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = traced_line, requires = "trace")]
+    pub trace_line: (Side, u32),
 
     #[command(flatten)]
     pub executed: Executed,
@@ -123,7 +124,7 @@ pub(crate) struct Play {
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     pub warm_up: String,
 
-    /// The protocol text; that of Enzian's interconnect, ECI, if not given. Its home has to be given as a policy.
+    /// The protocol text, or the name of one that ships; that of Enzian's interconnect, ECI, if not given. Its home has to be given as a policy.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
@@ -228,4 +229,16 @@ pub(crate) struct Watched {
         requires = "timeline"
     )]
     pub timeline_size: String,
+}
+
+/// A line of the device, or `host:` and one of the host's memory.
+fn traced_line(text: &str) -> Result<(Side, u32), String> {
+    let (side, number) = match text.strip_prefix("host:") {
+        Some(number) => (Side::Host, number),
+        None => (Side::Device, text),
+    };
+    match number.parse() {
+        Ok(line) => Ok((side, line)),
+        Err(_) => Err("give a number from 0 on, or `host:` and a number".into()),
+    }
 }

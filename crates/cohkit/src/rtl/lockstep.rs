@@ -499,7 +499,8 @@ mod tests {
         let tool = Failed::Tool("no such tool".into());
         for (again, file, says) in [
             (again(), "empty.fst", "is the disk full?"),
-            (again(), "none.fst", "its folder does not exist"),
+            (again(), "nowhere/none.fst", "its folder does not exist"),
+            (again(), "none.fst", "no file can be made in its folder"),
             (Err(tool), "whole.fst", "no such tool"),
             (
                 Ok(Report::default()),

@@ -57,6 +57,9 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
+    let said = run(&["--cp", "stray=stray.elf", "stray-host.elf", "4"]);
+    let part = "nothing can be stored at 0x200038 (a copy of lines that the scratchpad has not, or beyond what it was given of far memory), at 0x";
+    assert!(said.contains(part), "{said}");
     // What it counts is the same each time.
     let counted = [
         "--counters",
@@ -167,7 +170,7 @@ fn hostile_programs_and_wrong_options_are_refused() {
         ),
         (
             &["--set", "nothing=9"],
-            "error: no quantity is named `nothing` (there are: host.cores, ",
+            "error: no quantity is named `nothing`; there are host.cores, ",
         ),
         (
             &["--set", "host.llc=3MiB"],

@@ -1,7 +1,8 @@
 //! `cohkit list` and `cohkit platform` from outside.
 
-use crate::{cohkit, text};
+use crate::{cohkit, text, tiny};
 use serde_json::Value;
+use std::fs::File;
 
 fn json(arguments: &[&str]) -> Value {
     let output = cohkit(arguments).args(["--json"]).output().expect("starts");
@@ -58,6 +59,104 @@ fn everything_that_ships_is_listed_with_a_line_of_explanation() {
     }
 }
 
+#[test]
+fn what_ships_is_printed_and_taken_by_its_name() {
+    for (folder, ending) in [("protocols", ".coh"), ("platforms", ".toml")] {
+        for file in files(folder, ending) {
+            let written = std::fs::read(format!("../../{folder}/{file}")).expect("it can be read");
+            let output = cohkit(["list", file.trim_end_matches(ending)]).output();
+            assert_eq!(output.expect("starts").stdout, written, "{file}");
+        }
+    }
+    // Where there is no checkout.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let table = |name: &str| {
+        let mut command = cohkit(["table", name]);
+        let output = command.current_dir(&folder).output().expect("starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let msi = table("msi");
+    assert!(msi.starts_with("msi: "), "{msi}");
+    assert_eq!(table("protocols/msi.coh"), msi);
+    // A file goes before what ships.
+    for name in ["msi", "protocols/msi.coh"] {
+        let file = folder.path().join(name);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("it is made");
+        std::fs::copy(tiny(), file).expect("it is copied");
+        let own = table(name);
+        assert!(own.starts_with("tiny: "), "{own}");
+    }
+}
+
+#[test]
+fn a_dash_is_standard_input() {
+    let given = || File::open(tiny()).expect("it can be read");
+    for arguments in [
+        &["table", "-"][..],
+        &["check", "-"],
+        &[
+            "sim",
+            "enzian-dc-bram",
+            "random-read",
+            "--accesses",
+            "9",
+            "--protocol",
+            "-",
+        ],
+    ] {
+        let output = cohkit(arguments).stdin(given()).output().expect("starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        assert!(said.starts_with("tiny"), "{said}");
+    }
+    let test = File::open("../../litmus/SB.litmus").expect("it can be read");
+    let output = cohkit(["litmus", "-"]).stdin(test).output();
+    let said = text(&output.expect("starts").stdout);
+    assert!(said.starts_with("SB "), "{said}");
+    let output = cohkit(["check", "-", "--watch"]).stdin(given()).output();
+    let said = text(&output.expect("starts").stderr);
+    assert!(said.contains("cannot be watched"), "{said}");
+}
+
+#[test]
+fn what_a_number_may_be_is_said_in_words() {
+    for (arguments, says) in [
+        (
+            &["check", "msi", "--remotes", "9"][..],
+            "error: invalid value '9' for '--remotes <N>': it must be 1 to 8\n",
+        ),
+        (
+            &["check", "msi", "--max-memory", "x"],
+            "error: invalid value 'x' for '--max-memory",
+        ),
+        (
+            &["sim", "enzian-dc-ddr", "random-read", "--accesses", "0"],
+            "error: invalid value '0' for '--accesses <N>': it must be at least 1\n",
+        ),
+        (
+            &[
+                "sim",
+                "enzian-dc-ddr",
+                "random-read",
+                "--seed",
+                "99999999999999999999",
+            ],
+            "error: invalid value '99999999999999999999' for '--seed <N>': it is too large\n",
+        ),
+        (
+            &["link", "eci", "--bit-errors", "few"],
+            "error: invalid value 'few' for '--bit-errors <RATE>': a number is needed\n",
+        ),
+    ] {
+        let output = cohkit(arguments).output().expect("starts");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.starts_with(says), "{said}");
+        assert!(!said.contains("..") && !said.contains("not in"), "{said}");
+    }
+}
+
 /// Every quantity of the text, with its origin word for word.
 #[test]
 fn a_platform_is_printed_with_its_origins() {
@@ -96,8 +195,41 @@ fn an_unknown_name_lists_those_there_are() {
         (&["sim", "enzian", "random-read"], "enzian-dc-ddr"),
         (&["sim", "enzian-dc-ddr", "reads"], "sequential-read"),
         (&["play", "enzian-dc-ddr", "calls"], "shared-table"),
-        (&["check", "msi"], "protocols/msi.coh"),
-        (&["table", "msi"], "protocols/msi.coh"),
+        (
+            &["sim", "enzian-dc-drd", "random-read"],
+            "did you mean `enzian-dc-ddr`? ",
+        ),
+        (
+            &["sim", "enzian-dc-ddr", "random-reed"],
+            "a similar value exists: 'random-read'",
+        ),
+        (
+            &["sim", "enzian-dc-ddr", "Cargo.toml"],
+            "a similar value exists: 'trace:Cargo.toml'",
+        ),
+        (&["play", "enzian-dc-ddr", "loks"], "did you mean `locks`? "),
+        (
+            &["check", "illinois"],
+            "mesi-l1, mesi, moesi, msi-policy, msi, ",
+        ),
+        (&["table", "mzi"], "did you mean `msi`? "),
+        (
+            &["check", "../../protocols/mzi.coh"],
+            "did you mean `msi.coh`? ",
+        ),
+        (
+            &["check", "nowhere/msi.coh"],
+            "there is no folder `nowhere`; ",
+        ),
+        (
+            &["check", "mesi", "--system", "three_cashes"],
+            "did you mean `three_caches`? ",
+        ),
+        (&["list", "mzi"], "did you mean `msi`? "),
+        (
+            &["list", "rpc"],
+            "`rpc` has no text; protocols and platforms have",
+        ),
     ] {
         let output = cohkit(arguments).output().expect("starts");
         let said = text(&output.stderr);

@@ -7,6 +7,32 @@ use expect_test::expect;
 mod tried_again;
 use tried_again::tried_again;
 
+/// Of two spaces the host's memory is told beside the device's lines, and where the time goes there.
+#[test]
+fn the_hosts_memory_is_told_beside_the_device() {
+    let command = [
+        "play",
+        "enzian-dc-bram+enzian-cpu-home",
+        "gather",
+        "--protocol",
+        "../../protocols/eci-both.coh",
+        "--with",
+        "queries=5",
+        "--explain",
+        "--json",
+    ];
+    let output = cohkit(command).output().expect("it starts");
+    let value: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("it says JSON and no more");
+    let accesses = &value["host"]["statistics"]["accesses"];
+    assert!(accesses.as_f64() > Some(4.0), "{accesses}");
+    assert_eq!(
+        value["host"]["explanation"]["accesses"].as_f64(),
+        accesses.as_f64()
+    );
+    assert_ne!(value["explanation"]["accesses"].as_f64(), Some(0.0));
+}
+
 #[test]
 fn same_seed_same_bytes() {
     let json = || {
@@ -333,7 +359,7 @@ fn what_cannot_be_played_is_refused() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: rpc has no parameter `call`; it has contexts, payload, calls
+                error: rpc has no number `call`; did you mean `calls`? it has contexts, payload, calls
             "#]],
         ),
         (
@@ -425,7 +451,7 @@ fn texts_are_read_with_other_sizes() {
     for (size, said) in [
         (
             "houses=8",
-            "the text has no size `houses`; it has homes, epochs, most, counters, entries, slots, notes, line",
+            "the text has no size `houses`; did you mean `homes`? it has homes, epochs, most, counters, entries, slots, notes, line",
         ),
         ("homes", "`homes` has no `=`: write it like `homes=8`"),
         (

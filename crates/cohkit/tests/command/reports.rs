@@ -349,7 +349,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
     fs::write(at("cut.json"), &json[..cut]).expect("written");
     fs::write(at("other.json"), "[{\"a\": 1}]").expect("written");
     fs::write(at("list.json"), "[1]").expect("written");
-    fs::write(at("binary.json"), [0xff, 0xfe]).expect("written");
+    fs::write(at("binary.json"), [0xff, 0xfd]).expect("written");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let shipped = |name: &str| root.join(name).display().to_string();
     let (right, mesi) = (shipped("msi.coh"), shipped("mesi.coh"));

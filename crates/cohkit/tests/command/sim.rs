@@ -156,7 +156,7 @@ fn bad_input_is_said_in_one_message() {
         (&[&write[..], &["--accesses", "0"]].concat(), "error: invalid value '0' for '--accesses <N>'"),
         (&[&write[..], &["--prefetch", "1"]].concat(), "error: to prefetch has no meaning for random-write\n"),
         (&[&write[..], &["--set", "lines"]].concat(), "error: the setting `lines` has no `=`\n"),
-        (&[&write[..], &["--set", "bram.ports=1"]].concat(), "error: the setting `bram.ports=1`: there is no `bram.ports` in this platform (there are: "),
+        (&[&write[..], &["--set", "bram.ports=1"]].concat(), "error: the setting `bram.ports=1`: there is no `bram.ports` in this platform; there are "),
         (&[&write[..], &["--set", "link.latency=5"]].concat(), "error: the setting `link.latency=5`: `link.latency` has no unit: "),
         (&[&write[..], &["--set", "cache.ways=0"]].concat(), "error: the setting `cache.ways=0`: cache.ways must be 1 to 16, not 0\n"),
         (&[&write[..], &["--set", "lines=4", "--region", "1KiB"]].concat(), "error: a region of 1KiB is larger than the memory of enzian-dc-ddr, 512B\n"),
@@ -177,12 +177,12 @@ fn amounts_that_make_no_sense_are_refused() {
         (&["--region", "1GiX"], "error: the region `1GiX` has the unknown unit `GiX` (units: "),
         (&["--region", "99999999999TiB"], "error: the region `99999999999TiB` is too large\n"),
         (&["--accesses", "99999999999999999999"], "error: invalid value '99999999999999999999' for '--accesses <N>': "),
-        (&["--cores", "0"], "error: invalid value '0' for '--cores <N>': 0 is not in 1..=4096\n"),
+        (&["--cores", "0"], "error: invalid value '0' for '--cores <N>': it must be 1 to 4096\n"),
         (&["--cores=-1"], "error: invalid value '-1' for '--cores <N>': "),
         (&["--outstanding", "0"], "error: invalid value '0' for '--outstanding <N>': "),
         (&["--prefetch=-1"], "error: invalid value '-1' for '--prefetch <N>': "),
         (&["--seed", "x"], "error: invalid value 'x' for '--seed <N>': "),
-        (&["--set", "nonsense=1"], "error: the setting `nonsense=1`: there is no `nonsense` in this platform (there are: cores.used, "),
+        (&["--set", "nonsense=1"], "error: the setting `nonsense=1`: there is no `nonsense` in this platform; there are cores.used, "),
         (&["--set", "link.latency=-5ns"], "error: the setting `link.latency=-5ns`: `link.latency` is not a number with a unit: "),
         (&["--set", "link.latency=5 meters"], "error: the setting `link.latency=5 meters`: `link.latency` has the unknown unit `meters` (units: "),
         (&["--set", "link.bandwidth=0B/s"], "error: the setting `link.bandwidth=0B/s`: link.bandwidth must be "),
@@ -638,12 +638,55 @@ fn both_directions_run_on_two_machines_in_one() {
         (["--by", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
         (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` is of the whole machine"),
         (["--set", "link.layer=cxl-68"], "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, and not the other direction beside it"),
-        (["--explain", "--no-oracle"], "error: `--explain` tells of one space, and there are two"),
-        (["--trace", "/dev/null"], "error: `--trace` tells of one space, and there are two"),
+        (["--timeline", "/dev/null"], "error: `--timeline` tells of one space, and there are two"),
+        (["--trace=/dev/null", "--trace-line=1024"], "error: there is no line 1024\n  help: the region has 1024"),
+        (["--trace=/dev/null", "--trace-line=host:1024"], "error: there is no line 1024\n  help: the region has 1024"),
+        (["--trace=/dev/null", "--trace-line=llc:1"], "error: invalid value 'llc:1' for '--trace-line <N>': give a number from 0 on, or `host:` and a number"),
     ] {
         let (code, _, error) = sim(&[&run[..], &more].concat());
         assert!(code == 2 && error.starts_with(what), "{error}");
     }
+    // Where the time goes is told of each space, and so is what happens on a line.
+    let (code, output, error) = sim(&[&run[..], &["--explain"]].concat());
+    assert_eq!((code, error.as_str()), (0, ""));
+    let told: Vec<&str> = output.split("\nof the host's memory:\n").collect();
+    assert_eq!(told.len(), 2, "{output}");
+    for told in told {
+        assert!(
+            told.contains("\nwhere the time goes") && told.contains("\nlimited by"),
+            "{told}"
+        );
+    }
+    let (_, output, _) = sim(&[&run[..], &["--explain", "--json"]].concat());
+    let told: serde_json::Value = serde_json::from_str(&output).expect("it is JSON");
+    for (of, value) in [("the device's", &told), ("the host's", &told["host"])] {
+        let mean = &value["explanation"]["latency"]["mean_ns"];
+        assert_eq!(mean, &value["statistics"]["latency_mean_ns"], "{of}");
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("trace.json");
+    let shown = file.display().to_string();
+    for (line, text) in [("1", "eci"), ("host:1", "eci-near")] {
+        let (code, _, error) =
+            sim(&[&run[..], &["--trace", &shown, "--trace-line", line]].concat());
+        assert_eq!((code, error.as_str()), (0, ""));
+        let text = format!("../../protocols/{text}.coh");
+        let judged = cohkit(["trace", &shown, "--protocol", &text]).output();
+        let judged = judged.expect("it starts");
+        let told = crate::text(&judged.stdout);
+        assert!(told.starts_with("trace 1: in order: "), "{line}: {told}");
+    }
+    let (code, _, error) = sim(&[
+        "enzian-dc-ddr",
+        "random-read",
+        "--accesses",
+        "10",
+        "--trace",
+        &shown,
+        "--trace-line",
+        "host:1",
+    ]);
+    assert_eq!((code, error.as_str()), (2, "error: there is no line of the host's memory\n  help: two machines joined by `+` are one of two spaces\n"));
     for (machine, protocol, what) in [
         (machine, "../../protocols/eci.coh", "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home has the host's memory as a space of its own, and `eci` says nothing of that"),
         ("enzian-dc-ddr", BOTH, "error: this cannot be simulated: enzian-dc-ddr has no space of the host's memory, of which `eci_both` is"),
@@ -817,7 +860,7 @@ fn a_wrong_trace_is_refused_with_its_line() {
     let (code, _, error) = of_trace("# é\n0 load 0x1000\n0 lod 8\n".as_bytes(), &[]);
     assert_eq!(code, 2);
     expect![[r#"
-        error: `lod` is no access; there are load, store, read_once, write_line, write_partial, clean, evict, demote
+        error: `lod` is no access; did you mean `load`? there are load, store, read_once, write_line, write_partial, clean, evict, demote
          --> my.trace:3:3
           |
         3 | 0 lod 8

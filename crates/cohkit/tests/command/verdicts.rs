@@ -300,7 +300,7 @@ fn what_cannot_be_checked_is_bad_input() {
             exit code 2
             --- stderr
             error: tests/command/tiny.coh: no system is named `together`
-              help: the systems are `alone`
+              help: the only system is `alone`
         "#]],
     );
     check(
@@ -308,7 +308,7 @@ fn what_cannot_be_checked_is_bad_input() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: invalid value '9' for '--remotes <N>': 9 is not in 1..=8
+            error: invalid value '9' for '--remotes <N>': it must be 1 to 8
 
             For more information, try '--help'.
         "#]],
@@ -873,7 +873,7 @@ fn a_text_that_composes_others_is_their_product() {
     assert_eq!(code, Some(1), "{said}");
     for (option, why) in [
         (&["--lines", "2"][..], "`--lines` is for one protocol"),
-        (&["--system", "far"], "the systems are `both`"),
+        (&["--system", "far"], "the only system is `both`"),
     ] {
         let (code, said) = outcome(option);
         assert_eq!((code, said.contains(why)), (Some(2), true), "{said}");

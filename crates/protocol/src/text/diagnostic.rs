@@ -1,8 +1,8 @@
 //! Diagnostics: what is wrong, where, and what to do about it.
 
-use super::lexer::LONGEST_NAME;
 use super::{Mention, Span, LONGEST_TEXT};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use cohkit_base::words::did_you_mean;
 use rustc_hash::FxHashSet;
 
 macro_rules! codes {
@@ -309,16 +309,7 @@ pub fn suggestion<'a>(
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
     const SHOWN: usize = 16;
-    let nearest = names
-        .clone()
-        .filter(|name| name.len().abs_diff(wrong.len()) <= 3)
-        .map(|name| (distance(wrong, name), name))
-        .min()
-        .filter(|&(far, name)| far < wrong.len() && far <= 1 + wrong.len().max(name.len()) / 4);
-    let mut help = String::with_capacity(256);
-    if let Some((_, name)) = nearest {
-        help.extend(["did you mean `", name, "`? "]);
-    }
+    let mut help = did_you_mean(wrong, names.clone());
     let plural = if kind == "variable or field" {
         "variables and fields"
     } else {
@@ -338,22 +329,4 @@ pub fn suggestion<'a>(
         help.push_str(&format!(", and {} more", number - SHOWN));
     }
     help
-}
-
-/// Edit distance, ignoring case: insert, delete, replace. Long names are far from each other.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut row: [usize; LONGEST_NAME + 1] = std::array::from_fn(|place| place);
-    if other.len() > LONGEST_NAME {
-        return usize::MAX;
-    }
-    for (i, a) in one.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in other.iter().enumerate() {
-            let change = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
 }

@@ -7,6 +7,7 @@
 
 use crate::composition::Composition;
 use crate::protocol::{Protocol, System};
+use cohkit_base::words::did_you_mean;
 use std::sync::Arc;
 
 mod ast;
@@ -61,8 +62,9 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsi
         .iter()
         .find(|(name, _)| !known.contains(&name.as_str()))
     {
+        let near = did_you_mean(name, known.iter().copied());
         let known = known.join(", ");
-        let what = format!("the text has no size `{name}`; it has {known}");
+        let what = format!("the text has no size `{name}`; {near}it has {known}");
         return Err(Unsized::Size(what));
     }
     let homes = sizes.iter().find(|(name, _)| name == parser::HOMES);

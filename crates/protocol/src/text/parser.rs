@@ -467,7 +467,7 @@ impl<'a, 's> Parser<'a, 's> {
                         Token::Newline | Token::Semicolon | Token::CloseBrace | Token::End
                     ) && !self.at_block()
                     {
-                        let _: Parse<()> = self.expected("the end of the statement");
+                        let _: Parse<()> = self.expected("`;` or the end of the line");
                         self.recover(row);
                     }
                 }

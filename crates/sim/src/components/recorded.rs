@@ -2,6 +2,7 @@
 //!
 //! `docs/workloads.md` describes both forms.
 
+use cohkit_base::words::did_you_mean;
 use std::fmt::{self, Display, Formatter};
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::ops::Range;
@@ -414,7 +415,8 @@ fn kind(name: &str) -> Result<usize, String> {
                 names()
             );
         }
-        format!("`{name}` is no access; there are {}", names())
+        let near = did_you_mean(name, ACCESSES.iter().map(|access| access.name()));
+        format!("`{name}` is no access; {near}there are {}", names())
     })
 }
 

@@ -11,6 +11,7 @@ mod translation;
 pub mod units;
 
 use crate::kernel::{Time, NANOSECOND, SECOND};
+use cohkit_base::words::did_you_mean;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 
@@ -623,9 +624,11 @@ impl Platform {
         let Some((row, quantity)) = self.quantity(name) else {
             let names = self.all_quantities().into_iter();
             let names: Vec<String> = names.map(|(known, ..)| known).collect();
+            let beside = ["remotes", "lines"];
+            let near = did_you_mean(name, names.iter().map(String::as_str).chain(beside));
             let names = names.join(", ");
             return Err(format!(
-                "there is no `{name}` in this platform (there are: {names}, remotes, lines)"
+                "there is no `{name}` in this platform; {near}there are {names}, remotes, lines"
             ));
         };
         let value = units::parse(value, row.unit).map_err(|what| format!("`{name}` {what}"))?;

@@ -78,13 +78,20 @@ impl Platform {
 
     /// What a shipped platform is: the first sentence of its text.
     pub fn about(name: &str) -> Option<&'static str> {
+        Platform::shipped_text(name)?
+            .lines()
+            .next()?
+            .strip_prefix("# ")
+    }
+
+    /// The text of the shipped platform of this name, to be copied and changed.
+    pub fn shipped_text(name: &str) -> Option<&'static str> {
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
-        text.lines().next()?.strip_prefix("# ")
+        Some(text)
     }
 
     /// The shipped platform of this name, if there is one.
     pub fn shipped(name: &str) -> Option<Platform> {
-        let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
-        text::read(text).ok()
+        text::read(Platform::shipped_text(name)?).ok()
     }
 }

@@ -11,6 +11,7 @@ use super::{
     Translation,
 };
 use super::{AGENTS, BELOW, TABLE};
+use cohkit_base::words::did_you_mean;
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -235,10 +236,11 @@ impl Reader {
                 _ => {
                     let beside = known.iter().filter(|known| known.starts_with(prefix));
                     let beside: Vec<&str> = beside.copied().collect();
+                    let near = did_you_mean(&name, beside.iter().copied());
                     let beside = beside.join(", ");
                     self.error(
                         key.span(),
-                        format!("unknown key `{name}` (there are: {beside})"),
+                        format!("unknown key `{name}`; {near}there are {beside}"),
                     );
                 }
             }
@@ -428,7 +430,7 @@ mod tests {
         let links = format!("links = {{ value = 2{origin}");
         let links_as = |value: &str| format!("links = {{ value = {value}{origin}");
         for (from, to, message, place) in [
-            ("ports =", "spare = 1\nports =", "unknown key `bram.spare` (there are: bram.ports, bram.bandwidth, bram.latency)", "spare"),
+            ("ports =", "spare = 1\nports =", "unknown key `bram.spare`; there are bram.ports, bram.bandwidth, bram.latency", "spare"),
             (&links, "", "`link.links` is missing", "[link]"),
             ("remotes = 1", "", "`remotes` is missing", ""),
             ("remotes = 1", "remotes = 4097", "remotes must be 1 to 4096, not 4097", "4097"),
@@ -438,7 +440,7 @@ mod tests {
             (&links, &links_as("0"), "link.links must be 1 to 64, not 0", "0"),
             (&links, &links_as("-1"), "`link.links` is a number of things: `-1` is not a whole number without a unit", "-1"),
             (&links, &links_as("0x2"), "`link.links` is a number, with its unit as text", "0x2"),
-            (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.links.rnage` (there are: link.links.value, link.links.range, link.links.origin)", "rnage"),
+            (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.links.rnage`; did you mean `link.links.range`? there are link.links.value, link.links.range, link.links.origin", "rnage"),
             (&links, &links_as("2, range = [3, 4]"), "`link.links` is 2, outside its range 3 to 4", "[3, 4]"),
             (&links, &links_as("2, range = 3"), "`link.links.range` is `[lowest, highest]`", "3"),
             (&links, "links = { value = 2 }", "`link.links` has no origin", "{ value = 2 }"),
@@ -599,7 +601,7 @@ mod tests {
             (
                 "dram.banks",
                 "4",
-                "there is no `dram.banks` in this platform (there are: cores.used, ",
+                "there is no `dram.banks` in this platform; there are cores.used, ",
             ),
         ] {
             let error = platform.set(name, value).unwrap_err();

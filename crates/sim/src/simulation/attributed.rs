@@ -32,7 +32,7 @@ impl Simulation {
     }
 
     /// Adds what has been noted to what has been measured.
-    pub(super) fn add_noted(&mut self, statistics: &mut Statistics) {
+    pub(crate) fn add_noted(&mut self, statistics: &mut Statistics) {
         statistics.timeline = self.drawn().map(Box::new);
         statistics.explanation = Some(Box::new(self.explanation()));
     }
@@ -420,7 +420,10 @@ impl Simulation {
             return;
         };
         of.contends_no_more(begun.contends, now);
-        let counts = matches!(access.purpose, Purpose::Core | Purpose::Atomic) && performed;
+        let counts = matches!(
+            access.purpose,
+            Purpose::Core | Purpose::Atomic | Purpose::Port
+        ) && performed;
         if counts {
             let (chain, _) = of.current(event, now);
             let end = of.go_on(chain, done, Step::FromCache, None);

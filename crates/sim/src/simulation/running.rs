@@ -64,6 +64,9 @@ pub fn explain_while(
         simulation.attribute(all);
         Ok(())
     };
+    if setup.host.is_some() {
+        return Spaces::watched(setup, go_on, &watch).map(|mut spaces| spaces.noted());
+    }
     let mut simulation = run_watched(setup, go_on, &watch)?;
     let mut statistics = simulation.statistics();
     simulation.add_noted(&mut statistics);
@@ -80,6 +83,7 @@ pub fn draw_while(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
     one_level(setup)?;
+    one_space(setup)?;
     let mut simulation = run_watched(setup, go_on, &|simulation| simulation.draw(filter))?;
     let mut statistics = simulation.statistics();
     simulation.add_noted(&mut statistics);
@@ -121,37 +125,61 @@ pub fn play_watched(
             Ok(())
         }
     };
+    if setup.host.is_some() {
+        if filter.is_some() {
+            one_space(setup)?;
+        }
+        let mut spaces = Spaces::watched(setup, go_on, &watch)?;
+        let statistics = spaces.noted();
+        return Ok(Performance {
+            statistics,
+            ..spaces.performance(setup)
+        });
+    }
     let mut simulation = run_watched(setup, go_on, &watch)?;
     let mut performance = simulation.performance(setup);
     simulation.add_noted(&mut performance.statistics);
     Ok(performance)
 }
 
-/// Of two levels or spaces it is not told where the time goes, nor where there are hosts.
+/// Of two levels it is not told where the time goes, nor where there are hosts.
 fn one_level(setup: &Setup) -> Result<(), RunError> {
-    let what = match (&setup.below, &setup.host, &setup.platform.hosts) {
-        (None, None, None) => return Ok(()),
-        (Some(_), _, _) => "where the time goes is told of one level of caches, and there are two",
-        (None, Some(_), _) => "where the time goes is told of one space, and there are two",
-        (None, None, Some(_)) => {
+    let what = match (&setup.below, &setup.platform.hosts) {
+        (None, None) => return Ok(()),
+        (Some(_), _) => "where the time goes is told of one level of caches, and there are two",
+        (None, Some(_)) => {
             "where the time goes is not told of machines of hosts (`hosts.count`) yet"
         }
     };
     Err(RunError::Setup(what.into()))
 }
 
-/// Like [`run`], with everything that has happened on a line, until all has come to rest, and the values of words that were
-/// read and written there.
+/// Two spaces are not drawn.
+fn one_space(setup: &Setup) -> Result<(), RunError> {
+    match setup.host {
+        None => Ok(()),
+        Some(_) => {
+            let what = "a timeline is drawn of one space, and there are two";
+            Err(RunError::Setup(what.into()))
+        }
+    }
+}
+
+/// Like [`run`], with everything that has happened on a line, of two spaces one of that side, until all has come to rest, and
+/// the values of words that were read and written there.
 ///
 /// # Errors
 /// [`RunError`].
-pub fn trace(setup: &Setup, line: Line) -> Result<(Statistics, Sequence), RunError> {
+pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Sequence), RunError> {
     if setup.below.is_some() {
         let what = "what happens on a line of two levels is not written as one trace";
         return Err(RunError::Setup(what.into()));
     }
     if setup.host.is_some() {
-        let what = "a trace is of a line of one space, and there are two";
+        return Spaces::traced(setup, side, line);
+    }
+    if side == Side::Host {
+        let what = "there is no space of the host's memory beside this one";
         return Err(RunError::Setup(what.into()));
     }
     let mut simulation = Simulation::new(setup, Some(line)).map_err(RunError::Setup)?;

@@ -65,9 +65,10 @@ function runPage(part) {
     element("p", {}, `${run.protocol} on ${run.platform}, seed ${run.seed}`, run.settings.length ? `; ${run.settings.join(", ")}` : ""),
   ];
   if (failure) made.push(element("p", { class: "violated" }, `${failure.kind}: ${failure.message}`), ...sentences("Who waits for whom", failure.waits), player(failure.sequence, () => null));
-  if (run.explanation) {
-    const parts = run.explanation.parts.filter((one) => one.mean_ns > 0);
-    made.push(element("h3", {}, "Where the time goes"), element("p", {}, `Limited by ${run.explanation.limit.name}: ${run.explanation.limit.reason}.`),
+  for (const [of, told] of [["", run.explanation], [" of accesses to the host's memory", run.host?.explanation]]) {
+    if (!told) continue;
+    const parts = told.parts.filter((one) => one.mean_ns > 0);
+    made.push(element("h3", {}, `Where the time${of} goes`), element("p", {}, `Limited by ${told.limit.name}: ${told.limit.reason}.`),
       bars(parts.map((one) => ({ name: one.name, y: one.mean_ns, published: null, words: `${one.name}: ${number(one.mean_ns)} ns of an access in the mean` })), { y: "mean access (ns)" }));
   }
   if (counts.length) made.push(element("h3", {}, "Messages"), bars(counts.map(([name, count]) => ({ name, y: count, published: null, words: `${name}: ${number(count)}` })), { y: "messages sent" }));
@@ -75,6 +76,7 @@ function runPage(part) {
   for (const name of measured) {
     if (run[name]) made.push(element("h3", {}, name.replaceAll("_", " ")), plainTable(["name", "value"], flatPairs(run[name]).filter(([key]) => !key.endsWith("distribution"))));
   }
+  if (run.host) made.push(element("h3", {}, "the host's memory"), plainTable(["name", "value"], flatPairs(run.host.statistics)));
   return made;
 }
 

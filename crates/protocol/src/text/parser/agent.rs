@@ -97,7 +97,9 @@ impl<'a> Parser<'a, '_> {
                 {
                     return Ok(state)
                 }
-                _ => return self.expected("`reads`, `writes`, `dirty`, `holds` or `waits`"),
+                _ => return self.expected(
+                    "`reads`, `writes`, `dirty`, `holds` or `waits`, or `;` before another state",
+                ),
             }
             self.advance();
             self.eat(Token::Comma);

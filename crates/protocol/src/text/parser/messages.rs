@@ -58,6 +58,9 @@ impl<'a> Parser<'a, '_> {
         while self.eat(Token::Comma) {
             messages.push(self.message()?);
         }
+        if self.peek() == Token::Word && !self.at_block() {
+            return self.expected("`,` before another message");
+        }
         Ok(Group { channel, messages })
     }
 

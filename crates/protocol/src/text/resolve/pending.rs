@@ -59,11 +59,13 @@ pub(super) fn check(
                     .collect();
                 taken.sort_unstable();
                 taken.dedup();
+                let taken = match taken.is_empty() {
+                    true => "no message yet".to_string(),
+                    false => taken.join(", "),
+                };
                 sink.push(
-                    Diagnostic::new(Code::UnsaidWait, declared.span, text).label(format!(
-                        "add `waits` and what ends it; it takes: {}",
-                        taken.join(", ")
-                    )),
+                    Diagnostic::new(Code::UnsaidWait, declared.span, text)
+                        .label(format!("add `waits` and what ends it; it takes {taken}")),
                 );
             }
         }

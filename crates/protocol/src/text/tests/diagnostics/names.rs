@@ -34,7 +34,7 @@ fn syntax_of_blocks() {
           chanels { a remote -> home }
         # ^^^^^^^ syntax: expected a block, found `chanels`
           system x { remotes 1, lines 1 }
-        #                     ^ syntax: expected the end of the statement, found `,`
+        #                     ^ syntax: expected `;` or the end of the line, found `,`
           system { remotes 1; lines 1 }
         #        ^ syntax: expected the name of the system, found `{`
           system 5 { remotes 1; lines 1 }
@@ -67,6 +67,18 @@ fn syntax_of_rows() {
 }
 
 #[test]
+fn separators_that_are_forgotten() {
+    messages(expect![[r#"
+          request: A B (line), C
+        #            ^ syntax: expected `,` before another message, found `B`
+    "#]]);
+    states(expect![[r#"
+          A reads B
+        #         ^ syntax: expected `reads`, `writes`, `dirty`, `holds` or `waits`, or `;` before another state, found `B`
+    "#]]);
+}
+
+#[test]
 fn one_error_does_not_hide_the_next() {
     remote(expect![[r#"
           I | load |
@@ -93,7 +105,7 @@ fn unclosed_blocks() {
         #          ^ unclosed-block: `states` is not closed
         #                       ^^^ direction: `Get` never comes to the remote
             I | load | | stay
-        #     ^ syntax: expected `reads`, `writes`, `dirty`, `holds` or `waits`, found `|`
+        #     ^ syntax: expected `reads`, `writes`, `dirty`, `holds` or `waits`, or `;` before another state, found `|`
           home {
             states { J }
           }

@@ -46,7 +46,7 @@ fn conditions_that_are_none() {
               H reads if
             #           ^ syntax: expected a value, found the end of the line
               O reads if flag dirty if flag
-            #                       ^^ syntax: expected `reads`, `writes`, `dirty`, `holds` or `waits`, found `if`
+            #                       ^^ syntax: expected `reads`, `writes`, `dirty`, `holds` or `waits`, or `;` before another state, found `if`
         "#]],
     );
 }

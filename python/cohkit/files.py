@@ -1,0 +1,66 @@
+"""Files, which are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+@contextmanager
+def writing(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file that is written in what the system says of it, where it names none.
+
+    >>> from cohkit.files import writing
+    >>> with writing("full.json"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    OSError: [Errno 28] No space left on device: 'full.json'
+
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(file)
+        raise
+
+
+def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public name for it
+    try:
+        return tempfile.NamedTemporaryFile("wb", dir=folder, prefix=".cohkit-", delete=False)
+    except OSError as error:
+        # People have named the folder, not the file in it.
+        error.filename = str(folder)
+        raise
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put this into the file: all of it and for good, or the file stays as it was."""
+    with writing(path), _new_file(path.parent) as new:
+        try:
+            new.write(content)
+            new.flush()
+            # A full disk may show only now.
+            os.fsync(new.fileno())
+            new.close()
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(new.name).chmod(0o666 & ~mask)
+            Path(new.name).replace(path)
+        except BaseException:
+            Path(new.name).unlink(missing_ok=True)
+            raise
+
+
+def try_folder(folder: Path) -> None:
+    """See whether files could be written into a folder that may not be there yet, and leave nothing behind."""
+    there: Iterable[Path] = (place for place in (folder, *folder.absolute().parents) if place.exists())
+    with _new_file(next(iter(there))) as new:
+        Path(new.name).unlink()

@@ -1,0 +1,59 @@
+"""What of a sweep's table is shown in a terminal: its axes, and what people look at first."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from cohkit.sweep.kinds import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from cohkit.sweep.points import Point
+
+_MOST = 32
+_BETWEEN = "  "
+
+
+def shown(points: Sequence[Point], results: pl.DataFrame, width: int | None) -> str:
+    """Give the first rows of a sweep's results as text: as many of their columns as fit in a width, if there is one."""
+    first = results.head(_MOST)
+    columns = [_column(name, first[name].to_list()) for name in _names(points, results)]
+    axes = len(points[0].axes)
+    while width and len(columns) > axes + 1 and len(_BETWEEN.join(cells[0] for cells in columns)) > width:
+        columns.pop()
+    lines = [_BETWEEN.join(cells).rstrip() for cells in zip(*columns, strict=True)]
+    if len(results) > _MOST:
+        lines.append(f"and {len(results) - _MOST} rows more")
+    return "\n".join(lines) + "\n\n"
+
+
+def _names(points: Sequence[Point], results: pl.DataFrame) -> list[str]:
+    """Name the columns to show: axes, seeds if there are several, and of the rest what is not empty."""
+    told = [name for name in results.columns if results[name].null_count() < len(results)]
+    wanted = [*points[0].axes, *(["seed"] if points[-1].repetition else []), *KINDS[points[0].run].shown]
+    return list(dict.fromkeys(name for pattern in wanted for name in told if fnmatchcase(name, pattern)))
+
+
+def _column(name: str, values: list[object]) -> list[str]:
+    """Give the cells of a column in one width, numbers at its right."""
+    head = name.removeprefix("statistics.").removeprefix("explanation.")
+    decimals = max((_decimals(value) for value in values if isinstance(value, float)), default=0)
+    cells = [head, *(_cell(value, decimals) for value in values)]
+    width = max(map(len, cells))
+    right = any(isinstance(value, int | float) for value in values)
+    return [cell.rjust(width) if right else cell.ljust(width) for cell in cells]
+
+
+def _decimals(value: float) -> int:
+    """Tell how many digits behind the point say something, to the third."""
+    return len(f"{value:.3f}".rstrip("0").partition(".")[2])
+
+
+def _cell(value: object, decimals: int) -> str:
+    if value is None:
+        return ""
+    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
