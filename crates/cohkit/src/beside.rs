@@ -114,6 +114,9 @@ fn machine(
     if options.races {
         machine.watch();
     }
+    if options.fast {
+        machine.go_without_time();
+    }
     Ok(machine)
 }
 

@@ -72,6 +72,22 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
     let said = run(&counted);
     assert!(said.contains("\nmcc 0: lines fetched: 1\n"), "{said}");
     assert_eq!(said, run(&counted));
+    // Without time, what programs do is the same.
+    let fast = run(&["--fast", "--cp", "stray=stray.elf", "stray-host.elf", "8"]);
+    let same =
+        "exit code 0\nstate 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n";
+    assert!(fast == same && said.starts_with(same), "{fast} {said}");
+    let both = run(&[
+        "--fast",
+        "--races",
+        "--cp",
+        "stray=stray.elf",
+        "stray-host.elf",
+    ]);
+    assert!(
+        both.contains("'--fast' cannot be used with '--races'"),
+        "{both}"
+    );
     // Nobody has such a program.
     let said = run(&["--cp", "other=stray.elf", "stray-host.elf", "2"]);
     assert_eq!(
