@@ -90,6 +90,10 @@ pub(crate) fn run(
             outcome = Outcome::No;
         }
     }
+    if outcome == Outcome::No {
+        let names: Vec<&str> = channels.iter().map(|own| own.name.as_str()).collect();
+        outside.tell_missing(&names);
+    }
     end(options, &machine, outside, outcome)
 }
 
