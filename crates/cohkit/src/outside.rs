@@ -3,6 +3,7 @@
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
+use cohkit_base::words::did_you_mean;
 use cohkit_nearmemory::FOLDER;
 use cohkit_riscv::elf::{self, Image};
 use cohkit_riscv::system::{Errno, Open, Place, World};
@@ -103,7 +104,10 @@ impl Outside<'_, '_> {
         if let Some(missing) = self.missing.take() {
             let there = match names {
                 [] => String::new(),
-                names => format!(" (there are: {})", names.join(", ")),
+                names => {
+                    let near = did_you_mean(&missing, names.iter().copied());
+                    format!("; {near}there are {}", names.join(", "))
+                }
             };
             self.say(&format!(
                 "no channel program is named `{missing}`{there}\n  help: `--cp {missing}=PROGRAM` names one"

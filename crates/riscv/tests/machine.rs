@@ -580,7 +580,13 @@ fn what_none_of_the_cores_stores_ends_the_reservations_that_it_touches() {
         release: false,
     };
     // Where it is stored, and whether a word at 256 is reserved still.
-    for (at, reserved) in [(128, true), (248, true), (249, false), (312, false), (320, true)] {
+    for (at, reserved) in [
+        (128, true),
+        (248, true),
+        (249, false),
+        (312, false),
+        (320, true),
+    ] {
         let mut port = shared.port(1).expect("there is one");
         port.amo(256, amo(AmoOp::LoadReserved, 0), 5);
         assert!(shared.put(at, &[at as u8; 8]));

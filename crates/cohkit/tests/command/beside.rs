@@ -92,12 +92,13 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
     let said = run(&["--cp", "other=stray.elf", "stray-host.elf", "2"]);
     assert_eq!(
         said,
-        "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\nno channel program is named `stray` (there are: other)\n  help: `--cp stray=PROGRAM` names one\n"
+        "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\nno channel program is named `stray`; there are other\n  help: `--cp stray=PROGRAM` names one\n"
     );
-    let said = run(&["stray-host.elf", "2"]);
+    compiled(folder, "host", "docs/riscv/accumulator/host.c", &[]);
+    let said = run(&["host.elf"]);
     assert_eq!(
         said,
-        "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\nno channel program is named `stray`\n  help: `--cp stray=PROGRAM` names one\n"
+        "exit code 1\nthe program cannot be started: error -1\n--- stderr\nthe program ends with code 1\nno channel program is named `sum`\n  help: `--cp sum=PROGRAM` names one\n"
     );
     // What is for a core does nothing on a host.
     let said = run(&["--cp", "stray=stray.elf", "stray.elf"]);
