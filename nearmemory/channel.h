@@ -14,7 +14,7 @@
 #include "nearmemory/scratchpad.h"
 
 // What a program may need besides its private memory and the scratchpad: two registers that it shares with the host, as a
-// register pipe; the FIFOs to and from another core; far memory; and whatever of far memory the host gives it.
+// register pipe; the FIFOs to and from another core; far memory; and whatever of far memory, or of its own, the host gives it.
 #define NM_REGISTER_PIPE(number) 1, number, 0
 #define NM_FIFO(core) 1, 16 + (core), 0
 #define NM_FAR(at, bytes) 2, at, bytes

@@ -102,7 +102,7 @@ static inline void nm_clean_now(volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(line) : "memory");
 }
 
-// Gives the next program that is spawned on a core this part of far memory.
+// Gives the next program that is spawned on a core this part of far memory, or of the host's own.
 static inline void nm_give(uint64_t core, volatile void *far, uint64_t bytes) {
   *nm_control(core, 0x828) = (uintptr_t)far;
   nm_order();

@@ -44,8 +44,8 @@ static inline void nm_unlock(uint64_t line, enum nm_kind kind) { nm_scratchpad_r
 
 // The time, and (nm_read_stamp, nm_write_stamp) when others last read and wrote the line.
 static inline uint64_t nm_now(void) { return nm_scratchpad_registers[4]; }
-// Begin to copy lines that lie one behind the other from and to far memory, and go on; while as many copies are under way
-// as there may be, the core waits. Of copies no order is promised, neither among them nor among their lines: a line that is
+// Begin to copy lines that lie one behind the other from and to far memory, or memory of the host's own, and go on; while as many
+// copies are under way as there may be, the core waits. Of copies no order is promised, neither among them nor among their lines: a line that is
 // fetched is there when its stamp of writes has changed, and one that is stored may be changed, and is in far memory,
 // when its stamp of reads has.
 // How many lines a copy has stays as it is, so who copies as many again and again says it once.

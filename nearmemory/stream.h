@@ -78,8 +78,8 @@ static inline void nm_stream_ask(struct nm_stream_in *in, uint64_t slot, uint64_
   for (uint64_t i = 0; i < lines; i++) nm_prefetch_far(in->first + (slot + i) * 16);
 }
 
-// The stream whose lines begin with this one of a core's scratchpad. The host knows, as by a word that the core has sent, that it has
-// called nm_stream.
+// The stream whose lines begin with this one of a core's scratchpad. That the core has called nm_stream the host knows before, as by
+// a word that it has sent.
 static inline struct nm_stream_in nm_stream_from(uint64_t core, uint64_t first) {
   struct nm_stream_in in = {.first = nm_line_of(core, first)};
   nm_stream_ask(&in, 0, NM_STREAM);

@@ -1,7 +1,8 @@
-// Sets, clears and copies so many bytes: by the host in its own memory and in far memory, with hints and without, and by a core
-// beside far memory. Called with the bytes.
+// Sets, clears and copies so many bytes: by the host in its own memory and in far memory, with hints and without, with hints by four
+// cores, and by a core beside far memory. Called with the bytes.
 
 #include "nearmemory/programs/bench.h"
+#include "nearmemory/programs/team.h"
 
 enum { SET, CLEAR, COPY, INTERLEAVED };
 static const char *const names[] = {"set", "clear", "copy", "interleaved copy"};
@@ -37,15 +38,41 @@ struct memory {
   int far;
 };
 
-// An operation by the host: until the last line can be read again, and, in far memory, all lines are there.
-static uint64_t by_host(int what, struct memory at, uint64_t value, uint64_t ahead) {
-  if (at.far) nm_flush_all(at.from, at.bytes);
-  uint64_t start = cycles();
+// An operation on these bytes, with which far memory is written.
+static void carry_out(int what, struct memory at, uint64_t value, uint64_t ahead) {
   if (what == COPY)
     copy(at.to, at.from, at.bytes, ahead);
   else
     fill(at.to, what == SET ? value : 0, at.bytes, ahead);
   if (at.far) nm_flush_all(at.to, at.bytes);
+}
+
+// The same by several cores, each of which has whole lines of it.
+static struct {
+  struct memory all;
+  int what;
+  uint64_t value, ahead;
+} shared;
+
+static void work(uint64_t core) {
+  struct memory at = shared.all;
+  uint64_t lines = at.bytes / NM_LINE, each = (lines + CORES - 1) / CORES, first = core * each < lines ? core * each : lines;
+  at.to += first * 16;
+  at.from += first * 16;
+  at.bytes = (first + each < lines ? each : lines - first) * NM_LINE;
+  carry_out(shared.what, at, shared.value, shared.ahead);
+}
+
+static void share(int what, struct memory at, uint64_t value, uint64_t ahead) {
+  shared.all = at, shared.what = what, shared.value = value, shared.ahead = ahead / CORES;
+  team_works(work);
+}
+
+// An operation by the host: until the last line can be read again, and, in far memory, all lines are there.
+static uint64_t by_host(int what, struct memory at, uint64_t value, uint64_t ahead, int several) {
+  if (at.far) nm_flush_all(at.from, at.bytes);
+  uint64_t start = cycles();
+  (several ? share : carry_out)(what, at, value, ahead);
   (void)*(volatile uint64_t *)(at.to + at.bytes / 8 - 1);
   return cycles() - start;
 }
@@ -84,17 +111,20 @@ static void spoil(struct memory at, uint64_t value) {
     fill(at.to, ~value, at.bytes, 0);
 }
 
-static uint64_t run(int what, struct memory at, int64_t ahead, uint64_t value) {
-  return ahead < 0 ? by_core(what, at, value) : by_host(what, at, value, ahead);
+// By the core beside far memory if `ahead` is -1, and otherwise by one core of the host or by several.
+static uint64_t run(int what, struct memory at, int64_t ahead, int several, uint64_t value) {
+  return ahead < 0 ? by_core(what, at, value) : by_host(what, at, value, ahead, several);
 }
 
-// Runs an operation twice, of which the second time counts: by the core if `ahead` is -1.
-static void measure(int what, struct memory at, int64_t ahead, const char *who) {
+// Runs an operation twice, of which the second time counts.
+static void measure(int what, struct memory at, int64_t ahead, int several, const char *who) {
   static uint64_t value = 0x0123456789abcdef;
   value = next_random(value);
   spoil(at, value);
-  run(what, at, ahead, value);
-  uint64_t found = run(what, at, ahead, value);
+  if (several) team_begin();
+  run(what, at, ahead, several, value);
+  uint64_t found = run(what, at, ahead, several, value);
+  if (several) team_end();
   verify(what, at, value);
   char name[80];
   snprintf(name, sizeof name, "%s, %s", names[what], who);
@@ -106,7 +136,7 @@ static uint64_t best_ahead(int what, struct memory at) {
   if (at.bytes > TRIED) at.bytes = TRIED;
   uint64_t best = 0, least = UINT64_MAX;
   for (unsigned i = 0; i < NM_AHEADS; i++) {
-    uint64_t found = by_host(what, at, 1, nm_aheads[i]);
+    uint64_t found = by_host(what, at, 1, nm_aheads[i], 0);
     if (found < least) least = found, best = nm_aheads[i];
   }
   return best;
@@ -134,11 +164,13 @@ int main(int argc, char **argv) {
   in = nm_receiver(nm_pipe_of(0, 490), 2);
   for (int what = SET; what <= INTERLEAVED; what++) {
     if (what != INTERLEAVED) {
-      measure(what, local, 0, "host, local");
-      measure(what, far, 0, "host, far");
-      measure(what, far, best_ahead(what, far), "host, far with hints");
+      uint64_t ahead = best_ahead(what, far);
+      measure(what, local, 0, 0, "host, local");
+      measure(what, far, 0, 0, "host, far");
+      measure(what, far, ahead, 0, "host, far with hints");
+      if (nm_cores() >= CORES) measure(what, far, ahead, 1, "host, far with hints, 4 cores");
     }
-    measure(what, far, -1, "core");
+    measure(what, far, -1, 0, "core");
   }
   nm_end(&out);
   return nm_wait(0, NULL) == NM_EXITED ? 0 : 1;

@@ -1,9 +1,10 @@
 // Updates random words of a table, each with a number that says which word: by the host in its own memory and in far memory, with
-// hints and without, and by a core beside far memory. Called with the bytes of the table and how many updates.
+// hints and without, with hints by four cores, and by a core beside far memory. Called with the bytes of the table and how many updates.
 //
 // A second time the same updates undo the first, so that all of the table is zero again, as it was, or something was lost.
 
 #include "nearmemory/programs/bench.h"
+#include "nearmemory/programs/team.h"
 
 #define SEED 0x2545f4914f6cdd1d
 
@@ -43,9 +44,31 @@ static void measure(uint64_t *table, uint64_t words, uint64_t updates, uint64_t 
   took(who, found);
 }
 
+// What each of several cores updates: a part of the table of its own, as no word is changed by two at once.
+static struct {
+  uint64_t *table, words, updates, ahead;
+} part;
+
+static void work(uint64_t core) { update(part.table + core * part.words, part.words, part.updates, part.ahead); }
+
+// The same by several cores.
+static void measure_cores(uint64_t *table, uint64_t words, uint64_t updates, uint64_t ahead, const char *who) {
+  part.table = table, part.words = words / CORES, part.updates = updates / CORES, part.ahead = ahead / CORES;
+  uint64_t bytes = words * 8, room = nm_last_cache();
+  warm(table, bytes < room ? bytes : room);
+  team_begin();
+  uint64_t found = team_works(work);
+  team_works(work);
+  team_end();
+  require(is_zero(table, bytes), who);
+  took(who, found);
+}
+
 int main(int argc, char **argv) {
   uint64_t bytes = argument(argc, argv, 1), updates = argument(argc, argv, 2), words = bytes / 8;
-  require(bytes >= NM_LINE && (bytes & (bytes - 1)) == 0, "the bytes are a power of two, and a line or more");
+  require(bytes >= CORES * NM_LINE && (bytes & (bytes - 1)) == 0, "the bytes are a power of two, and 4 lines or more");
+  // Of several cores each does as much.
+  updates = (updates + CORES - 1) / CORES * CORES;
   uint64_t *local = calloc(words, 8), *far = nm_far_alloc(bytes + 64 * NM_LINE);
   require(local && far, "no memory");
   measure(local, words, updates, 0, "host, local");
@@ -58,6 +81,7 @@ int main(int argc, char **argv) {
   }
   require(NM_AHEADS % 2 == 0 && is_zero(far, bytes), "updates that were undone");
   measure(far, words, updates, best, "host, far with hints");
+  if (nm_cores() >= CORES) measure_cores(far, words, updates, best, "host, far with hints, 4 cores");
   nm_flush_all(far, bytes);
   nm_give(0, far, bytes);
   require(nm_spawn(0, "gups", (uint64_t[4]){(uintptr_t)far, words, SEED}) == 0, "the core does not start");

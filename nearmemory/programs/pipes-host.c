@@ -1,16 +1,18 @@
-// Sends words to a core beside far memory, by a pipe of so many lines or by so many register pipes; and words there and back, one
-// at a time. Called with the lines, and how many words are sent.
+// Sends words to a core beside far memory, by a pipe of so many lines or by so many register pipes, of one thread or of four; and
+// words there and back, one at a time. Called with the lines, how many words are sent, and the threads, if there are four.
 
 #include "nearmemory/programs/bench.h"
+#include "nearmemory/programs/team.h"
 
 enum { LINES, REGISTERS, LINE_BACK, REGISTER_BACK };
 
 #define REGISTER_PIPES 15
 // Words that are sent at once.
 #define BATCH (64 * NM_WORDS)
+#define SCRATCHPAD 512
 
-static void start(uint64_t kind, uint64_t count) {
-  require(nm_spawn(0, "pipes", (uint64_t[4]){kind, count}) == 0, "the core does not start");
+static void start(uint64_t kind, uint64_t count, uint64_t threads) {
+  require(nm_spawn(0, "pipes", (uint64_t[4]){kind, count, threads}) == 0, "the core does not start");
 }
 
 static uint64_t answer(void) {
@@ -20,42 +22,46 @@ static uint64_t answer(void) {
   return word;
 }
 
-// Words by a line pipe. The core adds up the first one of each line, and lines are full but for the last.
-static void by_lines(uint64_t lines, uint64_t words) {
-  static uint64_t batch[BATCH];
-  uint64_t expected = 0;
-  for (uint64_t i = 0; i < BATCH; i++) batch[i] = mixed(i);
-  start(LINES, lines);
-  struct nm_sender out = nm_sender(nm_pipe_of(0, 0), lines);
-  uint64_t began = cycles();
+// What each thread sends: so many words by so many lines or registers of its own.
+static uint64_t lines, words, batch[BATCH];
+
+static void by_lines(uint64_t thread) {
+  struct nm_sender out = nm_sender(nm_pipe_of(0, thread * (lines + 1)), lines);
   for (uint64_t sent = 0; sent < words;) {
     // Batches begin with a line, and so does what is left of one.
     uint64_t left = words - sent, more = BATCH - sent % BATCH;
     sent += nm_send_some(&out, batch + sent % BATCH, left < more ? left : more);
   }
   nm_end(&out);
-  uint64_t got = answer(), found = cycles() - began;
-  for (uint64_t i = 0; i < words; i += NM_WORDS) expected += batch[i % BATCH];
-  require(got == expected, "the sum of lines");
-  took("lines", found);
 }
 
-static void by_registers(uint64_t registers, uint64_t words) {
-  uint64_t sum = 0;
-  start(REGISTERS, registers);
+static void by_registers(uint64_t thread) {
+  uint64_t first = thread * lines;
+  for (uint64_t i = 0, at = 0; i < words; i++, at = at + 1 == lines ? 0 : at + 1)
+    nm_send_word(nm_registers_of(0, first + at), batch[i % BATCH]);
+  nm_end_words(nm_registers_of(0, first + words % lines));
+}
+
+// From the first word to the sum, which the core makes of each word or of the first one of each line: lines are full but for the last.
+static void measure(int kind, uint64_t threads, const char *who) {
+  void (*send)(uint64_t) = kind == LINES ? by_lines : by_registers;
+  uint64_t expected = 0, each = kind == LINES ? NM_WORDS : 1;
+  for (uint64_t i = 0; i < words; i += each) expected += batch[i % BATCH] * threads;
+  start(kind, lines, threads);
+  if (threads > 1) team_begin();
   uint64_t began = cycles();
-  for (uint64_t i = 0, at = 0; i < words; i++, at = at + 1 == registers ? 0 : at + 1) {
-    nm_send_word(nm_registers_of(0, at), i);
-    sum += i;
-  }
-  nm_end_words(nm_registers_of(0, words % registers));
+  if (threads > 1)
+    team_works(send);
+  else
+    send(0);
   uint64_t got = answer(), found = cycles() - began;
-  require(got == sum, "the sum of registers");
-  took("registers", found);
+  if (threads > 1) team_end();
+  require(got == expected, who);
+  took(who, found);
 }
 
 static void line_back(uint64_t times) {
-  start(LINE_BACK, 1);
+  start(LINE_BACK, 1, 1);
   struct nm_sender out = nm_sender(nm_pipe_of(0, 0), 1);
   struct nm_receiver in = nm_receiver(nm_pipe_of(0, 16), 1);
   uint64_t began = cycles();
@@ -71,7 +77,7 @@ static void line_back(uint64_t times) {
 }
 
 static void register_back(uint64_t times) {
-  start(REGISTER_BACK, 1);
+  start(REGISTER_BACK, 1, 1);
   uint64_t began = cycles();
   for (uint64_t i = 0; i < times; i++) {
     uint64_t word = 0;
@@ -85,11 +91,15 @@ static void register_back(uint64_t times) {
 }
 
 int main(int argc, char **argv) {
-  uint64_t lines = argument(argc, argv, 1), words = argument(argc, argv, 2);
-  require(lines >= 1 && lines <= 128 && words > 0, "1 to 128 lines, and some words");
-  by_lines(lines, words);
-  if (lines <= REGISTER_PIPES) by_registers(lines, words);
-  if (lines == 1) {
+  uint64_t threads = argc > 3 ? argument(argc, argv, 3) : 1, all = argument(argc, argv, 2);
+  lines = argument(argc, argv, 1);
+  words = all / threads;
+  require(threads == 1 || threads == CORES, "1 thread, or 4");
+  require(lines >= 1 && threads * (lines + 1) <= SCRATCHPAD && words > 0, "so many lines that there are, and some words");
+  for (uint64_t i = 0; i < BATCH; i++) batch[i] = mixed(i);
+  measure(LINES, threads, threads == 1 ? "lines" : "lines, 4 threads");
+  if (threads * lines <= REGISTER_PIPES) measure(REGISTERS, threads, threads == 1 ? "registers" : "registers, 4 threads");
+  if (lines == 1 && threads == 1) {
     line_back(words / 16 + 1);
     register_back(words / 16 + 1);
   }

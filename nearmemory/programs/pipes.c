@@ -1,9 +1,10 @@
-// Adds up the first word of each line of a pipe, or each word of some register pipes, until their ends; or sends back what comes.
-// Called with which of it, and how many lines or registers there are.
+// Adds up the first word of each line of some pipes, or each word of some register pipes, until their ends; or sends back what comes.
+// Called with which of it, how many lines or registers each thread of the host has, and how many threads there are.
 
 #include "nearmemory/channel.h"
 
 #define REGISTER_PIPES 15
+#define THREADS 4
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), NM_REGISTER_PIPE(3), NM_REGISTER_PIPE(4),
            NM_REGISTER_PIPE(5), NM_REGISTER_PIPE(6), NM_REGISTER_PIPE(7), NM_REGISTER_PIPE(8), NM_REGISTER_PIPE(9),
@@ -12,19 +13,36 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
 
 enum { LINES, REGISTERS, LINE_BACK, REGISTER_BACK };
 
-static uint64_t of_lines(uint64_t lines) {
-  struct nm_receiver in = nm_receiver(nm_pipe_at(0), lines);
+// Pipes take turns, each as long as it has lines.
+static uint64_t of_lines(uint64_t lines, uint64_t threads) {
+  struct nm_receiver in[THREADS];
   uint64_t words[NM_WORDS], sum = 0;
-  while (nm_receive(&in, words)) sum += words[0];
+  for (uint64_t i = 0; i < threads; i++) in[i] = nm_receiver(nm_pipe_at(i * (lines + 1)), lines);
+  for (uint64_t left = threads; left > 0;)
+    for (uint64_t i = 0; i < threads; i++) {
+      if (in[i].ended) continue;
+      while (nm_try_receive(&in[i], words) > 0) sum += words[0];
+      left -= in[i].ended;
+    }
   return sum;
 }
 
-static uint64_t of_registers(uint64_t registers) {
-  uint64_t sum = 0, word = 0;
-  for (uint64_t at = 0;; at = at + 1 == registers ? 0 : at + 1) {
-    if (!nm_receive_word(nm_register_pipe(at), &word)) return sum;
-    sum += word;
-  }
+// Threads take turns, and so do the registers of each.
+static uint64_t of_registers(uint64_t registers, uint64_t threads) {
+  uint64_t sum = 0, word = 0, at[THREADS] = {0}, ended[THREADS] = {0};
+  for (uint64_t left = threads; left > 0;)
+    for (uint64_t i = 0; i < threads; i++) {
+      int count;
+      while (!ended[i] && (count = nm_try_receive_word(nm_register_pipe(i * registers + at[i]), &word)) != 0) {
+        if (count < 0) {
+          ended[i] = 1, left--;
+        } else {
+          sum += word;
+          at[i] = at[i] + 1 == registers ? 0 : at[i] + 1;
+        }
+      }
+    }
+  return sum;
 }
 
 static void lines_back(void) {
@@ -39,11 +57,11 @@ static void registers_back(void) {
   while (nm_receive_word(nm_register_pipe(0), &word)) nm_send_word(nm_register_pipe(1), word);
 }
 
-int channel(uint64_t kind, uint64_t count, uint64_t c, uint64_t d) {
+int channel(uint64_t kind, uint64_t count, uint64_t threads, uint64_t d) {
   uint64_t sum = 0;
   switch (kind) {
-  case LINES: sum = of_lines(count); break;
-  case REGISTERS: sum = of_registers(count); break;
+  case LINES: sum = of_lines(count, threads); break;
+  case REGISTERS: sum = of_registers(count, threads); break;
   case LINE_BACK: lines_back(); break;
   default: registers_back();
   }

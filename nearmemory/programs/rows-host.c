@@ -1,8 +1,9 @@
 // A table of accounts in far memory, each a row of so many bytes with a number and a balance: adds up the balances, or selects the
-// rows below a balance, by the host in its own memory and in far memory, with hints and without, and by a core beside far
-// memory. Called with the bytes of the table and those of a row, and, to select, with how many of a thousand rows.
+// rows below a balance, by the host in its own memory and in far memory, with hints and without, with hints by four cores, and by a
+// core beside far memory. Called with the bytes of the table and those of a row, and, to select, with how many of a thousand rows.
 
 #include "nearmemory/programs/bench.h"
+#include "nearmemory/programs/team.h"
 #include "nearmemory/stream.h"
 
 enum { SUM, COPY, STREAM };
@@ -28,10 +29,10 @@ static uint32_t *filled(uint64_t bytes, int far) {
   return (uint32_t *)table;
 }
 
-// The balances below a limit, added up. Of eight rows all are loaded before any is used.
-static uint64_t add(const uint32_t *table, uint64_t below, uint64_t ahead, uint64_t *count) {
+// The balances below a limit, added up, of these rows. Of eight rows all are loaded before any is used.
+static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t below, uint64_t ahead, uint64_t *count) {
   uint64_t sum = 0, found = 0, hinted = ahead * NM_LINE / 4, step = width / 4;
-  for (uint64_t row = 0; row < rows; row += 8) {
+  for (uint64_t row = from; row < to; row += 8) {
     const volatile uint32_t *at = table + row * step;
     if (ahead)
       for (uint64_t i = 0; i < 8 * step; i += NM_LINE / 4) nm_prefetch_far(at + hinted + i);
@@ -54,7 +55,33 @@ static uint64_t expected, selected, limit = BALANCES;
 
 static void by_host(const uint32_t *table, uint64_t ahead, const char *who) {
   uint64_t count, start = cycles();
-  uint64_t sum = add(table, limit, ahead, &count), found = cycles() - start;
+  uint64_t sum = add(table, 0, rows, limit, ahead, &count), found = cycles() - start;
+  require(sum == expected && count == selected, who);
+  took(who, found);
+}
+
+// What each of several cores has found; in lines of their own.
+static struct {
+  uint64_t sum, count;
+} __attribute__((aligned(NM_LINE))) parts[CORES];
+
+#define AHEAD 64
+
+static const uint32_t *shared;
+
+static void work(uint64_t core) {
+  // Parts begin with whole rows of eight.
+  uint64_t each = (rows / 8 + CORES - 1) / CORES * 8, from = core * each, to = from + each < rows ? from + each : rows;
+  parts[core].sum = add(shared, from, to, limit, AHEAD / CORES, &parts[core].count);
+}
+
+static void by_cores(const uint32_t *table, const char *who) {
+  uint64_t sum = 0, count = 0;
+  shared = table;
+  team_begin();
+  uint64_t found = team_works(work);
+  team_end();
+  for (int core = 0; core < CORES; core++) sum += parts[core].sum, count += parts[core].count;
   require(sum == expected && count == selected, who);
   took(who, found);
 }
@@ -130,8 +157,12 @@ int main(int argc, char **argv) {
   by_host(local, 0, "host, local");
   by_host(far, 0, "host, far");
   nm_flush_all(far, bytes);
-  by_host(far, 64, "host, far with hints");
-  nm_flush_all(far, bytes + 64 * NM_LINE);
+  by_host(far, AHEAD, "host, far with hints");
+  nm_flush_all(far, bytes + AHEAD * NM_LINE);
+  if (nm_cores() >= CORES) {
+    by_cores(far, "host, far with hints, 4 cores");
+    nm_flush_all(far, bytes + AHEAD * NM_LINE);
+  }
   nm_give(0, far, bytes);
   nm_give(0, to, bytes);
   require(nm_spawn(0, "rows", NULL) == 0, "the core does not start");

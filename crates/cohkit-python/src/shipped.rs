@@ -44,6 +44,7 @@ const FILES: &[(&str, &str)] = files![
     "nearmemory/programs/rows.c",
     "nearmemory/programs/spawn-host.c",
     "nearmemory/programs/spawn.c",
+    "nearmemory/programs/team.h",
     "nearmemory/programs/tree.h",
     "nearmemory/programs/uts-host.c",
     "nearmemory/programs/uts.c",

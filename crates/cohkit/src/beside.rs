@@ -90,6 +90,10 @@ pub(crate) fn run(
             outcome = Outcome::No;
         }
     }
+    if outcome == Outcome::No {
+        let names: Vec<&str> = channels.iter().map(|own| own.name.as_str()).collect();
+        outside.tell_missing(&names);
+    }
     end(options, &machine, outside, outcome)
 }
 
@@ -113,6 +117,9 @@ fn machine(
     let mut machine = Machine::new(platform, main, system, entry, binaries, evictions);
     if options.races {
         machine.watch();
+    }
+    if options.fast {
+        machine.go_without_time();
     }
     Ok(machine)
 }

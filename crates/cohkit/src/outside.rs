@@ -3,6 +3,8 @@
 
 use crate::console::Console;
 use crate::outcome::{Failure, Outcome};
+use cohkit_base::words::did_you_mean;
+use cohkit_nearmemory::FOLDER;
 use cohkit_riscv::elf::{self, Image};
 use cohkit_riscv::system::{Errno, Open, Place, World};
 use std::collections::BTreeMap;
@@ -56,6 +58,8 @@ pub(crate) struct Outside<'a, 'b> {
     said: Vec<u8>,
     /// Nanoseconds: instructions, or cycles, each of which takes one.
     pub(crate) now: u64,
+    /// The first channel program that it asked for by a name that there is not.
+    missing: Option<String>,
     /// What has gone wrong with what it reaches.
     pub(crate) failure: Option<Failure>,
 }
@@ -70,6 +74,7 @@ impl<'a, 'b> Outside<'a, 'b> {
             printed: Vec::new(),
             said: Vec::new(),
             now: 0,
+            missing: None,
             failure: None,
         }
     }
@@ -92,6 +97,22 @@ impl Outside<'_, '_> {
     pub(crate) fn say(&mut self, message: &str) {
         self.flush();
         self.console.say(message);
+    }
+
+    /// Says which channel program it has asked for in vain, of those with these names.
+    pub(crate) fn tell_missing(&mut self, names: &[&str]) {
+        if let Some(missing) = self.missing.take() {
+            let there = match names {
+                [] => String::new(),
+                names => {
+                    let near = did_you_mean(&missing, names.iter().copied());
+                    format!("; {near}there are {}", names.join(", "))
+                }
+            };
+            self.say(&format!(
+                "no channel program is named `{missing}`{there}\n  help: `--cp {missing}=PROGRAM` names one"
+            ));
+        }
     }
 
     fn file(&mut self, number: u32) -> Result<&mut File, Errno> {
@@ -131,6 +152,10 @@ fn errno(error: io::Error) -> Errno {
 
 impl World for Outside<'_, '_> {
     fn open(&mut self, name: &str, how: Open) -> Result<u32, Errno> {
+        if let Some(channel) = name.strip_prefix(FOLDER) {
+            self.missing.get_or_insert(channel.to_string());
+            return Err(Errno::NotFound);
+        }
         let place = self.place(name)?;
         let number = (3..64).find(|number| !self.open.contains_key(number));
         let number = number.ok_or(Errno::Denied)?;

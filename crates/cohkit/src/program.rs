@@ -6,6 +6,7 @@ use crate::outside::{self, Outside};
 use crate::{beside, files, options};
 use cohkit_base::words::counted;
 use cohkit_nearmemory::machine::loaded;
+use cohkit_riscv::channel;
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::Served;
 use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
@@ -20,8 +21,13 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
         "a program is what a compiler for RV64 has made of a source, as docs/riscv.md shows",
         "name a program in it",
     )?;
-    let folder = options.files.as_deref().map(outside::real).transpose()?;
     let image = Image::read(&file).map_err(|reason| bad(&reason))?;
+    if channel::unverified(&file).is_ok() {
+        return Err(bad(
+            "this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM` names it, before the host's program",
+        ));
+    }
+    let folder = options.files.as_deref().map(outside::real).transpose()?;
     let command = options.arguments.join(" ");
     let loaded = loaded(&image, options.memory << 20, &command).map_err(|reason| bad(&reason))?;
     let outside = Outside::new(console, folder);
@@ -86,6 +92,9 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
         }
     };
     outside.flush();
+    if outcome == Outcome::No {
+        outside.tell_missing(&[]);
+    }
     if options.timed {
         outside.say(&format!(
             "{} in {}",

@@ -4,7 +4,7 @@ use cohkit_riscv::channel;
 use cohkit_riscv::system::{Errno, Place};
 
 /// Before the names of binaries as files.
-const FOLDER: &str = ":channel/";
+pub const FOLDER: &str = ":channel/";
 /// The number of the first one that is opened. No other file goes by these.
 const FIRST: u32 = 0x4000_0000;
 /// How many may be open.
@@ -38,9 +38,7 @@ impl Binaries {
     /// Opens a file if it is a binary by its name.
     pub(crate) fn open(&mut self, name: &str) -> Option<Result<u32, Errno>> {
         let name = name.strip_prefix(FOLDER)?;
-        let Some(which) = self.all.iter().position(|(own, _)| own == name) else {
-            return Some(Err(Errno::NotFound));
-        };
+        let which = self.all.iter().position(|(own, _)| own == name)?;
         let free = self.open.iter().position(Option::is_none);
         let place = free.unwrap_or(self.open.len());
         if place >= MOST {

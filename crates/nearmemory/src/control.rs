@@ -10,7 +10,8 @@ pub const CAUSE: u64 = 0x810;
 pub const VALUE: u64 = 0x818;
 /// See [`CAUSE`].
 pub const PC: u64 = 0x820;
-/// Gives the next program far memory: first where it begins, then, which does it, its bytes.
+/// Gives the next program far memory, or memory of the host's own: first where it begins, then, which does it, its bytes. What is
+/// not wholly within one of both is not given.
 pub const GIVE_AT: u64 = 0x828;
 /// See [`GIVE_AT`].
 pub const GIVE: u64 = 0x830;

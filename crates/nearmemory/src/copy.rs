@@ -1,4 +1,4 @@
-//! Copies lines between far memory and the scratchpad while the core goes on. The stamps of lines tell what is done.
+//! Copies lines between the scratchpad and far memory, or memory of the host's own, while the core goes on. The stamps of lines tell what is done.
 
 use crate::scratchpad::{Data, Scratchpad, LINE};
 use std::collections::{BTreeMap, VecDeque};

@@ -6,7 +6,7 @@ pub(crate) use port::{Calls, MccPort};
 
 use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
-use crate::events::{Event, Request, Response, Time, Wire};
+use crate::events::{Away, Event, Request, Response, Time, Wire};
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
 use crate::races::{Queue, Way};
@@ -143,6 +143,8 @@ pub(crate) struct Device {
     pub(crate) far: Far,
     pub(crate) mccs: Vec<Mcc>,
     pub(crate) down: Wire,
+    /// Where the host's own memory is.
+    main: Range<u64>,
     /// Bytes that have come over the link, with headers.
     came: u64,
     pub(crate) starts: Vec<Start>,
@@ -151,7 +153,8 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn new(platform: &Platform) -> Device {
+    /// For a host whose own memory is there.
+    pub(crate) fn new(platform: &Platform, main: Range<u64>) -> Device {
         let count = platform.mccs.value as usize;
         let mcc = |_| Mcc {
             controller: Controller::new(
@@ -187,6 +190,7 @@ impl Device {
                 platform.link_bandwidth.value,
                 platform.link_header.value,
             ),
+            main,
             came: 0,
             starts: Vec::new(),
             stirred: false,
@@ -457,9 +461,17 @@ impl Device {
         let count = platform.mccs.value;
         let mcc = &mut self.mccs[number];
         mcc.controller.clear(image)?;
-        let mut far = manifest.far.clone();
+        let there = FAR..FAR + platform.far_bytes.value;
+        let is_in = |range: &Range<u64>, all: &Range<u64>| {
+            all.start <= range.start && range.start <= range.end && range.end <= all.end
+        };
+        // What a program wants for itself is far memory; the host gives of its own, too.
+        let wanted = manifest.far.iter().filter(|far| is_in(far, &there));
+        let mut far: Vec<Range<u64>> = wanted.cloned().collect();
         if manifest.given {
-            far.extend(mcc.given.iter().cloned());
+            let given = mcc.given.iter();
+            let given = given.filter(|far| is_in(far, &there) || is_in(far, &self.main));
+            far.extend(given.cloned());
         }
         let transfers = platform.transfers.value as usize;
         mcc.controller.give(far, transfers);
@@ -546,28 +558,52 @@ impl Device {
         let Some(access) = mcc.controller.ask() else {
             return;
         };
-        let mut data = Box::new([0; LINE]);
         match &access.data {
-            Some(stored) => {
-                self.far.put(access.far, &**stored);
-                self.far.writes += 1;
-                mcc.counters.stored += 1;
-            }
-            None => {
-                self.far.get(access.far, &mut *data);
-                self.far.reads += 1;
-                mcc.counters.fetched += 1;
-            }
+            Some(_) => mcc.counters.stored += 1,
+            None => mcc.counters.fetched += 1,
         }
         if let Some(watch) = &mut queue.watch {
             watch.copies(number, access.far, access.number);
         }
         mcc.asked += 1;
         mcc.copying = true;
-        let path = self.platform.copy_path.value;
-        let end = self.far.operate(now, access.far) + (path - path / 2);
-        queue.add(end, Event::Copied(number, access.number, data));
         queue.add(now + self.platform.copy_line.value, Event::Copy(number));
+        let (stores, at) = (access.data.is_some(), access.far);
+        let mut data = access.data.unwrap_or_else(|| Box::new([0; LINE]));
+        if self.main.contains(&at) {
+            let away = Away {
+                mcc: number,
+                number: access.number,
+                at,
+                stores,
+                data,
+            };
+            let path = self.platform.device_path.value;
+            queue.add(now + (path - path / 2), Event::ToHost(away));
+            return;
+        }
+        if stores {
+            self.far.put(at, &*data);
+            self.far.writes += 1;
+        } else {
+            self.far.get(at, &mut *data);
+            self.far.reads += 1;
+        }
+        let end = self.far.operate(now, at);
+        self.is_copied(queue, end, number, access.number, data);
+    }
+
+    /// What a copy engine asked of memory is done; its core learns of it later.
+    fn is_copied(&self, queue: &mut Queue, end: Time, mcc: usize, number: u64, data: Box<Data>) {
+        let path = self.platform.copy_path.value;
+        queue.add(end + (path - path / 2), Event::Copied(mcc, number, data));
+    }
+
+    /// The host's memory has answered a copy engine, by the link.
+    pub(crate) fn came_back(&mut self, queue: &mut Queue, arrives: Time, away: Away) {
+        self.came += self.platform.link_header.value + away.bytes().1;
+        let end = arrives + self.platform.device_path.value / 2;
+        self.is_copied(queue, end, away.mcc, away.number, away.data);
     }
 
     /// A line of a copy engine is done.

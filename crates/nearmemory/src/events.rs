@@ -45,6 +45,29 @@ pub(crate) enum Response {
     Written,
 }
 
+/// What a copy engine asks of the host's own memory: a line that is stored there, or that is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Away {
+    pub mcc: usize,
+    /// The number of the access.
+    pub number: u64,
+    pub at: u64,
+    pub stores: bool,
+    pub data: Box<Data>,
+}
+
+impl Away {
+    /// The bytes of data that go to the host, and those that come back.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let line = LINE as u64;
+        if self.stores {
+            (line, 0)
+        } else {
+            (0, line)
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// A core goes on.
@@ -59,6 +82,12 @@ pub(crate) enum Event {
     Copy(usize),
     /// A line of a copy engine is read or written.
     Copied(usize, u64, Box<Data>),
+    /// What a copy engine asks of the host's own memory goes to the link.
+    ToHost(Away),
+    /// It is where that memory is.
+    AtHost(Away),
+    /// The answer goes to the link.
+    FromHost(Away),
     /// A binary is in private memory.
     Loaded(usize),
     /// A word is at the end of a FIFO, from the first of these cores to the second one.

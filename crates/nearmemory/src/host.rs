@@ -6,7 +6,7 @@ mod port;
 pub(crate) use port::HostPort;
 
 use crate::cache::{Cache, Copy, Way};
-use crate::events::{Event, Request, Response, Time, Who, Wire};
+use crate::events::{Away, Event, Request, Response, Time, Who, Wire};
 use crate::platform::Platform;
 use crate::races::Queue;
 use crate::scratchpad::{Data, LINE};
@@ -45,6 +45,10 @@ pub struct HostCounters {
     pub prefetches: u64,
     /// Hints that were dropped since too many lines were waited for.
     pub dropped: u64,
+    /// Lines of its own memory that copy engines have read and written.
+    pub copied_reads: u64,
+    /// See [`HostCounters::copied_reads`].
+    pub copied_writes: u64,
     /// Lines that were written back because they were to be.
     pub cleaned: u64,
     /// Lines that were written back because their place was needed.
@@ -130,6 +134,8 @@ pub(crate) struct Host {
     sent: BTreeMap<u64, Sent>,
     requests: u64,
     pub(crate) up: Wire,
+    /// Whether a program beside far memory was given some of the host's own, which is thus not one core's alone.
+    given: bool,
     main_free: Time,
     main_line: Time,
     platform: Platform,
@@ -179,6 +185,7 @@ impl Host {
                 platform.link_bandwidth.value,
                 platform.link_header.value,
             ),
+            given: false,
             main_free: 0,
             main_line: platform.main_bandwidth.time_of(LINE as u32),
             platform: platform.clone(),
@@ -189,7 +196,13 @@ impl Host {
 
     /// Whether a core that runs ahead of others would see or do something else than it should.
     pub(crate) fn is_shared(&self) -> bool {
-        self.cores.len() > 1 || !self.misses.is_empty() || self.evictions.is_some()
+        self.shares_main() || !self.misses.is_empty() || self.evictions.is_some()
+    }
+
+    /// Whether others than one core access the host's own memory.
+    #[inline(always)]
+    fn shares_main(&self) -> bool {
+        self.cores.len() > 1 || self.given
     }
 
     /// What is waited for, in words.
@@ -332,6 +345,31 @@ impl Host {
         });
         self.evicted(queue, now, victim, 0);
         ready
+    }
+
+    /// A copy engine reads or writes a line of the host's own memory, which is coherent: no cache keeps one that is written.
+    pub(crate) fn copies(&mut self, queue: &mut Queue, now: Time, mut away: Away) {
+        let line = away.at;
+        let cached = self.llc.has(line);
+        let there = if away.stores {
+            self.counters.copied_writes += 1;
+            self.llc.remove(line);
+            for core in &mut self.cores {
+                core.own.remove(line);
+            }
+            self.main.put(line, &*away.data)
+        } else {
+            self.counters.copied_reads += 1;
+            self.main.memory.get(line, &mut *away.data)
+        };
+        assert!(there, "it was given");
+        let ready = if cached && !away.stores {
+            now + self.platform.llc_hit.value
+        } else {
+            self.main_free = self.main_free.max(now) + self.main_line;
+            self.main_free + self.platform.main_latency.value
+        };
+        queue.add(ready, Event::FromHost(away));
     }
 
     /// What a load of a line that is in the last cache takes longer; it is then in the core's own one.

@@ -37,7 +37,7 @@ pub mod platform;
 mod races;
 mod scratchpad;
 
-pub use binaries::Binaries;
+pub use binaries::{Binaries, FOLDER};
 pub use controller::Controller;
 pub use copy::{Access, Copier, Refusal, Transfer, Way};
 pub use events::Who;

@@ -10,12 +10,14 @@ use crate::races::{Queue, Race, Races};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
 use cohkit_riscv::{
-    Exception, Extensions, Flat, Hart, Latencies, Memory, Mode, Op, Paged, Pages, Reply, Stop,
-    Timed,
+    Exception, Extensions, Fast, Flat, Hart, Latencies, Memory, Mode, Op, Paged, Pages, Reply,
+    Stop, Timed,
 };
 
 /// Cycles after which a core that asks nobody for anything lets others go on.
 const QUANTUM: u64 = 1 << 16;
+/// Instructions that a core carries out at once at least, where time is not told.
+const SLICE: u64 = 64;
 
 /// Calls by which cores of the host start each other, and their answers: those of the extension "hart state management" of
 /// RISC-V's supervisor binary interface, chapter 9, of which there are only cores that run and cores that do not.
@@ -33,6 +35,7 @@ mod hsm {
 struct Runner {
     hart: Hart,
     timed: Timed,
+    fast: Fast,
     /// Its pages, and whether it has been told to run; of cores of the host.
     pages: Pages,
     started: bool,
@@ -46,11 +49,27 @@ impl Runner {
         Runner {
             hart: Hart::new(number as u64, extensions),
             timed: Timed::new(latencies),
+            fast: Fast::default(),
             pages: Pages::default(),
             started: false,
             due: None,
             waits: false,
         }
+    }
+
+    /// Goes on without time, for as many instructions as there are cycles until something else happens, or a few more.
+    fn run_fast<M: Memory>(
+        &mut self,
+        memory: &mut M,
+        soonest: Time,
+        cycle: Time,
+    ) -> Result<(), Stop> {
+        let left = (soonest / cycle).saturating_sub(self.timed.now);
+        let (done, end) = self
+            .fast
+            .run(&mut self.hart, memory, left.clamp(SLICE, QUANTUM));
+        self.timed.now += done;
+        end
     }
 
     /// Goes on at this time, or when it is so far itself.
@@ -107,6 +126,8 @@ pub struct Machine {
     mccs: Vec<Runner>,
     system: System,
     binaries: Binaries,
+    /// Whether time is not told.
+    functional: bool,
     /// What each core has loaded last.
     names: Vec<Option<String>>,
     now: Time,
@@ -132,13 +153,14 @@ impl Machine {
         let mcc = |number| Runner::new(number, Extensions::NEAR_MEMORY, near_memory());
         let stack = main.end() - 64;
         let mut machine = Machine {
+            device: Device::new(platform, start..main.end()),
             host: Host::new(platform, main, start, evictions),
-            device: Device::new(platform),
             queue: Queue::default(),
             hosts: (0..platform.cores.value as usize).map(host).collect(),
             mccs: (0..platform.mccs.value as usize).map(mcc).collect(),
             system,
             binaries,
+            functional: false,
             names: vec![None; platform.mccs.value as usize],
             now: 0,
             happened: Vec::new(),
@@ -159,6 +181,12 @@ impl Machine {
     pub fn watch(&mut self) {
         let races = Races::new(self.hosts.len(), self.mccs.len());
         self.queue.watch = Some(Box::new(races));
+    }
+
+    /// Does from now on what programs do without telling how long it takes, which is faster: of each core a few instructions are
+    /// carried out at once, of a cycle each, and pages take none. Races have no places then.
+    pub fn go_without_time(&mut self) {
+        self.functional = true;
     }
 
     /// How late it is, in picoseconds.
@@ -240,6 +268,15 @@ impl Machine {
             }
             Event::Copy(mcc) => device.copy(queue, now, mcc),
             Event::Copied(mcc, access, data) => device.copied(queue, now, mcc, access, &data),
+            Event::ToHost(away) => {
+                let arrives = device.down.carry(now, away.bytes().0);
+                queue.add(arrives, Event::AtHost(away));
+            }
+            Event::AtHost(away) => self.host.copies(queue, now, away),
+            Event::FromHost(away) => {
+                let arrives = self.host.up.carry(now, away.bytes().1);
+                device.came_back(queue, arrives, away);
+            }
             Event::Loaded(mcc) => {
                 device.loaded(queue, mcc);
                 let file = std::mem::take(&mut device.mccs[mcc].file);
@@ -306,17 +343,25 @@ impl Machine {
     fn go_host(&mut self, number: usize, world: &mut impl World) {
         let cycle = self.platform.host_cycle.value;
         let runner = &mut self.hosts[number];
-        let timed = &mut runner.timed;
-        timed.now = timed.now.max(self.now.div_ceil(cycle));
+        runner.timed.now = runner.timed.now.max(self.now.div_ceil(cycle));
+        let (begins, soonest) = (runner.timed.now, self.queue.soonest());
         let until = match self.host.is_shared() {
-            true => (self.queue.soonest() / cycle).clamp(timed.now, timed.now + QUANTUM) + 1,
-            false => timed.now + QUANTUM,
+            true => (soonest / cycle).clamp(begins, begins + QUANTUM) + 1,
+            false => begins + QUANTUM,
         };
-        let port = HostPort::new(&mut self.host, &mut self.queue, number);
-        let mut port = Paged::new(port, std::mem::take(&mut runner.pages));
-        let (_, end) = timed.run(&mut runner.hart, &mut port, until);
-        let why = port.memory.why;
-        runner.pages = port.pages;
+        let mut port = HostPort::new(&mut self.host, &mut self.queue, number);
+        let (why, end);
+        if self.functional {
+            port.now = self.now;
+            end = runner.run_fast(&mut port, soonest, cycle);
+            why = port.why;
+        } else {
+            let mut port = Paged::new(port, std::mem::take(&mut runner.pages));
+            end = runner.timed.run(&mut runner.hart, &mut port, until).1;
+            why = port.memory.why;
+            runner.pages = port.pages;
+        }
+        let timed = &mut runner.timed;
         match end {
             Ok(()) => {}
             Err(Stop::Wait) if why == Why::Early => {}
@@ -405,11 +450,16 @@ impl Machine {
         let Some(rights) = mcc.rights.clone().filter(|_| mcc.state == State::Running) else {
             return;
         };
-        let timed = &mut runner.timed;
-        timed.now = timed.now.max(self.now.div_ceil(cycle));
-        let until = timed.now + QUANTUM;
+        runner.timed.now = runner.timed.now.max(self.now.div_ceil(cycle));
+        let (until, soonest) = (runner.timed.now + QUANTUM, self.queue.soonest());
         let mut port = rights.over(MccPort::new(&mut self.device, &mut self.queue, number));
-        let (_, end) = timed.run(&mut runner.hart, &mut port, until);
+        let end = if self.functional {
+            port.memory.now = self.now;
+            runner.run_fast(&mut port, soonest, cycle)
+        } else {
+            runner.timed.run(&mut runner.hart, &mut port, until).1
+        };
+        let timed = &mut runner.timed;
         match end {
             Ok(()) => {}
             Err(Stop::Wait) => runner.waits = port.memory.why == Why::Blocked,
@@ -474,6 +524,8 @@ impl Machine {
             ("host: lines of far memory and scratchpads", host.far_misses),
             ("host: lines by hints", host.prefetches),
             ("host: hints dropped", host.dropped),
+            ("host: lines that copies read", host.copied_reads),
+            ("host: lines that copies wrote", host.copied_writes),
             ("host: lines cleaned", host.cleaned),
             ("host: lines evicted at random", host.evicted),
             ("host: uncached accesses", host.uncached),

@@ -104,6 +104,39 @@ fn arrays_and_typed_channels_are_the_same_there() {
 }
 
 #[test]
+fn pipes_of_all_kinds_and_copies_of_the_hosts_own_memory_are_the_same_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = Path::new("crates/nearmemory/tests/programs");
+    for (program, arguments, said) in [
+        (
+            "relay",
+            &["0 20000 8", "1 2000 1", "2 20000 8", "3 20000 8"][..],
+            " words, with 10 and 11\n",
+        ),
+        ("lends", &[""], "a line of the host "),
+    ] {
+        let (host, channel) = (
+            folder.path().join(program),
+            folder.path().join(format!("{program}.so")),
+        );
+        compile(&source.join(format!("{program}-host.c")), &host, &[]);
+        compile(&source.join(format!("{program}.c")), &channel, &["-shared"]);
+        for arguments in arguments {
+            let output = run(
+                &host,
+                arguments,
+                &format!("{program}={}", channel.display()),
+            );
+            let told = text(&output);
+            assert!(
+                output.status.success() && told.contains(said),
+                "{program} {arguments}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
 fn locks_hold_a_host_that_asks_by_the_library_and_programs_are_stopped_wherever_they_are() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();

@@ -33,6 +33,14 @@ impl Shared {
         (core < self.reserved.len()).then_some(Port { shared: self, core })
     }
 
+    /// Stores bytes for somebody who is none of the cores, and says whether they are there.
+    pub fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
+        if !bytes.is_empty() {
+            self.stored(usize::MAX, at, bytes.len() as u64);
+        }
+        self.memory.put(at, bytes)
+    }
+
     fn reserve(&mut self, core: usize, place: Option<u64>) -> Option<u64> {
         let before = std::mem::replace(&mut self.reserved[core], place);
         self.held = self.held + usize::from(place.is_some()) - usize::from(before.is_some());

@@ -3,8 +3,8 @@
 mod oracle;
 
 use cohkit_riscv::{
-    Amo, Cbo, Exception, Extension, Extensions, Fence, Flat, Hart, Memory, Mode, Prefetch, Reply,
-    Size, Stop,
+    Amo, AmoOp, Cbo, Exception, Extension, Extensions, Fence, Flat, Hart, Memory, Mode, Prefetch,
+    Reply, Shared, Size, Stop,
 };
 use oracle::{bits, i_type, r_type, s_type};
 use std::collections::BTreeMap;
@@ -567,4 +567,33 @@ fn a_core_goes_on_behind_loads_until_it_needs_what_they_read() {
         (0, 0xffff_ffff_8000_0000),
         "a word with its sign"
     );
+}
+
+#[test]
+fn what_none_of_the_cores_stores_ends_the_reservations_that_it_touches() {
+    let mut shared = Shared::new(Flat::new(0, 4096), 2);
+    let amo = |op, operand| Amo {
+        op,
+        size: Size::Double,
+        operand,
+        acquire: false,
+        release: false,
+    };
+    // Where it is stored, and whether a word at 256 is reserved still.
+    for (at, reserved) in [
+        (128, true),
+        (248, true),
+        (249, false),
+        (312, false),
+        (320, true),
+    ] {
+        let mut port = shared.port(1).expect("there is one");
+        port.amo(256, amo(AmoOp::LoadReserved, 0), 5);
+        assert!(shared.put(at, &[at as u8; 8]));
+        assert_eq!(shared.memory.bytes(at, 8), Some(&[at as u8; 8][..]));
+        let mut port = shared.port(1).expect("there is one");
+        let failed = port.amo(256, amo(AmoOp::StoreConditional, 7), 5);
+        assert_eq!(failed, Reply::Done(u64::from(!reserved)), "{at}");
+    }
+    assert!(!shared.put(4090, &[0; 8]), "beyond the end");
 }

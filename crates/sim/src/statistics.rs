@@ -294,140 +294,11 @@ impl Totals {
 impl Counters {
     /// The statistics of a finished run.
     pub(crate) fn statistics(&self, messages: Vec<(String, u64)>, totals: &Totals) -> Statistics {
-        let nanoseconds = |time: Time| Value::Measure(time as f64 / 1000.0);
-        let share = |part: f64, of: f64| Value::Measure(if of > 0.0 { part / of } else { 0.0 });
-        let seconds = self.end as f64 / SECOND as f64;
-        let bytes = self.performed as f64 * f64::from(totals.line_bytes);
-        let links = (totals.links * self.end) as f64;
-        let mut values = Vec::new();
+        let mut values = self.of_accesses(totals);
+        values.extend(self.of_buffers(totals.buffers));
+        values.extend(self.of_latency());
+        values.extend(self.of_links(totals));
         let mut put = |name, text, value: Value| values.push((Definition { name, text }, value));
-        put(
-            "time_ns",
-            "simulated time from the start to the moment the last access is done at its core",
-            nanoseconds(self.end),
-        );
-        put(
-            "accesses",
-            "accesses performed, prefetch hints not counted",
-            Value::Count(self.performed),
-        );
-        put(
-            "accesses_skipped",
-            "accesses that the protocol has no row for in a stable state; not performed",
-            Value::Count(self.skipped),
-        );
-        put(
-            "bandwidth_bytes_per_s",
-            "accesses performed times the bytes of a line, divided by the simulated time",
-            share(bytes, seconds),
-        );
-        put(
-            "hits",
-            "accesses performed at the moment they reached the cache",
-            Value::Count(self.hits),
-        );
-        let before = self.l1_hits + self.forwarded;
-        put(
-            "hit_ratio",
-            "share of the accesses performed in the cache that were performed at the moment they reached it",
-            share(self.hits as f64, (self.performed - before) as f64),
-        );
-        put(
-            "lines_cached",
-            "lines in caches at the end",
-            Value::Count(totals.cached),
-        );
-        put(
-            "l1_hits",
-            "loads performed in the L1 of their core; 0 without L1",
-            Value::Count(self.l1_hits),
-        );
-        put(
-            "l1_hit_ratio",
-            "share of the loads that reached the L1 of their core that were performed there",
-            share(self.l1_hits as f64, (self.l1_hits + self.l1_misses) as f64),
-        );
-        put(
-            "loads_forwarded",
-            "loads performed with what the write buffer of their core held",
-            Value::Count(self.forwarded),
-        );
-        put(
-            "stores_coalesced",
-            "stores that joined others to the same line in the write buffer of their core",
-            Value::Count(self.coalesced),
-        );
-        put(
-            "write_buffer_occupancy",
-            "share of the simulated time that a line of a write buffer was in use, mean over lines and cores in use",
-            share(self.buffered as f64, totals.buffers as f64 * self.end as f64),
-        );
-        put(
-            "write_buffer_wait_ns",
-            "time that stores waited for room in the write buffer of their core, summed over stores",
-            nanoseconds(self.buffer_waited),
-        );
-        put(
-            "posted_wait_ns",
-            "time that threads waited for stores of theirs that were under way, summed over threads; 0 where they wait for each",
-            nanoseconds(self.posted_waited),
-        );
-        put(
-            "register_wait_ns",
-            "time that caches had writes which waited for registers of theirs, as for room in a table, summed over caches",
-            nanoseconds(self.registers_waited),
-        );
-        put(
-            "stalls_write_buffer",
-            "times a store found the write buffer of its core full",
-            Value::Count(self.stalls[Stall::WriteBuffer as usize]),
-        );
-        put(
-            "prefetches",
-            "lines brought by prefetch hints",
-            Value::Count(self.prefetched),
-        );
-        put("latency_mean_ns", "mean time from issue of an access at its core to its completion there; stores complete when in the write buffer, or performed in the cache where there is none; prefetch hints not counted", Value::Measure(self.latency.mean() / 1000.0));
-        put(
-            "latency_p50_ns",
-            "the time that half of all accesses do not exceed, to 1.6 %",
-            nanoseconds(self.latency.percentile(0.5)),
-        );
-        put(
-            "latency_p99_ns",
-            "the time that 99 % of all accesses do not exceed, to 1.6 %",
-            nanoseconds(self.latency.percentile(0.99)),
-        );
-        put(
-            "latency_max_ns",
-            "the longest latency of an access",
-            nanoseconds(self.latency.max()),
-        );
-        put(
-            "link_bytes_to_home",
-            "bytes sent by caches, headers and payloads",
-            Value::Count(totals.bytes_up),
-        );
-        put(
-            "link_bytes_from_home",
-            "bytes sent by the home, headers and payloads",
-            Value::Count(totals.bytes_down),
-        );
-        put(
-            "link_occupancy_to_home",
-            "share of the simulated time that the caches' links were sending",
-            share(totals.busy_up as f64, links),
-        );
-        put(
-            "link_occupancy_from_home",
-            "share of the simulated time that the home's links were sending",
-            share(totals.busy_down as f64, links),
-        );
-        put(
-            "link_wait_ns",
-            "time that messages waited for a link, summed over messages",
-            nanoseconds(totals.waited),
-        );
         if let Some(replayed) = totals.replayed {
             put(
                 "link_units_replayed",
@@ -478,52 +349,7 @@ impl Counters {
         if totals.units > 0 {
             put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(totals.occupied as f64, totals.units as f64 * self.end as f64));
         }
-        put(
-            "memory_row_hits",
-            "memory operations that found their row open; 0 without rows",
-            Value::Count(totals.row_hits),
-        );
-        put(
-            "memory_row_misses",
-            "memory operations that opened a row; 0 without rows",
-            Value::Count(totals.row_misses),
-        );
-        put(
-            "stalls_no_way",
-            "times an access found its set full of lines that could not go yet",
-            Value::Count(self.stalls[Stall::NoWay as usize]),
-        );
-        put(
-            "stalls_left",
-            "times a controller left a message in its channel",
-            Value::Count(self.stalls[Stall::Left as usize]),
-        );
-        put("stalls_unit_slot", "times an input waited because its unit's memory read, memory write or coherence transaction was in use", Value::Count(self.stalls[Stall::UnitSlot as usize]));
-        put(
-            "stalls_waiting_full",
-            "times a request channel stopped because the waiting set of a unit was full",
-            Value::Count(self.stalls[Stall::WaitingFull as usize]),
-        );
-        put(
-            "stalls_no_credit",
-            "times a message waited before the link because its receiver had no room for one more of its virtual circuit",
-            Value::Count(self.stalls[Stall::NoCredit as usize]),
-        );
-        put(
-            "locals_acknowledged",
-            "local operations of the device that were acknowledged",
-            Value::Count(self.locals[0]),
-        );
-        put(
-            "locals_refused",
-            "local operations of the device that were refused",
-            Value::Count(self.locals[1]),
-        );
-        put(
-            "events",
-            "events that the kernel delivered",
-            Value::Count(self.events),
-        );
+        values.extend(self.of_home(totals));
         let quarters = self.course.quarters(0);
         Statistics {
             values,
@@ -536,6 +362,227 @@ impl Counters {
             timeline: None,
         }
     }
+
+    /// What was accessed, and where it was found.
+    fn of_accesses(&self, totals: &Totals) -> Vec<(Definition, Value)> {
+        let bytes = self.performed as f64 * f64::from(totals.line_bytes);
+        let before = self.l1_hits + self.forwarded;
+        defined([
+        (
+            "time_ns",
+            "simulated time from the start to the moment the last access is done at its core",
+            nanoseconds(self.end),
+        ),
+        (
+            "accesses",
+            "accesses performed, prefetch hints not counted",
+            Value::Count(self.performed),
+        ),
+        (
+            "accesses_skipped",
+            "accesses that the protocol has no row for in a stable state; not performed",
+            Value::Count(self.skipped),
+        ),
+        (
+            "bandwidth_bytes_per_s",
+            "accesses performed times the bytes of a line, divided by the simulated time",
+            share(bytes, self.end as f64 / SECOND as f64),
+        ),
+        (
+            "hits",
+            "accesses performed at the moment they reached the cache",
+            Value::Count(self.hits),
+        ),
+        (
+            "hit_ratio",
+            "share of the accesses performed in the cache that were performed at the moment they reached it",
+            share(self.hits as f64, (self.performed - before) as f64),
+        ),
+        (
+            "lines_cached",
+            "lines in caches at the end",
+            Value::Count(totals.cached),
+        ),
+        (
+            "l1_hits",
+            "loads performed in the L1 of their core; 0 without L1",
+            Value::Count(self.l1_hits),
+        ),
+        (
+            "l1_hit_ratio",
+            "share of the loads that reached the L1 of their core that were performed there",
+            share(self.l1_hits as f64, (self.l1_hits + self.l1_misses) as f64),
+        ),
+        (
+            "loads_forwarded",
+            "loads performed with what the write buffer of their core held",
+            Value::Count(self.forwarded),
+        ),
+        (
+            "stores_coalesced",
+            "stores that joined others to the same line in the write buffer of their core",
+            Value::Count(self.coalesced),
+        ),
+        ])
+    }
+
+    /// How long stores wait in buffers, and threads for them.
+    fn of_buffers(&self, buffers: u64) -> Vec<(Definition, Value)> {
+        defined([
+        (
+            "write_buffer_occupancy",
+            "share of the simulated time that a line of a write buffer was in use, mean over lines and cores in use",
+            share(self.buffered as f64, buffers as f64 * self.end as f64),
+        ),
+        (
+            "write_buffer_wait_ns",
+            "time that stores waited for room in the write buffer of their core, summed over stores",
+            nanoseconds(self.buffer_waited),
+        ),
+        (
+            "posted_wait_ns",
+            "time that threads waited for stores of theirs that were under way, summed over threads; 0 where they wait for each",
+            nanoseconds(self.posted_waited),
+        ),
+        (
+            "register_wait_ns",
+            "time that caches had writes which waited for registers of theirs, as for room in a table, summed over caches",
+            nanoseconds(self.registers_waited),
+        ),
+        (
+            "stalls_write_buffer",
+            "times a store found the write buffer of its core full",
+            Value::Count(self.stalls[Stall::WriteBuffer as usize]),
+        ),
+        (
+            "prefetches",
+            "lines brought by prefetch hints",
+            Value::Count(self.prefetched),
+        ),
+        ])
+    }
+
+    /// How long accesses take.
+    fn of_latency(&self) -> Vec<(Definition, Value)> {
+        defined([
+        ("latency_mean_ns", "mean time from issue of an access at its core to its completion there; stores complete when in the write buffer, or performed in the cache where there is none; prefetch hints not counted", Value::Measure(self.latency.mean() / 1000.0)),
+        (
+            "latency_p50_ns",
+            "the time that half of all accesses do not exceed, to 1.6 %",
+            nanoseconds(self.latency.percentile(0.5)),
+        ),
+        (
+            "latency_p99_ns",
+            "the time that 99 % of all accesses do not exceed, to 1.6 %",
+            nanoseconds(self.latency.percentile(0.99)),
+        ),
+        (
+            "latency_max_ns",
+            "the longest latency of an access",
+            nanoseconds(self.latency.max()),
+        ),
+        ])
+    }
+
+    /// What went over links.
+    fn of_links(&self, totals: &Totals) -> Vec<(Definition, Value)> {
+        let links = (totals.links * self.end) as f64;
+        defined([
+            (
+                "link_bytes_to_home",
+                "bytes sent by caches, headers and payloads",
+                Value::Count(totals.bytes_up),
+            ),
+            (
+                "link_bytes_from_home",
+                "bytes sent by the home, headers and payloads",
+                Value::Count(totals.bytes_down),
+            ),
+            (
+                "link_occupancy_to_home",
+                "share of the simulated time that the caches' links were sending",
+                share(totals.busy_up as f64, links),
+            ),
+            (
+                "link_occupancy_from_home",
+                "share of the simulated time that the home's links were sending",
+                share(totals.busy_down as f64, links),
+            ),
+            (
+                "link_wait_ns",
+                "time that messages waited for a link, summed over messages",
+                nanoseconds(totals.waited),
+            ),
+        ])
+    }
+
+    /// What memory and home did, and what waited there.
+    fn of_home(&self, totals: &Totals) -> Vec<(Definition, Value)> {
+        defined([
+        (
+            "memory_row_hits",
+            "memory operations that found their row open; 0 without rows",
+            Value::Count(totals.row_hits),
+        ),
+        (
+            "memory_row_misses",
+            "memory operations that opened a row; 0 without rows",
+            Value::Count(totals.row_misses),
+        ),
+        (
+            "stalls_no_way",
+            "times an access found its set full of lines that could not go yet",
+            Value::Count(self.stalls[Stall::NoWay as usize]),
+        ),
+        (
+            "stalls_left",
+            "times a controller left a message in its channel",
+            Value::Count(self.stalls[Stall::Left as usize]),
+        ),
+        ("stalls_unit_slot", "times an input waited because its unit's memory read, memory write or coherence transaction was in use", Value::Count(self.stalls[Stall::UnitSlot as usize])),
+        (
+            "stalls_waiting_full",
+            "times a request channel stopped because the waiting set of a unit was full",
+            Value::Count(self.stalls[Stall::WaitingFull as usize]),
+        ),
+        (
+            "stalls_no_credit",
+            "times a message waited before the link because its receiver had no room for one more of its virtual circuit",
+            Value::Count(self.stalls[Stall::NoCredit as usize]),
+        ),
+        (
+            "locals_acknowledged",
+            "local operations of the device that were acknowledged",
+            Value::Count(self.locals[0]),
+        ),
+        (
+            "locals_refused",
+            "local operations of the device that were refused",
+            Value::Count(self.locals[1]),
+        ),
+        (
+            "events",
+            "events that the kernel delivered",
+            Value::Count(self.events),
+        ),
+        ])
+    }
+}
+
+fn nanoseconds(time: Time) -> Value {
+    Value::Measure(time as f64 / 1000.0)
+}
+
+fn share(part: f64, of: f64) -> Value {
+    Value::Measure(if of > 0.0 { part / of } else { 0.0 })
+}
+
+/// Values with their names and meanings.
+fn defined<const N: usize>(
+    values: [(&'static str, &'static str, Value); N],
+) -> Vec<(Definition, Value)> {
+    let of = |(name, text, value)| (Definition { name, text }, value);
+    values.map(of).into()
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use cohkit_application::kernel::{
 };
 use cohkit_application::matrix_market;
 use cohkit_application::shipped::{visit, visit_on, Visitor};
-use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{play_while, RunError};

@@ -35,7 +35,7 @@ def _bytes(accesses: int) -> str:
 
 
 def _words(accesses: int) -> str:
-    return f"no more than {accesses} word{'' if accesses == 1 else 's'} each"
+    return f"no more than {accesses} word{'' if accesses == 1 else 's'} each, or {_CORES}"
 
 
 def _times(accesses: int) -> str:
@@ -109,11 +109,15 @@ def _sizes(sizes: Sequence[int], conditions: Conditions) -> list[int]:
     return [size for size in sizes if size <= most]
 
 
+_CORES = 4
+"""Cores of the host, of which some of the baselines use all."""
+_SEVERAL = {"host.cores": str(_CORES)}
+
 _BULK_SIZES = tuple(1 << power for power in range(11, 26, 2))
 
 
 def _bulk(conditions: Conditions) -> list[Ours]:
-    runs = {size: Run("bulk", (size,)) for size in _sizes(_BULK_SIZES, conditions)}
+    runs = {size: Run("bulk", (size,), _SEVERAL) for size in _sizes(_BULK_SIZES, conditions)}
     return _points("bulk", runs, conditions, "GB/s", lambda size, cycles: size / (cycles * CYCLE_S) / 1e9)
 
 
@@ -122,8 +126,9 @@ _UPDATES = 10_000
 
 
 def _gups(conditions: Conditions) -> list[Ours]:
-    updates = _limit(_UPDATES, conditions)
-    runs = {size: Run("gups", (size, updates)) for size in _sizes(_TABLES, conditions)}
+    # As many for each of several cores.
+    updates = -(-_limit(_UPDATES, conditions) // _CORES) * _CORES
+    runs = {size: Run("gups", (size, updates), _SEVERAL) for size in _sizes(_TABLES, conditions)}
     return _points("gups", runs, conditions, "M/s", lambda _, cycles: updates / (cycles * CYCLE_S) / 1e6)
 
 
@@ -138,7 +143,7 @@ def _table_bytes(full: int, conditions: Conditions) -> int:
 
 def _sum(conditions: Conditions) -> list[Ours]:
     table = _table_bytes(_TABLE, conditions)
-    runs = {width: Run("rows", (table, width)) for width in _WIDTHS}
+    runs = {width: Run("rows", (table, width), _SEVERAL) for width in _WIDTHS}
     return _points("sum", runs, conditions, "M/s", lambda width, cycles: table / width / (cycles * CYCLE_S) / 1e6)
 
 
@@ -149,7 +154,7 @@ _SELECTED = (1, 10, 50, 100, 250, 500, 750, 1000)
 
 def _filter(conditions: Conditions) -> list[Ours]:
     table = _table_bytes(_TABLE // _SCALE, conditions)
-    settings = {"host.llc": f"{_LLC_MIB // _SCALE}MiB"}
+    settings = {**_SEVERAL, "host.llc": f"{_LLC_MIB // _SCALE}MiB"}
     runs = {selected: Run("rows", (table, LINE_BYTES, selected), settings) for selected in _SELECTED}
     return _points("filter", runs, conditions, "M/s", lambda _, cycles: table / LINE_BYTES / (cycles * CYCLE_S) / 1e6)
 
@@ -159,16 +164,18 @@ _WORDS = 30_000
 
 
 def _pipes(conditions: Conditions) -> list[Ours]:
-    words = _limit(_WORDS, conditions)
-    results = ran([Run("pipes", (lines, words)) for lines in _LINES], conditions)
+    # As many for each of several threads.
+    words = -(-_limit(_WORDS, conditions) // _CORES) * _CORES
+    runs = [Run("pipes", (lines, words, threads), _SEVERAL) for threads in (1, _CORES) for lines in _LINES]
+    results = ran(runs, conditions)
     return [
         Ours(
             f"{lines}, {name}",
             *((cycles * CYCLE_S * 1e9, "ns") if "back" in name else (words / (cycles * CYCLE_S) / 1e6, "M/s")),
-            f"proxics.pipes.{name.replace(' ', '_')}.{lines}",
+            f"proxics.pipes.{name.replace(', ', '.').replace(' ', '_')}.{lines}",
             cut=conditions.accesses is not None,
         )
-        for lines, result in zip(_LINES, results, strict=True)
+        for lines, result in zip(_LINES * 2, results, strict=True)
         for name, cycles in result.items()
     ]
 
@@ -227,7 +234,7 @@ first three; both latencies are not published, the external one is held near Enz
         headline="Far memory is nearer to a core beside it than to the host, and gives it more.",
         axis="GB/s; of one another (%); ns",
         spans=_table1_spans,
-        rerun_accesses=16384,
+        rerun_accesses=_MEASURED_LINES * LINE_BYTES // _BYTES_PER_ACCESS,
         limited=_bytes,
         needs=missing,
     ),
@@ -235,12 +242,13 @@ first three; both latencies are not published, the external one is held near Enz
         title="memory set, cleared and copied by the host and by a core beside far memory, by size",
         run=_bulk,
         note="""\
-By the host: local in its own memory, far in far memory, with hints so many lines ahead as are best for 256 KiB of it;
-far ones end with a flush of what was written, all of them with a read of the last word. Sources in far memory are in no
-cache before; what is local was accessed before. By a core: from the host's request through a pipe, which brings
-operation and addresses, to the answer, for which the core has read the last line; what the host does for its caches is
-not counted. Copies are synchronous, 384 lines at a time, or two interleaved transfers of 192. The second of two runs
-counts (published are medians of 100; here each is the same). Each word that was written is compared.
+By the host: local in its own memory, far in far memory, with hints so many lines ahead as are best for 256 KiB of it,
+that also by four cores, each with a part of the bytes and of the hints; far ones end with a flush of what was written,
+all of them with a read of the last word. Sources in far memory are in no cache before; what is local was accessed
+before. By a core: from the host's request through a pipe, which brings operation and addresses, to the answer, for
+which the core has read the last line; what the host does for its caches is not counted. Copies are synchronous, 384
+lines at a time, or two interleaved transfers of 192. The second of two runs counts (published are medians of 100; here
+each is the same). Each word that was written is compared.
 """,
         left_out=LEFT_OUT,
         headline="A core beside far memory sets, clears and copies it, and so does the host, by size.",
@@ -255,9 +263,10 @@ counts (published are medians of 100; here each is the same). Each word that was
         run=_gups,
         note=f"""\
 {_UPDATES} updates of one worker, of 8 bytes each. The host has read all of the table, or as much of it as its last
-cache has room for, before; it needs no barriers. Hints are for updates so many ahead as is best. The core fetches the
-line, changes the word and stores the line, one after the other; the registers that ask and answer are counted. A second
-time the updates undo the first, and all of the table is compared.
+cache has room for, before; it needs no barriers. Hints are for updates so many ahead as is best. Four cores of it have
+a quarter of the updates, of the hints and of the table each. The core fetches the line, changes the word and stores the
+line, one after the other; the registers that ask and answer are counted. A second time the updates undo the first, and
+all of the table is compared.
 """,
         left_out=LEFT_OUT,
         headline="One worker updates random entries of a table, which the last cache holds or does not.",
@@ -271,15 +280,16 @@ time the updates undo the first, and all of the table is compared.
         title="words to a core beside far memory by pipes of lines and of registers, by their number",
         run=_pipes,
         note=f"""\
-{_WORDS} words of 64 bits of one thread to one core, which adds up the first one of each line, and each of registers.
-Lines hold 15 words and a tag; the host sends as many lines at once as are free. A register pipe holds one word; those
-that there are take turns. There and back: a line with one word and a line back, or the same by registers. The core's
-sums are compared, and each word that comes back.
+{_WORDS} words of 64 bits of one thread, or in all of four of as many host cores, to one core, which adds up the first
+one of each line, and each of registers. Each thread has as many lines or registers of its own. Lines hold 15 words and
+a tag; the host sends as many lines at once as are free. A register pipe holds one word; those that there are take
+turns. There and back: a line with one word and a line back, or the same by registers. The core's sums are compared,
+and each word that comes back.
 """,
-        left_out=LEFT_OUT + ", several threads",
+        left_out=LEFT_OUT,
         headline="A host sends words to a core beside far memory, by lines of a scratchpad or by registers.",
         axis="words (M/s); round trip (ns)",
-        along="lines, or registers",
+        along="lines, or registers, of a thread",
         logarithmic="xy",
         limited=_words,
         needs=missing,
@@ -305,8 +315,9 @@ is assumed (`loader.*`).
         run=_sum,
         note=f"""\
 A table of {_TABLE >> 20} MiB, twice the last cache, of rows with a number and a balance of 32 bits each, filled up;
-million rows per second. Hints go 64 lines ahead. The core is asked by a register pipe and answers by one; it fetches
-64 lines at a time, three such transfers ahead. Sums are compared with what the balances were made to be.
+million rows per second. Hints go 64 lines ahead; of four cores, each of which has a part of the rows, 16. The core is
+asked by a register pipe and answers by one; it fetches 64 lines at a time, three such transfers ahead. Sums are
+compared with what the balances were made to be.
 """,
         left_out=LEFT_OUT,
         headline="A core beside far memory adds up a column of a table there, and so does the host.",
@@ -322,9 +333,10 @@ million rows per second. Hints go 64 lines ahead. The core is asked by a registe
         note=f"""\
 Table and last cache are {_SCALE} times smaller than in proxics-sum: {_TABLE // _SCALE >> 20} MiB of rows of
 {LINE_BYTES} bytes, and {_LLC_MIB // _SCALE} MiB; million rows of the table per second. The host counts the rows and
-adds up their balances, with hints 64 lines ahead; it keeps none. The core copies whole rows to far memory, adjacent
-ones at once (they are not counted on their way to the host), or streams them: each is a line that the host has asked
-for before, and that the scratchpad holds until it is there. All rows that are copied or come are compared.
+adds up their balances, with hints 64 lines ahead, or 16 for each of four cores; it keeps none. The core copies whole
+rows to far memory, adjacent ones at once (they are not counted on their way to the host), or streams them: each is a
+line that the host has asked for before, and that the scratchpad holds until it is there. All rows that are copied or
+come are compared.
 """,
         left_out=LEFT_OUT,
         headline="A core beside far memory selects rows of a table, and copies them or streams them to the host.",

@@ -42,9 +42,14 @@ pub(crate) struct Run {
     pub files: Option<PathBuf>,
 
     /// A program that the program may start by this name on a core beside far memory; may be repeated for others. The program
-    /// then runs on the host of a machine, always in time, as do these.
+    /// then runs on the host of a machine, in time, as do these.
     #[arg(long = "cp", value_name = "NAME=PROGRAM")]
     pub channels: Vec<String>,
+
+    /// Leave out the time that instructions take on that machine: what takes how long then means nothing, and programs that
+    /// calculate are done sooner.
+    #[arg(long, conflicts_with_all = ["timed", "races"])]
+    pub fast: bool,
 
     /// The machine: a file like `nearmemory/enzian.toml`, which is the one if none is given.
     #[arg(long, value_name = "FILE")]

@@ -72,11 +72,39 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
     let said = run(&counted);
     assert!(said.contains("\nmcc 0: lines fetched: 1\n"), "{said}");
     assert_eq!(said, run(&counted));
+    // Without time, what programs do is the same.
+    let fast = run(&["--fast", "--cp", "stray=stray.elf", "stray-host.elf", "8"]);
+    let same =
+        "exit code 0\nstate 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n";
+    assert!(fast == same && said.starts_with(same), "{fast} {said}");
+    let both = run(&[
+        "--fast",
+        "--races",
+        "--cp",
+        "stray=stray.elf",
+        "stray-host.elf",
+    ]);
+    assert!(
+        both.contains("'--fast' cannot be used with '--races'"),
+        "{both}"
+    );
     // Nobody has such a program.
     let said = run(&["--cp", "other=stray.elf", "stray-host.elf", "2"]);
     assert_eq!(
         said,
-        "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\n"
+        "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\nno channel program is named `stray`; there are other\n  help: `--cp stray=PROGRAM` names one\n"
+    );
+    compiled(folder, "host", "docs/riscv/accumulator/host.c", &[]);
+    let said = run(&["host.elf"]);
+    assert_eq!(
+        said,
+        "exit code 1\nthe program cannot be started: error -1\n--- stderr\nthe program ends with code 1\nno channel program is named `sum`\n  help: `--cp sum=PROGRAM` names one\n"
+    );
+    // What is for a core does nothing on a host.
+    let said = run(&["--cp", "stray=stray.elf", "stray.elf"]);
+    assert!(
+        said.contains("error: stray.elf: this is a channel program, which a host starts\n  help: `--cp NAME=PROGRAM`"),
+        "{said}"
     );
 }
 

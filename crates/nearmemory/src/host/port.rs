@@ -1,9 +1,11 @@
 //! The memory of the host as a core sees it: its caches, far memory, scratchpads and registers.
 
 use super::{
-    read, within_line, write, Host, Miss, Region, Sent, Waiter, LINE_BYTES, REGISTERS, UNCACHED,
+    read, within_line, write, Host, Miss, Region, Sent, Waiter, LINE_BYTES, REGISTERS,
+    REGISTERS_STRIDE, UNCACHED,
 };
 use crate::cache::Copy;
+use crate::control;
 use crate::events::{Request, Time, Who, Why};
 use crate::races::{Queue, Site};
 use crate::scratchpad::LINE;
@@ -325,7 +327,7 @@ impl Memory for HostPort<'_> {
     #[inline(always)]
     fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64> {
         match self.host.region(at, size as u64) {
-            Region::Main if self.host.cores.len() > 1 && self.early() => Reply::Wait,
+            Region::Main if self.host.shares_main() && self.early() => Reply::Wait,
             Region::Main => {
                 self.longer = self.host.main(self.core, at, self.now, self.queue);
                 self.host.main.memory.load(at, size, to)
@@ -349,7 +351,7 @@ impl Memory for HostPort<'_> {
     #[inline(always)]
     fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
         match self.host.region(at, size as u64) {
-            Region::Main if self.host.cores.len() > 1 && self.early() => Reply::Wait,
+            Region::Main if self.host.shares_main() && self.early() => Reply::Wait,
             Region::Main => {
                 self.host.main(self.core, at, self.now, self.queue);
                 match self.host.main.port(self.core) {
@@ -366,6 +368,10 @@ impl Memory for HostPort<'_> {
             Region::Register if size == Size::Double && at.is_multiple_of(8) => {
                 let reply = self.store_word(at, size, value);
                 self.host.counters.registers += u64::from(reply == Reply::Done(()));
+                let offset = at % REGISTERS_STRIDE;
+                if offset == control::GIVE_AT && self.host.main_range.contains(&value) {
+                    self.host.given = true;
+                }
                 reply
             }
             Region::Uncached(_) | Region::Register => Reply::Misaligned,
@@ -378,7 +384,7 @@ impl Memory for HostPort<'_> {
         if !matches!(self.host.region(at, amo.size as u64), Region::Main) {
             return Reply::Fault;
         }
-        if self.host.cores.len() > 1 && self.early() {
+        if self.host.shares_main() && self.early() {
             return Reply::Wait;
         }
         self.longer = self.host.main(self.core, at, self.now, self.queue);

@@ -5,6 +5,7 @@ mod require;
 
 mod arrays;
 mod cores;
+mod lends;
 mod pages;
 mod programs;
 mod races;
@@ -78,7 +79,7 @@ fn run(
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
 ) -> Ran {
-    run_as(platform, host, command, channels, evictions, false)
+    run_as(platform, host, command, channels, evictions, How::InTime)
 }
 
 /// The same, and looks for races.
@@ -89,7 +90,15 @@ fn run_watched(
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
 ) -> Ran {
-    run_as(platform, host, command, channels, evictions, true)
+    run_as(platform, host, command, channels, evictions, How::Watched)
+}
+
+/// How a machine goes on.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    InTime,
+    Watched,
+    Fast,
 }
 
 fn run_as(
@@ -98,7 +107,7 @@ fn run_as(
     command: &str,
     channels: &[(&str, &[u8])],
     evictions: Option<Evictions>,
-    watched: bool,
+    how: How,
 ) -> Ran {
     let image = Image::read(host).expect("it is a program");
     let (main, system) = loaded(&image, 64 << 20, command).expect("it fits");
@@ -107,8 +116,10 @@ fn run_as(
         binaries.add(name, file).expect("it is a program");
     }
     let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
-    if watched {
-        machine.watch();
+    match how {
+        How::InTime => {}
+        How::Watched => machine.watch(),
+        How::Fast => machine.go_without_time(),
     }
     // Long runs are asked for.
     let most = match std::env::var_os("COHKIT_WORDS") {

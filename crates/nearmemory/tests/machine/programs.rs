@@ -1,6 +1,6 @@
 //! Programs that do what they are for.
 
-use crate::{compile, require, run, run_watched};
+use crate::{compile, require, run, run_as, run_watched, How};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
 
 #[test]
@@ -62,5 +62,37 @@ fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
         assert_eq!(ran.text, said, "{command} {every:?}: {:?}", ran.happened);
         assert_eq!(ran.happened, [Happened::Exit(0)]);
         assert_eq!(ran.counter("mcc 0: words sent"), words + 1);
+    }
+}
+
+#[test]
+fn programs_do_the_same_without_time() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let platform = Platform::enzian();
+    // Programs of the folder of tests, how they are called, and what they say last.
+    for (name, arguments, said) in [
+        ("arrays", "", "all is right"),
+        ("lends", "", "a line of the host"),
+        ("locks", "", "all is right"),
+        ("relay", "0 2000 1", "2000 words, with 10 and 11"),
+        ("relay", "1 2000 1", "2000 words, with 10 and 11"),
+        ("relay", "2 2000 8", "2000 words, with 10 and 11"),
+        ("relay", "3 2000 8", "2000 words, with 10 and 11"),
+        ("stray", "8", "again 0 state 3 status 9"),
+    ] {
+        let source = |end: &str| format!("crates/nearmemory/tests/programs/{name}{end}.c");
+        let host = compile("host", &source("-host"), &[]);
+        let channel = compile("channel", &source(""), &[]);
+        for every in [None, Some(5)] {
+            let evictions = every.map(|every| Evictions { every, seed: 1 });
+            let channels: [(&str, &[u8]); 1] = [(name, &channel)];
+            let ran = run_as(&platform, &host, arguments, &channels, evictions, How::Fast);
+            let told = format!("{name} {arguments} {every:?}: {}", ran.text);
+            assert_eq!(ran.happened, [Happened::Exit(0)], "{told}");
+            let last = ran.text.lines().last().expect("a line");
+            assert!(last.starts_with(said), "{told}");
+        }
     }
 }

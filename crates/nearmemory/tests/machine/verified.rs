@@ -1,41 +1,45 @@
-//! The programs that measure: what they make is right whatever is evicted, nothing is told of them, and each finds a fault of
-//! the program beside far memory.
+//! The programs that measure: what they make is right whatever is evicted, in time and without, nothing is told of them, and each
+//! finds a fault of the program beside far memory.
 
-use crate::{compile, require, root, run_watched, Ran};
+use crate::{compile, require, root, run_as, How, Ran};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
 
 /// A program with its arguments, and how many results it tells.
 const PROGRAMS: &[(&str, &str, usize)] = &[
-    ("bulk", "65536", 13),
+    ("bulk", "65536", 16),
     ("compute", "300", 2),
-    ("gups", "65536 300", 4),
+    ("gups", "65536 300", 5),
     ("pagerank", "2 128 1500 60 1 3 31 2", 17),
     ("pagerank", "0 256 1000 50 1 1 31 2", 17),
     ("pipes", "1 400", 4),
     ("pipes", "7 1000", 2),
+    ("pipes", "64 4000 4", 1),
+    ("pipes", "3 1000 4", 2),
     ("spawn", "3", 3),
-    ("rows", "16384 8", 4),
-    ("rows", "24576 64", 4),
-    ("rows", "24576 128 1000", 5),
-    ("rows", "24576 128 200", 5),
-    ("uts", "1 3 4 4 0 0 29 10000", 8),
-    ("uts", "0 0 0 30 190000 5 7 600", 8),
+    ("rows", "16384 8", 5),
+    ("rows", "24576 64", 5),
+    ("rows", "24576 128 1000", 6),
+    ("rows", "24576 128 200", 6),
+    ("uts", "1 3 4 4 0 0 29 10000", 9),
+    ("uts", "0 0 0 30 190000 5 7 600", 9),
 ];
 
-fn run(program: &str, arguments: &str, channel: &[u8], evictions: Option<Evictions>) -> Ran {
+fn run(
+    program: &str,
+    arguments: &str,
+    channel: &[u8],
+    evictions: Option<Evictions>,
+    how: How,
+) -> Ran {
     let host = compile(
         "host",
         &format!("nearmemory/programs/{program}-host.c"),
         &[],
     );
-    let platform = Platform::enzian();
-    run_watched(
-        &platform,
-        &host,
-        arguments,
-        &[(program, channel)],
-        evictions,
-    )
+    let mut platform = Platform::enzian();
+    platform.set("host.cores", "4").expect("it can be set");
+    let channels = [(program, channel)];
+    run_as(&platform, &host, arguments, &channels, evictions, how)
 }
 
 #[test]
@@ -54,10 +58,15 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
     for &(program, arguments, results) in PROGRAMS {
         let source = format!("nearmemory/programs/{program}.c");
         let channel = compile("channel", &source, &[]);
-        for every in [None, Some(50)] {
+        for (how, every) in [
+            (How::Watched, None),
+            (How::Watched, Some(50)),
+            (How::Fast, None),
+            (How::Fast, Some(50)),
+        ] {
             let evictions = every.map(|every| Evictions { every, seed: 1 });
-            let ran = run(program, arguments, &channel, evictions);
-            let told = format!("{program} {every:?}: {}", ran.text);
+            let ran = run(program, arguments, &channel, evictions, how);
+            let told = format!("{program} {how:?} {every:?}: {}", ran.text);
             assert_eq!(ran.happened, [Happened::Exit(0)], "{told}");
             let lines: Vec<&str> = ran.text.lines().collect();
             assert_eq!(lines.len(), results, "{told}");
@@ -126,6 +135,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "(void)i;",
     ),
     ("pipes", "sum += words[0];", "sum = words[0];"),
+    // One thread's words are left out.
+    ("pipes", "sum += word;", "sum += i == 2 ? 0 : word;"),
     // Rows that were fetched before are looked at again, one is left out, or one comes twice.
     (
         "rows",
@@ -169,8 +180,10 @@ fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
             changed.to_str().expect("a name"),
             &["-Wno-error"],
         );
-        let ran = run(program, arguments, &channel, None);
-        assert_eq!(ran.happened.last(), Some(&Happened::Exit(1)), "{right}");
-        assert!(ran.text.contains("wrong: "), "{right}: {}", ran.text);
+        for how in [How::Watched, How::Fast] {
+            let ran = run(program, arguments, &channel, None, how);
+            assert_eq!(ran.happened.last(), Some(&Happened::Exit(1)), "{right}");
+            assert!(ran.text.contains("wrong: "), "{right}: {}", ran.text);
+        }
     }
 }

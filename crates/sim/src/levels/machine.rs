@@ -421,15 +421,6 @@ impl Levels {
             end: self.now,
         }
     }
-
-    /// Indices of the rules that the homes of the lower level have executed.
-    pub fn executed_below(&self) -> Vec<u32> {
-        let machines = self.lower.iter();
-        let mut all: Vec<u32> = machines.flat_map(|m| m.home.executed()).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
 }
 
 impl Contents for Levels {

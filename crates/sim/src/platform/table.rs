@@ -51,11 +51,6 @@ impl Row {
         TABLE.iter().find(|row| row.name == name)
     }
 
-    /// Whether a machine can be without it.
-    pub fn is_optional(&self) -> bool {
-        self.optional
-    }
-
     /// The quantity of a machine, if it has it: of several kinds of agents, that of the first.
     pub fn of<'p>(&self, platform: &'p mut Platform) -> Option<&'p mut Quantity> {
         Some(match self.place {

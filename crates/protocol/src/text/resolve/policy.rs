@@ -195,65 +195,22 @@ impl<'a> Resolver<'a, '_> {
             let mut single = |place: usize, what: &str, sink: &mut Sink| {
                 once(&mut once_only[place], span, |span| *span, what, sink)
             };
+            let rights = (states, names);
             match item {
                 PolicyItem::On {
                     message: name,
                     goals: statements,
                 } => {
                     let message = self.message_named(*name);
-                    let request = self.request(
-                        *name,
-                        message,
-                        statements,
-                        span,
-                        (states, names),
-                        &mut goals,
-                    );
-                    if let Some(message) = message {
-                        if let Some(&first) = served.get(&message) {
-                            let text = format!("`{}` is served twice", name.text);
-                            self.sink.push(
-                                Diagnostic::new(Code::Duplicate, name.span, text)
-                                    .label("again")
-                                    .see(first, "served here"),
-                            );
-                            continue;
-                        }
-                        served.insert(message, name.span);
-                        self.wants(message, *name, Class::Request, "only requests are served");
+                    let request =
+                        self.request(*name, message, statements, span, rights, &mut goals);
+                    if message.is_none_or(|message| self.serves(*name, message, &mut served)) {
+                        policy.requests.extend(request);
                     }
-                    policy.requests.extend(request);
                 }
-                PolicyItem::Reach {
-                    right: reached,
-                    forward,
-                } => {
-                    let reached_right = right(*reached, states, names, self.sink);
-                    let Some(message) = self.message_named(*forward) else {
-                        continue;
-                    };
-                    self.wants(
-                        message,
-                        *forward,
-                        Class::Forward,
-                        "a right is reached with a forward",
-                    );
-                    self.sent[message.index()] = true;
-                    let Some(right) = reached_right else { continue };
-                    if let Some(first) = policy.reach.iter().find(|reach| reach.right == right) {
-                        let text = format!("a second forward for the right of `{}`", reached.text);
-                        self.sink.push(
-                            Diagnostic::new(Code::Duplicate, reached.span, text)
-                                .label("again")
-                                .see(first.span, "the first one"),
-                        );
-                        continue;
-                    }
-                    policy.reach.push(Reach {
-                        right,
-                        forward: message,
-                        span,
-                    });
+                PolicyItem::Reach { right, forward } => {
+                    let reach = self.reach(*right, *forward, span, rights, &policy.reach);
+                    policy.reach.extend(reach);
                 }
                 PolicyItem::Stall(stall) => {
                     single(0, "`stall`", self.sink);
@@ -268,79 +225,48 @@ impl<'a> Resolver<'a, '_> {
                     policy.under_lock = *under_lock;
                 }
                 PolicyItem::ServePast(victims) => {
-                    for &name in victims {
-                        let Some(message) = self.message_named(name) else {
-                            continue;
-                        };
-                        self.wants(
-                            message,
-                            name,
-                            Class::Victim,
-                            "requests are served past victims only",
-                        );
-                        let kind = &self.messages[message.index()];
-                        if kind.carries == Carries::DirtyLine {
-                            let text = format!("requests cannot be served past `{}`", kind.name);
-                            self.sink.push(
-                                Diagnostic::new(Code::Carries, name.span, text)
-                                    .label("carries a dirty line, which has to be written first"),
-                            );
-                        }
-                        policy.serve_past.push(message);
-                    }
+                    let past = victims.iter().filter_map(|&victim| self.serve_past(victim));
+                    policy.serve_past.extend(past);
                 }
                 PolicyItem::ServeUnderForwards => {
                     single(3, "`serve under forwards`", self.sink);
                     policy.serve_under_forwards = true;
                 }
                 PolicyItem::Await {
-                    acknowledgement: name,
+                    acknowledgement,
                     grants,
                 } => {
-                    let acknowledgement = self.message_named(*name);
-                    if let Some(message) = acknowledgement {
-                        self.wants(
-                            message,
-                            *name,
-                            Class::Acknowledgement,
-                            "a grant is confirmed by an acknowledgement",
-                        );
-                    }
-                    let mut confirmed = Vec::new();
-                    for &name in grants {
-                        let Some(message) = self.message_named(name) else {
-                            continue;
-                        };
-                        self.wants(
-                            message,
-                            name,
-                            Class::Grant,
-                            "an acknowledgement confirms grants",
-                        );
-                        confirmed.push(message);
-                    }
+                    let confirmed = "a grant is confirmed by an acknowledgement";
+                    let confirms = "an acknowledgement confirms grants";
+                    let acknowledgement =
+                        self.named(*acknowledgement, Class::Acknowledgement, confirmed);
+                    let grants = grants.iter();
+                    let grants =
+                        grants.filter_map(|&grant| self.named(grant, Class::Grant, confirms));
+                    let grants = grants.collect();
                     policy
                         .awaits
                         .extend(acknowledgement.map(|acknowledgement| Await {
                             acknowledgement,
-                            grants: confirmed,
+                            grants,
                             span,
                         }));
                 }
                 PolicyItem::Expect {
-                    answer: name,
+                    answer,
                     right: told,
                 } => {
                     let told = right(*told, states, names, self.sink);
-                    let Some(answer) = self.message_named(*name) else {
-                        continue;
-                    };
-                    self.wants(answer, *name, Class::Answer, "only an answer tells a right");
-                    policy.expectations.extend(told.map(|right| Expectation {
-                        answer,
-                        right,
-                        span,
-                    }));
+                    let tells = "only an answer tells a right";
+                    let answer = self.named(*answer, Class::Answer, tells);
+                    let both = answer.zip(told);
+                    policy
+                        .expectations
+                        .extend(both.map(|(answer, right)| Expectation {
+                            answer,
+                            right,
+                            span,
+                        }));
                 }
             }
         }
@@ -349,6 +275,79 @@ impl<'a> Resolver<'a, '_> {
             self.unreached(&policy, states, &goals);
         }
         policy
+    }
+
+    /// A message of this class; `what` says why it has to be one.
+    fn named(&mut self, name: Name<'a>, class: Class, what: &str) -> Option<MessageId> {
+        let message = self.message_named(name)?;
+        self.wants(message, name, class, what);
+        Some(message)
+    }
+
+    /// A request is served. False if it is already.
+    fn serves(
+        &mut self,
+        name: Name<'a>,
+        message: MessageId,
+        served: &mut FxHashMap<MessageId, Span>,
+    ) -> bool {
+        if let Some(&first) = served.get(&message) {
+            let text = format!("`{}` is served twice", name.text);
+            self.sink.push(
+                Diagnostic::new(Code::Duplicate, name.span, text)
+                    .label("again")
+                    .see(first, "served here"),
+            );
+            return false;
+        }
+        served.insert(message, name.span);
+        self.wants(message, name, Class::Request, "only requests are served");
+        true
+    }
+
+    /// A right is reached with a forward, once.
+    fn reach(
+        &mut self,
+        reached: Name<'a>,
+        forward: Name<'a>,
+        span: Span,
+        (states, names): (&[State], &Names<'a>),
+        others: &[Reach],
+    ) -> Option<Reach> {
+        let right = right(reached, states, names, self.sink);
+        let what = "a right is reached with a forward";
+        let forward = self.named(forward, Class::Forward, what)?;
+        self.sent[forward.index()] = true;
+        let right = right?;
+        if let Some(first) = others.iter().find(|reach| reach.right == right) {
+            let text = format!("a second forward for the right of `{}`", reached.text);
+            self.sink.push(
+                Diagnostic::new(Code::Duplicate, reached.span, text)
+                    .label("again")
+                    .see(first.span, "the first one"),
+            );
+            return None;
+        }
+        Some(Reach {
+            right,
+            forward,
+            span,
+        })
+    }
+
+    /// A victim that requests are served past.
+    fn serve_past(&mut self, name: Name<'a>) -> Option<MessageId> {
+        let what = "requests are served past victims only";
+        let message = self.named(name, Class::Victim, what)?;
+        let kind = &self.messages[message.index()];
+        if kind.carries == Carries::DirtyLine {
+            let text = format!("requests cannot be served past `{}`", kind.name);
+            self.sink.push(
+                Diagnostic::new(Code::Carries, name.span, text)
+                    .label("carries a dirty line, which has to be written first"),
+            );
+        }
+        Some(message)
     }
 
     /// A policy knows what each message is for by the class of its channel.

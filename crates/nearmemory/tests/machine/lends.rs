@@ -1,0 +1,92 @@
+//! A host that lends some of its own memory to copy engines, and what it cannot lend.
+
+use crate::{compile, require, run, run_watched};
+use cohkit_nearmemory::{Evictions, Happened, Platform};
+
+const LINES: u64 = 100;
+const ROUNDS: u64 = 3;
+
+fn programs() -> (Vec<u8>, Vec<u8>) {
+    let of = |name| format!("crates/nearmemory/tests/programs/{name}.c");
+    let host = compile("host", &of("lends-host"), &[]);
+    (host, compile("channel", &of("lends"), &[]))
+}
+
+#[test]
+fn lines_of_the_hosts_own_memory_are_copied_coherently_over_the_link() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let (host, lends) = programs();
+    for (cores, every, llc) in [
+        ("1", None, "16MiB"),
+        ("2", None, "16MiB"),
+        ("1", Some(5), "16MiB"),
+        ("1", None, "1KiB"),
+    ] {
+        let mut platform = Platform::enzian();
+        platform.set("host.cores", cores).expect("it can be set");
+        platform.set("host.llc", llc).expect("it can be set");
+        let evictions = every.map(|every| Evictions { every, seed: 1 });
+        let channels: [(&str, &[u8]); 1] = [("lends", &lends)];
+        let ran = run_watched(&platform, &host, "", &channels, evictions);
+        assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
+        // The line whose time is taken, and the one by which a round is told.
+        assert_eq!(
+            ran.counter("host: lines that copies read"),
+            ROUNDS * LINES + 1
+        );
+        assert_eq!(
+            ran.counter("host: lines that copies wrote"),
+            ROUNDS * (LINES + 1)
+        );
+        let words = ran.text.split([' ', ',', '\n']);
+        let clocks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        let [own, far] = clocks[..] else {
+            panic!("{}", ran.text);
+        };
+        // There and back over the link, a line behind a header, and what the host has read is in its last cache, if that is large.
+        let bytes = 2 * platform.link_header.value + 128;
+        let sent = bytes * 1_000_000_000_000 / platform.link_bandwidth.value;
+        let kept = if llc == "1KiB" {
+            &platform.main_latency
+        } else {
+            &platform.llc_hit
+        };
+        let parts = [&platform.copy_path, &platform.device_path, kept];
+        let all: u64 = parts.iter().map(|part| part.value).sum();
+        let least = all + 2 * platform.link_latency.value + sent;
+        let took = own * platform.mcc_cycle.value;
+        // Clocks that are cut off, and the line of memory.
+        let most = least + 4 * platform.mcc_cycle.value;
+        assert!((least..most).contains(&took), "{least} {took} {most}");
+        assert!(far < own, "{far} {own}");
+    }
+}
+
+#[test]
+fn what_is_no_memory_cannot_be_lent() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let (host, lends) = programs();
+    // Far memory ends at 0x50_0000_0000, and the host's own here at 0x8400_0000.
+    for lent in [
+        "0x1000 4096",
+        "0x4fffffff80 256",
+        "0x6000000000 4096",
+        "0x7000000000 4096",
+        "0x7fffff80 12800",
+        "0x83ffff80 256",
+        "0xffffffffffffff80 128",
+    ] {
+        let ran = run(&Platform::enzian(), &host, lent, &[("lends", &lends)], None);
+        // It is stopped where it begins to fetch.
+        let stopped = matches!(
+            ran.happened[..],
+            [Happened::Stopped { mcc: 0, .. }, Happened::Exit(0)]
+        );
+        assert!(stopped, "{lent}: {:?}", ran.happened);
+        assert_eq!(ran.text, "state 5 cause 7 value 0x200038\n", "{lent}");
+    }
+}

@@ -1,0 +1,42 @@
+// Copies lines of the host's own memory to the scratchpad, and copies them, changed, back there and to far memory; then tells the
+// host so by a line of its memory. Called with where lines come from, where they go, where it is told, and far memory; a register
+// pipe brings the number of a round. At its end, tells how long a line takes from the host's memory and from far memory.
+
+#include "nearmemory/channel.h"
+
+NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
+
+#define LINES 100
+#define PART 25
+#define TOLD 200
+
+static uint64_t latency(uint64_t from) {
+  uint64_t before = nm_write_stamp(0), start = nm_now();
+  nm_fetch(0, from, 1);
+  nm_fetched(0, before);
+  return nm_write_stamp(0) - start;
+}
+
+int channel(uint64_t from, uint64_t to, uint64_t told, uint64_t far) {
+  uint64_t round;
+  while (nm_receive_word(nm_register_pipe(0), &round)) {
+    uint64_t since = nm_now();
+    for (uint64_t line = 0; line < LINES; line += PART) nm_fetch(line, from + line * NM_LINE, PART);
+    nm_fetched_since(0, LINES, since);
+    for (uint64_t line = 0; line < LINES; line++)
+      for (int i = 0; i < 16; i++) nm_words(line)[i] = nm_words(line)[i] * 3 + round;
+    since = nm_now();
+    for (uint64_t line = 0; line < LINES; line += PART) nm_store(line, to + line * NM_LINE, PART);
+    nm_stored_since(0, LINES, since);
+    since = nm_now();
+    nm_store(0, far, LINES);
+    nm_stored_since(0, LINES, since);
+    nm_words(TOLD)[0] = round + 1;
+    since = nm_now();
+    nm_store(TOLD, told, 1);
+    nm_stored_since(TOLD, 1, since);
+  }
+  nm_send_word(nm_register_pipe(1), latency(from));
+  nm_send_word(nm_register_pipe(1), latency(far));
+  return 0;
+}

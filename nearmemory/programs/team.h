@@ -1,0 +1,52 @@
+// Several cores of the host that do a piece of work together, each a part of it.
+
+#ifndef NEARMEMORY_TEAM_H
+#define NEARMEMORY_TEAM_H
+
+#include "nearmemory/cores.h"
+#include "nearmemory/programs/bench.h"
+
+#define CORES 4
+
+static struct {
+  struct nm_thread threads[CORES];
+  struct nm_barrier barrier;
+  // What each does next; nothing if that was all.
+  void (*work)(uint64_t core);
+} team;
+
+static void team_member(void *core) {
+  for (;;) {
+    nm_barrier_wait(&team.barrier);
+    if (!team.work) return;
+    team.work((uintptr_t)core);
+    nm_order();
+    nm_barrier_wait(&team.barrier);
+  }
+}
+
+// Lets them begin to wait for work. While they do, they look for it again and again.
+static void team_begin(void) {
+  team.barrier = (struct nm_barrier){.cores = CORES};
+  for (uint64_t i = 1; i < CORES; i++)
+    require(nm_thread_start(&team.threads[i], i, team_member, (void *)(uintptr_t)i) == 0, "the host has not so many cores");
+}
+
+// How long all of them take for their parts.
+static uint64_t team_works(void (*work)(uint64_t core)) {
+  uint64_t start = cycles();
+  team.work = work;
+  nm_barrier_wait(&team.barrier);
+  work(0);
+  nm_order();
+  nm_barrier_wait(&team.barrier);
+  return cycles() - start;
+}
+
+static void team_end(void) {
+  team.work = NULL;
+  nm_barrier_wait(&team.barrier);
+  for (uint64_t i = 1; i < CORES; i++) nm_thread_join(&team.threads[i]);
+}
+
+#endif
