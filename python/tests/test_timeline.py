@@ -71,7 +71,7 @@ def test_programs_beside_far_memory_are_drawn_with_all_that_is_counted(
 ) -> None:
     file, host, channel = (tmp_path / name for name in ("run.pftrace", "host.elf", "arrays.elf"))
     for flags, source, program in (("host", "host", host), ("channel", "arrays", channel)):
-        compiled = [f"@nearmemory/{flags}.flags", f"docs/riscv/arrays/{source}.c", "-o", program]
+        compiled = [f"@nearmemory/{flags}.flags", f"docs/riscv/arrays/{source}.c", "-o", str(program)]
         subprocess.run(["riscv64-unknown-elf-gcc", *compiled], cwd=root, check=True)
     run = ["run", "--counters", "--cp", f"arrays={channel}"]
     plain, drawn = cohkit_command(*run, host), cohkit_command(*run, "--timeline", file, host)
