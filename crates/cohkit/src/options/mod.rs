@@ -78,7 +78,7 @@ pub(crate) struct LanguageServer {}
 
 /// Prints what a shell needs to complete commands and options of `cohkit`.
 ///
-/// Those of `reproduce` and `sweep` are not among them: the Python package knows these.
+/// Those of `reproduce`, `sweep`, `report` and `explore` are not among them: the Python package knows these.
 #[derive(Args, Debug)]
 #[command(after_help = format!("Example:\n  $ cohkit completions bash\n\n{COMPLETIONS}"))]
 pub(crate) struct Completions {

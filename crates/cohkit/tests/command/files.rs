@@ -117,7 +117,7 @@ fn a_file_beyond_the_limit_is_reported_and_nothing_is_left() {
     let attempt = r#"ulimit -f 0; exec "$cohkit" table "$text" --out "$folder/out""#;
     let (code, message, base) = script(&["env"], attempt).expect("bash runs");
     assert_eq!(code, Some(4), "{message}");
-    let says = "cannot be written: File too large (os error 27); nothing was written";
+    let says = "the limit on the size of files is reached; nothing was written";
     assert!(message.contains(says), "{message}");
     assert!(is_empty(&base.path().join("folder")));
 }
