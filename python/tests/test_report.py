@@ -251,6 +251,12 @@ def test_a_file_that_is_none_is_named_with_what_was_expected(tmp_path: Path, coh
         cohkit.report(tmp_path)
 
 
+def test_the_folder_of_a_sweep_is_one_with_results(results: Path) -> None:
+    [part] = parts(results / "sweep")
+    assert (part.kind, part.file) == ("sweep", "sweep")
+    assert part == next(one for one in parts(results) if one.kind == "sweep")
+
+
 def test_what_was_changed_in_a_result_is_told_by_its_place(tmp_path: Path, results: Path) -> None:
     whole = json.loads((results / "broken.json").read_text())
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 fn main() {
     let text = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/tiny.coh");
-    for arguments in [&["--help"][..], &["table", text]] {
+    for arguments in [&["--help"][..], &["table", text], &["check", text]] {
         let time = || {
             let start = Instant::now();
             let status = Command::new(env!("CARGO_BIN_EXE_cohkit"))

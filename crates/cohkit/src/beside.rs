@@ -4,7 +4,7 @@
 use crate::outcome::{Failure, Outcome};
 use crate::outside::{self, Outside};
 use crate::protocols::error_at;
-use crate::{files, options};
+use crate::{files, options, watched};
 use cohkit_base::words::counted;
 use cohkit_nearmemory::device::FIFO_PIPES;
 use cohkit_nearmemory::{controller, host, Binaries, Evictions, Happened, Machine, Platform};
@@ -32,6 +32,9 @@ pub(crate) fn run(
     mut outside: Outside,
 ) -> Result<Outcome, Failure> {
     let colour = outside.console.terminal.colour;
+    if let Some(file) = &options.drawn.timeline {
+        files::try_file(file)?;
+    }
     let platform = platform(options, colour)?;
     let channels = channels(options, &platform)?;
     let mut machine = machine(options, &platform, &channels, (main, system), image.entry)?;
@@ -94,7 +97,7 @@ pub(crate) fn run(
         let names: Vec<&str> = channels.iter().map(|own| own.name.as_str()).collect();
         outside.tell_missing(&names);
     }
-    end(options, &machine, outside, outcome)
+    end(options, &mut machine, outside, outcome)
 }
 
 /// The machine with its programs.
@@ -121,13 +124,19 @@ fn machine(
     if options.fast {
         machine.go_without_time();
     }
+    let filter = options.drawn.filter();
+    if let Some(filter) = filter.map_err(|wrong| crate::sim::failure(wrong, false))? {
+        let program = options.program.file_stem().unwrap_or_default();
+        let drawn = machine.draw(&filter, &program.to_string_lossy());
+        drawn.map_err(|what| bad(&what))?;
+    }
     Ok(machine)
 }
 
 /// What is told at the end.
 fn end(
     options: &options::Run,
-    machine: &Machine,
+    machine: &mut Machine,
     mut outside: Outside,
     outcome: Outcome,
 ) -> Result<Outcome, Failure> {
@@ -140,6 +149,11 @@ fn end(
         for (name, value) in machine.counters() {
             outside.say(&format!("{name}: {value}"));
         }
+    }
+    if let Some(timeline) = machine.timeline() {
+        options.drawn.write(Some(&timeline))?;
+        let told = watched::told_of(&timeline, ["request of the host", "requests of the host"]);
+        outside.say(told.trim());
     }
     match outside.failure.take() {
         Some(failure) => Err(failure),

@@ -322,6 +322,10 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
             "the disk is full".to_string(),
             "free some space, or name a place on another disk",
         ),
+        ErrorKind::FileTooLarge => (
+            "the limit on the size of files is reached".to_string(),
+            "`ulimit -f` may be wider",
+        ),
         ErrorKind::NotFound if folder_of(path).is_dir() => (
             "no file can be made in its folder".to_string(),
             "name another place",

@@ -55,7 +55,19 @@ fn no_memory() {
 #[cfg(not(unix))]
 fn no_memory() {}
 
+/// Files that grow beyond a limit are to fail to be written, which can be told, and not to end the command.
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn outlive_limits_of_files() {
+    // SAFETY: nothing else handles this signal.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+#[cfg(not(unix))]
+fn outlive_limits_of_files() {}
+
 fn main() -> ExitCode {
+    outlive_limits_of_files();
     let interrupted = match cohkit::interrupt::watch() {
         Ok(interrupted) => interrupted,
         Err(error) => {

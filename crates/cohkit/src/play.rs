@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     if options.exhaustive {
         exhaustive::small(options).map_err(wrong)?;
     }
-    if let Some(file) = &options.watched.timeline {
+    if let Some(file) = &options.watched.drawn.timeline {
         files::try_file(file)?;
     }
     let mut platform = platform(&options.platform, colour)?;
@@ -69,12 +69,13 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     }
     play.setup.clocked = clocked;
     play.explain = options.watched.explain;
-    play.timeline = options.watched.filter().map_err(wrong)?;
+    play.timeline = options.watched.drawn.filter().map_err(wrong)?;
     let begun = Instant::now();
     let played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
     let seconds = begun.elapsed().as_secs_f64();
     if let Ok(played) = &played {
-        options.watched.write(&played.statistics)?;
+        let timeline = played.statistics.timeline.as_deref();
+        options.watched.drawn.write(timeline)?;
     }
     let text = if options.output.form.json {
         let statistics = played.as_ref().ok().map(|played| &played.statistics);

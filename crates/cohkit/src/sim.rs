@@ -28,7 +28,7 @@ use std::time::Instant;
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failure> {
     // A bad place for the result is not found out after a long run.
     let files = options.output.out.iter().chain(&options.trace);
-    for file in files.chain(&options.watched.timeline) {
+    for file in files.chain(&options.watched.drawn.timeline) {
         files::try_file(file)?;
     }
     let colour = console.terminal.colour;
@@ -79,6 +79,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     simulation.setup.clocked = clocked;
     simulation.timeline = options
         .watched
+        .drawn
         .filter()
         .map_err(|wrong| failure(wrong, colour))?;
     side_by_side(&[&simulation], Some(1)).map_err(|wrong| failure(wrong, colour))?;
@@ -89,7 +90,10 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         traced(&simulation.setup, options.trace_line, file)?;
     }
     if let Ok(statistics) = &ended {
-        options.watched.write(statistics)?;
+        options
+            .watched
+            .drawn
+            .write(statistics.timeline.as_deref())?;
     }
     let text = if options.output.form.json {
         let value = simulation.json(&ended, seconds);
@@ -110,7 +114,7 @@ fn tells_of_one(options: &Sim, levels: bool, spaces: bool) -> Result<(), NotRun>
     let told = options.trace.as_ref().map(|_| "--trace");
     let (of, told) = match (levels, spaces) {
         (true, _) => ("level", told.or(options.watched.asked())),
-        (false, true) => ("space", options.watched.drawn()),
+        (false, true) => ("space", options.watched.drawn.asked()),
         (false, false) => return Ok(()),
     };
     match told {

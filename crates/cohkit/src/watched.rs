@@ -2,7 +2,7 @@
 
 use crate::explained::{mean, nanoseconds};
 use crate::files;
-use crate::options::Watched;
+use crate::options::{Drawn, Watched};
 use crate::outcome::Failure;
 use crate::simulate::NotRun;
 use crate::table::wrap;
@@ -15,11 +15,13 @@ use std::fmt::Write;
 impl Watched {
     /// The first option of these that is asked for.
     pub fn asked(&self) -> Option<&'static str> {
-        self.explain.then_some("--explain").or(self.drawn())
+        self.explain.then_some("--explain").or(self.drawn.asked())
     }
+}
 
+impl Drawn {
     /// The option that draws, if it is asked for.
-    pub fn drawn(&self) -> Option<&'static str> {
+    pub fn asked(&self) -> Option<&'static str> {
         self.timeline.as_ref().map(|_| "--timeline")
     }
 
@@ -53,8 +55,8 @@ impl Watched {
     }
 
     /// Writes the timeline, if one was drawn.
-    pub fn write(&self, statistics: &Statistics) -> Result<(), Failure> {
-        match (&self.timeline, &statistics.timeline) {
+    pub fn write(&self, timeline: Option<&Recorded>) -> Result<(), Failure> {
+        match (&self.timeline, timeline) {
             (Some(file), Some(timeline)) => files::write_bytes(file, &timeline.bytes),
             _ => Ok(()),
         }
@@ -64,7 +66,9 @@ impl Watched {
 /// What is told after the result.
 pub(crate) fn text(statistics: &Statistics, width: Option<usize>) -> String {
     let timeline = statistics.timeline.as_ref();
-    let mut text = timeline.map_or(String::new(), |timeline| told_of(timeline));
+    let mut text = timeline.map_or(String::new(), |timeline| {
+        told_of(timeline, ["access", "accesses"])
+    });
     if let Some(explanation) = &statistics.explanation {
         text.push_str(&explained(explanation, width));
     }
@@ -77,10 +81,10 @@ pub(crate) fn text(statistics: &Statistics, width: Option<usize>) -> String {
 }
 
 /// How much of a run is in its timeline.
-fn told_of(timeline: &Recorded) -> String {
+pub(crate) fn told_of(timeline: &Recorded, [one, many]: [&str; 2]) -> String {
     let shown = match timeline.accesses {
-        1 => "1 access".to_string(),
-        count => format!("{count} accesses"),
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
     };
     let bytes = timeline.bytes.len();
     match timeline.full {

@@ -523,6 +523,9 @@ impl Device {
         if let Some(watch) = &mut queue.watch {
             watch.ends(number);
         }
+        if let Some(timeline) = &mut queue.timeline {
+            timeline.ends(crate::events::Who::Mcc(number), now);
+        }
         // Nobody would ever release what is held.
         for line in 0..lines {
             for kind in [Kind::Read, Kind::WriteBack] {
@@ -567,6 +570,10 @@ impl Device {
         }
         mcc.asked += 1;
         mcc.copying = true;
+        if let Some(timeline) = &mut queue.timeline {
+            let stores = access.data.is_some();
+            timeline.copies((number, access.number), access.far, stores, now);
+        }
         queue.add(now + self.platform.copy_line.value, Event::Copy(number));
         let (stores, at) = (access.data.is_some(), access.far);
         let mut data = access.data.unwrap_or_else(|| Box::new([0; LINE]));
@@ -596,7 +603,11 @@ impl Device {
     /// What a copy engine asked of memory is done; its core learns of it later.
     fn is_copied(&self, queue: &mut Queue, end: Time, mcc: usize, number: u64, data: Box<Data>) {
         let path = self.platform.copy_path.value;
-        queue.add(end + (path - path / 2), Event::Copied(mcc, number, data));
+        let end = end + (path - path / 2);
+        if let Some(timeline) = &mut queue.timeline {
+            timeline.copied((mcc, number), end);
+        }
+        queue.add(end, Event::Copied(mcc, number, data));
     }
 
     /// The host's memory has answered a copy engine, by the link.

@@ -4,6 +4,7 @@ use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::Size;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// Picoseconds.
 pub(crate) type Time = u64;
@@ -154,7 +155,8 @@ impl Queue {
 /// One direction of the link: messages one behind the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
-    free: Time,
+    /// When the last message was on it.
+    pub(crate) last: Range<Time>,
     latency: Time,
     /// Bytes per second.
     bandwidth: u64,
@@ -167,7 +169,7 @@ pub(crate) struct Wire {
 impl Wire {
     pub(crate) fn new(latency: Time, bandwidth: u64, header: u64) -> Wire {
         Wire {
-            free: 0,
+            last: 0..0,
             latency,
             bandwidth,
             header,
@@ -182,8 +184,9 @@ impl Wire {
         self.messages += 1;
         self.bytes += bytes;
         let takes = (u128::from(bytes) * 1_000_000_000_000).div_ceil(self.bandwidth.into());
-        self.free = self.free.max(now) + takes as Time;
-        self.free + self.latency
+        let begin = self.last.end.max(now);
+        self.last = begin..begin + takes as Time;
+        self.last.end + self.latency
     }
 }
 

@@ -261,6 +261,10 @@ impl Host {
         let arrives = self
             .up
             .carry(now + self.platform.request.value, request.bytes());
+        if let Some(timeline) = &mut queue.timeline {
+            timeline.sent(number, &request, now);
+            timeline.carried(true, &self.up.last);
+        }
         queue.add(arrives + path / 2, Event::Asked(number, request));
         number
     }

@@ -36,6 +36,7 @@ pub mod machine;
 pub mod platform;
 mod races;
 mod scratchpad;
+mod timeline;
 
 pub use binaries::{Binaries, FOLDER};
 pub use controller::Controller;

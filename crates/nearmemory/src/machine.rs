@@ -4,15 +4,17 @@ use crate::binaries::Binaries;
 use crate::controller::PRIVATE;
 use crate::device::{Calls, Device, MccPort, Start, State};
 use crate::events::{Event, Time, Who, Why};
-use crate::host::{Evictions, Host, HostPort};
+use crate::host::{Evictions, Host, HostPort, FAR};
 use crate::platform::Platform;
 use crate::races::{Queue, Race, Races};
+use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
 use cohkit_riscv::{
     Exception, Extensions, Fast, Flat, Hart, Latencies, Memory, Mode, Op, Paged, Pages, Reply,
     Stop, Timed,
 };
+use cohkit_sim::timeline::{Filter, Recorded};
 
 /// Cycles after which a core that asks nobody for anything lets others go on.
 const QUANTUM: u64 = 1 << 16;
@@ -74,7 +76,11 @@ impl Runner {
 
     /// Goes on at this time, or when it is so far itself.
     fn schedule(&mut self, queue: &mut Queue, who: Who, now: Time, cycle: Time) {
-        let due = now.max(self.timed.now.saturating_mul(cycle));
+        let begin = self.timed.now.saturating_mul(cycle);
+        let due = now.max(begin);
+        if let (true, Some(timeline)) = (self.waits, &mut queue.timeline) {
+            timeline.waited(who, begin..due, cycle);
+        }
         self.due = Some(due);
         self.waits = false;
         queue.add(due, Event::Run(who));
@@ -189,6 +195,32 @@ impl Machine {
         self.functional = true;
     }
 
+    /// Draws from now on a timeline of these things; the program of the host has this name.
+    ///
+    /// # Errors
+    /// There is no core of the name that is asked for.
+    pub fn draw(&mut self, filter: &Filter, program: &str) -> Result<(), String> {
+        let mut timeline = Timeline::new(filter, (self.hosts.len(), self.mccs.len()), FAR)?;
+        timeline.begins(Who::Host(0), program, self.now);
+        self.queue.timeline = Some(Box::new(timeline));
+        Ok(())
+    }
+
+    /// What has been drawn until now, if anything was to be.
+    pub fn timeline(&mut self) -> Option<Recorded> {
+        let mut timeline = self.queue.timeline.take()?;
+        let cycles = [&self.platform.host_cycle, &self.platform.mcc_cycle].map(|cycle| cycle.value);
+        let hosts = self.hosts.iter().enumerate();
+        let hosts = hosts.map(|(core, runner)| (Who::Host(core), runner, cycles[0]));
+        let mccs = self.mccs.iter().enumerate();
+        let mccs = mccs.map(|(core, runner)| (Who::Mcc(core), runner, cycles[1]));
+        for (who, runner, cycle) in hosts.chain(mccs).filter(|(_, runner, _)| runner.waits) {
+            let begin = runner.timed.now.saturating_mul(cycle);
+            timeline.waited(who, begin..self.now.max(begin), cycle);
+        }
+        Some(timeline.recorded(self.now))
+    }
+
     /// How late it is, in picoseconds.
     pub fn now(&self) -> u64 {
         self.now
@@ -243,7 +275,12 @@ impl Machine {
         let (now, queue, device) = (self.now, &mut self.queue, &mut self.device);
         match event {
             Event::Run(_) => {}
-            Event::Asked(number, request) => device.asked(queue, now, number, request),
+            Event::Asked(number, request) => {
+                if let Some(timeline) = &mut queue.timeline {
+                    timeline.asked(number, now);
+                }
+                device.asked(queue, now, number, request);
+            }
             Event::Answered(number, response) => {
                 let bytes = match response {
                     crate::events::Response::Line(_) => 128,
@@ -251,9 +288,16 @@ impl Machine {
                     crate::events::Response::Written => 0,
                 };
                 let arrives = device.down.carry(now, bytes) + self.platform.fill.value;
+                if let Some(timeline) = &mut queue.timeline {
+                    timeline.answered(number, now);
+                    timeline.carried(false, &device.down.last);
+                }
                 queue.add(arrives, Event::Arrived(number, response));
             }
             Event::Arrived(number, response) => {
+                if let Some(timeline) = &mut queue.timeline {
+                    timeline.arrived(number, now);
+                }
                 let deliveries = self.host.arrived(queue, now, number, response);
                 let cycle = self.platform.host_cycle.value;
                 for delivery in deliveries {
@@ -270,11 +314,17 @@ impl Machine {
             Event::Copied(mcc, access, data) => device.copied(queue, now, mcc, access, &data),
             Event::ToHost(away) => {
                 let arrives = device.down.carry(now, away.bytes().0);
+                if let Some(timeline) = &mut queue.timeline {
+                    timeline.carried(false, &device.down.last);
+                }
                 queue.add(arrives, Event::AtHost(away));
             }
             Event::AtHost(away) => self.host.copies(queue, now, away),
             Event::FromHost(away) => {
                 let arrives = self.host.up.carry(now, away.bytes().1);
+                if let Some(timeline) = &mut queue.timeline {
+                    timeline.carried(true, &self.host.up.last);
+                }
                 device.came_back(queue, arrives, away);
             }
             Event::Loaded(mcc) => {
@@ -319,6 +369,10 @@ impl Machine {
         let cycle = self.platform.mcc_cycle.value;
         runner.timed.now = self.now.div_ceil(cycle);
         runner.schedule(&mut self.queue, Who::Mcc(number), self.now, cycle);
+        if let Some(timeline) = &mut self.queue.timeline {
+            let name = self.names[number].as_deref().unwrap_or("program");
+            timeline.begins(Who::Mcc(number), name, self.now);
+        }
         let before = std::mem::replace(&mut self.mccs[number], runner);
         self.before += before.hart.csrs.instret;
     }
@@ -416,6 +470,9 @@ impl Machine {
         let answer = match (what, target) {
             (hsm::STOP, _) => {
                 self.hosts[number].started = false;
+                if let Some(timeline) = &mut self.queue.timeline {
+                    timeline.ends(Who::Host(number), now);
+                }
                 // Who starts it again finds it behind the call.
                 let hart = &mut self.hosts[number].hart;
                 hart.pc = hart.pc.wrapping_add(4);
@@ -430,6 +487,9 @@ impl Machine {
                 started.hart.set_x(10, other);
                 started.hart.set_x(11, argument);
                 started.timed.now = started.timed.now.max(now.div_ceil(cycle));
+                if let Some(timeline) = &mut self.queue.timeline {
+                    timeline.begins(Who::Host(target), "thread", now);
+                }
                 started.schedule(&mut self.queue, Who::Host(target), now, cycle);
                 [0, 0]
             }

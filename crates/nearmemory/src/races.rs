@@ -7,14 +7,16 @@
 
 use crate::events::Queue as Events;
 use crate::events::{Event, Time, Who};
+use crate::timeline::Timeline;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
-/// What happens when, and who watches it.
+/// What happens when, and who watches and draws it.
 #[derive(Default)]
 pub(crate) struct Queue {
     events: Events,
     pub(crate) watch: Option<Box<Races>>,
+    pub(crate) timeline: Option<Box<Timeline>>,
 }
 
 impl Queue {

@@ -1,7 +1,8 @@
 //! A run as a trace of Perfetto: agents and cores as tracks, accesses as slices, messages as flows, and counters.
 //!
-//! The trace is the encoding of `perfetto.protos.Trace`, of which these few fields are written as they are. A picosecond
-//! of the simulation is a nanosecond there, the smallest time that such a trace knows, so that nothing is rounded.
+//! A picosecond of the simulation is a nanosecond there, the smallest time that such a trace knows, so that nothing is rounded.
+
+pub mod writer;
 
 use cohkit_base::words::did_you_mean;
 use rustc_hash::FxHashMap;
@@ -10,6 +11,7 @@ use std::ops::Range;
 use crate::attribution::{Step, Transaction};
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message};
+use writer::{Kind, Stretches, Writer};
 
 /// Of what a timeline is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,184 +48,10 @@ pub struct Recorded {
     pub full: Option<Time>,
 }
 
-/// What happens at a moment of a track.
-#[derive(Clone, Copy)]
-enum Kind {
-    Begin = 1,
-    End = 2,
-    Instant = 3,
-    Counter = 4,
-}
-
-/// Fields of the messages of Perfetto.
-mod field {
-    pub const PACKET: u32 = 1;
-    pub const TIMESTAMP: u32 = 8;
-    pub const SEQUENCE: u32 = 10;
-    pub const EVENT: u32 = 11;
-    pub const INTERNED: u32 = 12;
-    pub const SEQUENCE_FLAGS: u32 = 13;
-    pub const TRACK: u32 = 60;
-
-    pub const TRACK_UUID: u32 = 1;
-    pub const TRACK_NAME: u32 = 2;
-    pub const TRACK_PARENT: u32 = 5;
-    pub const TRACK_COUNTER: u32 = 8;
-    pub const COUNTER_UNIT: u32 = 6;
-
-    pub const EVENT_NOTE: u32 = 4;
-    pub const EVENT_KIND: u32 = 9;
-    pub const EVENT_NAME: u32 = 10;
-    pub const EVENT_TRACK: u32 = 11;
-    pub const EVENT_VALUE: u32 = 44;
-    pub const EVENT_FLOW: u32 = 47;
-    pub const EVENT_LAST_FLOW: u32 = 48;
-
-    pub const NOTE_NAME: u32 = 1;
-    pub const NOTE_NUMBER: u32 = 3;
-
-    pub const INTERNED_EVENTS: u32 = 2;
-    pub const INTERNED_NOTES: u32 = 3;
-    pub const INTERNED_NUMBER: u32 = 1;
-    pub const INTERNED_NAME: u32 = 2;
-}
-
-/// Most bytes for which there is room from the beginning.
-const MOVED: usize = 128 << 20;
-
 /// What numbers beside events are called, from 1 on.
 const NOTES: [&str; 2] = ["line", "latency_ps"];
 const LINE: u64 = 1;
 const LATENCY: u64 = 2;
-
-/// Bytes of one message.
-#[derive(Default)]
-struct Bytes(Vec<u8>);
-
-impl Bytes {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
-    }
-
-    fn number(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
-    }
-
-    fn bytes(&mut self, field: u32, bytes: &[u8]) {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(bytes.len() as u64);
-        self.0.extend(bytes);
-    }
-
-    /// A message within this one: its length, which comes first, most often has one byte.
-    #[inline]
-    fn message(&mut self, field: u32, fill: impl FnOnce(&mut Bytes)) {
-        self.varint(u64::from(field) << 3 | 2);
-        let place = self.0.len();
-        self.0.push(0);
-        fill(self);
-        let length = self.0.len() - place - 1;
-        if length < 0x80 {
-            self.0[place] = length as u8;
-            return;
-        }
-        let mut long = Bytes::default();
-        long.varint(length as u64);
-        self.0.splice(place..=place, long.0);
-    }
-}
-
-/// Most bytes of a packet with one event.
-const SHORT: usize = 96;
-
-/// Bytes of a packet with one event, which are few, so that they are written at once.
-struct Short {
-    bytes: [u8; SHORT],
-    length: usize,
-}
-
-impl Short {
-    #[inline(always)]
-    fn push(&mut self, byte: u8) {
-        self.bytes[self.length] = byte;
-        self.length += 1;
-    }
-
-    #[inline(always)]
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.push(value as u8);
-    }
-
-    #[inline(always)]
-    fn number(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
-    }
-
-    #[inline(always)]
-    fn fixed(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3 | 1);
-        let end = self.length + 8;
-        self.bytes[self.length..end].copy_from_slice(&value.to_le_bytes());
-        self.length = end;
-    }
-
-    #[inline(always)]
-    fn message(&mut self, field: u32, fill: impl FnOnce(&mut Short)) {
-        self.varint(u64::from(field) << 3 | 2);
-        let place = self.length;
-        self.push(0);
-        fill(self);
-        // All of it has fewer than 128 bytes.
-        self.bytes[place] = (self.length - place - 1) as u8;
-    }
-}
-
-/// Time spent in equal stretches, which become longer as time goes on.
-struct Stretches {
-    width: Time,
-    spent: Vec<Time>,
-}
-
-/// Most stretches.
-const STRETCHES: usize = 1 << 10;
-
-impl Stretches {
-    fn new() -> Stretches {
-        Stretches {
-            width: 1 << 14,
-            spent: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, begin: Time, end: Time) {
-        while end / self.width >= STRETCHES as u64 {
-            let pairs = self.spent.chunks(2);
-            self.spent = pairs.map(|pair| pair.iter().sum()).collect();
-            self.width *= 2;
-        }
-        let last = (end / self.width) as usize;
-        if last >= self.spent.len() {
-            self.spent.resize(last + 1, 0);
-        }
-        let mut at = begin;
-        while at < end {
-            let number = at / self.width;
-            let until = end.min((number + 1) * self.width);
-            self.spent[number as usize] += until - at;
-            at = until;
-        }
-    }
-}
 
 /// The counters.
 #[derive(Clone, Copy)]
@@ -238,9 +66,8 @@ pub(crate) struct Timeline {
     filter: Filter,
     /// The agent that alone is shown.
     only: Option<usize>,
-    out: Bytes,
-    /// Numbers of names: those of messages and steps, which come first, and those of states.
-    names: FxHashMap<String, u64>,
+    writer: Writer,
+    /// Numbers of the names of messages and steps.
     messages: Vec<u64>,
     steps: Vec<u64>,
     /// The names of configurations of caches, and of homes.
@@ -252,7 +79,6 @@ pub(crate) struct Timeline {
     /// Of each core, its tracks, with when the last access of each was done.
     cores: Vec<Vec<(u64, Time)>>,
     cores_track: u64,
-    tracks: u64,
     counters: [Stretches; 3],
     accesses: u64,
     full: Option<Time>,
@@ -286,9 +112,7 @@ impl Timeline {
         let mut timeline = Timeline {
             filter: filter.clone(),
             only,
-            // Memory that is not used is none, and what is not moved costs nothing.
-            out: Bytes(Vec::with_capacity(filter.bytes.min(MOVED))),
-            names: FxHashMap::default(),
+            writer: Writer::new(filter.bytes, &NOTES),
             messages: Vec::new(),
             steps: Vec::new(),
             states: Default::default(),
@@ -296,129 +120,41 @@ impl Timeline {
             open: vec![None; agents.len()],
             cores: vec![Vec::new(); cores],
             cores_track: 0,
-            tracks: 0,
-            counters: [(); 3].map(|()| Stretches::new()),
+            counters: [(); 3].map(|()| Stretches::default()),
             accesses: 0,
             full: None,
         };
-        timeline.packet(|packet| {
-            // From here on names have numbers.
-            packet.number(field::SEQUENCE_FLAGS, 1);
-            packet.message(field::INTERNED, |interned| {
-                for (name, number) in NOTES.iter().zip(1..) {
-                    interned.message(field::INTERNED_NOTES, |note| {
-                        note.number(field::INTERNED_NUMBER, number);
-                        note.bytes(field::INTERNED_NAME, name.as_bytes());
-                    });
-                }
-            });
-        });
-        let of_messages = messages.iter().map(|name| timeline.name(name));
+        let of_messages = messages.iter().map(|name| timeline.writer.name(name));
         timeline.messages = of_messages.collect();
-        let of_steps = Step::ALL.iter().map(|step| timeline.name(step.name()));
+        let of_steps = Step::ALL
+            .iter()
+            .map(|step| timeline.writer.name(step.name()));
         timeline.steps = of_steps.collect();
-        timeline.cores_track = timeline.track("cores (1 ns here is 1 ps)", None, None);
-        let all = timeline.track("agents (1 ns here is 1 ps)", None, None);
+        timeline.cores_track = timeline
+            .writer
+            .track("cores (1 ns here is 1 ps)", None, None);
+        let all = timeline
+            .writer
+            .track("agents (1 ns here is 1 ps)", None, None);
         for (number, name) in agents.iter().enumerate() {
             let shown = only.is_none_or(|only| only == number);
             let own = match shown {
-                true => timeline.track(name, Some(all), None),
+                true => timeline.writer.track(name, Some(all), None),
                 false => 0,
             };
             let states = filter.line.filter(|_| shown);
             let states = states.map(|line| {
                 let name = format!("{name}: line {line}");
-                timeline.track(&name, Some(all), None)
+                timeline.writer.track(&name, Some(all), None)
             });
             timeline.agents.push((own, states));
         }
         Ok(timeline)
     }
 
-    #[inline]
-    fn packet(&mut self, fill: impl FnOnce(&mut Bytes)) {
-        self.out.message(field::PACKET, |packet| {
-            packet.number(field::SEQUENCE, 1);
-            fill(packet);
-        });
-    }
-
-    /// The number of a name, which stands in the trace before it is used.
-    fn name(&mut self, name: &str) -> u64 {
-        if let Some(&number) = self.names.get(name) {
-            return number;
-        }
-        let number = self.names.len() as u64 + 1;
-        self.names.insert(name.into(), number);
-        self.packet(|packet| {
-            packet.number(field::SEQUENCE_FLAGS, 2);
-            packet.message(field::INTERNED, |interned| {
-                interned.message(field::INTERNED_EVENTS, |event| {
-                    event.number(field::INTERNED_NUMBER, number);
-                    event.bytes(field::INTERNED_NAME, name.as_bytes());
-                });
-            });
-        });
-        number
-    }
-
-    fn track(&mut self, name: &str, parent: Option<u64>, unit: Option<&str>) -> u64 {
-        self.tracks += 1;
-        let number = self.tracks;
-        self.packet(|packet| {
-            packet.message(field::TRACK, |track| {
-                track.number(field::TRACK_UUID, number);
-                track.bytes(field::TRACK_NAME, name.as_bytes());
-                if let Some(parent) = parent {
-                    track.number(field::TRACK_PARENT, parent);
-                }
-                if let Some(unit) = unit {
-                    track.message(field::TRACK_COUNTER, |counter| {
-                        counter.bytes(field::COUNTER_UNIT, unit.as_bytes());
-                    });
-                }
-            });
-        });
-        number
-    }
-
-    #[inline]
-    fn event(
-        &mut self,
-        time: Time,
-        kind: Kind,
-        track: u64,
-        name: Option<u64>,
-        fill: impl FnOnce(&mut Short),
-    ) {
-        let mut short = Short {
-            bytes: [0; SHORT],
-            length: 0,
-        };
-        short.message(field::PACKET, |packet| {
-            packet.number(field::SEQUENCE, 1);
-            packet.number(field::TIMESTAMP, time);
-            if name.is_some() {
-                packet.number(field::SEQUENCE_FLAGS, 2);
-            }
-            packet.message(field::EVENT, |event| {
-                event.number(field::EVENT_KIND, kind as u64);
-                event.number(field::EVENT_TRACK, track);
-                if let Some(name) = name {
-                    event.number(field::EVENT_NAME, name);
-                }
-                fill(event);
-            });
-        });
-        // A copy of a length that is known takes less time than a shorter one.
-        let length = self.out.0.len() + short.length;
-        self.out.0.extend_from_slice(&short.bytes);
-        self.out.0.truncate(length);
-    }
-
     /// Whether there is room for what happens then.
     fn has_room(&mut self, time: Time) -> bool {
-        let has = self.out.0.len() < self.filter.bytes;
+        let has = self.writer.length() < self.filter.bytes;
         if !has && self.full.is_none() {
             self.full = Some(time);
         }
@@ -435,24 +171,25 @@ impl Timeline {
 
     /// An agent sends a message.
     pub fn sent(&mut self, agent: usize, message: &Message, time: Time) {
-        self.moment(agent, message, field::EVENT_FLOW, time);
+        self.moment(agent, message, false, time);
     }
 
     /// An agent takes a message.
     pub fn taken(&mut self, agent: usize, message: &Message, time: Time) {
-        self.moment(agent, message, field::EVENT_LAST_FLOW, time);
+        self.moment(agent, message, true, time);
     }
 
-    fn moment(&mut self, agent: usize, message: &Message, flow: u32, time: Time) {
+    fn moment(&mut self, agent: usize, message: &Message, ends: bool, time: Time) {
         if !self.shows(agent, message.line, time) {
             return;
         }
         let (track, _) = self.agents[agent];
         let name = self.messages[message.kind.index()];
-        self.event(time, Kind::Instant, track, Some(name), |event| {
-            note(event, LINE, message.line.into());
-            event.fixed(flow, message.flight.into());
-        });
+        self.writer
+            .event(time, Kind::Instant, track, Some(name), |event| {
+                event.note(LINE, message.line.into());
+                event.flow(message.flight.into(), ends);
+            });
     }
 
     /// An agent has a line in a configuration from now on: of one line that is a slice, otherwise a moment.
@@ -469,7 +206,7 @@ impl Timeline {
         }
         let known = self.states[usize::from(home)].get(&configuration).copied();
         let state = known.unwrap_or_else(|| {
-            let state = self.name(&words());
+            let state = self.writer.name(&words());
             self.states[usize::from(home)].insert(configuration, state);
             state
         });
@@ -479,13 +216,16 @@ impl Timeline {
                     return;
                 }
                 if self.open[agent].replace(state).is_some() {
-                    self.event(time, Kind::End, states, None, |_| ());
+                    self.writer.event(time, Kind::End, states, None, |_| ());
                 }
-                self.event(time, Kind::Begin, states, Some(state), |_| ());
+                self.writer
+                    .event(time, Kind::Begin, states, Some(state), |_| ());
             }
-            (track, None) => self.event(time, Kind::Instant, track, Some(state), |event| {
-                note(event, LINE, line.into());
-            }),
+            (track, None) => self
+                .writer
+                .event(time, Kind::Instant, track, Some(state), |event| {
+                    event.note(LINE, line.into());
+                }),
         }
     }
 
@@ -521,109 +261,51 @@ impl Timeline {
                 0 => format!("core {core}"),
                 _ => format!("core {core}, its access {}", place + 1),
             };
-            let track = self.track(&name, Some(self.cores_track), None);
+            let track = self.writer.track(&name, Some(self.cores_track), None);
             self.cores[core].push((track, 0));
         }
         let (track, done) = &mut self.cores[core][place];
         *done = of.done;
         let track = *track;
-        let name = self.name(of.access.name());
-        self.event(of.issued, Kind::Begin, track, Some(name), |event| {
-            note(event, LINE, of.line.into());
-            note(event, LATENCY, of.latency());
-        });
+        let name = self.writer.name(of.access.name());
+        self.writer
+            .event(of.issued, Kind::Begin, track, Some(name), |event| {
+                event.note(LINE, of.line.into());
+                event.note(LATENCY, of.latency());
+            });
         for segment in &of.segments {
             let name = self.steps[segment.step as usize];
-            self.event(segment.begin, Kind::Begin, track, Some(name), |_| ());
-            self.event(segment.end, Kind::End, track, None, |_| ());
+            self.writer
+                .event(segment.begin, Kind::Begin, track, Some(name), |_| ());
+            self.writer
+                .event(segment.end, Kind::End, track, None, |_| ());
         }
-        self.event(of.done, Kind::End, track, None, |_| ());
+        self.writer.event(of.done, Kind::End, track, None, |_| ());
     }
 
     /// What has been recorded until the end, of a machine with so many links each way.
     pub fn recorded(mut self, end: Time, links: u64) -> Recorded {
         for agent in 0..self.agents.len() {
             if let (true, (_, Some(states))) = (self.open[agent].is_some(), self.agents[agent]) {
-                self.event(end, Kind::End, states, None, |_| ());
+                self.writer.event(end, Kind::End, states, None, |_| ());
             }
         }
-        let all = self.track("machine (1 ns here is 1 ps)", None, None);
-        let counters = std::mem::replace(&mut self.counters, [(); 3].map(|()| Stretches::new()));
+        let all = self.writer.track("machine (1 ns here is 1 ps)", None, None);
+        let counters =
+            std::mem::replace(&mut self.counters, [(); 3].map(|()| Stretches::default()));
         let percent = 100.0 / links.max(1) as f64;
         let of_each = [
             ("links from caches in use", "%", percent),
             ("links to caches in use", "%", percent),
             ("accesses in flight", "accesses", 1.0),
         ];
-        for ((name, unit, scale), counter) in of_each.into_iter().zip(counters) {
-            let track = self.track(name, Some(all), Some(unit));
-            for (spent, number) in counter.spent.iter().zip(0..) {
-                let begin: Time = number * counter.width;
-                if !self.filter.window.contains(&begin) {
-                    continue;
-                }
-                let value = scale * *spent as f64 / counter.width as f64;
-                self.event(begin, Kind::Counter, track, None, |event| {
-                    event.fixed(field::EVENT_VALUE, value.to_bits());
-                });
-            }
+        for (told, counter) in of_each.into_iter().zip(&counters) {
+            self.writer.counter(told, counter, &self.filter.window, all);
         }
         Recorded {
-            bytes: self.out.0,
+            bytes: self.writer.into_bytes(),
             accesses: self.accesses,
             full: self.full,
         }
-    }
-}
-
-/// A number beside an event.
-#[inline(always)]
-fn note(event: &mut Short, name: u64, value: u64) {
-    event.message(field::EVENT_NOTE, |note| {
-        note.number(field::NOTE_NAME, name);
-        note.number(field::NOTE_NUMBER, value);
-    });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_as_short_as_they_can_be() {
-        let mut bytes = Bytes::default();
-        bytes.number(1, 300);
-        bytes.bytes(3, b"ab");
-        assert_eq!(bytes.0, [0x08, 0xac, 2, 0x1a, 2, b'a', b'b']);
-        let mut short = Short {
-            bytes: [0; SHORT],
-            length: 0,
-        };
-        short.message(1, |inner| {
-            inner.number(1, 300);
-            inner.fixed(2, 1);
-        });
-        let expected = [0x0a, 12, 0x08, 0xac, 2, 0x11, 1, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(short.bytes[..short.length], expected);
-        // A message that is long.
-        let mut bytes = Bytes::default();
-        bytes.message(1, |inner| inner.0.extend([7; 200]));
-        assert_eq!(bytes.0[..4], [0x0a, 200, 1, 7]);
-        assert_eq!(bytes.0.len(), 203);
-    }
-
-    /// However long a run, all time is in some stretch, and none in two.
-    #[test]
-    fn stretches_keep_all_time() {
-        let mut stretches = Stretches::new();
-        let mut sum = 0;
-        for number in 0..3_000 {
-            let (begin, long) = (number * 70_000, 1 + number * 37);
-            stretches.add(begin, begin + long);
-            sum += long;
-        }
-        assert_eq!(stretches.spent.iter().sum::<Time>(), sum);
-        assert!(stretches.spent.len() <= STRETCHES);
-        assert!(stretches.width > 1 << 14);
     }
 }

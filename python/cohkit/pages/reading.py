@@ -46,8 +46,9 @@ def parts(folder: Path) -> list[Part]:
 
     """
     found: list[Part] = []
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
+    # The folder itself may be that of a sweep.
+    for path in (folder, *sorted(folder.rglob("*"))):
+        name = folder.resolve().name if path is folder else str(path.relative_to(folder))
         if path.is_dir() and (path / _JOURNAL).is_file():
             found.append(Part("sweep", name, _sweep(path)))
         elif path.suffix == ".coh" and not _composes(path):

@@ -19,7 +19,7 @@ pub(crate) use output::{Form, Output};
 pub(crate) use package::{Explore, Report, Reproduce, Sweep};
 pub(crate) use rtl::{Emit, Measure, Rtl, RtlCommand, RtlTest, Synth};
 pub(crate) use run::Run;
-pub(crate) use simulated::{Executed, HomeKind, Play, Sim, Watched};
+pub(crate) use simulated::{Drawn, Executed, HomeKind, Play, Sim, Watched};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -78,7 +78,7 @@ pub(crate) struct LanguageServer {}
 
 /// Prints what a shell needs to complete commands and options of `cohkit`.
 ///
-/// Those of `reproduce` and `sweep` are not among them: the Python package knows these.
+/// Those of `reproduce`, `sweep`, `report` and `explore` are not among them: the Python package knows these.
 #[derive(Args, Debug)]
 #[command(after_help = format!("Example:\n  $ cohkit completions bash\n\n{COMPLETIONS}"))]
 pub(crate) struct Completions {

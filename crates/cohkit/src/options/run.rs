@@ -1,6 +1,6 @@
 //! How compiled programs are run.
 
-use super::example;
+use super::{example, Drawn};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ pub(crate) struct Run {
 
     /// Leave out the time that instructions take on that machine: what takes how long then means nothing, and programs that
     /// calculate are done sooner.
-    #[arg(long, conflicts_with_all = ["timed", "races"])]
+    #[arg(long, conflicts_with_all = ["timed", "races", "timeline"])]
     pub fast: bool,
 
     /// The machine: a file like `nearmemory/enzian.toml`, which is the one if none is given.
@@ -72,6 +72,9 @@ pub(crate) struct Run {
     #[arg(long)]
     pub races: bool,
 
+    #[command(flatten)]
+    pub drawn: Drawn,
+
     /// Evict a line from the host's caches at random, once in so many accesses.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub evict: Option<u64>,
@@ -85,6 +88,7 @@ impl Run {
     /// Whether it is run on a machine with cores beside far memory.
     pub(crate) fn beside(&self) -> bool {
         let machine = self.platform.is_some() || !self.set.is_empty() || self.evict.is_some();
-        machine || !self.channels.is_empty() || self.counters || self.races || self.unverified
+        let told = self.counters || self.races || self.drawn.timeline.is_some();
+        machine || told || !self.channels.is_empty() || self.unverified
     }
 }

@@ -205,6 +205,13 @@ pub(crate) struct Watched {
     #[arg(long)]
     pub explain: bool,
 
+    #[command(flatten)]
+    pub drawn: Drawn,
+}
+
+/// A run as a timeline.
+#[derive(Args, Debug)]
+pub(crate) struct Drawn {
     /// Write into this file, for ui.perfetto.dev, the run as a timeline: accesses, messages, states and counters.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,

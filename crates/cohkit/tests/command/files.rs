@@ -113,6 +113,17 @@ fn a_read_only_folder_is_reported_and_stays_empty() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn a_file_beyond_the_limit_is_reported_and_nothing_is_left() {
+    let attempt = r#"ulimit -f 0; exec "$cohkit" table "$text" --out "$folder/out""#;
+    let (code, message, base) = script(&["env"], attempt).expect("bash runs");
+    assert_eq!(code, Some(4), "{message}");
+    let says = "the limit on the size of files is reached; nothing was written";
+    assert!(message.contains(says), "{message}");
+    assert!(is_empty(&base.path().join("folder")));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn checkpoints_on_a_full_disk_end_the_check() {
     if !require("mounts") {
         return;

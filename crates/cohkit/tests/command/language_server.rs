@@ -9,7 +9,7 @@ use std::sync::mpsc::{channel, Receiver};
 use std::time::Duration;
 
 /// How long a test waits for a message.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An editor with a server of its own.
 struct Editor {

@@ -441,8 +441,7 @@ fn a_violation_is_told_with_its_chart() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_a_run_and_writes_nothing() {
-    use std::process::{Command, Stdio};
-    use std::time::Duration;
+    use std::process::Stdio;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut child = cohkit(["sim", "enzian-dc-ddr", "random-read"])
         .args(["--accesses", "1000000000000", "--out", "result"])
@@ -451,11 +450,7 @@ fn an_interrupt_ends_a_run_and_writes_nothing() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the command starts");
-    std::thread::sleep(Duration::from_millis(500));
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(killed.expect("kill runs").success());
+    crate::interrupt(&mut child);
     let status = child.wait().expect("the command ends");
     assert_eq!(status.code(), Some(130));
     let mut err = String::new();

@@ -1,0 +1,349 @@
+//! A run as a trace of Perfetto: cores as tracks, with their programs and what these wait for; requests of the host and copies
+//! as slices, the ways of requests as arrows, and counters.
+
+use crate::events::{Request, Time, Who};
+use crate::scratchpad::LINE as LINE_BYTES;
+use cohkit_base::words::did_you_mean;
+use cohkit_sim::timeline::writer::{Kind, Stretches, Writer};
+use cohkit_sim::timeline::{Filter, Recorded};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// What numbers beside events are called, from 1 on.
+const NOTES: [&str; 2] = ["address", "latency_ps"];
+const ADDRESS: u64 = 1;
+const LATENCY: u64 = 2;
+
+/// What is on its way.
+struct Sent {
+    begin: Time,
+    name: &'static str,
+    at: u64,
+}
+
+/// Tracks of one kind, each with when its last slice ends: as many as there are slices at a time.
+struct Tracks {
+    name: String,
+    ends: Vec<(u64, Time)>,
+}
+
+impl Tracks {
+    fn new(name: String) -> Tracks {
+        Tracks {
+            name,
+            ends: Vec::new(),
+        }
+    }
+
+    /// One that is free from the begin of a slice to its end.
+    fn free(&mut self, writer: &mut Writer, parent: u64, slice: &Range<Time>) -> u64 {
+        let free = self.ends.iter().position(|&(_, end)| end <= slice.start);
+        let place = free.unwrap_or_else(|| {
+            let number = self.ends.len() + 1;
+            let track = writer.track(&format!("{} {number}", self.name), Some(parent), None);
+            self.ends.push((track, 0));
+            number - 1
+        });
+        self.ends[place].1 = slice.end;
+        self.ends[place].0
+    }
+}
+
+/// A core.
+struct Core {
+    name: String,
+    track: u64,
+    /// Whether its program is shown, and has not ended.
+    runs: bool,
+    /// How long it has waited, which is told once it goes on.
+    waits: Range<Time>,
+}
+
+/// A timeline while it is recorded.
+pub(crate) struct Timeline {
+    filter: Filter,
+    writer: Writer,
+    /// Those of the host come first.
+    cores: Vec<Core>,
+    hosts: usize,
+    /// Where far memory begins.
+    far: u64,
+    device: u64,
+    all: u64,
+    requests: Tracks,
+    copies: Vec<Tracks>,
+    sent: FxHashMap<u64, Sent>,
+    /// Lines that are copied, by the engine and its number of them.
+    copied: FxHashMap<(usize, u64), Sent>,
+    up: Stretches,
+    down: Stretches,
+    copying: Stretches,
+    shown: u64,
+    full: Option<Time>,
+}
+
+impl Timeline {
+    /// An empty one of a machine with so many cores on either side, whose far memory begins at this address.
+    ///
+    /// # Errors
+    /// There is no agent of the name that is asked for.
+    pub(crate) fn new(
+        filter: &Filter,
+        (hosts, mccs): (usize, usize),
+        far: u64,
+    ) -> Result<Timeline, String> {
+        let names = (0..hosts).map(|core| format!("host core {core}"));
+        let names: Vec<String> = names
+            .chain((0..mccs).map(|core| format!("core {core}")))
+            .collect();
+        if let Some(wrong) = filter.agent.as_ref().filter(|name| !names.contains(name)) {
+            return Err(format!(
+                "there is no agent `{wrong}`; {}there are {}",
+                did_you_mean(wrong, names.iter().map(String::as_str)),
+                names.join(", ")
+            ));
+        }
+        let mut writer = Writer::new(filter.bytes, &NOTES);
+        let all = writer.track("machine (1 ns here is 1 ps)", None, None);
+        let device = writer.track("device", Some(all), None);
+        let cores = names.into_iter().map(|name| Core {
+            track: writer.track(&name, Some(all), None),
+            name,
+            runs: false,
+            waits: 0..0,
+        });
+        Ok(Timeline {
+            cores: cores.collect(),
+            filter: filter.clone(),
+            hosts,
+            far,
+            device,
+            all,
+            requests: Tracks::new("request of the host".into()),
+            copies: (0..mccs)
+                .map(|core| Tracks::new(format!("copies of core {core}, line")))
+                .collect(),
+            sent: FxHashMap::default(),
+            copied: FxHashMap::default(),
+            up: Stretches::default(),
+            down: Stretches::default(),
+            copying: Stretches::default(),
+            shown: 0,
+            full: None,
+            writer,
+        })
+    }
+
+    /// Whether there is room, and something is shown that takes this time; of a core, or of none alone; at an address, or
+    /// at none.
+    fn shows(&mut self, core: Option<usize>, at: Option<u64>, time: &Range<Time>) -> bool {
+        let window = &self.filter.window;
+        let line = |at: u64| Some(at.checked_sub(self.far)? / LINE_BYTES as u64);
+        let asked = time.start < window.end
+            && time.end >= window.start
+            && (self.filter.agent.as_ref())
+                .is_none_or(|only| core.is_some_and(|core| self.cores[core].name == *only))
+            && (self.filter.line).is_none_or(|only| at.and_then(line) == Some(only.into()));
+        if asked && self.full.is_none() && self.writer.length() >= self.filter.bytes {
+            self.full = Some(time.start);
+        }
+        asked && self.full.is_none()
+    }
+
+    fn core(&self, who: Who) -> usize {
+        match who {
+            Who::Host(core) => core,
+            Who::Mcc(core) => self.hosts + core,
+        }
+    }
+
+    /// A program begins on a core.
+    pub(crate) fn begins(&mut self, who: Who, program: &str, now: Time) {
+        let core = self.core(who);
+        if self.cores[core].runs || !self.shows(Some(core), None, &(now..Time::MAX)) {
+            return;
+        }
+        self.cores[core].runs = true;
+        let name = self.writer.name(program);
+        let track = self.cores[core].track;
+        self.writer
+            .event(now, Kind::Begin, track, Some(name), |_| ());
+    }
+
+    /// The program of a core has ended.
+    pub(crate) fn ends(&mut self, who: Who, now: Time) {
+        let core = self.core(who);
+        self.tell_wait(core);
+        // What has begun ends, also where there is no room for more.
+        if std::mem::take(&mut self.cores[core].runs) {
+            let track = self.cores[core].track;
+            self.writer.event(now, Kind::End, track, None, |_| ());
+        }
+    }
+
+    /// A core with this cycle has waited. It looks now and then whether it still has to, which takes less than a cycle.
+    pub(crate) fn waited(&mut self, who: Who, time: Range<Time>, cycle: Time) {
+        let core = self.core(who);
+        let before = &mut self.cores[core].waits;
+        if time.start < before.end + cycle && !before.is_empty() {
+            before.end = before.end.max(time.end);
+            return;
+        }
+        self.tell_wait(core);
+        self.cores[core].waits = time;
+    }
+
+    fn tell_wait(&mut self, core: usize) {
+        let time = std::mem::take(&mut self.cores[core].waits);
+        if time.is_empty() || !self.cores[core].runs || !self.shows(Some(core), None, &time) {
+            return;
+        }
+        let name = self.writer.name("waits");
+        let track = self.cores[core].track;
+        self.writer
+            .event(time.start, Kind::Begin, track, Some(name), |_| ());
+        self.writer.event(time.end, Kind::End, track, None, |_| ());
+    }
+
+    /// The last message of a way of the link is on it for this time.
+    pub(crate) fn carried(&mut self, to_device: bool, time: &Range<Time>) {
+        match to_device {
+            true => self.up.add(time.start, time.end),
+            false => self.down.add(time.start, time.end),
+        }
+    }
+
+    /// The host sends a request.
+    pub(crate) fn sent(&mut self, number: u64, of: &Request, now: Time) {
+        let (name, at) = match of {
+            Request::ReadLine(at) => ("read line", *at),
+            Request::WriteLine(at, _) => ("write line", *at),
+            Request::ReadWord(at, _) => ("read word", *at),
+            Request::WriteWord(at, ..) => ("write word", *at),
+        };
+        let begin = now;
+        self.sent.insert(number, Sent { begin, name, at });
+    }
+
+    /// The device carries out a request, or answers it.
+    fn moment(&mut self, number: u64, now: Time, answers: bool) {
+        let Some(&Sent { name, at, .. }) = self.sent.get(&number) else {
+            return;
+        };
+        if !self.shows(None, Some(at), &(now..now + 1)) {
+            return;
+        }
+        let name = self.writer.name(if answers { "answer" } else { name });
+        let device = self.device;
+        let flow = number * 2 + u64::from(answers);
+        self.writer
+            .event(now, Kind::Instant, device, Some(name), |event| {
+                event.note(ADDRESS, at);
+                event.flow(flow, !answers);
+            });
+    }
+
+    /// A request is where it is carried out.
+    pub(crate) fn asked(&mut self, number: u64, now: Time) {
+        self.moment(number, now, false);
+    }
+
+    /// Its answer goes to the link.
+    pub(crate) fn answered(&mut self, number: u64, now: Time) {
+        self.moment(number, now, true);
+    }
+
+    /// The answer is at the host.
+    pub(crate) fn arrived(&mut self, number: u64, now: Time) {
+        if let Some(sent) = self.sent.remove(&number) {
+            self.request(number, &sent, now, true);
+        }
+    }
+
+    fn request(&mut self, number: u64, sent: &Sent, now: Time, answered: bool) {
+        let &Sent { begin, name, at } = sent;
+        let slice = begin..now;
+        if !self.shows(None, Some(at), &slice) {
+            return;
+        }
+        self.shown += 1;
+        let track = self.requests.free(&mut self.writer, self.all, &slice);
+        let (name, back) = (self.writer.name(name), self.writer.name("answer"));
+        self.writer
+            .event(begin, Kind::Begin, track, Some(name), |event| {
+                event.note(ADDRESS, at);
+                event.note(LATENCY, now - begin);
+                event.flow(number * 2, false);
+            });
+        if answered {
+            self.writer
+                .event(now, Kind::Instant, track, Some(back), |event| {
+                    event.flow(number * 2 + 1, true);
+                });
+        }
+        self.writer.event(now, Kind::End, track, None, |_| ());
+    }
+
+    /// A copy engine begins to fetch a line, or to store one: which engine, and its number of it.
+    pub(crate) fn copies(&mut self, copy: (usize, u64), at: u64, stores: bool, now: Time) {
+        let name = if stores { "store line" } else { "fetch line" };
+        let begin = now;
+        self.copied.insert(copy, Sent { begin, name, at });
+    }
+
+    /// It will have been fetched or stored then.
+    pub(crate) fn copied(&mut self, copy: (usize, u64), end: Time) {
+        if let Some(begun) = self.copied.remove(&copy) {
+            self.copy(copy.0, &begun, end);
+        }
+    }
+
+    fn copy(&mut self, mcc: usize, begun: &Sent, end: Time) {
+        let slice = begun.begin..end;
+        self.copying.add(slice.start, slice.end);
+        if !self.shows(Some(self.hosts + mcc), Some(begun.at), &slice) {
+            return;
+        }
+        let track = self.copies[mcc].free(&mut self.writer, self.all, &slice);
+        let name = self.writer.name(begun.name);
+        self.writer
+            .event(slice.start, Kind::Begin, track, Some(name), |event| {
+                event.note(ADDRESS, begun.at);
+            });
+        self.writer.event(slice.end, Kind::End, track, None, |_| ());
+    }
+
+    /// What has been recorded until the end.
+    pub(crate) fn recorded(mut self, end: Time) -> Recorded {
+        let mut left: Vec<(u64, Sent)> = self.sent.drain().collect();
+        left.sort_unstable_by_key(|(number, _)| *number);
+        for (number, sent) in left {
+            self.request(number, &sent, end, false);
+        }
+        let mut left: Vec<((usize, u64), Sent)> = self.copied.drain().collect();
+        left.sort_unstable_by_key(|(copy, _)| *copy);
+        for ((mcc, _), begun) in left {
+            self.copy(mcc, &begun, end);
+        }
+        for core in 0..self.cores.len() {
+            let who = match core.checked_sub(self.hosts) {
+                Some(mcc) => Who::Mcc(mcc),
+                None => Who::Host(core),
+            };
+            self.ends(who, end);
+        }
+        let all = self.writer.track("counters", None, None);
+        for (told, counter) in [
+            (("link to the device in use", "%", 100.0), &self.up),
+            (("link to the host in use", "%", 100.0), &self.down),
+            (("copies under way", "lines", 1.0), &self.copying),
+        ] {
+            self.writer.counter(told, counter, &self.filter.window, all);
+        }
+        Recorded {
+            bytes: self.writer.into_bytes(),
+            accesses: self.shown,
+            full: self.full,
+        }
+    }
+}

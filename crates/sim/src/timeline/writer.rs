@@ -1,0 +1,397 @@
+//! Traces of Perfetto, written as they are: tracks, slices, moments, flows and counters.
+//!
+//! The trace is the encoding of `perfetto.protos.Trace`, of which these few fields are written.
+
+use crate::kernel::Time;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// What happens at a moment of a track.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// A slice begins.
+    Begin = 1,
+    /// The last slice of the track that has begun ends.
+    End = 2,
+    /// Something happens, and takes no time.
+    Instant = 3,
+    /// A counter has a value from now on.
+    Counter = 4,
+}
+
+/// Fields of the messages of Perfetto.
+mod field {
+    pub const PACKET: u32 = 1;
+    pub const TIMESTAMP: u32 = 8;
+    pub const SEQUENCE: u32 = 10;
+    pub const EVENT: u32 = 11;
+    pub const INTERNED: u32 = 12;
+    pub const SEQUENCE_FLAGS: u32 = 13;
+    pub const TRACK: u32 = 60;
+
+    pub const TRACK_UUID: u32 = 1;
+    pub const TRACK_NAME: u32 = 2;
+    pub const TRACK_PARENT: u32 = 5;
+    pub const TRACK_COUNTER: u32 = 8;
+    pub const COUNTER_UNIT: u32 = 6;
+
+    pub const EVENT_NOTE: u32 = 4;
+    pub const EVENT_KIND: u32 = 9;
+    pub const EVENT_NAME: u32 = 10;
+    pub const EVENT_TRACK: u32 = 11;
+    pub const EVENT_VALUE: u32 = 44;
+    pub const EVENT_FLOW: u32 = 47;
+    pub const EVENT_LAST_FLOW: u32 = 48;
+
+    pub const NOTE_NAME: u32 = 1;
+    pub const NOTE_NUMBER: u32 = 3;
+
+    pub const INTERNED_EVENTS: u32 = 2;
+    pub const INTERNED_NOTES: u32 = 3;
+    pub const INTERNED_NUMBER: u32 = 1;
+    pub const INTERNED_NAME: u32 = 2;
+}
+
+/// Most bytes for which there is room from the beginning.
+const MOVED: usize = 128 << 20;
+
+/// Bytes of one message.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3);
+        self.varint(value);
+    }
+
+    fn bytes(&mut self, field: u32, bytes: &[u8]) {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend(bytes);
+    }
+
+    /// A message within this one: its length, which comes first, most often has one byte.
+    #[inline]
+    fn message(&mut self, field: u32, fill: impl FnOnce(&mut Bytes)) {
+        self.varint(u64::from(field) << 3 | 2);
+        let place = self.0.len();
+        self.0.push(0);
+        fill(self);
+        let length = self.0.len() - place - 1;
+        if length < 0x80 {
+            self.0[place] = length as u8;
+            return;
+        }
+        let mut long = Bytes::default();
+        long.varint(length as u64);
+        self.0.splice(place..=place, long.0);
+    }
+}
+
+/// Most bytes of a packet with one event.
+const SHORT: usize = 96;
+
+/// Bytes of a packet with one event, which are few, so that they are written at once.
+pub struct Short {
+    bytes: [u8; SHORT],
+    length: usize,
+}
+
+impl Short {
+    /// A number beside the event: of which name, from 1 on, and what.
+    #[inline(always)]
+    pub fn note(&mut self, name: u64, value: u64) {
+        self.message(field::EVENT_NOTE, |note| {
+            note.number(field::NOTE_NAME, name);
+            note.number(field::NOTE_NUMBER, value);
+        });
+    }
+
+    /// An arrow goes on from here, or ends here.
+    #[inline(always)]
+    pub fn flow(&mut self, flow: u64, ends: bool) {
+        match ends {
+            false => self.fixed(field::EVENT_FLOW, flow),
+            true => self.fixed(field::EVENT_LAST_FLOW, flow),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, byte: u8) {
+        self.bytes[self.length] = byte;
+        self.length += 1;
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.push(value as u8);
+    }
+
+    #[inline(always)]
+    fn number(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3);
+        self.varint(value);
+    }
+
+    #[inline(always)]
+    fn fixed(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3 | 1);
+        let end = self.length + 8;
+        self.bytes[self.length..end].copy_from_slice(&value.to_le_bytes());
+        self.length = end;
+    }
+
+    #[inline(always)]
+    fn message(&mut self, field: u32, fill: impl FnOnce(&mut Short)) {
+        self.varint(u64::from(field) << 3 | 2);
+        let place = self.length;
+        self.push(0);
+        fill(self);
+        // All of it has fewer than 128 bytes.
+        self.bytes[place] = (self.length - place - 1) as u8;
+    }
+}
+
+/// Time spent in equal stretches, which become longer as time goes on.
+pub struct Stretches {
+    width: Time,
+    spent: Vec<Time>,
+}
+
+/// Most stretches.
+const STRETCHES: usize = 1 << 10;
+
+impl Default for Stretches {
+    fn default() -> Stretches {
+        Stretches {
+            width: 1 << 14,
+            spent: Vec::new(),
+        }
+    }
+}
+
+impl Stretches {
+    /// What is spent from one time to another.
+    pub fn add(&mut self, begin: Time, end: Time) {
+        while end / self.width >= STRETCHES as u64 {
+            let pairs = self.spent.chunks(2);
+            self.spent = pairs.map(|pair| pair.iter().sum()).collect();
+            self.width *= 2;
+        }
+        let last = (end / self.width) as usize;
+        if last >= self.spent.len() {
+            self.spent.resize(last + 1, 0);
+        }
+        let mut at = begin;
+        while at < end {
+            let number = at / self.width;
+            let until = end.min((number + 1) * self.width);
+            self.spent[number as usize] += until - at;
+            at = until;
+        }
+    }
+}
+
+/// A trace while it is written.
+pub struct Writer {
+    out: Bytes,
+    /// Numbers of names.
+    names: FxHashMap<String, u64>,
+    tracks: u64,
+}
+
+impl Writer {
+    /// An empty trace with room for so many bytes, of which numbers beside events have these names, from 1 on.
+    pub fn new(room: usize, notes: &[&str]) -> Writer {
+        let mut writer = Writer {
+            // Memory that is not used is none, and what is not moved costs nothing.
+            out: Bytes(Vec::with_capacity(room.min(MOVED))),
+            names: FxHashMap::default(),
+            tracks: 0,
+        };
+        writer.packet(|packet| {
+            // From here on names have numbers.
+            packet.number(field::SEQUENCE_FLAGS, 1);
+            packet.message(field::INTERNED, |interned| {
+                for (name, number) in notes.iter().zip(1..) {
+                    interned.message(field::INTERNED_NOTES, |note| {
+                        note.number(field::INTERNED_NUMBER, number);
+                        note.bytes(field::INTERNED_NAME, name.as_bytes());
+                    });
+                }
+            });
+        });
+        writer
+    }
+
+    /// How many bytes it has.
+    #[inline]
+    pub fn length(&self) -> usize {
+        self.out.0.len()
+    }
+
+    /// Its bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.out.0
+    }
+
+    #[inline]
+    fn packet(&mut self, fill: impl FnOnce(&mut Bytes)) {
+        self.out.message(field::PACKET, |packet| {
+            packet.number(field::SEQUENCE, 1);
+            fill(packet);
+        });
+    }
+
+    /// The number of a name, which stands in the trace before it is used.
+    pub fn name(&mut self, name: &str) -> u64 {
+        if let Some(&number) = self.names.get(name) {
+            return number;
+        }
+        let number = self.names.len() as u64 + 1;
+        self.names.insert(name.into(), number);
+        self.packet(|packet| {
+            packet.number(field::SEQUENCE_FLAGS, 2);
+            packet.message(field::INTERNED, |interned| {
+                interned.message(field::INTERNED_EVENTS, |event| {
+                    event.number(field::INTERNED_NUMBER, number);
+                    event.bytes(field::INTERNED_NAME, name.as_bytes());
+                });
+            });
+        });
+        number
+    }
+
+    /// A track, by its name, within another one; one that counts has a unit.
+    pub fn track(&mut self, name: &str, parent: Option<u64>, unit: Option<&str>) -> u64 {
+        self.tracks += 1;
+        let number = self.tracks;
+        self.packet(|packet| {
+            packet.message(field::TRACK, |track| {
+                track.number(field::TRACK_UUID, number);
+                track.bytes(field::TRACK_NAME, name.as_bytes());
+                if let Some(parent) = parent {
+                    track.number(field::TRACK_PARENT, parent);
+                }
+                if let Some(unit) = unit {
+                    track.message(field::TRACK_COUNTER, |counter| {
+                        counter.bytes(field::COUNTER_UNIT, unit.as_bytes());
+                    });
+                }
+            });
+        });
+        number
+    }
+
+    /// An event of a track; `fill` adds what is beside its name.
+    #[inline]
+    pub fn event(
+        &mut self,
+        time: Time,
+        kind: Kind,
+        track: u64,
+        name: Option<u64>,
+        fill: impl FnOnce(&mut Short),
+    ) {
+        let mut short = Short {
+            bytes: [0; SHORT],
+            length: 0,
+        };
+        short.message(field::PACKET, |packet| {
+            packet.number(field::SEQUENCE, 1);
+            packet.number(field::TIMESTAMP, time);
+            if name.is_some() {
+                packet.number(field::SEQUENCE_FLAGS, 2);
+            }
+            packet.message(field::EVENT, |event| {
+                event.number(field::EVENT_KIND, kind as u64);
+                event.number(field::EVENT_TRACK, track);
+                if let Some(name) = name {
+                    event.number(field::EVENT_NAME, name);
+                }
+                fill(event);
+            });
+        });
+        // A copy of a length that is known takes less time than a shorter one.
+        let length = self.out.0.len() + short.length;
+        self.out.0.extend_from_slice(&short.bytes);
+        self.out.0.truncate(length);
+    }
+
+    /// A counter of what was in use in stretches of time, times a factor; those that begin in a window.
+    pub fn counter(
+        &mut self,
+        (name, unit, factor): (&str, &str, f64),
+        stretches: &Stretches,
+        window: &Range<Time>,
+        all: u64,
+    ) {
+        let track = self.track(name, Some(all), Some(unit));
+        for (spent, number) in stretches.spent.iter().zip(0..) {
+            let begin: Time = number * stretches.width;
+            if !window.contains(&begin) {
+                continue;
+            }
+            let value = factor * *spent as f64 / stretches.width as f64;
+            self.event(begin, Kind::Counter, track, None, |event| {
+                event.fixed(field::EVENT_VALUE, value.to_bits());
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_short_as_they_can_be() {
+        let mut bytes = Bytes::default();
+        bytes.number(1, 300);
+        bytes.bytes(3, b"ab");
+        assert_eq!(bytes.0, [0x08, 0xac, 2, 0x1a, 2, b'a', b'b']);
+        let mut short = Short {
+            bytes: [0; SHORT],
+            length: 0,
+        };
+        short.message(1, |inner| {
+            inner.number(1, 300);
+            inner.fixed(2, 1);
+        });
+        let expected = [0x0a, 12, 0x08, 0xac, 2, 0x11, 1, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(short.bytes[..short.length], expected);
+        // A message that is long.
+        let mut bytes = Bytes::default();
+        bytes.message(1, |inner| inner.0.extend([7; 200]));
+        assert_eq!(bytes.0[..4], [0x0a, 200, 1, 7]);
+        assert_eq!(bytes.0.len(), 203);
+    }
+
+    /// However long a run, all time is in some stretch, and none in two.
+    #[test]
+    fn stretches_keep_all_time() {
+        let mut stretches = Stretches::default();
+        let mut sum = 0;
+        for number in 0..3_000 {
+            let (begin, long) = (number * 70_000, 1 + number * 37);
+            stretches.add(begin, begin + long);
+            sum += long;
+        }
+        assert_eq!(stretches.spent.iter().sum::<Time>(), sum);
+        assert!(stretches.spent.len() <= STRETCHES);
+        assert!(stretches.width > 1 << 14);
+    }
+}
