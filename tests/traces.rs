@@ -170,12 +170,25 @@ fn says_nothing(steps: &[Step], at: usize) -> bool {
     let same = |other: &&Step| (other.agent, other.line) == (step.agent, step.line);
     match &step.action {
         Action::Becomes { .. } => {
-            let mut before = steps[..at].iter().rev().filter(same);
-            let before = before.find(|step| matches!(step.action, Action::Becomes { .. }));
-            match before {
-                Some(before) => before.action == step.action,
-                None => true,
-            }
+            let becomes = |step: &Step| match &step.action {
+                Action::Becomes { state } => Some(state.clone()),
+                _ => None,
+            };
+            let before = |is_it: &dyn Fn(&&Step) -> bool| {
+                let mut before = steps[..at].iter().rev().filter(is_it);
+                before.find_map(becomes)
+            };
+            let Some(last) = before(&same) else {
+                return true;
+            };
+            let now = becomes(step).unwrap_or_default();
+            // Registers may have been told of another line since.
+            let any = before(&|other| other.agent == step.agent).unwrap_or_default();
+            let parts = |state: &str| match state.split_once(' ') {
+                Some((name, values)) => (name.to_string(), values.to_string()),
+                None => (state.to_string(), String::new()),
+            };
+            last == now || parts(&last).0 == parts(&now).0 && parts(&any).1 == parts(&now).1
         }
         // What the device asks for, or memory does last, without the home having heard of it.
         Action::Does { what } if what.starts_with("asks for ") => {

@@ -28,6 +28,22 @@ pub fn lifeline(name: &str, role: &str) -> String {
     }
 }
 
+/// The names of the lifelines of so many homes: of one as [`lifeline`] has it, of several with their numbers.
+///
+/// ```
+/// use cohkit_base::sequence::homes;
+///
+/// assert_eq!(homes("directory", 1), ["directory"]);
+/// assert_eq!(homes("directory", 2), ["directory 0", "directory 1"]);
+/// ```
+pub fn homes(name: &str, many: u16) -> Vec<String> {
+    let home = lifeline(name, "home");
+    match many {
+        1 => vec![home],
+        _ => (0..many).map(|number| format!("{home} {number}")).collect(),
+    }
+}
+
 /// One step of a sequence.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Step {

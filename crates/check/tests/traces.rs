@@ -86,12 +86,6 @@ fn ways_through_models_are_in_order_and_faults_in_them_are_not() {
         for seed in 0..3 {
             let of = format!("{} {seed}", protocol.name);
             let trace = walk(&model, &graph, 150, seed);
-            if let Some(what) = protocol.has_in_common() {
-                let judged = cohkit_trace::judge(&protocol, &home, &trace.sequence, trace.at_rest);
-                let why = judged.expect_err("traces do not tell of it").why;
-                assert!(why.contains(what), "{why}");
-                continue;
-            }
             rows += traces::sound(&protocol, &home, &trace, &of).rows;
             refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 150), &of);
         }
@@ -100,6 +94,58 @@ fn ways_through_models_are_in_order_and_faults_in_them_are_not() {
         rows > 3000 && refused > 3000,
         "{rows} rows, {refused} faults"
     );
+}
+
+/// Registers, messages about no line and several homes: what a row does to one line depends on all of them.
+#[test]
+fn what_is_the_same_for_all_lines_is_followed_over_all_of_them() {
+    let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
+    let (mut told, mut refused) = (Vec::new(), 0);
+    for name in [
+        "tests/homes/told",
+        "tests/homes/budget",
+        "tests/homes/in-order",
+        "tests/homes/ordered-at-homes",
+        "ordering/cord",
+        "ordering/mp",
+        "ordering/seq",
+    ] {
+        let text = std::fs::read_to_string(format!("{root}/{name}.coh")).expect("it is there");
+        let all = parse(&text).expect("the text is right");
+        for system in &all.systems {
+            let protocol = system.sized.as_deref().unwrap_or(&all);
+            assert!(protocol.has_in_common().is_some(), "{name}");
+            let (home, model) = modelled(protocol, system.remotes, system.lines);
+            let Ok(graph) = graph(&model, 60_000, None) else {
+                continue;
+            };
+            told.push((protocol.homes, system.lines));
+            for seed in 0..4 {
+                let of = format!("{name} {} {seed}", system.name);
+                let trace = walk(&model, &graph, 200, seed);
+                traces::sound(protocol, &home, &trace, &of);
+                refused += traces::faults_are_refused(protocol, &home, &trace, (seed, 60), &of);
+            }
+        }
+    }
+    assert!(told.contains(&(2, 2)) && told.len() > 9, "{told:?}");
+    assert!(refused > 2000, "{refused}");
+}
+
+/// Copies that are written in place, each for itself.
+#[test]
+fn copies_that_are_old_and_written_are_followed() {
+    let text = include_str!("../../../tests/accesses/in-place.coh");
+    let protocol = parse(text).expect("the text is right");
+    let (home, model) = modelled(&protocol, Remotes::from(2), 1);
+    let graph = graph(&model, 30_000, None).unwrap_or_else(|_| panic!("it is small"));
+    let mut refused = 0;
+    for seed in 0..6 {
+        let (trace, of) = (walk(&model, &graph, 150, seed), seed.to_string());
+        traces::sound(&protocol, &home, &trace, &of);
+        refused += traces::faults_are_refused(&protocol, &home, &trace, (seed, 60), &of);
+    }
+    assert!(refused > 150, "{refused}");
 }
 
 const OLD: &str = include_str!("../../../protocols/self-invalidate.coh");

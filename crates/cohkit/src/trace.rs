@@ -21,7 +21,9 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
-    let source = Source::read(&options.protocol, console)?;
+    let source = Source::read(&options.protocol, console)?.sized(&options.size);
+    let source =
+        source.map_err(|what| Failure::new(Outcome::BadInput, format!("error: {what}")))?;
     let text = files::read(&options.file)?;
     let found = traces(&text).map_err(|what| bad(&options.file, &what, "what has made it?"))?;
     if found.is_empty() {

@@ -358,18 +358,6 @@ impl Protocol {
         (self.homes > 1).then_some("several homes")
     }
 
-    /// A channel between homes whose messages are in an order, if there is one.
-    pub fn ordered_between_homes(&self) -> Option<&Channel> {
-        let ordered = self
-            .orders
-            .iter()
-            .flatten()
-            .map(|id| &self.channels[id.index()]);
-        ordered
-            .into_iter()
-            .find(|channel| (channel.from, channel.to) == (End::Home, End::Home))
-    }
-
     /// The message with this index.
     pub fn message(&self, id: MessageId) -> &Message {
         &self.messages[id.index()]

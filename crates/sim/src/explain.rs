@@ -3,7 +3,7 @@
 //! A run keeps no history. When it fails, it is run again with the same seed, which gives the same
 //! events, and the steps that concern the line in question are recorded.
 
-use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
+use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
 
@@ -150,16 +150,11 @@ impl Trace {
         }
     }
 
-    pub fn step(&mut self, agent: usize, visible: bool, action: Action) {
+    pub fn step(&mut self, step: Step) {
         if self.steps.len() == STEPS && !self.whole {
             self.steps.pop_front();
         }
-        self.steps.push_back(Step {
-            agent,
-            action,
-            line: None,
-            visible,
-        });
+        self.steps.push_back(step);
     }
 
     /// The steps kept. Where the sending of a message is no longer among them, its arrival is told in words.
@@ -274,11 +269,13 @@ impl Simulation {
             1 => vec![lifeline(&name(Agent(0)), "remote")],
             _ => self.caches.agents().map(name).collect(),
         };
-        let home = lifeline(&self.home.controller().name, "home");
-        agents.push(match agents.contains(&home) {
+        let homes = homes(&self.home.controller().name, self.homes).into_iter();
+        let homes = homes.map(|home| match agents.contains(&home) {
             true => format!("{home} (home)"),
             false => home,
         });
+        let homes: Vec<String> = homes.collect();
+        agents.extend(homes);
         agents
     }
 
@@ -298,7 +295,7 @@ impl Simulation {
             _ => String::new(),
         };
         let what = format!("performs a {}{of_word}", kind.name());
-        self.note(self.agent(access.cache), false, Action::Does { what });
+        self.note(access.cache, line, Action::Does { what });
     }
 
     /// The run has failed; the first failure counts.

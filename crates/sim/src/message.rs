@@ -76,7 +76,7 @@ pub struct Message {
     pub from: Agent,
     /// Receiver: a remote's number, or [`HOME`].
     pub to: Agent,
-    /// For partial stores, the word that is written, counted in 8 bytes.
+    /// For partial stores, the word that is written, counted in 8 bytes; between homes the number of the one that sends.
     pub word: u16,
     /// For partial stores, how many words are written.
     pub words: u16,
@@ -86,6 +86,26 @@ pub struct Message {
     pub credit: bool,
     /// Numbers messages in the order of sending.
     pub flight: u32,
+}
+
+impl Message {
+    /// Who sends it, among all who send such messages: of homes that send to homes the number.
+    #[inline(always)]
+    pub fn sender(&self) -> Agent {
+        match (self.from, self.to) {
+            (HOME, HOME) => Agent(self.word),
+            _ => self.from,
+        }
+    }
+
+    /// What the home that sends it is found by: its line, or the home's number if another one takes it.
+    #[inline(always)]
+    pub fn sender_line(&self) -> Line {
+        match (self.from, self.to) {
+            (HOME, HOME) => self.word.into(),
+            _ => self.line,
+        }
+    }
 }
 
 /// A pool: elements have an index from insertion to removal, and places are used again.

@@ -15,7 +15,7 @@
 //! A text with `guarantee none` promises neither. Then a load has to find what was written at some time, and nothing older
 //! than its core knows of: [`old`].
 
-use cohkit_protocol::protocol::{Guarantee, Right};
+use cohkit_protocol::protocol::{Protocol, Right};
 use rustc_hash::FxHashMap;
 
 use crate::data::{Data, Paged};
@@ -61,9 +61,12 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Nothing written yet, by a text that promises this.
-    pub fn of(level: Level, guarantee: Guarantee) -> Oracle {
-        let old = || Box::new(Old::new(guarantee.model.is_some()));
+    /// Nothing written yet, by a text.
+    pub fn of(level: Level, protocol: &Protocol) -> Oracle {
+        let guarantee = protocol.guarantee;
+        let mut states = protocol.remote.states.iter();
+        let in_place = states.any(|state| state.right == Right::Write);
+        let old = || Box::new(Old::new(guarantee.model.is_some(), in_place));
         Oracle {
             old: (!guarantee.coherent).then(old),
             ..Oracle::new(level)

@@ -257,6 +257,10 @@ pub struct Simulation {
     pub(crate) trace: Option<Trace>,
     /// The line that is traced; no line's number if none is.
     traced: Line,
+    /// Whether all are.
+    traces_all: bool,
+    /// How many homes the text has.
+    pub(crate) homes: u16,
     /// When something was performed last, or will be: see [`Simulation::expect`].
     pub(crate) progress: Time,
     /// Accesses of cores that are not done.
@@ -284,14 +288,9 @@ impl Simulation {
         let platform = &setup.platform;
         check(setup)?;
         let protocol = &setup.protocol;
-        if let Some(channel) = protocol.ordered_between_homes() {
-            let (text, name) = (&protocol.name, &channel.name);
-            return Err(format!(
-                "`{name}` of {text} leads from home to home and is ordered, which links between homes do not keep"
-            ));
-        }
         let remotes = platform.kinds(protocol)?;
         let mut kinds = kinds(protocol, platform.hosts.as_ref());
+        kinds::keep_at_receivers(&mut kinds, protocol, &kinds::between_homes(protocol));
         let homes = platform.homes();
         let workloads: Vec<&Workload> = setup.workloads().take(remotes.kinds()).collect();
         let in_flight = workloads.iter().map(|workload| {
@@ -350,7 +349,7 @@ impl Simulation {
                 .map(|_| memory::Memory::new(&platform.memory, protocol.line_bytes))
                 .collect(),
             data: Data::new(protocol.line_bytes),
-            oracle: Oracle::of(setup.oracle, protocol.guarantee),
+            oracle: Oracle::of(setup.oracle, protocol),
             every: Vec::new(),
             device: Device::new(&setup.device),
             behind: behind.map(Box::new),
@@ -367,6 +366,8 @@ impl Simulation {
             watched: trace.is_some(),
             attribution: None,
             traced: trace.unwrap_or(Line::MAX),
+            traces_all: false,
+            homes: protocol.homes,
             trace: trace.map(|_| Trace::default()),
             progress: 0,
             in_flight: 0,

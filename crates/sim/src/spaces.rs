@@ -19,7 +19,7 @@ use crate::agents::port::Port;
 use crate::components::layer;
 use crate::components::traffic::{Pattern, Workload};
 use crate::data::{mix, Data};
-use crate::explain::{Failure, Trace};
+use crate::explain::Failure;
 use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::oracle::Level;
@@ -312,7 +312,11 @@ impl Spaces {
         line: Line,
     ) -> Result<(Statistics, Sequence), RunError> {
         let mut spaces = Spaces::new(setup, Some((side, line))).map_err(RunError::Setup)?;
-        spaces.of(side).trace = Some(Trace::of_everything());
+        let protocol = match (side, &setup.host) {
+            (Side::Host, Some(host)) => &host.protocol,
+            _ => &setup.protocol,
+        };
+        spaces.of(side).tells_everything(protocol);
         let ended = spaces.run_while(&mut |_| true);
         ended.map_err(|(_, failure)| RunError::Failure(failure))?;
         let sequence = spaces.of(side).sequence().unwrap_or_default();

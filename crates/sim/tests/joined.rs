@@ -144,3 +144,36 @@ fn what_such_texts_cannot_be_simulated_with_is_refused_by_name() {
         assert!(failure.contains(said), "{failure}");
     }
 }
+
+/// Messages between homes come in their order, and without it, as the text is without the words, some do not.
+#[test]
+fn what_homes_send_each_other_in_an_order_comes_in_it() {
+    let text = include_str!("../../../tests/homes/in-order.coh");
+    let loose = text.replace("  ordered pass\n", "");
+    assert_ne!(text, loose);
+    let (mut sent, mut overtaken) = (0, 0);
+    for seed in seeds(60) {
+        let with = |text: &str| {
+            let mut setup = torture(parse(text), 1 + (seed % 4) as u16, seed);
+            setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 4)];
+            run(&setup)
+        };
+        let ended = with(text).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+        });
+        let [first, last] = ["First", "Last"].map(|name| ended.sent(name).unwrap());
+        assert_eq!(first, last);
+        sent += first;
+        if let Err(failure) = with(&loose) {
+            assert!(
+                failure.to_string().contains("no unexpected message"),
+                "{failure}"
+            );
+            overtaken += 1;
+        }
+    }
+    assert!(
+        sent > 1000 && overtaken > 20,
+        "{sent} sent, {overtaken} of 60 loose"
+    );
+}

@@ -54,14 +54,26 @@ pub struct Bytes {
     unperformed: BTreeSet<u64>,
     /// What those that were performed have left.
     left: BTreeMap<u64, Version>,
-    /// Where copies may be old: the value of each word in what each write has left, as far as it was told.
+    /// Whether copies may be old.
+    loose: bool,
+    /// Then: on which copy each write was performed that keeps a part of it, and which word it has written if that was told.
+    made: Vec<(Option<Version>, Option<u64>)>,
+    /// The value of each word in what each write has left, as far as it was told.
     in_copies: BTreeMap<(u64, Version), u64>,
 }
 
 impl Bytes {
+    /// Of a line that nobody has written.
+    pub fn new(loose: bool) -> Bytes {
+        Bytes {
+            loose,
+            ..Bytes::default()
+        }
+    }
+
     /// A write is performed on a copy. Gives what the copy is then.
     pub fn write(&mut self, on: Option<Version>, whole: bool) -> Result<Version, String> {
-        if !whole && on != Some(self.last) {
+        if !whole && (on.is_none() || !self.loose && on != Some(self.last)) {
             return Err(match on {
                 Some(on) => format!(
                     "a part of the line is written over what write {on} left, and write {} was the last",
@@ -75,6 +87,9 @@ impl Bytes {
             self.words.clear();
         }
         self.untold = true;
+        if self.loose {
+            self.made.push((on.filter(|_| !whole), None));
+        }
         Ok(self.last)
     }
 
@@ -131,16 +146,6 @@ impl Bytes {
         self.words.clear();
     }
 
-    /// The trace tells the value that a word is read with in what a write has left, which others may read there, too.
-    pub fn told_of(&mut self, copy: Version, word: u64, value: u64) -> Result<(), String> {
-        match self.in_copies.insert((word, copy), value) {
-            Some(other) if other != value => Err(format!(
-                "word {word} of what write {copy} left is read as {value}, and was {other}"
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// The trace tells the value that a word has just been written, or read, with.
     pub fn told(&mut self, writes: bool, word: u64, value: u64) -> Result<(), String> {
         if std::mem::take(&mut self.untold) && !writes {
@@ -152,5 +157,38 @@ impl Bytes {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// The same of a copy that may be old: all that is in it was there on which it was written, but for the words written.
+    pub fn told_of(
+        &mut self,
+        copy: Version,
+        writes: bool,
+        word: u64,
+        value: u64,
+    ) -> Result<(), String> {
+        let place = |copy: Version| (copy as usize).wrapping_sub(1);
+        let mut at = copy;
+        if writes {
+            if let Some((_, written)) = self.made.get_mut(place(copy)) {
+                *written = Some(word);
+            }
+            self.in_copies.insert((word, at), value);
+            return Ok(());
+        }
+        loop {
+            let known = self.in_copies.get(&(word, at));
+            if let Some(other) = known.filter(|other| **other != value) {
+                return Err(format!(
+                    "word {word} of what write {copy} left is read as {value}, and was {other}"
+                ));
+            }
+            match self.made.get(place(at)) {
+                Some(&(Some(on), Some(other))) if other != word => at = on,
+                _ => break,
+            }
+        }
+        self.in_copies.insert((word, at), value);
+        Ok(())
     }
 }

@@ -1,12 +1,14 @@
 //! A trace is followed step by step.
 
 mod home;
+mod registers;
 mod remote;
 mod words;
 
 use crate::bytes::{Bytes, Operation, UnderWay, Version, Write};
 use crate::table::{Agent, Answer, Deed, Happening, Sent, Table, Value};
-use cohkit_base::sequence::{lifeline, Action, Sequence};
+use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
+use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId, Type};
 use cohkit_protocol::remotes::KindId;
@@ -36,13 +38,25 @@ pub struct Summary {
     pub values: usize,
 }
 
-/// How many remotes a trace has: those of its agents that come before the home. `None` if no agent is the home.
+/// How many remotes a trace has: those of its agents that come before the home, or the first of several. `None` if no agent
+/// is the home.
 pub fn remotes(sequence: &Sequence, home: &str) -> Option<usize> {
     let named = |agent: &String| {
         let plain = lifeline(home, "home");
-        *agent == plain || *agent == format!("{plain} (home)") || agent == "home"
+        let agent = agent.strip_suffix(" 0").unwrap_or(agent);
+        agent == plain || agent == format!("{plain} (home)") || agent == "home"
     };
     sequence.agents.iter().position(named)
+}
+
+/// How many homes a trace has behind its remotes.
+fn homes(sequence: &Sequence, remotes: usize) -> usize {
+    let Some(name) = sequence.agents[remotes].strip_suffix(" 0") else {
+        return 1;
+    };
+    let named = |(number, agent): &(usize, &String)| **agent == format!("{name} {number}");
+    let homes = sequence.agents[remotes..].iter().enumerate();
+    homes.take_while(named).count()
 }
 
 /// Judges a trace; `home` is the controller of the home for as many remotes as the trace has. Gives what it tells of.
@@ -62,23 +76,25 @@ pub fn judge(
         }
     };
     let name = &protocol.name;
-    if let Some(what) = protocol.has_in_common() {
-        let why = format!("{name} has {what}, of which traces do not tell");
-        return Err(refused(0)(why));
-    }
-    let mut states = protocol.remote.states.iter();
-    if !protocol.guarantee.coherent && states.any(|state| state.right == Right::Write) {
-        let why = format!("{name} has `guarantee none` and copies that may be written, of which traces do not tell what they hold");
-        return Err(refused(0)(why));
-    }
     let Some(remotes) = remotes(sequence, &home.name) else {
         let why = format!("none of its agents is the home, {}", home.name);
         return Err(refused(0)(why));
     };
+    let (homes, told) = (usize::from(protocol.homes), homes(sequence, remotes));
+    if homes != told {
+        let homes = counted(homes as u64, "home");
+        return Err(refused(0)(format!(
+            "{name} has {homes}, and the trace tells of {told}"
+        )));
+    }
+    // What is neither a remote nor a home.
+    let around = remotes + homes;
     let kinds: Vec<KindId> = sequence.agents[..remotes]
         .iter()
         .map(|agent| kind_of(protocol, agent))
         .collect();
+    let mut states = protocol.remote.states.iter();
+    let in_place = states.any(|state| state.right == Right::Write);
     let mut judge = Judge {
         protocol,
         sequence,
@@ -93,34 +109,41 @@ pub fn judge(
             homes: Homes(protocol.homes),
         },
         lines: BTreeMap::new(),
+        registers: None,
+        flights: Vec::new(),
         at: 0,
         line: None,
+        number: 0,
+        tells_registers: false,
+        orders_writes: protocol.guarantee.model.is_some() && !in_place,
         tells_answers: sequence.steps.iter().any(|step| {
-            step.agent > remotes
+            step.agent >= around
                 && matches!(&step.action, Action::Does { what } if what.starts_with("is told of "))
         }),
         sorts: sequence
             .steps
             .iter()
             .filter_map(|step| match &step.action {
-                Action::Does { what } if step.agent == remotes => what.split(' ').next(),
+                Action::Does { what } if (remotes..around).contains(&step.agent) => {
+                    what.split(' ').next()
+                }
                 _ => None,
             })
             .collect(),
         // Behind the home, which may have any name.
-        tells_all: sequence.agents[remotes + 1..]
+        tells_all: sequence.agents[around..]
             .iter()
             .any(|agent| agent.starts_with("memory")),
         summary: Summary::default(),
     };
+    judge.begin_registers();
     while judge.at < sequence.steps.len() {
         judge
             .group()
             .map_err(refused(judge.at.min(sequence.steps.len() - 1)))?;
     }
     if at_rest {
-        let rest = judge.lines.values().try_for_each(|line| judge.rests(line));
-        rest.map_err(refused(sequence.steps.len()))?;
+        judge.rest().map_err(refused(sequence.steps.len()))?;
     }
     judge.summary.steps = sequence.steps.len();
     Ok(judge.summary)
@@ -130,8 +153,12 @@ pub fn judge(
 #[derive(Clone, Debug)]
 struct Flight {
     number: u32,
+    /// The line that it is about, or the number of its home.
+    line: u32,
     sent: Sent,
     from: Option<usize>,
+    /// The lifelines of who has sent it, and of who takes it.
+    ends: [usize; 2],
     brings: Brings,
     /// Flights that it must not overtake.
     behind: Vec<u32>,
@@ -160,7 +187,6 @@ struct Remote {
 struct Line {
     remotes: Vec<Remote>,
     home: Agent,
-    flights: Vec<Flight>,
     bytes: Bytes,
     operation: Operation,
     aside: Option<Write>,
@@ -181,9 +207,18 @@ struct Judge<'j> {
     remote: Table<'j>,
     home: Table<'j>,
     lines: BTreeMap<u32, Line>,
+    /// What the variables of each agent hold that are the same for all lines, if there are such; the others are not looked at.
+    registers: Option<Vec<Vec<Value>>>,
+    flights: Vec<Flight>,
     /// The step at hand, and the line of its row as it is told.
     at: usize,
     line: Option<u32>,
+    /// The number of that line, or of the home where a row is about no line.
+    number: u32,
+    /// Whether states are told with registers.
+    tells_registers: bool,
+    /// Whether a memory model is promised and no copy is written in place, so that nobody sees writes of a line go back.
+    orders_writes: bool,
     /// Whether it is told what the device hears.
     tells_answers: bool,
     /// The first words of what the home does by itself.
@@ -208,13 +243,24 @@ impl Judge<'_> {
     fn group(&mut self) -> Checked {
         let step = &self.sequence.steps[self.at];
         self.line = step.line;
-        let number = step.line.unwrap_or(0);
+        self.number = match step.action {
+            Action::Receive { flight, .. } => self.flights.iter().find(|f| f.number == flight),
+            _ => None,
+        }
+        .map_or(step.line.unwrap_or(0), |flight| flight.line);
+        let number = self.number;
         let mut line = match self.lines.remove(&number) {
             Some(line) => line,
             None => self.begins(),
         };
+        self.refresh(&mut line);
         let agent = step.agent;
-        let home = self.remote.kinds.len();
+        let home = self.lifeline(None);
+        let remotes = self.remote.kinds.len();
+        let around = remotes + usize::from(self.protocol.homes);
+        if (remotes..around).contains(&agent) && agent != home {
+            return Err(format!("it is a matter of {}", self.name(None)));
+        }
         match &step.action {
             action if agent == home && is_effect(action) => {
                 // That the home hears of what memory has done is not told where it is told that memory has done it.
@@ -233,7 +279,7 @@ impl Judge<'_> {
                 from,
                 flight,
             } => {
-                let taken = self.arrives(&mut line, message, *from, *flight)?;
+                let taken = self.arrives(message, *from, *flight)?;
                 self.at += 1;
                 let cause = Cause {
                     event: Event::Message(taken.sent.message),
@@ -242,7 +288,7 @@ impl Judge<'_> {
                 };
                 self.row(&mut line, cause)?;
             }
-            Action::Does { what } if agent < home => self.remote_does(&mut line, agent, what)?,
+            Action::Does { what } if agent < remotes => self.remote_does(&mut line, agent, what)?,
             Action::Does { what } if agent == home => self.home_does(&mut line, what)?,
             Action::Does { what } => self.other_does(&mut line, what)?,
         }
@@ -264,8 +310,7 @@ impl Judge<'_> {
         Line {
             remotes: remotes.collect(),
             home: self.home.begins(StateId(0)),
-            flights: Vec::new(),
-            bytes: Bytes::default(),
+            bytes: Bytes::new(!self.protocol.guarantee.coherent),
             operation: Operation::Idle,
             aside: None,
             asked: None,
@@ -276,9 +321,19 @@ impl Judge<'_> {
         }
     }
 
-    /// The lifeline of a remote, or of the home.
+    /// The number of the home at hand.
+    fn home_number(&self) -> usize {
+        self.number as usize % usize::from(self.protocol.homes)
+    }
+
+    /// The lifeline of a remote, or of the home at hand.
     fn lifeline(&self, agent: Option<usize>) -> usize {
-        agent.unwrap_or(self.remote.kinds.len())
+        agent.unwrap_or(self.remote.kinds.len() + self.home_number())
+    }
+
+    /// Whether a step can belong to the row at hand: what is about no line may be told of the one in whose place it is.
+    fn belongs(&self, step: &Step) -> bool {
+        step.line == self.line || self.line.is_none() && step.line == Some(self.number)
     }
 
     fn name(&self, agent: Option<usize>) -> &str {
@@ -286,25 +341,27 @@ impl Judge<'_> {
     }
 
     /// A message leaves its channel.
-    fn arrives(&self, line: &mut Line, words: &str, from: usize, number: u32) -> Checked<Flight> {
+    fn arrives(&mut self, words: &str, from: usize, number: u32) -> Checked<Flight> {
         let taker = self.sequence.steps[self.at].agent;
-        let place = line
-            .flights
-            .iter()
-            .position(|flight| flight.number == number);
+        let mut flights = self.flights.iter();
+        let place = flights.position(|flight| flight.number == number);
         let place = place.ok_or_else(|| format!("{words} is taken, and is not in flight"))?;
-        let flight = line.flights.remove(place);
-        let (sender, receiver) = (self.lifeline(flight.from), self.lifeline(flight.sent.to));
-        if (sender, receiver) != (from, taker) {
-            let (sender, receiver) = (self.name(flight.from), self.name(flight.sent.to));
+        let flight = self.flights.remove(place);
+        if flight.ends != [from, taker] {
+            let [sender, receiver] = flight.ends.map(|agent| &self.sequence.agents[agent]);
             return Err(format!("{words} is on its way from {sender} to {receiver}"));
         }
         self.is_called(&flight.sent, words)?;
-        if let Some(earlier) = line
-            .flights
-            .iter()
-            .find(|f| flight.behind.contains(&f.number))
-        {
+        let about_line = self.protocol.message(flight.sent.message).about_line;
+        match self.line {
+            Some(_) if !about_line => return Err(format!("{words} is about no line")),
+            line if about_line && line.unwrap_or(0) != flight.line => {
+                return Err(format!("{words} is about line {}", flight.line));
+            }
+            _ => {}
+        }
+        let mut flights = self.flights.iter();
+        if let Some(earlier) = flights.find(|f| flight.behind.contains(&f.number)) {
             let earlier = &self.protocol.message(earlier.sent.message).name;
             return Err(format!("{words} overtakes {earlier}"));
         }
@@ -327,7 +384,7 @@ impl Judge<'_> {
     fn next_does(&self, agent: usize) -> Option<&str> {
         let step = self.sequence.steps.get(self.at)?;
         match &step.action {
-            Action::Does { what } if step.agent == agent && step.line == self.line => Some(what),
+            Action::Does { what } if step.agent == agent && self.belongs(step) => Some(what),
             _ => None,
         }
     }
@@ -347,6 +404,7 @@ impl Judge<'_> {
             event,
             sender: taken.as_ref().and_then(|flight| flight.from),
             own,
+            home: self.home_number(),
             fields: taken.as_ref().map_or(&none, |flight| &flight.sent.fields),
         };
         let state = &table.controller.states[agent.state];
@@ -405,28 +463,41 @@ impl Judge<'_> {
         copy: Option<Version>,
     ) -> Checked {
         let about = self.protocol.message(sent.message);
+        let number = self.number_of(&sent, about.about_line, from.is_some())?;
+        let to = sent.to.unwrap_or(
+            self.remote.kinds.len() + number as usize % usize::from(self.protocol.homes),
+        );
+        let ends = [self.lifeline(from), to];
         let told = self.sequence.steps.get(self.at);
-        let told = told.filter(|step| step.agent == self.lifeline(from) && step.line == self.line);
+        let told = told.filter(|step| {
+            let here = if about.about_line {
+                self.belongs(step)
+            } else {
+                step.line.is_none()
+            };
+            step.agent == ends[0] && here
+        });
+        let receiver = &self.sequence.agents[to];
         let Some(Action::Send {
             message,
-            to,
+            to: told,
             flight,
         }) = told.map(|step| &step.action)
         else {
-            let (name, to) = (&about.name, self.name(sent.to));
+            let name = &about.name;
             return Err(format!(
-                "{} has to send {name} to {to} now",
+                "{} has to send {name} to {receiver} now",
                 self.name(from)
             ));
         };
         self.is_called(&sent, message)?;
-        if *to != self.lifeline(sent.to) {
-            let (told, to) = (self.sequence.agents.get(*to), self.name(sent.to));
+        if *told != to {
+            let told = self.sequence.agents.get(*told);
             return Err(format!(
-                "{message} goes to {told:?}; its row sends it to {to}"
+                "{message} goes to {told:?}; its row sends it to {receiver}"
             ));
         }
-        if line.flights.iter().any(|other| other.number == *flight) {
+        if self.flights.iter().any(|other| other.number == *flight) {
             return Err(format!("{message} has the number of another one in flight"));
         }
         let brings = match about.carries {
@@ -445,15 +516,17 @@ impl Judge<'_> {
             }
         };
         let goes_before = |earlier: &&Flight| {
-            (earlier.from, earlier.sent.to) == (from, sent.to)
+            (earlier.ends, earlier.line) == (ends, number)
                 && self.stays_behind(sent.message, earlier.sent.message)
         };
-        let behind = line.flights.iter().filter(goes_before);
+        let behind = self.flights.iter().filter(goes_before);
         let behind = behind.map(|earlier| earlier.number).collect();
-        line.flights.push(Flight {
+        self.flights.push(Flight {
             number: *flight,
+            line: number,
             sent,
             from,
+            ends,
             brings,
             behind,
         });
@@ -462,7 +535,20 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Whether a message may not overtake an earlier one between the same agents.
+    /// The line that a message is about: of what is about none the number of the home that takes it, or sends it to a remote;
+    /// between remotes 0.
+    fn number_of(&self, sent: &Sent, about_line: bool, from_remote: bool) -> Checked<u32> {
+        let homes = self.protocol.homes;
+        match sent.at {
+            _ if about_line => Ok(self.number),
+            Some(at) if at < homes.into() => Ok(at as u32),
+            Some(at) => Err(format!("there is no home {at}")),
+            None if from_remote && sent.to.is_some() => Ok(0),
+            None => Ok(self.home_number() as u32),
+        }
+    }
+
+    /// Whether a message may not overtake an earlier one of its line between the same agents.
     fn stays_behind(&self, message: MessageId, earlier: MessageId) -> bool {
         let channel = |message: MessageId| self.protocol.message(message).channel;
         let shares =
@@ -478,7 +564,7 @@ impl Judge<'_> {
     fn becomes(&mut self, line: &mut Line, own: Option<usize>, after: Agent) -> Checked {
         let (table, before) = self.side(own, line);
         let told = self.sequence.steps.get(self.at);
-        let told = told.filter(|step| step.agent == self.lifeline(own) && step.line == self.line);
+        let told = told.filter(|step| step.agent == self.lifeline(own) && self.belongs(step));
         let words = self.words(table, &after);
         let moves = words != self.words(table, before);
         match told.map(|step| &step.action) {
@@ -492,6 +578,10 @@ impl Judge<'_> {
             }
             _ if moves => return Err(format!("{} has to become {} now", self.name(own), words.0)),
             _ => {}
+        }
+        let lifeline = self.lifeline(own);
+        if let Some(registers) = &mut self.registers {
+            registers[lifeline].clone_from(&after.values);
         }
         match own {
             Some(own) => line.remotes[own].agent = after,
@@ -528,11 +618,16 @@ impl Judge<'_> {
     }
 
     /// That nothing is under way.
-    fn rests(&self, line: &Line) -> Checked {
-        if let Some(flight) = line.flights.first() {
+    fn rest(&self) -> Checked {
+        if let Some(flight) = self.flights.first() {
             let name = &self.protocol.message(flight.sent.message).name;
             return Err(format!("at the end {name} is in flight"));
         }
+        self.lines.values().try_for_each(|line| self.rests(line))
+    }
+
+    /// The same of a line, messages apart.
+    fn rests(&self, line: &Line) -> Checked {
         for own in (0..line.remotes.len()).map(Some).chain([None]) {
             let (table, agent) = self.side(own, line);
             let state = &table.controller.states[agent.state];

@@ -12,8 +12,9 @@
 //! * a right to write excludes all others, and a device's lock what it says;
 //! * who may read has what the last write left; what ends a read was no older when the read began; a trace that tells the
 //!   values of words tells of each read the value of the last write;
-//! * where copies may be old (`guarantee none`), nobody sees less of a line than it has seen or written before, if the text
-//!   promises a memory model, and what is read in one copy has one value;
+//! * where copies may be old (`guarantee none`), what is read in one copy has the value that it had where the copy comes from,
+//!   or that was written in it; and if the text promises a memory model, and the home performs all writes, nobody sees less of
+//!   a line than it has seen or written before;
 //! * a trace that says it ends at rest leaves nothing under way.
 
 mod bytes;

@@ -41,6 +41,8 @@ pub struct Happening<'h> {
     pub sender: Option<usize>,
     /// The remote that it happens to; the home.
     pub own: Option<usize>,
+    /// The number of the home of the line at hand, or of the one that sends or takes what is about no line.
+    pub home: usize,
     /// The message's fields.
     pub fields: &'h [Value],
 }
@@ -52,6 +54,8 @@ pub struct Sent {
     pub message: MessageId,
     /// The remote that it goes to; the home.
     pub to: Option<usize>,
+    /// The number of the home that it goes to, if its row gives that: otherwise it is that of the line.
+    pub at: Option<i64>,
     /// Its fields.
     pub fields: Vec<Value>,
 }
@@ -97,7 +101,7 @@ pub struct Table<'c> {
     pub controller: &'c Controller,
     /// The kind of each remote.
     pub kinds: &'c [KindId],
-    /// How many homes there are, of which traces tell of one.
+    /// How many homes there are.
     pub homes: Homes,
 }
 
@@ -317,9 +321,13 @@ impl Reading<'_> {
                 }
             });
         }
+        let mut at = None;
         let receivers = match to {
             Target::Home => vec![0],
-            Target::HomeAt(_) => return Err("traces tell of one home".into()),
+            Target::HomeAt(home) => {
+                at = Some(self.one(home)?);
+                vec![0]
+            }
             Target::Remote(remote) => match self.one(remote)? {
                 0 => return Err("a message is sent to nobody".into()),
                 remote => vec![remote],
@@ -330,6 +338,7 @@ impl Reading<'_> {
             Deed::Send(Sent {
                 message,
                 to: usize::try_from(to - 1).ok(),
+                at,
                 fields: values.clone(),
             })
         }));
@@ -371,7 +380,7 @@ impl Reading<'_> {
             Expression::Sender => remote(self.happens.sender),
             Expression::Each => self.each,
             Expression::State => self.agent.state as i64,
-            Expression::Home => return Err("traces tell of one home".into()),
+            Expression::Home => self.happens.home as i64,
             Expression::Variable(variable) => simple(self.agent.values.get(variable.index()))?,
             Expression::Field(field) => simple(self.happens.fields.get(usize::from(*field)))?,
             Expression::Element(variable, at) => {

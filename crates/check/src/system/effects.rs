@@ -1,7 +1,6 @@
 //! What rows do: statements of controllers, sends, writes, and the notes from which charts are drawn.
 
-use cohkit_base::words::counted;
-use cohkit_protocol::controller::{Access, Statement, Target, Value};
+use cohkit_protocol::controller::{Access, Statement};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, StateId, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
 use cohkit_protocol::written_out::Homes;
@@ -9,24 +8,14 @@ use cohkit_system::agent::{self, ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
 use cohkit_system::plan::Done;
 
 use super::expressions::Context;
-use super::layout::{ends, lock, right_code, slot, Direction, Slot, Storage, System};
+use super::layout::{ends, lock, right_code, slot, Slot, Storage, System};
 use super::story::Act;
 use super::SystemError;
 use cohkit_engine::build::{assert, choose, when};
-use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, VariableId, Violation};
+use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, Violation};
 
 /// How charts mark that a write that was under way has its effect.
 const PERFORMS: &str = "performs the write";
-
-/// To whom a message goes.
-enum Receiver {
-    /// The home of the line at hand.
-    Home,
-    /// The home with this number.
-    HomeAt(Expr),
-    /// The remote with this index.
-    Remote(Expr),
-}
 
 /// A row being carried out.
 pub(super) struct Execution<'c> {
@@ -68,28 +57,7 @@ impl<'p> System<'p> {
                 message,
                 to,
                 fields,
-            } => match to {
-                Target::Home => {
-                    out.extend(self.send(moment, *message, Receiver::Home, fields)?);
-                }
-                Target::HomeAt(home) => {
-                    let home = Receiver::HomeAt(self.number(context, home));
-                    out.extend(self.send(moment, *message, home, fields)?);
-                }
-                Target::Remote(to) => {
-                    let to = Receiver::Remote(self.remote_index(context, to));
-                    out.extend(self.send(moment, *message, to, fields)?);
-                }
-                Target::Each(set) => {
-                    let each = self.with_bound(self.remote_type, |system, to| {
-                        let member = system.member(context, set, to.into());
-                        let receiver = Receiver::Remote(to.into());
-                        let send = system.send(moment, *message, receiver, fields)?;
-                        Ok(to.each(vec![when(member, send)]))
-                    })?;
-                    out.push(each);
-                }
-            },
+            } => self.send_to(moment, *message, to, fields, out)?,
             Statement::Assign(name, value) => {
                 let value = self.number(context, value);
                 out.push(self.variable(context, *name).set(value));
@@ -138,54 +106,10 @@ impl<'p> System<'p> {
                 let otherwise = self.statements(moment, otherwise)?;
                 out.push(choose(condition, then, otherwise));
             }
-            Statement::WriteMemory => {
-                let carries = moment.taken.map(|m| self.protocol.message(m).carries);
-                match (carries, &moment.brought) {
-                    (Some(kind @ (Carries::Store | Carries::PartialStore)), _) => {
-                        let whole = kind == Carries::Store;
-                        out.extend(self.store_is_performed(&line, &context.sender));
-                        out.push(self.does(self.home_agent, &line, PERFORMS, true));
-                        out.extend(self.store_to_memory(&line, whole));
-                    }
-                    (_, Some(bit)) => {
-                        out.extend(self.may_write(&line));
-                        out.push(self.memory.at(line).set(bit));
-                    }
-                    _ => return Err(self.meaningless("writes memory without bytes", context)),
-                }
-            }
+            Statement::WriteMemory => self.write_memory(moment, out)?,
             Statement::SetAside => out.extend(self.set_aside(moment)?),
             Statement::WriteAside => out.extend(self.write_aside(context)?),
-            Statement::Done => match (moment.done, self.stores_pending) {
-                (Done::Ends(Ending::Write), _) => {
-                    if self.facts.coherent && moment.keeps_a_part {
-                        let old = Violation::new("data value", WRITTEN_WHILE_OLD);
-                        out.push(assert(old, moment.copy.clone()));
-                    }
-                    if let Some(own) = &context.own {
-                        out.push(self.does(own.clone(), &line, PERFORMS, false));
-                    }
-                    out.extend(self.make_all_old(&line, true));
-                    moment.copy = Expr::Bool(true);
-                }
-                (Done::Ends(Ending::Sent), Some(pending)) => {
-                    let performed = !Expr::from(context.part(pending));
-                    let lost = "a write ends that the home has not performed";
-                    let property = agent::stores(&self.facts);
-                    out.push(assert(Violation::new(property, lost), performed));
-                }
-                // What a message brings was judged when it was sent.
-                (Done::Ends(Ending::Read), _)
-                    if self.facts.coherent && moment.brought.is_none() =>
-                {
-                    let old = "a read ends with an old copy";
-                    out.push(assert(
-                        Violation::new("data value", old),
-                        moment.copy.clone(),
-                    ));
-                }
-                _ => {}
-            },
+            Statement::Done => self.done(moment, out),
             // The search tries every access in every state anyway.
             Statement::Retry => {}
             Statement::Every { from, to } => match &context.own {
@@ -211,11 +135,64 @@ impl<'p> System<'p> {
                 let Some(device) = self.device else {
                     return Err(self.meaningless("gives a lock back that it never had", context));
                 };
-                out.push(self.does(self.home_agent, &line, "is unlocked", true));
+                out.push(self.does(self.home_agent(&line), &line, "is unlocked", true));
                 out.push(device.lock.at(line).set(device.locks.nth(lock::NONE)));
             }
         }
         Ok(())
+    }
+
+    /// The bytes of the message at hand are written to memory.
+    fn write_memory(&mut self, moment: &Execution, out: &mut Vec<Stmt>) -> Result<(), SystemError> {
+        let (context, line) = (moment.context, moment.context.line.clone());
+        let carries = moment.taken.map(|m| self.protocol.message(m).carries);
+        match (carries, &moment.brought) {
+            (Some(kind @ (Carries::Store | Carries::PartialStore)), _) => {
+                let whole = kind == Carries::Store;
+                out.extend(self.store_is_performed(&line, &context.sender));
+                out.push(self.does(self.home_agent(&line), &line, PERFORMS, true));
+                out.extend(self.store_to_memory(&line, whole));
+            }
+            (_, Some(bit)) => {
+                out.extend(self.may_write(&line));
+                out.push(self.memory.at(line).set(bit));
+            }
+            _ => return Err(self.meaningless("writes memory without bytes", context)),
+        }
+        Ok(())
+    }
+
+    /// The access under way ends.
+    fn done(&mut self, moment: &mut Execution, out: &mut Vec<Stmt>) {
+        let (context, line) = (moment.context, moment.context.line.clone());
+        match (moment.done, self.stores_pending) {
+            (Done::Ends(Ending::Write), _) => {
+                if self.facts.coherent && moment.keeps_a_part {
+                    let old = Violation::new("data value", WRITTEN_WHILE_OLD);
+                    out.push(assert(old, moment.copy.clone()));
+                }
+                if let Some(own) = &context.own {
+                    out.push(self.does(own.clone(), &line, PERFORMS, false));
+                }
+                out.extend(self.make_all_old(&line, true));
+                moment.copy = Expr::Bool(true);
+            }
+            (Done::Ends(Ending::Sent), Some(pending)) => {
+                let performed = !Expr::from(context.part(pending));
+                let lost = "a write ends that the home has not performed";
+                let property = agent::stores(&self.facts);
+                out.push(assert(Violation::new(property, lost), performed));
+            }
+            // What a message brings was judged when it was sent.
+            (Done::Ends(Ending::Read), _) if self.facts.coherent && moment.brought.is_none() => {
+                let old = "a read ends with an old copy";
+                out.push(assert(
+                    Violation::new("data value", old),
+                    moment.copy.clone(),
+                ));
+            }
+            _ => {}
+        }
     }
 
     /// All lines of a remote that are in one state go to another.
@@ -283,7 +260,7 @@ impl<'p> System<'p> {
             from.clone().gt(0),
         )];
         out.extend(self.store_is_performed(line, &Some(from.clone() - 1)));
-        out.push(self.does(self.home_agent, line, PERFORMS, true));
+        out.push(self.does(self.home_agent(line), line, PERFORMS, true));
         let all = self.store_to_memory(line, true);
         let part = self.store_to_memory(line, false);
         out.push(choose(whole.clone(), all, part));
@@ -321,7 +298,7 @@ impl<'p> System<'p> {
         out
     }
 
-    fn meaningless(&self, what: &str, context: &Context) -> SystemError {
+    pub fn meaningless(&self, what: &str, context: &Context) -> SystemError {
         let agent = &self.side_of(context).controller.name;
         SystemError::Meaningless(format!("a row of {agent} {what}"))
     }
@@ -369,7 +346,7 @@ impl<'p> System<'p> {
         };
         let line = &context.line;
         let what = format!("acknowledges {}", local.name);
-        out.push(self.does(self.home_agent, line, &what, true));
+        out.push(self.does(self.home_agent(line), line, &what, true));
         let accepted = device.accepted.at(line);
         out.push(assert(
             Violation::new(
@@ -412,216 +389,6 @@ impl<'p> System<'p> {
             out.push(held.set(device.locks.nth(level)));
         }
         Ok(())
-    }
-
-    /// Puts a message into its channel.
-    fn send(
-        &mut self,
-        moment: &Execution,
-        message: MessageId,
-        to: Receiver,
-        fields: &[Value],
-    ) -> Result<Vec<Stmt>, SystemError> {
-        let context = moment.context;
-        let direction = match (context.home, &to) {
-            (true, Receiver::HomeAt(_)) => Direction::BetweenHomes,
-            (true, _) => Direction::ToRemote,
-            (false, Receiver::Remote(_)) => Direction::Between,
-            (false, _) => Direction::ToHome,
-        };
-        // What is about no line has the number of the home that takes or sends it in the place of a line.
-        let line = match &to {
-            _ if self.protocol.message(message).about_line => context.line.clone(),
-            Receiver::HomeAt(home) => home.clone(),
-            Receiver::Remote(_) if !context.home => Expr::Int(0),
-            _ => self.home_of(&context.line),
-        };
-        let to = match to {
-            Receiver::Remote(to) => Some(to),
-            Receiver::Home | Receiver::HomeAt(_) => None,
-        };
-        let flow = self
-            .flows
-            .iter()
-            .position(|f| f.message == message && f.direction == direction);
-        let Some(flow) = flow else {
-            return Err(self.meaningless("sends a message that has no channel", context));
-        };
-        let from = context.own.clone();
-        let values: Vec<Expr> = fields.iter().map(|f| self.given(context, f)).collect();
-        let kind = self.protocol.message(message);
-        let carries = kind.carries.line();
-        let sends = Act::Send {
-            message: self.words(message, &values),
-            to: self.agent(to.as_ref()),
-        };
-        let sender = self.agent(from.as_ref());
-        let note = self.tells_of(message, sender, sends, &context.line, context.home);
-        let mut out = vec![note];
-        if carries && self.facts.used_once[message.index()] {
-            let old = format!(
-                "{} carries an old copy, which is used without being kept",
-                kind.name
-            );
-            out.push(assert(
-                Violation::new("data value", old),
-                moment.copy.clone(),
-            ));
-        }
-        // A home whose memory has a slot reads it in a step of its own.
-        if carries && context.home && self.slot.is_none() && self.facts.used_once[message.index()] {
-            let said = "memory is read for a remote while the device may write it under its lock";
-            out.extend(self.unlocked(&context.line, &[lock::WRITE], said));
-        }
-        if let (Some(pending), Some(from), true) =
-            (self.stores_pending, &from, kind.carries.store())
-        {
-            if direction == Direction::ToHome {
-                out.push(pending.at(&context.line).at(from).set(true));
-            }
-        }
-        let flow = &self.flows[flow];
-        let capacity = flow.capacity;
-        let stored: Vec<Expr> = values
-            .into_iter()
-            .zip(&flow.constants)
-            .filter(|(_, constant)| constant.is_none())
-            .map(|(value, _)| value)
-            .collect();
-        match flow.storage {
-            Storage::Counted(variable) => {
-                let place = ends(variable.at(&line), from.as_ref(), to.as_ref());
-                let place = stored.into_iter().fold(place, Place::at);
-                // Those that others stay behind count with the rest.
-                let cells = match flow.goes_before {
-                    true => vec![place.clone().at(false), place.clone().at(true)],
-                    false => vec![place.clone()],
-                };
-                let copies = |cell: Place| match carries {
-                    true => cell.clone().at(false) + cell.at(true),
-                    false => cell.into(),
-                };
-                let count = cells.iter().cloned().map(copies).reduce(|a, b| a + b);
-                let count = count.unwrap_or(Expr::Int(0));
-                let place = cells[0].clone();
-                let place = match carries {
-                    true => place.at(moment.copy.clone()),
-                    false => place,
-                };
-                let over = format!("more than {capacity} {} in flight", kind.name);
-                let over = match &flow.bound {
-                    Some(bound) => Violation::new(bound, over),
-                    None => Violation::limit(over),
-                };
-                out.push(assert(over, count.lt(capacity)));
-                out.push(place.clone().set(place + 1));
-                let ends = (from.as_ref(), to.as_ref());
-                out.extend(self.goes_behind(message, direction, &line, ends));
-            }
-            Storage::Queued(index, label) => {
-                let queue = &self.queues[index];
-                let place = match queue.senders {
-                    Some(_) => self.queue_between(index, &line, &self.home_of(&context.line)),
-                    None => self.queue_at(index, &line, from.as_ref(), to.as_ref()),
-                };
-                let length = place.clone().field("length");
-                let over = format!(
-                    "more than {} in flight on {}",
-                    counted(queue.capacity as u32, "message"),
-                    queue.name
-                );
-                out.push(assert(
-                    Violation::limit(over),
-                    length.clone().lt(queue.capacity),
-                ));
-                let entry = place.field("slot").at(&length);
-                let mut part = |name: &str, value: Expr| {
-                    out.push(entry.clone().field(name).set(value));
-                };
-                part("kind", queue.kinds.nth(label));
-                if !queue.per_line {
-                    part("line", line.clone());
-                }
-                for (column, value) in flow.columns.iter().zip(stored) {
-                    part(&format!("field{column}"), value);
-                }
-                if carries {
-                    part("current", moment.copy.clone());
-                }
-                out.push(length.clone().set(length + 1));
-            }
-        }
-        Ok(out)
-    }
-
-    /// A message stays behind those that are under way now.
-    fn goes_behind(
-        &mut self,
-        message: MessageId,
-        direction: Direction,
-        line: &Expr,
-        (from, to): (Option<&Expr>, Option<&Expr>),
-    ) -> Vec<Stmt> {
-        let mut out = Vec::new();
-        for (flow, variable) in self.before(message, direction) {
-            let place = ends(variable.at(line), from, to);
-            let carries = self.carries_line(flow);
-            let mut stored = self.flows[flow].stored.clone();
-            stored.pop();
-            out.extend(self.nest_statements(&stored, place, &mut |_, place| {
-                let (later, early) = (place.clone().at(false), place.at(true));
-                let moved = |later: Place, early: Place| {
-                    let sum = early.clone().set(early + later.clone());
-                    when(later.clone().gt(0), vec![sum, later.set(0)])
-                };
-                match carries {
-                    true => [false, true]
-                        .map(|bit| moved(later.clone().at(bit), early.clone().at(bit)))
-                        .to_vec(),
-                    false => vec![moved(later, early)],
-                }
-            }));
-        }
-        out
-    }
-
-    /// Whether nothing is under way that a message must stay behind.
-    pub fn nothing_before(
-        &mut self,
-        message: MessageId,
-        direction: Direction,
-        line: &Expr,
-        (from, to): (Option<&Expr>, Option<&Expr>),
-    ) -> Expr {
-        let mut free = Expr::Bool(true);
-        for (flow, variable) in self.before(message, direction) {
-            let place = ends(variable.at(line), from, to);
-            let carries = self.carries_line(flow);
-            let mut stored = self.flows[flow].stored.clone();
-            stored.pop();
-            let some = self.nest_claim(&stored, place, &mut |_, place| {
-                let early = place.at(true);
-                match carries {
-                    true => early.clone().at(false).gt(0).or(early.at(true).gt(0)),
-                    false => early.gt(0),
-                }
-            });
-            free = free.and(!some);
-        }
-        free
-    }
-
-    /// The flows that a message stays behind on its way.
-    fn before(&self, message: MessageId, direction: Direction) -> Vec<(usize, VariableId)> {
-        let earlier = self.protocol.stays_behind(message);
-        let flows = self.flows.iter().enumerate();
-        let its = flows
-            .filter(|(_, flow)| flow.direction == direction && earlier.contains(&flow.message));
-        its.filter_map(|(index, flow)| match flow.storage {
-            Storage::Counted(variable) => Some((index, variable)),
-            Storage::Queued(..) => None,
-        })
-        .collect()
     }
 
     /// The effect of a write on everything but the copy written: all other copies are old.
@@ -826,7 +593,7 @@ impl<'p> System<'p> {
         self.nest_claim(&types, place, claim)
     }
 
-    fn nest_statements(
+    pub fn nest_statements(
         &mut self,
         types: &[TypeId],
         place: Place,
@@ -843,7 +610,7 @@ impl<'p> System<'p> {
         }
     }
 
-    fn nest_claim(
+    pub fn nest_claim(
         &mut self,
         types: &[TypeId],
         place: Place,
@@ -857,11 +624,19 @@ impl<'p> System<'p> {
         }
     }
 
-    /// The lifeline of a remote, or of the home.
-    pub fn agent(&self, remote: Option<&Expr>) -> Expr {
+    /// The lifeline of a remote, or of the home of a line.
+    pub fn agent(&self, remote: Option<&Expr>, line: &Expr) -> Expr {
         match remote {
             Some(index) => index.clone(),
-            None => self.home_agent.into(),
+            None => self.home_agent(line),
+        }
+    }
+
+    /// The lifeline of the home of a line.
+    pub fn home_agent(&self, line: &Expr) -> Expr {
+        match self.protocol.homes {
+            1 => self.first_home.into(),
+            _ => self.home_of(line) + self.first_home,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The variables of a system's state, and ways to reach them.
 
-use cohkit_base::sequence::lifeline;
+use cohkit_base::sequence::{homes, lifeline};
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{
     Controller, Expression, Initial, Statement, Target, Value, Variable,
@@ -197,8 +197,8 @@ pub(super) struct System<'p> {
     pub lent: Option<Lent>,
     pub flows: Vec<Flow>,
     pub queues: Vec<Queue>,
-    /// Lifeline of the home; remotes come before it.
-    pub home_agent: i32,
+    /// Lifeline of the home, or of the first of several; remotes come before it.
+    pub first_home: i32,
     pub memory_agent: i32,
     /// What follows from all rows.
     pub facts: Facts,
@@ -225,6 +225,112 @@ pub(super) struct System<'p> {
     kinds: Option<TableId>,
 }
 
+/// What the types of a system follow from.
+struct Sizes {
+    line_type: TypeId,
+    remote_type: TypeId,
+    remotes: i32,
+    homes: u16,
+}
+
+impl Sizes {
+    fn per_remote(&self, build: &mut Builder, name: &str, element: TypeId) -> TypeId {
+        let inner = build.array(name, self.remote_type, element);
+        build.array(name, self.line_type, inner)
+    }
+
+    /// The states and variables of all agents of a controller; its types that name a remote or none are `optional`.
+    fn side<'p>(
+        &self,
+        build: &mut Builder,
+        controller: &'p Controller,
+        (name, home): (&str, bool),
+        optional: &mut Vec<TypeId>,
+    ) -> Side<'p> {
+        let states = build.enumeration(
+            format!("{name}_state"),
+            controller.states.iter().map(|s| s.name.as_str()),
+        );
+        let place = |build: &mut Builder, name: String, element: TypeId, register: bool| {
+            let ty = if register {
+                match (home, self.homes) {
+                    (false, _) => build.array(&name, self.remote_type, element),
+                    (true, 1) => element,
+                    (true, homes) => {
+                        let home = build.range("home", 0, Number::from(homes) - 1);
+                        build.array(&name, home, element)
+                    }
+                }
+            } else if home {
+                build.array(&name, self.line_type, element)
+            } else {
+                self.per_remote(build, &name, element)
+            };
+            build.state(name, ty)
+        };
+        let state = place(build, format!("{name}_state"), states, false);
+        let variables = controller
+            .variables
+            .iter()
+            .map(|v| {
+                let element = variable_type(build, v, self.remotes, self.remote_type);
+                optional.extend((v.ty == ValueType::Remote).then_some(element));
+                place(build, format!("{name}_{}", v.name), element, v.register)
+            })
+            .collect();
+        let tables = controller
+            .tables
+            .iter()
+            .map(|t| {
+                let largest = t.values.iter().copied().max().unwrap_or(0);
+                let index = build.range("index", 0, t.values.len() as i32 - 1);
+                let result = build.range("result", 0, i32::from(largest));
+                build.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
+            })
+            .collect();
+        let rights = build.range("right", 0, 2);
+        let right = build.table(
+            format!("{name}_right"),
+            states,
+            rights,
+            controller.states.iter().map(|s| right_code(s.right)),
+        );
+        let stable = build.table(
+            format!("{name}_stable"),
+            states,
+            TypeId::BOOL,
+            controller.states.iter().map(|s| i32::from(s.stable())),
+        );
+        Side {
+            controller,
+            home,
+            states,
+            state,
+            variables,
+            tables,
+            right,
+            stable,
+        }
+    }
+
+    /// What the device asks for, or who lends memory.
+    fn device(&self, build: &mut Builder, locals: i32, lent: bool) -> Device {
+        let operations = build.range("operation", 0, locals);
+        let per_line = build.array("operation", self.line_type, operations);
+        let asked = build.state("device_asks", per_line);
+        let accepted = build.state("device_waits", per_line);
+        let locks = build.enumeration("lock", lock::LABELS);
+        let per_line = build.array("lock", self.line_type, locks);
+        Device {
+            asked,
+            accepted,
+            locks,
+            lock: build.state("device_lock", per_line),
+            agent: build.agent(if lent { "lender" } else { "device" }),
+        }
+    }
+}
+
 /// A send as it stands in a row.
 struct Sending<'r> {
     message: MessageId,
@@ -245,9 +351,11 @@ impl<'p> System<'p> {
         let (remotes, lines) = (i32::from(remotes), i32::from(lines));
         let line_type = build.range("line", 0, lines - 1);
         let remote_type = build.range("remote", 0, remotes - 1);
-        let per_remote = |build: &mut Builder, name: &str, element: TypeId| {
-            let inner = build.array(name, remote_type, element);
-            build.array(name, line_type, inner)
+        let sizes = Sizes {
+            line_type,
+            remote_type,
+            remotes,
+            homes: protocol.homes,
         };
 
         let remote_name = protocol.remote.name.clone();
@@ -257,77 +365,13 @@ impl<'p> System<'p> {
             home.name.clone()
         };
         let mut optional = Vec::new();
-        let mut side =
-            |build: &mut Builder, controller: &'p Controller, name: &str, is_home: bool| {
-                let states = build.enumeration(
-                    format!("{name}_state"),
-                    controller.states.iter().map(|s| s.name.as_str()),
-                );
-                let place = |build: &mut Builder, name: String, element: TypeId, register: bool| {
-                    let ty = if register {
-                        match (is_home, protocol.homes) {
-                            (false, _) => build.array(&name, remote_type, element),
-                            (true, 1) => element,
-                            (true, homes) => {
-                                let home = build.range("home", 0, Number::from(homes) - 1);
-                                build.array(&name, home, element)
-                            }
-                        }
-                    } else if is_home {
-                        build.array(&name, line_type, element)
-                    } else {
-                        per_remote(build, &name, element)
-                    };
-                    build.state(name, ty)
-                };
-                let state = place(build, format!("{name}_state"), states, false);
-                let variables = controller
-                    .variables
-                    .iter()
-                    .map(|v| {
-                        let element = variable_type(build, v, remotes, remote_type);
-                        optional.extend((v.ty == ValueType::Remote).then_some(element));
-                        place(build, format!("{name}_{}", v.name), element, v.register)
-                    })
-                    .collect();
-                let tables = controller
-                    .tables
-                    .iter()
-                    .map(|t| {
-                        let largest = t.values.iter().copied().max().unwrap_or(0);
-                        let index = build.range("index", 0, t.values.len() as i32 - 1);
-                        let result = build.range("result", 0, i32::from(largest));
-                        build.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
-                    })
-                    .collect();
-                let rights = build.range("right", 0, 2);
-                let right = build.table(
-                    format!("{name}_right"),
-                    states,
-                    rights,
-                    controller.states.iter().map(|s| right_code(s.right)),
-                );
-                let stable = build.table(
-                    format!("{name}_stable"),
-                    states,
-                    TypeId::BOOL,
-                    controller.states.iter().map(|s| i32::from(s.stable())),
-                );
-                Side {
-                    controller,
-                    home: is_home,
-                    states,
-                    state,
-                    variables,
-                    tables,
-                    right,
-                    stable,
-                }
-            };
+        let mut side = |build: &mut _, controller, name: &str, home| {
+            sizes.side(build, controller, (name, home), &mut optional)
+        };
         let remote = side(&mut build, &protocol.remote, &remote_name, false);
         let home = side(&mut build, home, &home_name, true);
 
-        let bits = per_remote(&mut build, "current", TypeId::BOOL);
+        let bits = sizes.per_remote(&mut build, "current", TypeId::BOOL);
         let current = build.state(format!("{remote_name}_current"), bits);
         let bits = build.array("current", line_type, TypeId::BOOL);
         let memory = build.state("memory_current", bits);
@@ -336,7 +380,11 @@ impl<'p> System<'p> {
             let name = protocol.remote_name(&of_each, i);
             build.agent(lifeline(&name, "remote"));
         }
-        let home_agent = build.agent(lifeline(&home_name, "home"));
+        let homes = homes(&home_name, protocol.homes).into_iter();
+        let first_home = homes
+            .map(|name| build.agent(name))
+            .min()
+            .unwrap_or_default();
         let memory_agent = build.agent("memory");
         build.teller(&Charts);
 
@@ -359,31 +407,13 @@ impl<'p> System<'p> {
                 whole: build.state("aside_whole", bits),
             }
         });
-        let device = (!home.controller.locals.is_empty()).then(|| {
-            let operations = build.range("operation", 0, home.controller.locals.len() as i32);
-            let per_line = build.array("operation", line_type, operations);
-            let asked = build.state("device_asks", per_line);
-            let accepted = build.state("device_waits", per_line);
-            let locks = build.enumeration("lock", lock::LABELS);
-            let per_line = build.array("lock", line_type, locks);
-            let lock = build.state("device_lock", per_line);
-            let agent = build.agent(match options.lent {
-                true => "lender",
-                false => "device",
-            });
-            Device {
-                asked,
-                accepted,
-                locks,
-                lock,
-                agent,
-            }
-        });
+        let locals = home.controller.locals.len() as i32;
+        let device = (locals > 0).then(|| sizes.device(&mut build, locals, options.lent));
         let lent = options
             .lent
             .then(|| Lent::new(&mut build, protocol, line_type));
         let stores_pending = facts.stores_pending.then(|| {
-            let bits = per_remote(&mut build, "store_pending", TypeId::BOOL);
+            let bits = sizes.per_remote(&mut build, "store_pending", TypeId::BOOL);
             build.state(format!("{remote_name}_store_pending"), bits)
         });
 
@@ -406,7 +436,7 @@ impl<'p> System<'p> {
             lent,
             flows: Vec::new(),
             queues: Vec::new(),
-            home_agent,
+            first_home,
             memory_agent,
             facts,
             stores_pending,

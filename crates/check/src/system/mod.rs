@@ -67,6 +67,7 @@ mod lent;
 pub mod progress;
 mod properties;
 mod reactions;
+mod sending;
 mod story;
 mod triggers;
 mod waits;

@@ -413,7 +413,7 @@ impl<'p> System<'p> {
         }
         if case.moves || assigns(body) {
             let becomes = Act::Becomes(self.state_words(context));
-            let agent = self.agent(context.own.as_ref());
+            let agent = self.agent(context.own.as_ref(), &context.line);
             out.push(self.tells(agent, becomes, &context.line, home));
         }
         Ok(Some(Answer { only_if, body: out }))
@@ -450,7 +450,7 @@ impl<'p> System<'p> {
         let context = &trigger.after;
         let mut words = vec![Piece::Text("has no rule for this in ".into())];
         words.extend(self.state_words(context));
-        let agent = self.agent(context.own.as_ref());
+        let agent = self.agent(context.own.as_ref(), &context.line);
         let note = self.tells(agent, Act::Does(words), &context.line, context.home);
         let why = format!("{}, for which it has no rule there", trigger.name);
         vec![note, error(Violation::new("no unexpected message", why))]

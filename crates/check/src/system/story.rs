@@ -22,8 +22,8 @@ pub(super) enum Act {
     Receive {
         /// Name and fields, in the words of the send.
         message: Phrase,
-        /// Index of the sender.
-        from: Expr,
+        /// Index of the sender; none where it is whoever has sent such a message to the receiver first.
+        from: Option<Expr>,
     },
     /// Does something of its own.
     Does(Phrase),
@@ -73,7 +73,7 @@ impl System<'_> {
 fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> Stmt {
     let (act, other, words) = match act {
         Act::Send { message, to } => (sort::SEND, Some(to), message),
-        Act::Receive { message, from } => (sort::RECEIVE, Some(from), message),
+        Act::Receive { message, from } => (sort::RECEIVE, from, message),
         Act::Does(words) => (sort::DOES, None, words),
         Act::Becomes(words) => (sort::BECOMES, None, words),
     };
@@ -111,7 +111,6 @@ struct Chart<'a> {
 }
 
 /// A message in flight.
-#[derive(PartialEq)]
 struct Flying {
     message: String,
     from: usize,
@@ -122,13 +121,13 @@ struct Flying {
 impl Story for Chart<'_> {
     fn say(&mut self, said: Said) {
         let mut values = said.values.into_iter();
-        let mut next = || values.next().unwrap_or(0);
-        let agent = next() as usize;
-        let line = (said.sort & sort::HAS_LINE != 0).then(|| next() as u32);
+        let agent = values.next().unwrap_or(0) as usize;
+        let line = (said.sort & sort::HAS_LINE != 0).then(|| values.next().unwrap_or(0) as u32);
+        let other = values.next().map(|other| other as usize);
         let words = said.words;
         let action = match said.sort & 3 {
             sort::SEND => {
-                let to = next() as usize;
+                let to = other.unwrap_or(agent);
                 let flight = self.next_flight();
                 let message = words.clone();
                 let flying = Flying {
@@ -145,21 +144,21 @@ impl Story for Chart<'_> {
                 }
             }
             sort::RECEIVE => {
-                let this = Flying {
-                    message: words,
-                    from: next() as usize,
-                    to: agent,
-                    line,
-                };
-                let sent = self.flying.iter().position(|(flying, _)| *flying == this);
-                let flight = match sent {
-                    Some(i) => self.flying.remove(i).1,
+                let sent = self.flying.iter().position(|(flying, _)| {
+                    (&flying.message, flying.to, flying.line) == (&words, agent, line)
+                        && other.is_none_or(|from| flying.from == from)
+                });
+                let (from, flight) = match sent {
+                    Some(i) => {
+                        let (flying, flight) = self.flying.remove(i);
+                        (flying.from, flight)
+                    }
                     // In flight from the start.
-                    None => self.next_flight(),
+                    None => (other.unwrap_or(agent), self.next_flight()),
                 };
                 Action::Receive {
-                    message: this.message,
-                    from: this.from,
+                    message: words,
+                    from,
                     flight,
                 }
             }
@@ -222,7 +221,7 @@ mod tests {
                 b,
                 Act::Receive {
                     message: vec![Piece::Value(wire.into())],
-                    from: a.into(),
+                    from: Some(a.into()),
                 },
             ),
             note(

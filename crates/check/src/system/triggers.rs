@@ -4,7 +4,7 @@ use cohkit_protocol::controller::{Access, Effect, Event};
 use cohkit_protocol::protocol::Right;
 
 use super::expressions::Context;
-use super::layout::{ends, lock, slot, Device, Slot, Storage, System};
+use super::layout::{ends, lock, slot, Device, Direction, Slot, Storage, System};
 use super::reactions::{performs, Trigger};
 use super::story::Act;
 use super::SystemError;
@@ -181,9 +181,10 @@ impl<'p> System<'p> {
         let mut consume = arrival.look;
         let receives = Act::Receive {
             message: self.words(message, &values),
-            from: self.agent(from.as_ref()),
+            // Which home has sent it nothing depends on, unless homes keep an order.
+            from: (direction != Direction::BetweenHomes).then(|| self.agent(from.as_ref(), &line)),
         };
-        let taker = self.agent(to.as_ref());
+        let taker = self.agent(to.as_ref(), &line);
         consume.push(self.tells_of(message, taker, receives, &line, home));
         consume.extend(arrival.removal);
         let mut parameters = vec![l];
@@ -466,7 +467,7 @@ impl<'p> System<'p> {
             });
             let takes = format!("takes {}", local.name);
             let consume = vec![
-                self.does(self.home_agent, &line, &takes, true),
+                self.does(self.home_agent(&line), &line, &takes, true),
                 asked.clone().set(0),
             ];
             let present = asked.clone().is(code);
@@ -485,7 +486,7 @@ impl<'p> System<'p> {
                         accepted.clone().set(code),
                     ],
                     refusing: Some(vec![self.does(
-                        self.home_agent,
+                        self.home_agent(&line),
                         &line,
                         &format!("refuses {}", local.name),
                         true,

@@ -28,14 +28,18 @@ impl System<'_> {
     ) {
         let message = self.flows[flow].message;
         let mut words = self.words(message, &context.fields);
+        let sender = match self.flows[flow].direction {
+            Direction::BetweenHomes => text(format!("another {}", self.home.controller.name)),
+            _ => Piece::Agent(self.agent(context.sender.as_ref(), &context.line)),
+        };
         words.extend([
             text(" from "),
-            Piece::Agent(self.agent(context.sender.as_ref())),
+            sender,
             text(format!(
                 " waits in channel {} for ",
                 self.protocol.channel_of(message).name
             )),
-            Piece::Agent(self.agent(context.own.as_ref())),
+            Piece::Agent(self.agent(context.own.as_ref(), &context.line)),
             text(", which is in "),
         ]);
         words.extend(self.state_words(context));
@@ -93,7 +97,8 @@ impl System<'_> {
             if state.stable() {
                 continue;
             }
-            let mut words = vec![Piece::Agent(self.agent(context.own.as_ref())), text(" in ")];
+            let agent = self.agent(context.own.as_ref(), &line);
+            let mut words = vec![Piece::Agent(agent), text(" in ")];
             words.extend(self.state_words(&context));
             words.push(text(" waits for "));
             for (i, &message) in state.waits.iter().enumerate() {

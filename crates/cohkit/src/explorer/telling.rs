@@ -2,7 +2,7 @@
 //!
 //! A step is told by what it is and what differs after it: new messages were sent, and agents are in other states.
 
-use cohkit_base::sequence::{lifeline, Action, Sequence, Step as Told};
+use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step as Told};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::terms::{MessageId, Type};
@@ -38,11 +38,7 @@ impl<'s> Telling<'s> {
             let name = protocol.remote_name(&system.of_each, number);
             lifeline(&name, "remote")
         });
-        let home = lifeline(&system.home.name, "home");
-        let homes = (0..protocol.homes).map(|number| match protocol.homes {
-            1 => home.clone(),
-            _ => format!("{home} {number}"),
-        });
+        let homes = homes(&system.home.name, protocol.homes);
         let mut agents: Vec<String> = remotes.chain(homes).collect();
         agents.push("memory".into());
         if !system.home.locals.is_empty() {

@@ -226,6 +226,11 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "FILE")]
     pub protocol: PathBuf,
 
+    /// Read the text with another size than it says, such as `homes=8`, if the system of the traces has one. May be repeated
+    /// for others.
+    #[arg(long = "size", value_name = "NAME=VALUE")]
+    pub size: Vec<String>,
+
     #[command(flatten)]
     pub output: Output,
 }

@@ -381,7 +381,7 @@ impl Simulation {
                 || waiting.any(|&(other, line)| match other {
                     Work::Message(other) if line == message.line => {
                         let other = &self.messages[other];
-                        other.from == message.from
+                        other.sender() == message.sender()
                             && self.kinds[other.kind.index()].group == group
                             && is_earlier(other.flight, message.flight)
                     }
@@ -734,7 +734,6 @@ impl Simulation {
         if !self.traced(line) {
             return;
         }
-        let agent = self.agent(HOME);
         let what = match (work, message) {
             (_, Some(message)) => return self.note_receive(message),
             (Work::Read(_), _) => "takes the memory's data".to_string(),
@@ -747,6 +746,6 @@ impl Simulation {
             }
             _ => "takes the unlock".to_string(),
         };
-        self.note(agent, true, Action::Does { what });
+        self.note(HOME, line, Action::Does { what });
     }
 }

@@ -16,7 +16,7 @@ use crate::components::tags::{Kept, Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Agent, Agents, Line, Message, HOME};
+use crate::message::{Agent, Agents, Line, Message};
 use crate::oracle::compatible;
 use crate::simulation::earlier::is_earlier;
 use crate::simulation::groups::{Described, Groups};
@@ -684,23 +684,11 @@ impl Simulation {
         }
     }
 
-    pub(crate) fn note_receive(&mut self, message: &Message) {
-        let (agent, from) = (self.agent(message.to), self.agent(message.from));
-        let words = self.message_words(message);
-        let flight = message.flight;
-        let action = Action::Receive {
-            message: words,
-            from,
-            flight,
-        };
-        self.note(agent, message.to == HOME, action);
-    }
-
     fn note_access(&mut self, cache: Agent, line: Line, access: Access) {
         // What is about no line is told of every line, as it may change it.
         if self.traced(line) || self.watched && !access.about_line() && self.trace.is_some() {
             let what = access.name().to_string();
-            self.note(self.agent(cache), false, Action::Does { what });
+            self.note(cache, line, Action::Does { what });
         }
     }
 

@@ -124,7 +124,7 @@ impl Network {
         }
         let switched = self.is_switched();
         let line = match message.from {
-            HOME if !last => Network::sender(message),
+            HOME if !last => message.sender_line(),
             _ => message.line,
         };
         let home = self.up.len() + (line as usize & self.homes.len().saturating_sub(1));
@@ -155,22 +155,13 @@ impl Network {
         &mut self.homes[line as usize & (homes - 1)]
     }
 
-    /// What the home that sends a message is found by: its line, or the home's number if another one takes it.
-    #[inline(always)]
-    fn sender(message: &Message) -> Line {
-        match message.to {
-            HOME => message.word.into(),
-            _ => message.line,
-        }
-    }
-
     /// The links that a message takes first; those that it takes last.
     #[inline(always)]
     pub fn of(&self, message: &Message) -> [&Direction; 2] {
         let port =
             |line: Line, side: usize| &self.homes[line as usize & (self.homes.len() - 1)][side];
         let first = match message.from {
-            HOME if self.is_switched() => port(Network::sender(message), 0),
+            HOME if self.is_switched() => port(message.sender_line(), 0),
             HOME => &self.down[message.to.index()],
             from => &self.up[from.index()],
         };
@@ -186,7 +177,7 @@ impl Network {
     #[inline(always)]
     pub fn leaving(&mut self, message: &Message) -> &mut Direction {
         match message.from {
-            HOME if self.is_switched() => &mut self.port(Network::sender(message))[0],
+            HOME if self.is_switched() => &mut self.port(message.sender_line())[0],
             HOME => &mut self.down[message.to.index()],
             from => &mut self.up[from.index()],
         }

@@ -47,7 +47,7 @@ impl Simulation {
     /// An agent takes a message, or work, and then has a line in a state.
     #[inline(never)]
     pub(crate) fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
-        let (now, number) = (self.now, self.number(agent));
+        let (now, number) = (self.now, self.number(agent, line));
         let program = match agent {
             HOME => &self.home,
             _ => &self.remote,
@@ -59,7 +59,7 @@ impl Simulation {
         }
         if self.traced(line) {
             let state = program.words(configuration);
-            self.note(self.agent(agent), agent == HOME, Action::Becomes { state });
+            self.note(agent, line, Action::Becomes { state });
         }
     }
 
@@ -158,7 +158,7 @@ impl Simulation {
         let (now, event) = (self.now, self.counters.events);
         let forwards = self.kinds[message.kind.index()].class == Some(Class::Forward);
         let unit = unit_of(&self.units, message.line);
-        let sender = self.number(message.from);
+        let sender = self.number(message.from, message.sender_line());
         let Some(of) = &mut self.attribution else {
             return;
         };
@@ -289,7 +289,7 @@ impl Simulation {
     pub(crate) fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
         let (now, event) = (self.now, self.counters.events);
         let unit = unit_of(&self.units, line);
-        let home = self.number(HOME);
+        let home = self.number(HOME, line);
         let waits = match self.clocked {
             Some(_) => Step::Clocked,
             None => Step::Unit,
@@ -327,7 +327,7 @@ impl Simulation {
     #[inline(never)]
     pub(crate) fn note_taken_by_cache(&mut self, message: &Message) {
         let (now, event) = (self.now, self.counters.events);
-        let receiver = self.number(message.to);
+        let receiver = self.number(message.to, message.line);
         if let Some(of) = &mut self.attribution {
             if let Some(timeline) = &mut of.timeline {
                 timeline.taken(receiver, message, now);

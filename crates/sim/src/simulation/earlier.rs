@@ -18,7 +18,7 @@ pub(crate) struct Earlier {
 }
 
 fn key(declared: u8, message: &Message) -> Key {
-    (declared, message.from, message.to, message.line)
+    (declared, message.sender(), message.to, message.line)
 }
 
 impl Earlier {

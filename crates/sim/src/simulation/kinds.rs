@@ -47,7 +47,7 @@ impl Kind {
             Some(homes) => message.line % homes,
         };
         self.group
-            .map(|group| (message.from, message.to, group, line))
+            .map(|group| (message.sender(), message.to, group, line))
     }
 }
 
@@ -68,6 +68,17 @@ fn of_fields(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
         _ => 16,
     });
     field_bytes(bits.sum(), hosts)
+}
+
+/// The orders of messages between homes, which take no link of their own.
+pub(super) fn between_homes(protocol: &Protocol) -> Vec<usize> {
+    let between = |order: &&Vec<protocol::ChannelId>| {
+        let mut ends = order.iter().map(|id| &protocol.channels[id.index()]);
+        ends.any(|channel| (channel.from, channel.to) == (End::Home, End::Home))
+    };
+    let orders = protocol.orders.iter().enumerate();
+    let orders = orders.filter(|(_, order)| between(order));
+    orders.map(|(number, _)| number).collect()
 }
 
 /// The orders of these numbers are kept by receivers: each message stays behind those that were sent before it.

@@ -1,12 +1,19 @@
-//! What is recorded of a traced line, and what agents are called there.
+//! What is recorded of a traced line, or of all, and what agents are called there.
 
 use super::*;
+use cohkit_base::sequence::Step;
 
 impl Simulation {
+    /// Everything is told that happens on the line that is traced, or on all where these have something in common.
+    pub(crate) fn tells_everything(&mut self, protocol: &Protocol) {
+        self.trace = Some(Trace::of_everything());
+        self.traces_all = protocol.has_in_common().is_some();
+    }
+
     /// Whether steps of this line are recorded.
     #[inline]
     pub(crate) fn traced(&self, line: Line) -> bool {
-        self.traced == line
+        self.traced == line || self.traces_all
     }
 
     #[cold]
@@ -15,39 +22,64 @@ impl Simulation {
         if !self.traced(message.line) {
             return;
         }
-        let (agent, to) = (self.agent(message.from), self.agent(message.to));
         let action = Action::Send {
             message: self.message_words(message),
-            to,
+            to: self.lifeline(message.to, message.line),
             flight: message.flight,
         };
-        self.note(agent, message.from == HOME, action);
+        self.note_message((message.from, message.sender_line()), message, action);
     }
 
-    /// Records a step of the traced line.
     #[cold]
-    pub(crate) fn note(&mut self, agent: usize, visible: bool, action: Action) {
+    pub(crate) fn note_receive(&mut self, message: &Message) {
+        let action = Action::Receive {
+            message: self.message_words(message),
+            from: self.lifeline(message.from, message.sender_line()),
+            flight: message.flight,
+        };
+        self.note_message((message.to, message.line), message, action);
+    }
+
+    fn note_message(&mut self, (agent, at): (Agent, Line), message: &Message, action: Action) {
+        let about_line = self.kinds[message.kind.index()].about_line;
+        self.record(agent, at, about_line.then_some(message.line), action);
+    }
+
+    /// Records what an agent does with a traced line.
+    #[cold]
+    pub(crate) fn note(&mut self, agent: Agent, line: Line, action: Action) {
+        self.record(agent, line, Some(line), action);
+    }
+
+    fn record(&mut self, agent: Agent, at: Line, line: Option<Line>, action: Action) {
+        let step = Step {
+            agent: self.lifeline(agent, at),
+            action,
+            line: line.filter(|_| self.traces_all),
+            visible: agent == HOME,
+        };
         if let Some(trace) = &mut self.trace {
-            trace.step(agent, visible, action);
+            trace.step(step);
         }
     }
 
-    /// The lifeline of an agent.
-    pub(crate) fn agent(&self, agent: Agent) -> usize {
+    /// The lifeline of an agent, by a line of it if it is the home.
+    fn lifeline(&self, agent: Agent, line: Line) -> usize {
         let first = self.above.as_ref().map_or(0, |above| above.lifelines);
-        first + self.number(agent)
+        first + self.number(agent, line)
     }
 
-    pub(super) fn number(&self, agent: Agent) -> usize {
+    pub(super) fn number(&self, agent: Agent, line: Line) -> usize {
+        let home = line as usize % usize::from(self.homes);
         match agent {
-            HOME => self.groups.caches().into(),
+            HOME => usize::from(self.groups.caches()) + home,
             remote => remote.index(),
         }
     }
 
     pub(crate) fn agent_name(&self, agent: Agent) -> String {
         if let Some(above) = &self.above {
-            return self.lifelines_below(above.cache)[self.number(agent)].clone();
+            return self.lifelines_below(above.cache)[self.number(agent, 0)].clone();
         }
         match agent {
             HOME => self.home.controller().name.clone(),

@@ -166,7 +166,8 @@ fn one_space(setup: &Setup) -> Result<(), RunError> {
 }
 
 /// Like [`run`], with everything that has happened on a line, of two spaces one of that side, until all has come to rest, and
-/// the values of words that were read and written there.
+/// the values of words that were read and written there. Where a text has something that is the same for all lines, it is of
+/// all of them.
 ///
 /// # Errors
 /// [`RunError`].
@@ -183,7 +184,7 @@ pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Seque
         return Err(RunError::Setup(what.into()));
     }
     let mut simulation = Simulation::new(setup, Some(line)).map_err(RunError::Setup)?;
-    simulation.trace = Some(Trace::of_everything());
+    simulation.tells_everything(&setup.protocol);
     simulation.run().map_err(RunError::Failure)?;
     let sequence = simulation.sequence().unwrap_or_default();
     Ok((simulation.statistics(), sequence))

@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// How far a trace has been followed, with all that a row can change.
+#[derive(Clone)]
+struct Here {
+    at: usize,
+    summary: Summary,
+    line: Line,
+    flights: Vec<Flight>,
+    registers: Option<Vec<Vec<Value>>>,
+}
+
 impl Judge<'_> {
     /// The home does something that is no message.
     pub(super) fn home_does(&mut self, line: &mut Line, what: &str) -> Checked {
@@ -78,22 +88,33 @@ impl Judge<'_> {
 
     /// One of several things happens to the home: the one that explains most of what is told next.
     pub(super) fn any_row(&mut self, line: &mut Line, events: Vec<Event>) -> Checked {
-        let (begin, before) = ((self.at, self.summary), line.clone());
-        let mut best: Option<(Checked, _, Line)> = None;
+        let here = |judge: &Self, line: &Line| Here {
+            at: judge.at,
+            summary: judge.summary,
+            line: line.clone(),
+            flights: judge.flights.clone(),
+            registers: judge.registers.clone(),
+        };
+        let go_to = |judge: &mut Self, line: &mut Line, here: Here| {
+            (judge.at, judge.summary, *line) = (here.at, here.summary, here.line);
+            (judge.flights, judge.registers) = (here.flights, here.registers);
+        };
+        let before = here(self, line);
+        let mut best: Option<(Checked, Here)> = None;
         for event in events {
-            ((self.at, self.summary), *line) = (begin, before.clone());
+            go_to(self, line, before.clone());
             let (own, taken) = (None, None);
             let result = self.row(line, Cause { event, own, taken });
             let fits = |result: &Checked, at| (result.is_ok(), at);
             let better = best
                 .as_ref()
-                .is_none_or(|(other, (at, _), _)| fits(&result, self.at) > fits(other, *at));
+                .is_none_or(|(other, there)| fits(&result, self.at) > fits(other, there.at));
             if better {
-                best = Some((result, (self.at, self.summary), line.clone()));
+                best = Some((result, here(self, line)));
             }
         }
-        let (result, end, after) = best.ok_or("there is nothing that it could be")?;
-        ((self.at, self.summary), *line) = (end, after);
+        let (result, after) = best.ok_or("there is nothing that it could be")?;
+        go_to(self, line, after);
         result
     }
 

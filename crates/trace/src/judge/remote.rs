@@ -13,6 +13,7 @@ impl Judge<'_> {
             event,
             sender: None,
             own: Some(own),
+            home: self.home_number(),
             fields: &[],
         };
         let row = self.remote.says(&remote.agent, &happens)?;
@@ -61,15 +62,14 @@ impl Judge<'_> {
     }
 
     /// A read of a remote sees a copy: with what was written before it began or, where copies may be old and a memory model is
-    /// promised, with what the remote has seen and made itself.
+    /// promised, with what the remote has seen and made itself, if the home performs all writes in one order.
     fn sees(&self, line: &mut Line, own: usize, copy: Option<Version>, since: Version) -> Checked {
-        let guarantee = &self.protocol.guarantee;
-        if guarantee.coherent {
+        if self.protocol.guarantee.coherent {
             return line.bytes.read(copy, since);
         }
         let copy = copy.ok_or("a read ends without bytes")?;
         let known = &mut line.remotes[own].known;
-        if guarantee.model.is_some() && copy < *known {
+        if self.orders_writes && copy < *known {
             return Err(format!(
                 "a read sees what write {copy} left, and it knows of write {known}"
             ));
@@ -95,18 +95,19 @@ impl Judge<'_> {
         let agent = &line.remotes[own].agent;
         let stays = self.words(&self.remote, agent);
         let told = self.sequence.steps.get(self.at);
-        let told = told.filter(|step| step.agent == own && step.line == here);
+        let told = told.filter(|step| step.agent == own && self.belongs(step));
         let stays = told.is_some_and(
             |step| matches!(&step.action, Action::Becomes { state } if self.fits(&stays, state)),
         );
         self.at += usize::from(stays && agent.state == from.index());
-        let number = here.unwrap_or(0);
+        let number = self.number;
         let mut others = std::mem::take(&mut self.lines);
         let change = |judge: &mut Self, at: u32, line: &mut Line| {
             if line.remotes[own].agent.state != from.index() {
                 return Ok(false);
             }
-            judge.line = here.map(|_| at);
+            (judge.line, judge.number) = (here.map(|_| at), at);
+            judge.refreshed(Some(own), &mut line.remotes[own].agent);
             let mut next = line.remotes[own].agent.clone();
             next.state = to.index();
             judge.becomes(line, Some(own), next)?;
@@ -130,7 +131,7 @@ impl Judge<'_> {
             Ok::<_, String>(())
         });
         self.lines = others;
-        self.line = here;
+        (self.line, self.number) = (here, number);
         result.map(|()| here_too)
     }
 
@@ -150,7 +151,9 @@ impl Judge<'_> {
                 if let Some((word, value)) = value {
                     self.summary.values += usize::from(!access.writes());
                     match (self.protocol.guarantee.coherent, line.remotes[own].copy) {
-                        (false, Some(copy)) => line.bytes.told_of(copy, word, value)?,
+                        (false, Some(copy)) => {
+                            line.bytes.told_of(copy, access.writes(), word, value)?;
+                        }
                         _ => line.bytes.told(access.writes(), word, value)?,
                     }
                 }

@@ -113,6 +113,7 @@ impl Judge<'_> {
         let values = controller.variables.iter().zip(&agent.values);
         // What a home is lent is none of its own.
         let values = values.filter(|(variable, _)| variable.name != MEMORY_WRITES);
+        let values = values.filter(|(variable, _)| self.tells_registers || !variable.register);
         let worth = values.filter_map(|(variable, value)| match value {
             Value::One(one) if *one != 0 => Some((
                 variable.name.as_str(),

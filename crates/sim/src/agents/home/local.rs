@@ -58,9 +58,8 @@ impl Simulation {
         };
         self.counters.locals[0] += 1;
         if self.traced(line) {
-            let agent = self.agent(HOME);
             let what = format!("acknowledges {name}");
-            self.note(agent, true, Action::Does { what });
+            self.note(HOME, line, Action::Does { what });
         }
         self.check_memory(line, "is given to the device");
         // Of one caching agent it is not counted what it may.

@@ -1,0 +1,301 @@
+//! Messages that rows send: who gets them, and where they lie until they are taken.
+
+use cohkit_base::words::counted;
+use cohkit_protocol::controller::{Target, Value};
+use cohkit_protocol::protocol::MessageId;
+
+use super::effects::Execution;
+use super::layout::{ends, lock, Direction, Flow, Storage, System};
+use super::story::Act;
+use super::SystemError;
+use cohkit_engine::build::{assert, when};
+use cohkit_engine::model::{Expr, Place, Stmt, VariableId, Violation};
+
+/// To whom a message goes.
+enum Receiver {
+    /// The home of the line at hand.
+    Home,
+    /// The home with this number.
+    HomeAt(Expr),
+    /// The remote with this index.
+    Remote(Expr),
+}
+
+/// A message on its way.
+struct Letter {
+    /// The line that it is about, or the home in its place.
+    line: Expr,
+    /// The remotes among who sends and who gets it.
+    from: Option<Expr>,
+    to: Option<Expr>,
+    /// The fields that have a place.
+    stored: Vec<Expr>,
+    /// Whether its copy of the line is current, if it has one.
+    current: Option<Expr>,
+}
+
+impl System<'_> {
+    /// A message goes to whom its row says.
+    pub fn send_to(
+        &mut self,
+        moment: &Execution,
+        message: MessageId,
+        to: &Target,
+        fields: &[Value],
+        out: &mut Vec<Stmt>,
+    ) -> Result<(), SystemError> {
+        let context = moment.context;
+        let to = match to {
+            Target::Home => Receiver::Home,
+            Target::HomeAt(home) => Receiver::HomeAt(self.number(context, home)),
+            Target::Remote(to) => Receiver::Remote(self.remote_index(context, to)),
+            Target::Each(set) => {
+                let each = self.with_bound(self.remote_type, |system, to| {
+                    let member = system.member(context, set, to.into());
+                    let receiver = Receiver::Remote(to.into());
+                    let send = system.send(moment, message, receiver, fields)?;
+                    Ok(to.each(vec![when(member, send)]))
+                })?;
+                out.push(each);
+                return Ok(());
+            }
+        };
+        out.extend(self.send(moment, message, to, fields)?);
+        Ok(())
+    }
+
+    /// Puts a message into its channel.
+    fn send(
+        &mut self,
+        moment: &Execution,
+        message: MessageId,
+        to: Receiver,
+        fields: &[Value],
+    ) -> Result<Vec<Stmt>, SystemError> {
+        let context = moment.context;
+        let direction = match (context.home, &to) {
+            (true, Receiver::HomeAt(_)) => Direction::BetweenHomes,
+            (true, _) => Direction::ToRemote,
+            (false, Receiver::Remote(_)) => Direction::Between,
+            (false, _) => Direction::ToHome,
+        };
+        // What is about no line has the number of the home that takes or sends it in the place of a line.
+        let line = match &to {
+            _ if self.protocol.message(message).about_line => context.line.clone(),
+            Receiver::HomeAt(home) => home.clone(),
+            Receiver::Remote(_) if !context.home => Expr::Int(0),
+            _ => self.home_of(&context.line),
+        };
+        let to = match to {
+            Receiver::Remote(to) => Some(to),
+            Receiver::Home | Receiver::HomeAt(_) => None,
+        };
+        let flow = self
+            .flows
+            .iter()
+            .position(|f| f.message == message && f.direction == direction);
+        let Some(flow) = flow else {
+            return Err(self.meaningless("sends a message that has no channel", context));
+        };
+        let from = context.own.clone();
+        let values: Vec<Expr> = fields.iter().map(|f| self.given(context, f)).collect();
+        let kind = self.protocol.message(message);
+        let carries = kind.carries.line();
+        let sends = Act::Send {
+            message: self.words(message, &values),
+            to: self.agent(to.as_ref(), &line),
+        };
+        let sender = self.agent(from.as_ref(), &context.line);
+        let note = self.tells_of(message, sender, sends, &context.line, context.home);
+        let mut out = vec![note];
+        if carries && self.facts.used_once[message.index()] {
+            let old = format!(
+                "{} carries an old copy, which is used without being kept",
+                kind.name
+            );
+            out.push(assert(
+                Violation::new("data value", old),
+                moment.copy.clone(),
+            ));
+        }
+        // A home whose memory has a slot reads it in a step of its own.
+        if carries && context.home && self.slot.is_none() && self.facts.used_once[message.index()] {
+            let said = "memory is read for a remote while the device may write it under its lock";
+            out.extend(self.unlocked(&context.line, &[lock::WRITE], said));
+        }
+        if let (Some(pending), Some(from), true) =
+            (self.stores_pending, &from, kind.carries.store())
+        {
+            if direction == Direction::ToHome {
+                out.push(pending.at(&context.line).at(from).set(true));
+            }
+        }
+        let stored = values.into_iter().zip(&self.flows[flow].constants);
+        let stored = stored.filter(|(_, constant)| constant.is_none());
+        let letter = Letter {
+            line,
+            from,
+            to,
+            stored: stored.map(|(value, _)| value).collect(),
+            current: carries.then(|| moment.copy.clone()),
+        };
+        match self.flows[flow].storage {
+            Storage::Counted(variable) => {
+                self.count(flow, variable, &letter, &mut out);
+                let ends = (letter.from.as_ref(), letter.to.as_ref());
+                out.extend(self.goes_behind(message, direction, &letter.line, ends));
+            }
+            Storage::Queued(index, label) => {
+                let place = match self.queues[index].senders {
+                    Some(_) => {
+                        let sender = self.home_of(&context.line);
+                        self.queue_between(index, &letter.line, &sender)
+                    }
+                    None => {
+                        let (from, to) = (letter.from.as_ref(), letter.to.as_ref());
+                        self.queue_at(index, &letter.line, from, to)
+                    }
+                };
+                self.put_last(&self.flows[flow], (index, label), place, letter, &mut out);
+            }
+        }
+        Ok(out)
+    }
+
+    /// A message is one more among those of its flow that differ in nothing.
+    fn count(&self, flow: usize, variable: VariableId, letter: &Letter, out: &mut Vec<Stmt>) {
+        let (flow, current) = (&self.flows[flow], &letter.current);
+        let place = ends(
+            variable.at(&letter.line),
+            letter.from.as_ref(),
+            letter.to.as_ref(),
+        );
+        let place = letter.stored.iter().cloned().fold(place, Place::at);
+        // Those that others stay behind count with the rest.
+        let cells = match flow.goes_before {
+            true => vec![place.clone().at(false), place.clone().at(true)],
+            false => vec![place.clone()],
+        };
+        let copies = |cell: Place| match current {
+            Some(_) => cell.clone().at(false) + cell.at(true),
+            None => cell.into(),
+        };
+        let count = cells.iter().cloned().map(copies).reduce(|a, b| a + b);
+        let count = count.unwrap_or(Expr::Int(0));
+        let place = cells[0].clone();
+        let place = match current {
+            Some(current) => place.at(current.clone()),
+            None => place,
+        };
+        let (capacity, name) = (flow.capacity, &self.protocol.message(flow.message).name);
+        let over = format!("more than {capacity} {name} in flight");
+        let over = match &flow.bound {
+            Some(bound) => Violation::new(bound, over),
+            None => Violation::limit(over),
+        };
+        out.push(assert(over, count.lt(capacity)));
+        out.push(place.clone().set(place + 1));
+    }
+
+    /// A message is the last of its queue.
+    fn put_last(
+        &self,
+        flow: &Flow,
+        (queue, label): (usize, u32),
+        place: Place,
+        letter: Letter,
+        out: &mut Vec<Stmt>,
+    ) {
+        let queue = &self.queues[queue];
+        let length = place.clone().field("length");
+        let many = counted(queue.capacity as u32, "message");
+        let over = format!("more than {many} in flight on {}", queue.name);
+        let room = length.clone().lt(queue.capacity);
+        out.push(assert(Violation::limit(over), room));
+        let entry = place.field("slot").at(&length);
+        let mut part = |name: &str, value: Expr| {
+            out.push(entry.clone().field(name).set(value));
+        };
+        part("kind", queue.kinds.nth(label));
+        if !queue.per_line {
+            part("line", letter.line);
+        }
+        for (column, value) in flow.columns.iter().zip(letter.stored) {
+            part(&format!("field{column}"), value);
+        }
+        if let Some(current) = letter.current {
+            part("current", current);
+        }
+        out.push(length.clone().set(length + 1));
+    }
+
+    /// A message stays behind those that are under way now.
+    fn goes_behind(
+        &mut self,
+        message: MessageId,
+        direction: Direction,
+        line: &Expr,
+        (from, to): (Option<&Expr>, Option<&Expr>),
+    ) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        for (flow, variable) in self.before(message, direction) {
+            let place = ends(variable.at(line), from, to);
+            let carries = self.carries_line(flow);
+            let mut stored = self.flows[flow].stored.clone();
+            stored.pop();
+            out.extend(self.nest_statements(&stored, place, &mut |_, place| {
+                let (later, early) = (place.clone().at(false), place.at(true));
+                let moved = |later: Place, early: Place| {
+                    let sum = early.clone().set(early + later.clone());
+                    when(later.clone().gt(0), vec![sum, later.set(0)])
+                };
+                match carries {
+                    true => [false, true]
+                        .map(|bit| moved(later.clone().at(bit), early.clone().at(bit)))
+                        .to_vec(),
+                    false => vec![moved(later, early)],
+                }
+            }));
+        }
+        out
+    }
+
+    /// Whether nothing is under way that a message must stay behind.
+    pub fn nothing_before(
+        &mut self,
+        message: MessageId,
+        direction: Direction,
+        line: &Expr,
+        (from, to): (Option<&Expr>, Option<&Expr>),
+    ) -> Expr {
+        let mut free = Expr::Bool(true);
+        for (flow, variable) in self.before(message, direction) {
+            let place = ends(variable.at(line), from, to);
+            let carries = self.carries_line(flow);
+            let mut stored = self.flows[flow].stored.clone();
+            stored.pop();
+            let some = self.nest_claim(&stored, place, &mut |_, place| {
+                let early = place.at(true);
+                match carries {
+                    true => early.clone().at(false).gt(0).or(early.at(true).gt(0)),
+                    false => early.gt(0),
+                }
+            });
+            free = free.and(!some);
+        }
+        free
+    }
+
+    /// The flows that a message stays behind on its way.
+    fn before(&self, message: MessageId, direction: Direction) -> Vec<(usize, VariableId)> {
+        let earlier = self.protocol.stays_behind(message);
+        let flows = self.flows.iter().enumerate();
+        let its = flows
+            .filter(|(_, flow)| flow.direction == direction && earlier.contains(&flow.message));
+        its.filter_map(|(index, flow)| match flow.storage {
+            Storage::Counted(variable) => Some((index, variable)),
+            Storage::Queued(..) => None,
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,60 @@
+//! What agents have for all lines together.
+
+use super::*;
+
+impl Judge<'_> {
+    /// What registers begin with, and whether this trace tells of them with states.
+    pub(super) fn begin_registers(&mut self) {
+        let tables = [&self.remote, &self.home].map(|table| &table.controller.variables);
+        let registers = tables
+            .into_iter()
+            .flatten()
+            .filter(|variable| variable.register);
+        let names: Vec<String> = registers
+            .map(|variable| format!(" {}=", variable.name))
+            .collect();
+        if names.is_empty() {
+            return;
+        }
+        self.tells_registers = self.sequence.steps.iter().any(|step| match &step.action {
+            Action::Becomes { state } => names.iter().any(|name| state.contains(name)),
+            _ => false,
+        });
+        let Line { remotes, home, .. } = self.begins();
+        let remotes = remotes.into_iter().map(|remote| remote.agent.values);
+        let homes = vec![home.values; self.protocol.homes.into()];
+        self.registers = Some(remotes.chain(homes).collect());
+    }
+
+    /// What the agents of a line have for all lines may have changed since.
+    pub(super) fn refresh(&self, line: &mut Line) {
+        if self.registers.is_none() {
+            return;
+        }
+        for (own, remote) in line.remotes.iter_mut().enumerate() {
+            self.refreshed(Some(own), &mut remote.agent);
+        }
+        self.refreshed(None, &mut line.home);
+    }
+
+    /// The same of one agent, a remote or the home at hand.
+    pub(super) fn refreshed(&self, own: Option<usize>, agent: &mut Agent) {
+        let Some(registers) = &self.registers else {
+            return;
+        };
+        let table = if own.is_some() {
+            &self.remote
+        } else {
+            &self.home
+        };
+        let now = &registers[self.lifeline(own)];
+        let both = agent
+            .values
+            .iter_mut()
+            .zip(now)
+            .zip(&table.controller.variables);
+        for ((value, now), _) in both.filter(|(_, variable)| variable.register) {
+            value.clone_from(now);
+        }
+    }
+}
