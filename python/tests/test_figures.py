@@ -155,7 +155,8 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
 
 
 SENSITIVE = (
-    "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4, cord-fig2, cord-fig7, cord-fig13, cord-table3, proxics-table1"
+    "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4, "
+    "cord-fig2, cord-fig7, cord-fig13, cord-table3, proxics-table1"
 )
 
 
