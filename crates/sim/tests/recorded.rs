@@ -130,7 +130,7 @@ fn pages_are_packed_in_the_order_in_which_they_are_accessed() {
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
     for (text, expected) in [
-        ("load 0\nlod 0x10", "line 2, column 1: `lod` is no access; there are load, store, read_once, write_line, write_partial, clean, evict, demote"),
+        ("load 0\nlod 0x10", "line 2, column 1: `lod` is no access; did you mean `load`? there are load, store, read_once, write_line, write_partial, clean, evict, demote"),
         ("0 fence", "line 1, column 3: `fence` is an access of threads, which programs make; a trace has load, store, read_once, write_line, write_partial, clean, evict, demote"),
         ("4096 load 0", "line 1, column 1: `4096` is no core; cores are numbered 0 to 4095"),
         ("3", "line 1, column 2: an access is missing: load, store, read_once, write_line, write_partial, clean, evict, demote"),
