@@ -31,11 +31,11 @@ test: setup ## run every test; this is what continuous integration runs
 test-rust test-command test-python: export MAKEFLAGS :=
 
 test-rust:
-	cargo test --workspace --exclude cohkit --locked
+	cargo test --workspace --exclude cohkit --locked --no-fail-fast
 
 # What these say is shown when they are through, so that no two parts speak at once.
 test-command:
-	@mkdir -p target; code=0; cargo test --package cohkit --locked >target/command.log 2>&1 || code=$$?; cat target/command.log; exit $$code
+	@mkdir -p target; code=0; cargo test --package cohkit --locked --no-fail-fast >target/command.log 2>&1 || code=$$?; cat target/command.log; exit $$code
 
 test-python:
 	@mkdir -p target; code=0; .venv/bin/pytest >target/pytest.log 2>&1 || code=$$?; cat target/pytest.log; exit $$code
