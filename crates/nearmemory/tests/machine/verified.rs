@@ -31,15 +31,23 @@ fn run(
     evictions: Option<Evictions>,
     how: How,
 ) -> Ran {
-    let host = compile(
-        "host",
-        &format!("nearmemory/programs/{program}-host.c"),
-        &[],
-    );
+    let source = format!("nearmemory/programs/{program}-host.c");
+    let host = compile("host", &source, &[]);
+    run_host(&host, program, arguments, channel, evictions, how)
+}
+
+fn run_host(
+    host: &[u8],
+    program: &str,
+    arguments: &str,
+    channel: &[u8],
+    evictions: Option<Evictions>,
+    how: How,
+) -> Ran {
     let mut platform = Platform::enzian();
     platform.set("host.cores", "4").expect("it can be set");
     let channels = [(program, channel)];
-    run_as(&platform, &host, arguments, &channels, evictions, how)
+    run_as(&platform, host, arguments, &channels, evictions, how)
 }
 
 #[test]
@@ -185,5 +193,53 @@ fn each_seeded_fault_of_a_program_is_found_by_its_verifier() {
             assert_eq!(ran.happened.last(), Some(&Happened::Exit(1)), "{right}");
             assert!(ran.text.contains("wrong: "), "{right}: {}", ran.text);
         }
+    }
+}
+
+/// Programs with what is changed in their part on the host.
+const HOST_FAULTS: &[(&str, &str, &str)] = &[
+    // One of four cores does nothing; none does anything; half is left out.
+    (
+        "gups",
+        "{ update(part.table",
+        "{ if (core != 2) update(part.table",
+    ),
+    (
+        "gups",
+        "{ update(part.table",
+        "{ if (!part.words) update(part.table",
+    ),
+    (
+        "gups",
+        "part.words, part.updates, part.ahead); }",
+        "part.words, part.updates / 2, part.ahead); }",
+    ),
+    (
+        "gups",
+        "update(table, words, updates, ahead);\n  return",
+        "update(table, words, updates / 2, ahead);\n  return",
+    ),
+];
+
+#[test]
+fn each_seeded_fault_of_a_host_is_found_by_its_verifier() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for &(program, right, wrong) in HOST_FAULTS {
+        let known = PROGRAMS.iter().find(|known| known.0 == program);
+        let arguments = known.expect("it is one of them").1;
+        let named = |end: &str| format!("nearmemory/programs/{program}{end}.c");
+        let source = std::fs::read_to_string(root().join(named("-host"))).expect("a source");
+        assert_eq!(source.matches(right).count(), 1, "{right}");
+        let changed = folder.path().join("changed.c");
+        std::fs::write(&changed, source.replace(right, wrong)).expect("room");
+        let changed = changed.to_str().expect("a name");
+        let host = compile("host", changed, &["-Wno-error"]);
+        let channel = compile("channel", &named(""), &[]);
+        let ran = run_host(&host, program, arguments, &channel, None, How::Fast);
+        assert_eq!(ran.happened.last(), Some(&Happened::Exit(1)), "{wrong}");
+        assert!(ran.text.contains("wrong: "), "{wrong}: {}", ran.text);
     }
 }
