@@ -85,7 +85,12 @@ struct nm_thread {
   void (*function)(void *);
   void *argument;
 };
+// As many as the machine has, unless it is said when a program is compiled: threads may be more than processors.
+#ifdef NM_CORES
+static inline uint64_t nm_cores(void) { return NM_CORES; }
+#else
 static inline uint64_t nm_cores(void) { return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN); }
+#endif
 static void *nm_thread_run(void *argument) {
   struct nm_thread *thread = argument;
   thread->function(thread->argument);
