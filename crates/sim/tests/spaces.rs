@@ -2,6 +2,8 @@
 //! watched in both, on small caches that evict each other's lines.
 
 mod common;
+#[path = "spaces/told.rs"]
+mod told;
 
 use cohkit_application::dma::{Copies, Engine, Ringer};
 use cohkit_application::gather::{Asker, Gather, Gatherer};
@@ -11,16 +13,14 @@ use cohkit_application::interface::{
 };
 use cohkit_application::rpc_bus::BusCalls;
 use cohkit_protocol::controller::Access;
-use cohkit_sim::attribution::Part;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::data::mix;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Agents, Platform};
 use cohkit_sim::scenario::Playable;
-use cohkit_sim::simulation::{play_watched, run, trace, HostSpace, RunError, Setup};
-use cohkit_sim::spaces::{Side, Spaces};
+use cohkit_sim::simulation::{run, HostSpace, Setup};
+use cohkit_sim::spaces::Spaces;
 use cohkit_sim::statistics::Statistics;
-use cohkit_sim::timeline::Filter;
 use common::{parse, protocol, seeds, source};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -456,67 +456,6 @@ fn host_and_device_access_the_same_words_in_every_way() {
     let unused = sent.iter().filter(|(_, count)| **count == 0);
     let unused: Vec<&str> = unused.map(|(message, _)| message.as_str()).collect();
     assert_eq!(unused, ["AckClean", "AckCleanShared", "VictimClean"]);
-}
-
-/// Where the time goes is told of each space: its parts are what was measured there, and asking changes nothing of that.
-#[test]
-fn the_time_of_accesses_is_told_of_both_spaces() {
-    let mut told = [0; 2];
-    for seed in seeds(12) {
-        let setup = machine(Arc::new(mixed(seed)), seed);
-        let apart = |mut of: Statistics| {
-            let host = of.host.take().expect("there are two spaces");
-            [of, *host]
-        };
-        let plain = apart(plays("the_time", &setup).statistics());
-        let watched = play_watched(&setup, None, &mut |_| true);
-        let watched = apart(watched.expect("it runs").statistics);
-        for ((mut its, plain), told) in watched.into_iter().zip(plain).zip(&mut told) {
-            let explanation = its.explanation.take().expect("it was asked for");
-            let parts = Part::ALL.iter().map(|&part| explanation.of_part(part));
-            assert_eq!(parts.sum::<u128>(), explanation.latency, "seed {seed}");
-            let mean = explanation.latency as f64 / explanation.accesses as f64 / 1000.0;
-            assert_eq!(plain.get("latency_mean_ns"), Some(mean), "seed {seed}");
-            let slowest = explanation.slowest.as_ref().expect("there are accesses");
-            let most = slowest.latency() as f64 / 1000.0;
-            assert_eq!(plain.get("latency_max_ns"), Some(most), "seed {seed}");
-            assert_eq!(slowest.spent(|_| true), slowest.latency(), "seed {seed}");
-            assert_eq!(
-                format!("{its:?}"),
-                format!("{plain:?}"),
-                "seed {seed}: asking changes what is measured"
-            );
-            *told += explanation.accesses;
-        }
-    }
-    assert!(told.iter().all(|&accesses| accesses > 1000), "{told:?}");
-    let setup = machine(Arc::new(mixed(1)), 1);
-    match play_watched(&setup, Some(&Filter::default()), &mut |_| true) {
-        Err(RunError::Setup(what)) => assert!(what.contains("a timeline is drawn of one space")),
-        other => panic!("{:?}", other.map(|played| played.end)),
-    }
-}
-
-/// What is told of a line of either space is in order by the tables of its text, and rarely by those of the other.
-#[test]
-fn lines_of_both_spaces_are_traced() {
-    let mut refused = 0;
-    for seed in seeds(6) {
-        let setup = machine(Arc::new(mixed(seed)), seed);
-        let host = setup.host.as_ref().expect("there are two spaces");
-        let device = (&setup.protocol, &setup.home);
-        let host = (&host.protocol, &host.home);
-        for (side, own, other) in [(Side::Device, device, host), (Side::Host, host, device)] {
-            let (_, sequence) = trace(&setup, side, 0).expect("it runs");
-            let judged = cohkit_trace::judge(own.0, own.1, &sequence, true);
-            let told = judged.unwrap_or_else(|wrong| panic!("seed {seed}, {side:?}: {wrong:?}"));
-            assert!(told.rows > 20, "{told:?}");
-            // Both texts have messages of the same names.
-            let others = cohkit_trace::judge(other.0, other.1, &sequence, true);
-            refused += u32::from(others.is_err());
-        }
-    }
-    assert!(refused > 6, "{refused}");
 }
 
 #[test]
