@@ -44,14 +44,8 @@ pub enum Application {
 }
 
 impl Application {
-    /// Contexts that one slice serves.
-    pub const CONTEXTS: u32 = 2;
     /// Most lines of a side of a call.
     pub const MOST_PAYLOAD: u32 = 8;
-    /// Most blocks of the prefetcher.
-    pub const MOST_BLOCKS: u32 = 8;
-    /// Most rows that an engine of the shared table has in work.
-    pub const MOST_OUTSTANDING: u32 = 4;
 
     /// Calls to the application in hardware, which [`Application::Rpc`] serves: contexts are dealt out to slices.
     pub fn calls(contexts: u32, payload: u32, calls: Option<u64>) -> Calls {
