@@ -1,4 +1,6 @@
-//! How reports say what they count.
+//! How reports say what they count, and which name may be meant.
+
+use std::cmp::Reverse;
 
 /// A count with its noun, whose plural ends in `s`: `1 state`, `2 states`.
 pub fn counted(count: impl Into<u128>, noun: &str) -> String {
@@ -24,14 +26,23 @@ pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -
     }
 }
 
-/// The name that comes nearest to one that there is not, unless it is as far away as any other.
+/// The name that comes nearest to one that there is not, unless it is as far away as any other; of several the one that
+/// begins most alike, since the first letters are seldom wrong.
 pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let names = names.into_iter();
     // Typing errors are few, so names of quite another length are not meant; and long ones would take long to compare.
     let alike = names.filter(|name| name.len() <= 64 && name.len().abs_diff(wrong.len()) <= 3);
-    let (far, name) = alike.map(|name| (distance(wrong, name), name)).min()?;
+    let (far, _, name) = alike
+        .map(|name| (distance(wrong, name), Reverse(common(wrong, name)), name))
+        .min()?;
     let near = far < wrong.len() && far <= 1 + wrong.len().max(name.len()) / 4;
     near.then_some(name)
+}
+
+/// How many bytes two names have in common at their beginning, ignoring case.
+fn common(one: &str, other: &str) -> usize {
+    let pairs = one.bytes().zip(other.bytes());
+    pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }
 
 /// Edit distance, ignoring case: insert, delete, replace.
@@ -73,6 +84,11 @@ mod tests {
             assert_eq!(did_you_mean(wrong, names), meant, "{wrong}");
         }
         assert_eq!(did_you_mean("ab", []), "");
+        // Two are as near, and one begins alike.
+        assert_eq!(
+            did_you_mean("LDRR", ["LDAR", "LDR"]),
+            "did you mean `LDR`? "
+        );
         // A single letter is near to everything, and means nothing.
         assert_eq!(did_you_mean("S", ["M"]), "");
     }

@@ -35,7 +35,7 @@ fn setup(name: &str, remotes: u16, workload: Workload, of: Translation) -> Setup
 fn no_access_is_made_under_a_translation_that_was_taken_back() {
     let mut sum = [0.0; 3];
     let mut runs = 0.0;
-    for seed in seeds(120) {
+    for seed in seeds(1000) {
         let name = ["msi", "mesi", "moesi", "eci"][(seed % 4) as usize];
         let remotes = match name {
             "eci" => 1,

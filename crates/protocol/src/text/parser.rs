@@ -13,6 +13,7 @@ use crate::orders::Model;
 use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
 use crate::terms::{Element, Over};
+use cohkit_base::words::nearest;
 
 mod agent;
 mod composition;
@@ -150,6 +151,8 @@ pub(super) struct Parser<'a, 's> {
     parts: u32,
     /// Whether a `use` came before: systems then count parts of several texts.
     composes: bool,
+    /// Whether the last lines stood in no block.
+    astray: bool,
     /// Whether the agent at hand asks for `memory writes`.
     memory_writes: bool,
     /// The sizes of the text so far.
@@ -184,6 +187,7 @@ impl<'a, 's> Parser<'a, 's> {
             parentheses: 0,
             parts: 0,
             composes: false,
+            astray: false,
             memory_writes: false,
             sizes: Vec::new(),
             given,
@@ -511,6 +515,7 @@ impl<'a, 's> Parser<'a, 's> {
                 }
             }
             if known {
+                self.astray = false;
                 file.blocks.push(begin.to(self.last()));
             }
         }
@@ -555,6 +560,11 @@ impl<'a, 's> Parser<'a, 's> {
         let keyword = self.span();
         let word = self.word();
         if !BLOCKS.contains(&word) {
+            // After the first line that stands in no block, as where the head of one is missing, only a name that comes
+            // near to a block's says more.
+            if std::mem::replace(&mut self.astray, true) && nearest(word, BLOCKS).is_none() {
+                return Err(Failed);
+            }
             let listed = if self.sink.shows(Code::Syntax, keyword) {
                 suggestion(word, "block", BLOCKS.into_iter())
             } else {

@@ -11,7 +11,7 @@ use super::{
     Translation,
 };
 use super::{AGENTS, BELOW, TABLE};
-use cohkit_base::words::did_you_mean;
+use cohkit_base::words::{counted, did_you_mean};
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -40,9 +40,14 @@ pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
     let platform = if errors.is_empty() {
         reader.platform(document.get_ref())
     } else {
-        for error in errors {
+        let more = errors.len().saturating_sub(MOST_MISTAKES);
+        for error in errors.into_iter().take(MOST_MISTAKES) {
             let message = error.message().to_string();
             reader.error(error.span().unwrap_or(end.clone()), message);
+        }
+        if more > 0 {
+            let more = counted(more as u64, "more mistake");
+            reader.error(end, format!("{more} in the notation of TOML"));
         }
         None
     };
@@ -54,6 +59,9 @@ pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
         }
     }
 }
+
+/// Most mistakes in the notation that are told one by one: what is no TOML at all has one in every line.
+const MOST_MISTAKES: usize = 5;
 
 struct Reader {
     /// The end of the text.
@@ -298,7 +306,9 @@ impl Reader {
         if !(lowest..=highest).contains(&number) {
             let [number, lowest, highest] =
                 [number, lowest, highest].map(|n| units::show(n, row.unit));
-            let message = format!("`{name}` is {number}, outside its range {lowest} to {highest}");
+            let message = format!(
+                "`{name}` is {number}, outside its range {lowest} to {highest}; a range is what is plausible: make it wider if the value is right"
+            );
             self.error(range.span(), message);
             return None;
         }
@@ -441,7 +451,7 @@ mod tests {
             (&links, &links_as("-1"), "`link.links` is a number of things: `-1` is not a whole number without a unit", "-1"),
             (&links, &links_as("0x2"), "`link.links` is a number, with its unit as text", "0x2"),
             (&links, &links_as("2, rnage = [1, 3]"), "unknown key `link.links.rnage`; did you mean `link.links.range`? there are link.links.value, link.links.range, link.links.origin", "rnage"),
-            (&links, &links_as("2, range = [3, 4]"), "`link.links` is 2, outside its range 3 to 4", "[3, 4]"),
+            (&links, &links_as("2, range = [3, 4]"), "`link.links` is 2, outside its range 3 to 4; a range is what is plausible: make it wider if the value is right", "[3, 4]"),
             (&links, &links_as("2, range = 3"), "`link.links.range` is `[lowest, highest]`", "3"),
             (&links, "links = { value = 2 }", "`link.links` has no origin", "{ value = 2 }"),
             (&links, "links = { origin = \"x\" }", "`link.links` has no value", "{ origin = \"x\" }"),
@@ -455,6 +465,23 @@ mod tests {
         ] {
             assert_eq!(wrong(from, to), [(message.to_string(), place.to_string())]);
         }
+    }
+
+    /// What is no TOML at all is wrong in every line, which is told of a few.
+    #[test]
+    fn mistakes_in_the_notation_are_told_up_to_some() {
+        for (lines, told) in [
+            (1, 1),
+            (MOST_MISTAKES, MOST_MISTAKES),
+            (90, MOST_MISTAKES + 1),
+        ] {
+            let errors = read(&"no toml\n".repeat(lines)).unwrap_err();
+            assert_eq!(errors.len(), told, "{lines}");
+            assert_eq!(errors[0].message, "key with no value, expected `=`");
+        }
+        let errors = read(&"no toml\n".repeat(90)).unwrap_err();
+        let last = errors.last().expect("there are some");
+        assert_eq!(last.message, "85 more mistakes in the notation of TOML");
     }
 
     #[test]

@@ -46,6 +46,25 @@ fn syntax_of_blocks() {
     "#]]);
 }
 
+/// Where the head of a block is missing, all that stands in it is told once.
+#[test]
+fn lines_in_no_block() {
+    file(expect![[r#"
+          states { I S }
+        # ^^^^^^ syntax: expected a block, found `states`
+          I | GetS | send Data | S
+          S | GetM | send Data | M
+          }
+          chanels { a remote -> home }
+        # ^^^^^^^ syntax: expected a block, found `chanels`
+          remote {
+        #        ^ syntax: expected the name of the remote, found `{`
+          }
+          mesages { }
+        # ^^^^^^^ syntax: expected a block, found `mesages`
+    "#]]);
+}
+
 #[test]
 fn syntax_of_rows() {
     remote(expect![[r#"
