@@ -102,7 +102,7 @@ def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
     """Give the name of an action's or a step's class, and its values.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: it is neither, or something that is no number stands where one belongs.
         OverflowError: a number does not fit; it names the action or step, its line and the field.
 
     """
@@ -111,8 +111,13 @@ def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
     kind = type(does)
     fields: tuple[str, ...] = getattr(kind, "_fields", ())
     for field, value in zip(fields, does, strict=True):
+        wanted = kind.__annotations__[field].__forward_arg__
+        if wanted == "Sequence[int]" and (isinstance(value, str) or not hasattr(value, "__len__")):
+            raise TypeError(f"{does!r}: `{field}` are numbers, not {value!r}")
         bits = _BITS_OF.get((kind, field), _BITS.get(field, 64))
         for number in value if isinstance(value, Sequence) and not isinstance(value, str) else [value]:
+            if wanted in {"int", "Sequence[int]"} and not hasattr(number, "__index__"):
+                raise TypeError(f"{does!r}: `{field}` is a number, not {number!r}")
             if isinstance(number, int) and not 0 <= number < 2**bits:
                 raise OverflowError(f"{does!r}: `{field}` is 0 to {2**bits - 1}, not {number}")
     return kind.__name__, tuple(does)

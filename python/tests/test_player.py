@@ -406,6 +406,9 @@ class Stepping(cohkit.Scenario):
         (cpu.Load(8), [], cohkit.InputError, r"thread 0: Load\(line=8, word=0\): the scenario has 8 lines"),
         (cpu.Store(1, 0, 2**64), [], OverflowError, r"Store\(line=1, .*: `value` is 0 to 18446744073709551615"),
         (cpu.Store(1, 0, -1), [], OverflowError, "`value` is 0 to"),
+        (cpu.Load("1"), [], TypeError, r"Load\(line='1', word=0\): `line` is a number, not '1'"),  # type: ignore[arg-type]
+        (cpu.Load(0), [device.Store(1, 0, 5)], TypeError, r"words=5\): `words` are numbers, not 5"),  # type: ignore[arg-type]
+        (cpu.Load(0), [device.Store(1, 0, [0, None])], TypeError, "`words` is a number, not None"),  # type: ignore[list-item]
         (cpu.Load(1, 2**16), [], OverflowError, "`word` is 0 to 65535, not 65536"),
         (cpu.Load(0), [device.Wake(2**32, 0)], OverflowError, r"Wake\(tag=4294967296, .*`tag` is 0 to 4294967295"),
     ],
