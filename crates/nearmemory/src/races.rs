@@ -51,7 +51,8 @@ pub enum Wrong {
     StaleLoad,
     /// A copy engine has read a line whose newest data was in the host's cache or on its way, as the program could know.
     StaleFetch,
-    /// A write-back has overwritten what was newer.
+    /// A write-back, or a line that a core stores out of its scratchpad, has overwritten what was newer than what it was
+    /// read from.
     Overwritten,
     /// A line was written by both sides, of whom none had what the other wrote.
     BothWrite,
@@ -132,6 +133,30 @@ struct Part {
     done: bool,
 }
 
+/// What a line of a scratchpad was fetched from, or stored to since.
+#[derive(Clone, Debug)]
+struct Held {
+    far: u64,
+    version: u64,
+    /// The bytes that its core has stored since, a bit for each.
+    mask: u128,
+    /// Whether the core has loaded one of the others, and whether it knew then of what is newer in far memory.
+    loaded: bool,
+    stale: bool,
+}
+
+impl Held {
+    fn of(far: u64, version: u64) -> Held {
+        Held {
+            far,
+            version,
+            mask: 0,
+            loaded: false,
+            stale: false,
+        }
+    }
+}
+
 /// A line in the host's last cache.
 #[derive(Clone, Debug, Default)]
 struct Copy {
@@ -181,6 +206,8 @@ pub(crate) struct Races {
     accesses: FxHashMap<(usize, u64), (u64, u64)>,
     /// By engine and line of the scratchpad.
     parts: FxHashMap<(usize, u64), Vec<Part>>,
+    /// The same, of lines that were fetched.
+    held: FxHashMap<(usize, u64), Held>,
     /// Lines that each core of the host has cleaned or flushed since its last fence.
     cleaned: Vec<Vec<u64>>,
     told: BTreeSet<(Wrong, Site, Site)>,
@@ -192,6 +219,11 @@ fn join(clock: &mut Clock, other: &Clock) {
     for (own, other) in clock.iter_mut().zip(other) {
         *own = (*own).max(*other);
     }
+}
+
+/// So many bytes of a line, a bit for each.
+fn bits(at: u64, bytes: u32) -> u128 {
+    ((1 << bytes) - 1) << (at & 127)
 }
 
 /// Whether one is known where the other one is the clock.
@@ -217,6 +249,7 @@ impl Races {
             commanded: 0,
             accesses: FxHashMap::default(),
             parts: FxHashMap::default(),
+            held: FxHashMap::default(),
             cleaned: vec![Vec::new(); hosts],
             told: BTreeSet::new(),
             new: Vec::new(),
@@ -271,6 +304,9 @@ impl Races {
 
     /// What a request carries is there.
     pub(crate) fn arrives(&mut self, request: u64, way: Way) {
+        if let Way::Line(mcc, line) = way {
+            self.held.remove(&(mcc, line as u64));
+        }
         if let Some(clock) = self.carried.remove(&request) {
             join(self.ways.entry(way).or_default(), &clock);
         }
@@ -354,7 +390,7 @@ impl Races {
         let clock = self.clocks[number].clone();
         let copy = self.copies.entry(line).or_default();
         copy.stored.clone_from(&clock);
-        copy.mask |= ((1 << bytes) - 1) << (at & 127);
+        copy.mask |= bits(at, bytes);
         let base = copy.base;
         let known = clock.clone();
         if copy.dirtied.is_none() {
@@ -461,6 +497,32 @@ impl Races {
         });
     }
 
+    /// A core stores so many bytes in a line of its scratchpad.
+    pub(crate) fn changes(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
+        self.uses(site, scratchpad, true, false);
+        let Who::Mcc(mcc) = site.who else { return };
+        if let Some(held) = self.held.get_mut(&(mcc, scratchpad)) {
+            held.mask |= bits(at, bytes);
+        }
+    }
+
+    /// A core loads so many bytes from a line of its scratchpad.
+    pub(crate) fn reads(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
+        self.uses(site, scratchpad, false, false);
+        let Who::Mcc(mcc) = site.who else { return };
+        let Some(held) = self.held.get_mut(&(mcc, scratchpad)) else {
+            return;
+        };
+        if bits(at, bytes) & !held.mask == 0 {
+            return;
+        }
+        held.loaded = true;
+        let known = &self.clocks[self.hosts + mcc];
+        let mark = self.marks.get(&held.far);
+        held.stale |= mark
+            .is_some_and(|mark| mark.version > held.version && before(&mark.write.clock, known));
+    }
+
     /// A core uses or changes a line of its scratchpad, by itself or by its copy engine. Whoever fetches a line twice looks at
     /// neither.
     pub(crate) fn uses(&mut self, site: Site, scratchpad: u64, changes: bool, copies: bool) {
@@ -554,13 +616,32 @@ impl Races {
             if let Some(first) = here {
                 self.tell(Wrong::BothWrite, write.site, first.site, line);
             }
+            // What a core has written anew as a whole, without a look at what is old, may be meant to be overwritten.
+            let held = self.held.get_mut(&(mcc, scratchpad));
+            let mut held = held.filter(|held| held.far == line);
+            let newer = held.as_ref().and_then(|held| {
+                let mark = self.marks.get(&line)?;
+                let known = before(&mark.write.clock, &write.clock);
+                let old = held.mask != u128::MAX || held.stale || held.loaded && !known;
+                (mark.version > held.version && old).then_some(mark)
+            });
+            let newer = newer.map(|mark| mark.write.site);
+            let version = self.marks.get(&line).map_or(0, |mark| mark.version) + 1;
+            if let Some(held) = &mut held {
+                **held = Held::of(line, version);
+            }
+            if let Some(first) = newer {
+                self.tell(Wrong::Overwritten, write.site, first, line);
+            }
             self.marked(line, write);
-            let version = self.marks[&line].version;
             if let Some(part) = self.part(mcc, scratchpad, number) {
                 part.version = version;
             }
             return;
         }
+        let version = self.marks.get(&line).map_or(0, |mark| mark.version);
+        let held = Held::of(line, version);
+        self.held.insert((mcc, scratchpad), held);
         let flying = self.flying.values().find(|(own, ..)| *own == line);
         let newest = here.or(flying.map(|(_, _, write, _)| write.clone()));
         let newest = newest.filter(|first| before(&first.clock, &write.clock));
@@ -582,6 +663,91 @@ impl Races {
     pub(crate) fn starts(&mut self, mcc: usize) {
         self.commands[mcc].clear();
         self.parts.retain(|(own, _), _| *own != mcc);
+        self.held.retain(|(own, _), _| *own != mcc);
         self.learns(Who::Mcc(mcc), Way::Control(mcc));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: u64 = 0x1000;
+
+    /// A core of two orders its copy engine to fetch or store the line, which does it at once, and sees that it has.
+    fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
+        let who = Who::Mcc(mcc);
+        races.commands(Site { who, pc }, (0, LINE, 1), stores);
+        races.copies(mcc, LINE, 0);
+        races.copied(mcc, 0);
+        races.looks(mcc, 0, stores);
+    }
+
+    fn changes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
+        let who = Who::Mcc(mcc);
+        for at in bytes.step_by(8) {
+            races.changes(Site { who, pc: 7 }, 0, at, 8);
+        }
+    }
+
+    #[test]
+    fn what_a_core_stores_is_compared_with_what_it_fetched() {
+        // Of two cores the second one fetches before the first one stores, or after; it may be told of that, and then load
+        // what it has, and it changes so many bytes.
+        for (early, told, loads, bytes, wrong) in [
+            (true, false, false, 8, true),
+            (true, true, false, 120, true),
+            (true, false, false, 128, false),
+            (true, false, true, 128, true),
+            (true, true, true, 128, true),
+            (true, true, false, 128, false),
+            (false, false, true, 8, false),
+        ] {
+            let mut races = Races::new(0, 2);
+            copy(&mut races, 0, 1, false);
+            if early {
+                copy(&mut races, 1, 2, false);
+            }
+            changes(&mut races, 0, 0..8);
+            copy(&mut races, 0, 3, true);
+            // What it stores again is what is there.
+            changes(&mut races, 0, 8..16);
+            copy(&mut races, 0, 4, true);
+            if !early {
+                copy(&mut races, 1, 2, false);
+            }
+            let who = Who::Mcc(1);
+            if told {
+                races.gives(Who::Mcc(0), Way::Fifo(0, 1));
+                races.learns(who, Way::Fifo(0, 1));
+            }
+            if loads {
+                races.reads(Site { who, pc: 6 }, 0, 120, 8);
+            }
+            changes(&mut races, 1, 0..bytes);
+            copy(&mut races, 1, 5, true);
+            let [first, second] = [(0, 4), (1, 5)].map(|(mcc, pc)| Site {
+                who: Who::Mcc(mcc),
+                pc,
+            });
+            let race = Race {
+                wrong: Wrong::Overwritten,
+                second,
+                first,
+                line: LINE,
+            };
+            let expected = if wrong { vec![race] } else { vec![] };
+            assert_eq!(races.new, expected, "{early} {told} {loads} {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_scratchpad_that_the_host_writes_is_no_copy() {
+        let mut races = Races::new(1, 2);
+        copy(&mut races, 1, 1, false);
+        copy(&mut races, 0, 2, true);
+        races.arrives(9, Way::Line(1, 0));
+        copy(&mut races, 1, 3, true);
+        assert_eq!(races.new, []);
     }
 }

@@ -141,7 +141,7 @@ impl<'a> MccPort<'a> {
     }
 
     /// A store in a place by which others may learn, or that begins a copy.
-    fn watch_store(&mut self, at: u64, value: u64) {
+    fn watch_store(&mut self, at: u64, size: Size, value: u64) {
         let Some(watch) = &mut self.queue.watch else {
             return;
         };
@@ -149,7 +149,7 @@ impl<'a> MccPort<'a> {
         if let Some(way) = passes(self.mcc, at) {
             watch.gives(who, way);
             if let Way::Line(_, line) = way {
-                watch.uses(Site { who, pc: self.pc }, line as u64, true, false);
+                watch.changes(Site { who, pc: self.pc }, line as u64, at, size as u32);
             }
         }
         let stores = at == controller::STORE;
@@ -188,7 +188,7 @@ impl Memory for MccPort<'_> {
             if let Some(way) = passes(self.mcc, at) {
                 watch.learns(who, way);
                 if let Way::Line(_, line) = way {
-                    watch.uses(Site { who, pc }, line as u64, false, false);
+                    watch.reads(Site { who, pc }, line as u64, at, size as u32);
                 }
             }
             // Of the two stamps of a line, that of reads is the first one.
@@ -217,7 +217,7 @@ impl Memory for MccPort<'_> {
             return self.blocked();
         }
         self.takes(at);
-        self.watch_store(at, value);
+        self.watch_store(at, size, value);
         self.device.answers(self.queue, self.now, self.mcc);
         let path = self.device.platform.copy_path.value;
         let mcc = &mut self.device.mccs[self.mcc];

@@ -1,4 +1,4 @@
-//! The detector of races: it finds each of twelve seeded faults of cache management at the lines of both programs, and nothing in
+//! The detector of races: it finds each of thirteen seeded faults of cache management at the lines of both programs, and nothing in
 //! programs that have none; the programs of the other tests are looked at, too.
 
 use crate::{compile, require, root, run_as, run_watched, How, Ran};
@@ -75,7 +75,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
     let doubles = "for (int i = 0; i < WORDS; i++) nm_words(0)[i] *= 2;  // doubles";
     let changes = "if (FORGETS == 12) nm_words(PIECES - 1)[15] = word;  // changes";
     // Most show more than one thing, and nothing else does.
-    let faults: [(u32, Told); 12] = [
+    let faults: [(u32, Told); 14] = [
         (
             1,
             &[(StaleFetch, fetch, stores), (BothWrite, store, stores)],
@@ -106,6 +106,12 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
             &[(NotFetched, doubles, fetch), (NotFetched, store, fetch)],
         ),
         (12, &[(Reused, changes, store)]),
+        (
+            13,
+            &[(Overwritten, store, "far[5] = 5;  // stores between")],
+        ),
+        // The same, and the core fetches what the host has stored.
+        (14, &[]),
     ];
     for (fault, expected) in faults {
         let found = found(fault, None);

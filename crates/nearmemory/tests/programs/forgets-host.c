@@ -67,6 +67,8 @@ int main(void) {
     far[3] = 7;  // stores in what is stale
     flush(far, PIECES);
   } else {
+    if (FORGETS >= 13)
+      far[5] = 5;  // stores between
     clean(far, PIECES);
     signal_and_wait();
     flush(far, PIECES);
