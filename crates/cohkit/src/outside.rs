@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const LONGEST: usize = 1 << 13;
 
 /// Where a core stands: the address, the instruction if it could be read, and as far as they are known the function and the
-/// line of the source.
+/// line of the source, with the lines that call what is part of the function.
 pub(crate) fn place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> String {
     let mut place = format!("{pc:#x}");
     if !instruction.is_empty() {
@@ -24,8 +24,9 @@ pub(crate) fn place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> S
     }
     if let Some((name, behind)) = image.name(pc) {
         place += &format!("\n  in {name} + {behind}");
-        if let Some((source, line)) = elf::line(file, pc) {
-            place += &format!(", {source}:{line}");
+        for (number, (source, line)) in elf::lines(file, pc).iter().enumerate() {
+            let called = if number > 0 { "called at " } else { "" };
+            place += &format!(", {called}{source}:{line}");
         }
     }
     place

@@ -133,38 +133,29 @@ pub fn section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
 /// The file of the source that an instruction comes from, without its folder, and the line there, if the program was compiled
 /// with `-g`.
 pub fn line(file: &[u8], at: u64) -> Option<(String, u64)> {
+    lines(file, at).into_iter().next()
+}
+
+/// The same, and of an instruction of a function that is part of another one behind it the place where that calls it, and so on.
+pub fn lines(file: &[u8], at: u64) -> Vec<(String, u64)> {
     let read = |id: gimli::SectionId| {
         let bytes = section(file, id.name()).unwrap_or_default();
         Ok::<_, gimli::Error>(gimli::EndianSlice::new(bytes, gimli::LittleEndian))
     };
-    let dwarf = gimli::Dwarf::load(read).ok()?;
-    let mut units = dwarf.units();
-    while let Ok(Some(header)) = units.next() {
-        let Ok(unit) = dwarf.unit(header) else {
-            continue;
-        };
-        let Some(program) = unit.line_program.clone() else {
-            continue;
-        };
-        let mut rows = program.rows();
-        // Where the row before begins, with its source; nothing behind the end of a stretch.
-        let mut before: Option<(u64, u64, u64)> = None;
-        while let Ok(Some((header, row))) = rows.next_row() {
-            match before {
-                Some((start, source, line)) if (start..row.address()).contains(&at) => {
-                    let name = header.file(source)?.path_name();
-                    let name = dwarf.attr_string(&unit, name).ok()?;
-                    let name = name.to_string_lossy();
-                    let name = name.rsplit('/').next().unwrap_or_default();
-                    return Some((name.to_string(), line));
-                }
-                _ => {}
-            }
-            let line = row.line().filter(|_| !row.end_sequence());
-            before = line.map(|line| (row.address(), row.file_index(), line.get()));
-        }
+    let context = gimli::Dwarf::load(read).and_then(addr2line::Context::from_dwarf);
+    let mut lines = Vec::new();
+    let Ok(context) = context else { return lines };
+    let Ok(mut frames) = context.find_frames(at).skip_all_loads() else {
+        return lines;
+    };
+    while let Ok(Some(frame)) = frames.next() {
+        let place = frame.location.and_then(|place| {
+            let name = place.file?.rsplit('/').next()?;
+            Some((name.to_string(), place.line?.into()))
+        });
+        lines.extend(place);
     }
-    None
+    lines
 }
 
 /// The names of functions, of data, and of places in code written by hand.

@@ -130,11 +130,16 @@ fn races_are_told_with_both_places_and_are_a_no() {
     let source = include_str!("../../../nearmemory/tests/programs/forgets-host.c");
     let line = source.lines().position(|line| line.ends_with("// loads"));
     let line = line.expect("it is there") + 1;
+    let channel = include_str!("../../../nearmemory/tests/programs/forgets.c");
+    let stores = channel.lines().position(|line| line.contains("nm_store("));
+    let stores = stores.expect("it is there") + 1;
     assert!(said.starts_with("exit code 1\nsum "), "{said}");
     for part in [
         "race: the line at 0x4000000000 is stale where it is loaded\nthe host's core 0 loads it, at 0x",
         &format!(", forgets-host.c:{line}\ncore 0 of `forgets` wrote it, at 0x"),
         ", scratchpad.h:",
+        // What copies is a function of the library, which is part of the program's.
+        &format!(", called at forgets.c:{stores}\n"),
         "\n1 race\n",
     ] {
         assert!(said.contains(part), "{part} in {said}");
