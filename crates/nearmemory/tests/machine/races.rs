@@ -29,16 +29,18 @@ fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String
     places(&ran, &host, &channel, &own)
 }
 
-/// What was told of a run, with the lines of both places; sources that are not of the library are in a folder.
+/// What was told of a run, with the lines of both places, those of the program where it calls the library; sources that are not of the library are in a folder.
 fn places(ran: &Ran, host: &[u8], channel: &[u8], own: &Path) -> Vec<(Wrong, String, String)> {
     let place = |site: &cohkit_nearmemory::Site| {
         let program = match site.who {
             Who::Host(_) => host,
             Who::Mcc(_) => channel,
         };
-        let (file, line) = elf::line(program, site.pc).expect("it has lines");
         let library = root().join("nearmemory");
-        let folders = [own, &library, &library.join("programs")];
+        let mut lines = elf::lines(program, site.pc).into_iter();
+        let (file, line) =
+            (lines.find(|(file, _)| !library.join(file).exists())).expect("the program has lines");
+        let folders = [own, &library.join("programs")];
         let mut paths = folders.iter().map(|folder| folder.join(&file));
         let path = paths.find(|path| path.exists()).expect("a source");
         let text = std::fs::read_to_string(path).expect("a source");
@@ -63,8 +65,8 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
     assert_eq!(found(0, None), [], "a program without a fault");
     let evictions = Some(Evictions { every: 7, seed: 1 });
     assert_eq!(found(0, evictions), [], "whatever is evicted");
-    let store = "nm_scratchpad_registers[8] = line;";
-    let fetch = "nm_scratchpad_registers[7] = line;";
+    let store = "nm_store(0, far, PIECES);";
+    let fetch = "if (fetches) nm_fetch(0, far, PIECES);";
     let stores = "far[i] = i;  // stores";
     let (loads, again) = ("sum += far[i];  // loads", "sum += far[i];  // loads again");
     use Wrong::*;
@@ -144,21 +146,21 @@ const WAITS: &[(&str, &str, &str, Wrong, &str)] = &[
         "65536",
         "    nm_fetched_since(0, count, since);\n    since",
         Wrong::NotFetched,
-        "nm_scratchpad_registers[8] = line;",
+        "nm_store(0, to + done * NM_LINE, count);",
     ),
     (
         "bulk",
         "65536",
         "    nm_fetched_since(side * half, count, began);\n",
         Wrong::NotFetched,
-        "nm_scratchpad_registers[8] = line;",
+        "nm_store(side * half, to + done * NM_LINE, count);",
     ),
     (
         "bulk",
         "65536",
         "      nm_stored_since(other * half, sent[other], stored[other]);\n",
         Wrong::Reused,
-        "nm_scratchpad_registers[7] = line;",
+        "nm_fetch(other * half, from + (done + half) * NM_LINE, least(lines - done - half, half));",
     ),
     (
         "gups",
@@ -172,7 +174,7 @@ const WAITS: &[(&str, &str, &str, Wrong, &str)] = &[
         "65536 300",
         "    nm_stored(LINE, before);\n",
         Wrong::Reused,
-        "nm_scratchpad_registers[7] = line;",
+        "nm_fetch(LINE, far, 1);",
     ),
     (
         "rows",
@@ -186,7 +188,7 @@ const WAITS: &[(&str, &str, &str, Wrong, &str)] = &[
         "65536 128 1000",
         "    await(place, any[place], stored[place]);\n    any",
         Wrong::Reused,
-        "nm_scratchpad_registers[7] = line;",
+        "nm_fetch(place * PART, table->far + table->fetched++ * PART * NM_LINE, PART);",
     ),
     (
         "pagerank",
