@@ -1,6 +1,7 @@
 //! `cohkit run --cp`: a compiled program on the host of a machine with cores beside far memory, and the programs that it starts
 //! on these.
 
+use crate::growing::Growing;
 use crate::outcome::{Failure, Outcome};
 use crate::outside::{self, Outside};
 use crate::protocols::error_at;
@@ -38,6 +39,14 @@ pub(crate) fn run(
     let platform = platform(options, colour)?;
     let channels = channels(options, &platform)?;
     let mut machine = machine(options, &platform, &channels, (main, system), image.entry)?;
+    let filter = options.drawn.filter();
+    let mut filter = filter.map_err(|wrong| crate::sim::failure(wrong, colour))?;
+    let growing = options.drawn.begin(&mut filter)?;
+    if let Some(filter) = &filter {
+        let program = options.program.file_stem().unwrap_or_default();
+        let drawn = machine.draw(filter, &program.to_string_lossy());
+        drawn.map_err(|what| bad(&what))?;
+    }
     let shown = options.program.display();
     let mut races: u64 = 0;
     let mut outcome = Outcome::Yes;
@@ -97,7 +106,7 @@ pub(crate) fn run(
         let names: Vec<&str> = channels.iter().map(|own| own.name.as_str()).collect();
         outside.tell_missing(&names);
     }
-    end(options, &mut machine, outside, outcome)
+    end(options, &mut machine, (outside, growing), outcome)
 }
 
 /// The machine with its programs.
@@ -124,12 +133,6 @@ fn machine(
     if options.fast {
         machine.go_without_time();
     }
-    let filter = options.drawn.filter();
-    if let Some(filter) = filter.map_err(|wrong| crate::sim::failure(wrong, false))? {
-        let program = options.program.file_stem().unwrap_or_default();
-        let drawn = machine.draw(&filter, &program.to_string_lossy());
-        drawn.map_err(|what| bad(&what))?;
-    }
     Ok(machine)
 }
 
@@ -137,7 +140,7 @@ fn machine(
 fn end(
     options: &options::Run,
     machine: &mut Machine,
-    mut outside: Outside,
+    (mut outside, growing): (Outside, Option<Growing>),
     outcome: Outcome,
 ) -> Result<Outcome, Failure> {
     outside.flush();
@@ -150,8 +153,8 @@ fn end(
             outside.say(&format!("{name}: {value}"));
         }
     }
-    if let Some(timeline) = machine.timeline() {
-        options.drawn.write(Some(&timeline))?;
+    if let Some(mut timeline) = machine.timeline() {
+        options.drawn.end(growing, Some(&mut timeline))?;
         let told = watched::told_of(&timeline, ["request of the host", "requests of the host"]);
         outside.say(told.trim());
     }

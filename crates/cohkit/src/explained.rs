@@ -13,7 +13,7 @@ pub(crate) fn add(value: &mut Value, statistics: &Statistics, protocol: &Protoco
     if let Some(drawn) = &statistics.timeline {
         value["timeline"] = json!({
             "accesses": drawn.accesses,
-            "bytes": drawn.bytes.len(),
+            "bytes": drawn.length,
             "full_ns": drawn.full.map(nanoseconds),
         });
     }

@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tempfile::NamedTempFile;
 
 /// Held while a file is being written.
 static WRITING: Mutex<()> = Mutex::new(());
@@ -192,15 +193,7 @@ fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
 /// # Errors
 /// What [`write`] would fail with, as far as can be seen before there are contents.
 pub(crate) fn try_file(path: &Path) -> Result<(), Failure> {
-    let attempt = || {
-        let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        match fs::metadata(path) {
-            Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            // To open a pipe would wait for its reader.
-            Ok(there) if !there.is_file() => Ok(()),
-            _ => new_file(folder_of(path)).map(drop),
-        }
-    };
+    let attempt = || half_of(path).map(drop);
     between_writes(attempt).map_err(|error| cannot_write(path, &error))
 }
 
@@ -240,7 +233,7 @@ fn folder_of(path: &Path) -> &Path {
 const HALF: &str = ".cohkit-";
 
 /// A new file in a folder, which goes when it is dropped.
-fn new_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(HALF);
     #[cfg(unix)]
@@ -285,29 +278,56 @@ pub(crate) fn written() -> u64 {
     WRITTEN.load(Ordering::SeqCst)
 }
 
-/// A new file with the contents, beside the one whose place it will take; none if they were written directly.
-fn contents_of(
-    path: &Path,
-    contents: &[u8],
-) -> io::Result<Option<(PathBuf, tempfile::NamedTempFile)>> {
+/// A new file beside the one whose place it will take, and that place; none if what is there is no regular file.
+fn half_of(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
     // Through a symbolic link the file behind it is replaced, not the link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     match fs::metadata(&path) {
-        Ok(there) if there.is_dir() => return Err(ErrorKind::IsADirectory.into()),
-        Ok(there) if !there.is_file() => {
-            File::options()
-                .write(true)
-                .open(path)?
-                .write_all(contents)?;
-            return Ok(None);
-        }
-        _ => {}
+        Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        // To open a pipe would wait for its reader.
+        Ok(there) if !there.is_file() => Ok(None),
+        _ => new_file(folder_of(&path)).map(|file| Some((path, file))),
     }
-    let mut file = new_file(folder_of(&path))?;
+}
+
+/// A new file with the contents, beside the one whose place it will take; none if they were written directly.
+fn contents_of(path: &Path, contents: &[u8]) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
+    let Some((place, mut file)) = half_of(path)? else {
+        let mut there = File::options().write(true).open(path)?;
+        there.write_all(contents)?;
+        return Ok(None);
+    };
     file.write_all(contents)?;
     // A full disk may show only now.
     file.as_file().sync_all()?;
-    Ok(Some((path, file)))
+    Ok(Some((place, file)))
+}
+
+/// What is not whole yet of a file that is written while other things go on.
+static GROWING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Begins such a file: where it will stand, and what is to be filled; none if what is there is no regular file.
+pub(crate) fn begin(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
+    between_writes(|| {
+        let half = half_of(path)?;
+        let mut growing = GROWING.lock().unwrap_or_else(PoisonError::into_inner);
+        growing.extend(half.iter().map(|(_, file)| file.path().to_path_buf()));
+        Ok(half)
+    })
+}
+
+/// Puts it, which is whole now, into its place.
+pub(crate) fn end(place: &Path, file: NamedTempFile) -> io::Result<()> {
+    between_writes(|| file.persist(place).map(drop).map_err(|error| error.error))
+}
+
+/// Removes what is not whole of such files, before the process is ended.
+pub(crate) fn remove_growing() {
+    let mut growing = GROWING.lock().unwrap_or_else(PoisonError::into_inner);
+    for path in growing.drain(..) {
+        // One that is whole or given up has another name, or none.
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// What is said of a file that cannot be written.

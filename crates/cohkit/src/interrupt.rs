@@ -45,6 +45,7 @@ pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
                 // Whoever has just kept a checkpoint gets the time to say so.
                 let kept = std::mem::replace(&mut written, files::written()) != files::written();
                 if !kept && TIDY.load(Ordering::SeqCst) == 0 {
+                    files::remove_growing();
                     let _ = writeln!(std::io::stderr(), "interrupted");
                     std::process::exit(i32::from(Outcome::Interrupted.code()));
                 }

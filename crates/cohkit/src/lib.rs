@@ -28,6 +28,7 @@ mod explanation;
 pub mod explorer;
 mod files;
 mod graph;
+mod growing;
 mod guarantee;
 pub mod interrupt;
 mod joint;

@@ -70,12 +70,13 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     play.setup.clocked = clocked;
     play.explain = options.watched.explain;
     play.timeline = options.watched.drawn.filter().map_err(wrong)?;
+    let growing = options.watched.drawn.begin(&mut play.timeline)?;
     let begun = Instant::now();
-    let played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
+    let mut played = play.run(&mut || !console.is_interrupted()).map_err(wrong)?;
     let seconds = begun.elapsed().as_secs_f64();
-    if let Ok(played) = &played {
-        let timeline = played.statistics.timeline.as_deref();
-        options.watched.drawn.write(timeline)?;
+    if let Ok(played) = &mut played {
+        let timeline = played.statistics.timeline.as_deref_mut();
+        options.watched.drawn.end(growing, timeline)?;
     }
     let text = if options.output.form.json {
         let statistics = played.as_ref().ok().map(|played| &played.statistics);

@@ -83,17 +83,16 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         .filter()
         .map_err(|wrong| failure(wrong, colour))?;
     side_by_side(&[&simulation], Some(1)).map_err(|wrong| failure(wrong, colour))?;
+    let growing = options.watched.drawn.begin(&mut simulation.timeline)?;
     let begun = Instant::now();
-    let ended = simulate(&simulation, console).map_err(|wrong| failure(wrong, colour))?;
+    let mut ended = simulate(&simulation, console).map_err(|wrong| failure(wrong, colour))?;
     let seconds = begun.elapsed().as_secs_f64();
     if let (Some(file), Ok(_)) = (&options.trace, &ended) {
         traced(&simulation.setup, options.trace_line, file)?;
     }
-    if let Ok(statistics) = &ended {
-        options
-            .watched
-            .drawn
-            .write(statistics.timeline.as_deref())?;
+    if let Ok(statistics) = &mut ended {
+        let timeline = statistics.timeline.as_deref_mut();
+        options.watched.drawn.end(growing, timeline)?;
     }
     let text = if options.output.form.json {
         let value = simulation.json(&ended, seconds);

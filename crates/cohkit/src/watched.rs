@@ -1,7 +1,7 @@
 //! What is told of a run in time beside its result, for people: where the time of accesses goes, and timelines.
 
 use crate::explained::{mean, nanoseconds};
-use crate::files;
+use crate::growing::{self, Growing};
 use crate::options::{Drawn, Watched};
 use crate::outcome::Failure;
 use crate::simulate::NotRun;
@@ -54,10 +54,22 @@ impl Drawn {
         Ok(Some(filter))
     }
 
+    /// Begins the file of what the filter chooses, if anything is drawn.
+    pub fn begin(&self, filter: &mut Option<Filter>) -> Result<Option<Growing>, Failure> {
+        match (&self.timeline, filter) {
+            (Some(file), Some(filter)) => Growing::new(file, filter),
+            _ => Ok(None),
+        }
+    }
+
     /// Writes the timeline, if one was drawn.
-    pub fn write(&self, timeline: Option<&Recorded>) -> Result<(), Failure> {
+    pub fn end(
+        &self,
+        growing: Option<Growing>,
+        timeline: Option<&mut Recorded>,
+    ) -> Result<(), Failure> {
         match (&self.timeline, timeline) {
-            (Some(file), Some(timeline)) => files::write_bytes(file, &timeline.bytes),
+            (Some(file), Some(timeline)) => growing::write(file, growing, timeline),
             _ => Ok(()),
         }
     }
@@ -86,7 +98,7 @@ pub(crate) fn told_of(timeline: &Recorded, [one, many]: [&str; 2]) -> String {
         1 => format!("1 {one}"),
         count => format!("{count} {many}"),
     };
-    let bytes = timeline.bytes.len();
+    let bytes = timeline.length;
     match timeline.full {
         None => format!("\nthe timeline shows {shown} in {bytes} bytes\n"),
         Some(time) => {

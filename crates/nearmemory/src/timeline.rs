@@ -103,7 +103,7 @@ impl Timeline {
                 names.join(", ")
             ));
         }
-        let mut writer = Writer::new(filter.bytes, &NOTES);
+        let mut writer = Writer::new(filter, &NOTES);
         let all = writer.track("machine (1 ns here is 1 ps)", None, None);
         let device = writer.track("device", Some(all), None);
         let cores = names.into_iter().map(|name| Core {
@@ -340,10 +340,6 @@ impl Timeline {
         ] {
             self.writer.counter(told, counter, &self.filter.window, all);
         }
-        Recorded {
-            bytes: self.writer.into_bytes(),
-            accesses: self.shown,
-            full: self.full,
-        }
+        self.writer.recorded(self.shown, self.full)
     }
 }

@@ -11,10 +11,10 @@ use std::ops::Range;
 use crate::attribution::{Step, Transaction};
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message};
-use writer::{Kind, Stretches, Writer};
+use writer::{Kind, Pieces, Stretches, Writer};
 
-/// Of what a timeline is.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Of what a timeline is, and where it goes.
+#[derive(Clone, Debug)]
 pub struct Filter {
     /// Only what is about this line.
     pub line: Option<Line>,
@@ -24,6 +24,8 @@ pub struct Filter {
     pub window: Range<Time>,
     /// Nothing more once there are so many bytes.
     pub bytes: usize,
+    /// Takes what there is piece by piece; without, all stays until the end.
+    pub pieces: Option<Pieces>,
 }
 
 impl Default for Filter {
@@ -33,6 +35,7 @@ impl Default for Filter {
             agent: None,
             window: 0..Time::MAX,
             bytes: 32 << 20,
+            pieces: None,
         }
     }
 }
@@ -40,8 +43,10 @@ impl Default for Filter {
 /// A timeline that was recorded.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The trace.
-    pub bytes: Vec<u8>,
+    /// How many bytes it has.
+    pub length: usize,
+    /// Those that were not given away in pieces: the last, or all.
+    pub rest: Vec<u8>,
     /// How many accesses it shows.
     pub accesses: u64,
     /// When it was full, if it was.
@@ -112,7 +117,7 @@ impl Timeline {
         let mut timeline = Timeline {
             filter: filter.clone(),
             only,
-            writer: Writer::new(filter.bytes, &NOTES),
+            writer: Writer::new(filter, &NOTES),
             messages: Vec::new(),
             steps: Vec::new(),
             states: Default::default(),
@@ -302,10 +307,6 @@ impl Timeline {
         for (told, counter) in of_each.into_iter().zip(&counters) {
             self.writer.counter(told, counter, &self.filter.window, all);
         }
-        Recorded {
-            bytes: self.writer.into_bytes(),
-            accesses: self.accesses,
-            full: self.full,
-        }
+        self.writer.recorded(self.accesses, self.full)
     }
 }

@@ -7,8 +7,11 @@ use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{draw_while, explain_while, run, RunError, Setup};
+use cohkit_sim::timeline::writer::Pieces;
 use cohkit_sim::timeline::{Filter, Recorded};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, Mutex};
 
 /// A field of a message: its number, and its value or bytes.
 type Field<'b> = (u64, u64, &'b [u8]);
@@ -69,7 +72,7 @@ struct Event {
 fn read(recorded: &Recorded) -> (BTreeMap<u64, String>, Vec<Event>) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a text");
     let (mut tracks, mut names, mut events) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-    for (field, _, packet) in fields(&recorded.bytes) {
+    for (field, _, packet) in fields(&recorded.rest) {
         assert_eq!(field, 1);
         let packet = fields(packet);
         if let Some(interned) = inner(&packet, 12) {
@@ -240,7 +243,7 @@ fn what_is_shown_can_be_chosen() {
         ..Filter::default()
     };
     let part = drawn(&setup, &small);
-    assert!(part.bytes.len() < all.bytes.len() / 2 && part.full.is_some());
+    assert!(part.length < all.length / 2 && part.full.is_some());
     assert!(part.accesses > 0 && part.accesses < all.accesses);
     assert_eq!(all.full, None);
     let agent = |name: &str| Filter {
@@ -257,6 +260,43 @@ fn what_is_shown_can_be_chosen() {
         Err(RunError::Setup(what)) => assert!(what.contains("no agent `nobody`"), "{what}"),
         other => panic!("{other:?}"),
     }
+}
+
+/// What goes away in pieces, with the rest, is what otherwise stays whole, also when they are given back to be filled again.
+#[test]
+fn pieces_are_the_whole() {
+    let mut setup = setup("mesi", 5);
+    setup.workload.accesses *= 20;
+    let whole = drawn(&setup, &Filter::default());
+    let (full, pieces) = sync_channel::<Vec<u8>>(2);
+    let (back, empty) = channel();
+    let all = std::thread::spawn(move || {
+        let mut all = Vec::new();
+        for piece in pieces.into_iter().take_while(|piece| !piece.is_empty()) {
+            all.push(piece.clone());
+            back.send(piece).expect("it is waited for");
+        }
+        all
+    });
+    let filter = Filter {
+        pieces: Some(Pieces {
+            full: full.clone(),
+            empty: Arc::new(Mutex::new(empty)),
+        }),
+        ..Filter::default()
+    };
+    let part = drawn(&setup, &filter);
+    full.send(Vec::new()).expect("it is taken");
+    let mut all = all.join().expect("it ends");
+    assert!(
+        all.len() > 2,
+        "{} pieces of {} bytes",
+        all.len(),
+        whole.length
+    );
+    all.push(part.rest);
+    assert!(all.concat() == whole.rest);
+    assert_eq!((part.length, part.accesses), (whole.length, whole.accesses));
 }
 
 /// The mean number of accesses in flight is what latencies and time say, and links are in use as statistics say.

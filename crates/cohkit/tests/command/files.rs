@@ -175,6 +175,63 @@ fn a_full_disk_is_reported_and_nothing_is_left() {
     );
 }
 
+/// A timeline is written while the run goes on: the disk that is full then is told of at the end, and what was written goes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_becomes_full_during_a_run_is_reported_and_nothing_is_left() {
+    if !require("mounts") {
+        return;
+    }
+    let full_disk = r#"
+        mount -t tmpfs -o size=1m none "$folder" && echo mounted >&2 || exit 99
+        "$cohkit" sim enzian-dc-ddr random-read --accesses 20000 --timeline "$folder/run" >&2; code=$?
+        ls -A "$folder" >&2
+        exit $code"#;
+    let Some((code, message, _base)) =
+        script(&["unshare", "--mount", "--map-root-user"], full_disk)
+    else {
+        panic!("{}", missing("mounts"));
+    };
+    let Some((_, message)) = message.split_once("mounted\n") else {
+        panic!("{}", missing("mounts"));
+    };
+    assert_eq!(code, Some(4), "{message}");
+    assert!(
+        message.contains("the disk is full; nothing was written")
+            && message.ends_with("on another disk\n"),
+        "{message}"
+    );
+}
+
+/// What is not whole goes when the run is interrupted, and the file stays as it was.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_nothing_of_its_timeline() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("run.pftrace");
+    fs::write(&file, "kept").expect("written");
+    let long = ["sim", "enzian-cohkit", "random-mixed", "--accesses"];
+    let mut child = cohkit(long)
+        .args(["1000000000", "--timeline"])
+        .arg(&file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let inside = || fs::read_dir(folder.path()).expect("it is there").count();
+    while inside() < 2 {
+        assert!(child.try_wait().expect("it can be asked").is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(inside(), 1);
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), "kept");
+}
+
 const MODEL: &str = "var a: boolean; startstate begin a := false; end; rule begin a := !a; end;";
 
 #[test]

@@ -2,9 +2,12 @@
 //!
 //! The trace is the encoding of `perfetto.protos.Trace`, of which these few fields are written.
 
+use super::{Filter, Recorded};
 use crate::kernel::Time;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What happens at a moment of a track.
 #[derive(Clone, Copy)]
@@ -54,6 +57,31 @@ mod field {
 
 /// Most bytes for which there is room from the beginning.
 const MOVED: usize = 128 << 20;
+
+/// So many bytes are a piece.
+const PIECE: usize = 256 << 10;
+
+/// Where a trace goes while it grows, to be written by another thread.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    /// Takes the pieces, in their order, and lets the run wait where it is too fast.
+    pub full: SyncSender<Vec<u8>>,
+    /// What pieces were in comes back, to be filled again.
+    pub empty: Arc<Mutex<Receiver<Vec<u8>>>>,
+}
+
+impl Pieces {
+    /// Gives a piece away for room for the next.
+    fn give(&self, piece: Vec<u8>) -> Vec<u8> {
+        // Whoever no longer takes pieces says why at the end.
+        let _ = self.full.send(piece);
+        let empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next: Vec<u8> = empty.try_recv().unwrap_or_default();
+        next.clear();
+        next.reserve(PIECE + SHORT);
+        next
+    }
+}
 
 /// Bytes of one message.
 #[derive(Default)]
@@ -208,17 +236,28 @@ impl Stretches {
 /// A trace while it is written.
 pub struct Writer {
     out: Bytes,
+    /// How many bytes were given away, and to whom; with this length what is there is a piece.
+    given: usize,
+    pieces: Option<Pieces>,
+    piece: usize,
     /// Numbers of names.
     names: FxHashMap<String, u64>,
     tracks: u64,
 }
 
 impl Writer {
-    /// An empty trace with room for so many bytes, of which numbers beside events have these names, from 1 on.
-    pub fn new(room: usize, notes: &[&str]) -> Writer {
+    /// An empty trace of as many bytes as the filter has, of which numbers beside events have these names, from 1 on.
+    pub fn new(filter: &Filter, notes: &[&str]) -> Writer {
+        // Memory that is not used is none, and what is not moved costs nothing.
+        let (piece, room) = match filter.pieces {
+            Some(_) => (PIECE, PIECE + SHORT),
+            None => (usize::MAX, filter.bytes.min(MOVED)),
+        };
         let mut writer = Writer {
-            // Memory that is not used is none, and what is not moved costs nothing.
-            out: Bytes(Vec::with_capacity(room.min(MOVED))),
+            out: Bytes(Vec::with_capacity(room)),
+            given: 0,
+            pieces: filter.pieces.clone(),
+            piece,
             names: FxHashMap::default(),
             tracks: 0,
         };
@@ -240,12 +279,25 @@ impl Writer {
     /// How many bytes it has.
     #[inline]
     pub fn length(&self) -> usize {
-        self.out.0.len()
+        self.given + self.out.0.len()
     }
 
-    /// Its bytes.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.out.0
+    /// What is recorded, with so many accesses; full, if it was, from this time on.
+    pub fn recorded(self, accesses: u64, full: Option<Time>) -> Recorded {
+        Recorded {
+            length: self.length(),
+            rest: self.out.0,
+            accesses,
+            full,
+        }
+    }
+
+    #[cold]
+    fn give(&mut self) {
+        if let Some(pieces) = &self.pieces {
+            self.given += self.out.0.len();
+            self.out.0 = pieces.give(std::mem::take(&mut self.out.0));
+        }
     }
 
     #[inline]
@@ -329,6 +381,9 @@ impl Writer {
         let length = self.out.0.len() + short.length;
         self.out.0.extend_from_slice(&short.bytes);
         self.out.0.truncate(length);
+        if length >= self.piece {
+            self.give();
+        }
     }
 
     /// A counter of what was in use in stretches of time, times a factor; those that begin in a window.
