@@ -81,6 +81,7 @@ fn on_hand_written_directories() {
         "ccix",
         "cxl-cache",
         "cxl-mem",
+        "eci-near",
         "token-recall",
         "write-through",
         "write-through-two-step",
@@ -90,6 +91,7 @@ fn on_hand_written_directories() {
     agree(&shipped("write-through"), 3, 1, true);
     agree(&shipped("ccix"), 1, 2, true);
     agree(&shipped("cxl-cache"), 1, 2, true);
+    agree(&shipped("eci-near"), 1, 2, true);
     let text = shipped("msi");
     agree(&text, 3, 1, true);
     // The dirty line does not reach memory.

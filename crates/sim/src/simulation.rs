@@ -549,6 +549,7 @@ impl Simulation {
         if self.hosts.is_some() {
             return self.send_by_hosts(message, ready, order);
         }
+        self.will_look_at(&message);
         let switched = self.network.is_switched();
         if message.from == HOME && message.to == HOME && !switched {
             // Without a switch all homes are at one place.

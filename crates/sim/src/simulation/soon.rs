@@ -7,7 +7,7 @@ use cohkit_base::memory::prefetch_whole;
 
 use super::{Event, Simulation};
 use crate::agents::home;
-use crate::message::{Line, HOME};
+use crate::message::{Line, Message, HOME};
 
 /// Accesses in flight from which on it pays to look ahead: what fewer of them look at stays in the processor's caches.
 const MANY: u64 = 1024;
@@ -16,6 +16,19 @@ impl Simulation {
     /// Whether so many accesses are in flight that it pays to look ahead.
     pub(super) fn looks_ahead(in_flight: u64) -> bool {
         in_flight >= MANY
+    }
+
+    /// Asks memory for what the receiver of a message looks at first: it is on its way for longer than that takes.
+    #[inline]
+    pub(super) fn will_look_at(&self, message: &Message) {
+        match message.to {
+            HOME => {
+                self.directory.prefetch(message.line);
+                self.data.prefetch(message.line);
+            }
+            cache => (self.caches.ways).prefetch_tags(cache.index(), message.line),
+        }
+        self.oracle.prefetch(message.line);
     }
 
     /// Asks memory for what the next events are about.
