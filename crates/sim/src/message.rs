@@ -18,6 +18,10 @@ pub const FIELDS: usize = 4;
 /// The home's number among the agents of a line; remotes are numbered from 0.
 pub const HOME: Agent = Agent(u16::MAX);
 
+/// Messages that keep an order: their sender, their receiver, what the text declares, and their line or, where lines are
+/// together, their home.
+pub type Order = (Agent, Agent, u8, Line);
+
 /// Caching agents whose numbers follow each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agents(Range<u16>);

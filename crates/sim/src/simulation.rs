@@ -39,7 +39,7 @@ use crate::data::{mix, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
 use crate::levels::{Above, Below, Levels};
-use crate::message::{Agent, Line, Message, Pool, FIELDS, HOME};
+use crate::message::{Agent, Line, Message, Order, Pool, FIELDS, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
@@ -290,7 +290,6 @@ impl Simulation {
         let protocol = &setup.protocol;
         let remotes = platform.kinds(protocol)?;
         let mut kinds = kinds(protocol, platform.hosts.as_ref());
-        kinds::keep_at_receivers(&mut kinds, protocol, &kinds::between_homes(protocol));
         let homes = platform.homes();
         let workloads: Vec<&Workload> = setup.workloads().take(remotes.kinds()).collect();
         let in_flight = workloads.iter().map(|workload| {
@@ -300,7 +299,7 @@ impl Simulation {
         let described = Described::of(platform, remotes.kinds());
         for layer in described.iter().filter_map(|of| of.link.layer.as_ref()) {
             let orders = layer::kept_by_receivers(protocol, layer.framing);
-            kinds::keep_at_receivers(&mut kinds, protocol, &orders);
+            kinds::keep_at_receivers(&mut kinds, &orders);
         }
         let units = homes * platform.home.slices.value * platform.home.units.value;
         let clocked = match &setup.clocked {
@@ -586,12 +585,7 @@ impl Simulation {
     }
 
     /// Sends a message where there are hosts.
-    fn send_by_hosts(
-        &mut self,
-        mut message: Message,
-        ready: Time,
-        order: Option<(Agent, Agent, u8, Line)>,
-    ) {
+    fn send_by_hosts(&mut self, mut message: Message, ready: Time, order: Option<Order>) {
         let Some(hosts) = &mut self.hosts else { return };
         // There is room for all.
         message.credit = false;

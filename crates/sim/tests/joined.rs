@@ -177,3 +177,46 @@ fn what_homes_send_each_other_in_an_order_comes_in_it() {
         "{sent} sent, {overtaken} of 60 loose"
     );
 }
+
+/// What a cache leaves of one line holds back what is behind it of others, in an order of all lines, and that comes in the end.
+const LEFT: &str = r#"protocol left "Stores that are acknowledged twice, the second time in an order of all lines"
+line 64 bytes
+size homes 2
+channels {
+  ask remote -> home; data home -> remote; first home -> remote; second home -> remote
+  ordered second
+}
+messages { ask: Get, Write (partial store); data: Data (line); first: First; second: Second }
+remote cache {
+  states { I; R waits Data; W waits First; X waits Second }
+  I | load   | send Get    | R
+  R | Data   | done        | I
+  I | store  | send Write  | W
+  W | First  | done        | X
+  W | Second | leave
+  X | Second |             | I
+}
+home memory {
+  states { L }
+  variables { unused: remote }
+  L | Get   | send Data                        | stay
+  L | Write | write, send First, send Second   | stay
+}
+system pair { remotes 1; lines 2; homes 1 }
+"#;
+
+#[test]
+fn what_a_cache_leaves_holds_back_an_order_of_all_lines() {
+    let mut left = 0.0;
+    for seed in seeds(20) {
+        let mut setup = torture(parse(LEFT), 1 + (seed % 4) as u16, seed);
+        setup.workload.cores *= 4;
+        setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 4)];
+        let ended = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+        });
+        assert_eq!(ended.sent("First"), ended.sent("Second"));
+        left += ended.get("stalls_left").unwrap();
+    }
+    assert!(left > 200.0, "{left}");
+}

@@ -68,6 +68,7 @@ fn what_is_the_same_for_all_lines_is_told_of_all_of_them() {
         "ordering/mp",
         "ordering/seq",
         "ordering/tso/cord",
+        "ordering/tso/mp",
     ] {
         let protocol = common::parse(&text(name));
         for seed in common::seeds(6) {

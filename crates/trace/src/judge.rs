@@ -516,8 +516,8 @@ impl Judge<'_> {
             }
         };
         let goes_before = |earlier: &&Flight| {
-            (earlier.ends, earlier.line) == (ends, number)
-                && self.stays_behind(sent.message, earlier.sent.message)
+            let same_line = earlier.line == number;
+            earlier.ends == ends && self.stays_behind(sent.message, earlier.sent.message, same_line)
         };
         let behind = self.flights.iter().filter(goes_before);
         let behind = behind.map(|earlier| earlier.number).collect();
@@ -548,16 +548,15 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a message may not overtake an earlier one of its line between the same agents.
-    fn stays_behind(&self, message: MessageId, earlier: MessageId) -> bool {
-        let channel = |message: MessageId| self.protocol.message(message).channel;
-        let shares =
-            |order: &Vec<_>| order.contains(&channel(message)) && order.contains(&channel(earlier));
-        let behind = &self.protocol.behind;
-        self.protocol.orders.iter().any(shares)
-            || behind
-                .iter()
-                .any(|behind| behind.message == message && behind.earlier.contains(&earlier))
+    /// Whether a message may not overtake an earlier one between the same agents. An order of all lines is one where a trace
+    /// tells of all of them.
+    fn stays_behind(&self, message: MessageId, earlier: MessageId, same_line: bool) -> bool {
+        let protocol = self.protocol;
+        let order = |message| protocol.order_of(protocol.message(message).channel);
+        let of_all = |order: usize| !protocol.per_line[order] && protocol.joins_lines().is_some();
+        let mut behind = protocol.behind.iter();
+        order(message).is_some_and(|of| order(earlier) == Some(of) && (same_line || of_all(of)))
+            || same_line && behind.any(|b| b.message == message && b.earlier.contains(&earlier))
     }
 
     /// The state that a row leads to has to be told if it is another one, and may be told if not.

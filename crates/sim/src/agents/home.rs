@@ -479,10 +479,11 @@ impl Simulation {
         transition: &Transition,
     ) {
         self.takes_registers(HOME, line);
+        let mut next = None;
         if let (Work::Message(index), Some(message)) = (work, message) {
             self.taken(message);
-            self.earlier
-                .taken(&self.kinds[message.kind.index()], message);
+            let kind = &self.kinds[message.kind.index()];
+            next = self.earlier.taken(kind, message);
             self.messages.remove(index);
         }
         if self.watched {
@@ -544,6 +545,9 @@ impl Simulation {
             self.note_state(HOME, line, transition.next);
         }
         self.present_again(number, line);
+        if let Some(next) = next {
+            self.present_again(self.unit_of(next), next);
+        }
     }
 
     /// What waited for the line goes back to the heads of the queues.

@@ -557,7 +557,8 @@ impl Simulation {
         let mut place = 0;
         while let Some(&index) = self.caches[cache].left.get(place) {
             let waiting = self.messages[index];
-            let taken = waiting.line == line
+            let next = waiting.line == line || self.kinds[waiting.kind.index()].together.is_some();
+            let taken = next
                 && !self.blocked(cache, &waiting, place)
                 && self.deliver(cache, index, &waiting);
             if taken {

@@ -9,7 +9,7 @@
 use super::link::{Direction, Sent, Size};
 use crate::data::Random;
 use crate::kernel::Time;
-use crate::message::{Agent, Line, Message, HOME};
+use crate::message::{Agent, Line, Message, Order, HOME};
 use crate::platform::{self, Platform, Quantity};
 use crate::simulation::Kind;
 use serde::Serialize;
@@ -207,7 +207,7 @@ impl Hosts {
         sent: Sent,
         message: &Message,
         random: &mut Random,
-        order: Option<(Agent, Agent, u8, Line)>,
+        order: Option<Order>,
     ) -> (Time, bool) {
         let [from, to] = self.ends(message);
         let kind = message.kind.index();
@@ -253,7 +253,7 @@ impl Hosts {
         sent: Sent,
         message: &Message,
         random: &mut Random,
-        order: Option<(Agent, Agent, u8, Line)>,
+        order: Option<Order>,
     ) -> (Time, Option<At>) {
         let [from, to] = self.ends(message);
         let what = (message.kind, more(message));

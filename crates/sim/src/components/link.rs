@@ -8,7 +8,7 @@
 
 use crate::data::Random;
 use crate::kernel::Time;
-use crate::message::{Agent, Line};
+use crate::message::Order;
 use crate::platform;
 use cohkit_base::memory::{prefetch, prefetch_whole};
 use cohkit_protocol::protocol::MessageId;
@@ -61,7 +61,7 @@ pub struct Direction {
     /// Whether messages arrive in the order in which they are sent, each after the one before.
     serial: bool,
     /// Otherwise, the latest arrival per sender, receiver, order group and line, while it may still matter.
-    last: FxHashMap<(Agent, Agent, u8, Line), Time>,
+    last: FxHashMap<Order, Time>,
     /// How many there are before it is looked for those that do not matter any more.
     most: usize,
     circuits: Vec<Circuit>,
@@ -191,7 +191,7 @@ impl Direction {
         Sent { now, ready }: Sent,
         (kind, more): (MessageId, u32),
         random: &mut Random,
-        order: Option<(Agent, Agent, u8, Line)>,
+        order: Option<Order>,
     ) -> Time {
         let mut size = self.sizes[kind.index()];
         if more > 0 {

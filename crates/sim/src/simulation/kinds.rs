@@ -28,10 +28,12 @@ pub(crate) struct Kind {
     /// How many homes share the lines that its order is of together, with those of other homes apart; none if each line has
     /// an order of its own.
     pub together: Option<Line>,
-    /// Which `ordered M behind N` of the text this is the M of.
+    /// Which `ordered M behind N` of the text this is the M of, numbered behind its orders and channels.
     pub stays: Option<u8>,
     /// Which one it is an N of.
     pub leads: Option<u8>,
+    /// Whether receivers keep its order: links do not, or its receiver has several places where messages are taken.
+    pub kept: bool,
     /// Number of its virtual circuit.
     pub circuit: u8,
     /// Whether a remote performs an access with its bytes: [`Protocol::used_once`].
@@ -41,7 +43,7 @@ pub(crate) struct Kind {
 impl Kind {
     /// What a message of this kind may not overtake.
     #[inline]
-    pub(super) fn order(&self, message: &Message) -> Option<(Agent, Agent, u8, Line)> {
+    pub(super) fn order(&self, message: &Message) -> Option<Order> {
         let line = match self.together {
             None => message.line,
             Some(homes) => message.line % homes,
@@ -70,41 +72,36 @@ fn of_fields(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
     field_bytes(bits.sum(), hosts)
 }
 
-/// The orders of messages between homes, which take no link of their own.
-pub(super) fn between_homes(protocol: &Protocol) -> Vec<usize> {
-    let between = |order: &&Vec<protocol::ChannelId>| {
-        let mut ends = order.iter().map(|id| &protocol.channels[id.index()]);
-        ends.any(|channel| (channel.from, channel.to) == (End::Home, End::Home))
-    };
-    let orders = protocol.orders.iter().enumerate();
-    let orders = orders.filter(|(_, order)| between(order));
-    orders.map(|(number, _)| number).collect()
+/// Whether an order has messages between homes, which take no link of their own.
+fn between_homes(protocol: &Protocol, order: usize) -> bool {
+    let mut ends = protocol.orders[order]
+        .iter()
+        .map(|id| &protocol.channels[id.index()]);
+    ends.any(|channel| (channel.from, channel.to) == (End::Home, End::Home))
 }
 
 /// The orders of these numbers are kept by receivers: each message stays behind those that were sent before it.
-pub(super) fn keep_at_receivers(kinds: &mut [Kind], protocol: &Protocol, orders: &[usize]) {
-    for (kind, id) in kinds.iter_mut().zip(protocol.message_ids()) {
-        let order = protocol.order_of(protocol.message(id).channel);
-        if let Some(order) = order.filter(|order| orders.contains(order)) {
-            let declared = (protocol.behind.len() + order) as u8;
-            kind.stays = kind.stays.or(Some(declared));
-            kind.leads = kind.leads.or(Some(declared));
-        }
+pub(super) fn keep_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
+    for kind in kinds {
+        kind.kept |= kind
+            .group
+            .is_some_and(|group| orders.contains(&group.into()));
     }
 }
 
 /// What the simulator needs to know of each message.
 pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec<Kind> {
     let group = |id| protocol.order_of(protocol.message(id).channel);
+    let number = |position| protocol.orders.len() + protocol.channels.len() + position;
     // A link that keeps a message behind others may keep both in one order: that is among what may happen.
     let behind = |id| {
         let mut all = protocol.behind.iter();
         let position = all.position(|b| b.message == id || b.earlier.contains(&id));
-        position.map(|position| protocol.orders.len() + protocol.channels.len() + position)
+        position.map(number)
     };
     let declared = |is_it: &dyn Fn(&Behind) -> bool| {
         let position = protocol.behind.iter().position(is_it);
-        position.map(|position| position as u8)
+        position.map(|position| number(position) as u8)
     };
     let joined = protocol.joins_lines().is_some();
     let together = |group: usize| {
@@ -142,6 +139,9 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
                 together: group.and_then(together),
                 stays: declared(&|behind| behind.message == id),
                 leads: declared(&|behind| behind.earlier.contains(&id)),
+                kept: group.is_some_and(|group| {
+                    together(group).is_some() || between_homes(protocol, group)
+                }),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
                 used_once: protocol.used_once(id),
             }
