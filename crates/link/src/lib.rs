@@ -31,4 +31,4 @@ pub use drive::Drive;
 pub use end::{End, Parameters};
 pub use lanes::{Lanes, Ratio};
 pub use layer::{Layer, Message, Refused, Shortage};
-pub use pair::{Balance, Join};
+pub use pair::Balance;

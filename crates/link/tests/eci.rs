@@ -3,7 +3,7 @@
 mod common;
 
 use cohkit_link::drive::{Drive, LANE_BYTE};
-use cohkit_link::{Balance, Block, Control, Join, Lanes, Layer, Message, Shortage};
+use cohkit_link::{Balance, Block, Control, Lanes, Layer, Message, Shortage};
 use common::ends::{eci, DELAY};
 use std::collections::BTreeMap;
 
@@ -83,25 +83,6 @@ fn each_circuit_drains_at_its_pace() {
 }
 
 #[test]
-fn messages_of_both_links_are_joined_after_a_named_time_or_at_once() {
-    for (balance, due) in [
-        (Balance::Room, 107),
-        (Balance::Address, 100),
-        (Balance::One, 100),
-    ] {
-        let mut join = Join::new(balance, 7);
-        join.arrive(100, "first");
-        join.arrive(100, "second");
-        assert_eq!(join.due(), Some(due));
-        assert_eq!(join.leave(due - 1), None);
-        assert_eq!(
-            [join.leave(due), join.leave(due), join.leave(due)],
-            [Some("first"), Some("second"), None]
-        );
-    }
-}
-
-#[test]
 fn two_links_share_as_they_are_told() {
     let room = |circuit, odd, waiting| Balance::Room.choose(circuit, odd, waiting);
     assert_eq!([room(4, true, [8, 8]), room(4, true, [9, 8])], [0, 1]);
@@ -109,15 +90,13 @@ fn two_links_share_as_they_are_told() {
     let address = |odd| Balance::Address.choose(4, odd, [9, 8]);
     assert_eq!([address(false), address(true)], [0, 1]);
     assert_eq!(Balance::One.choose(4, true, [9, 8]), 0);
-    assert!(Balance::Room.joins() && !Balance::Address.joins() && !Balance::One.joins());
 }
 
-/// Lines over both links, one of which is longer, joined at the device: bytes of data in a byte that one link carries, and
+/// Lines over both links, one of which is longer: bytes of data in a byte that one link carries, and
 /// whether two messages of a line came on different links.
 fn over_both(balance: Balance) -> (f64, bool) {
     let link = |delay| Drive::new(eci(), 12, delay, 0.0, 0);
     let mut links = [link(DELAY), link(2 * DELAY)];
-    let mut join = Join::new(balance, 10);
     let (mut sent, mut came, mut data, mut bits) = (0u64, Vec::new(), 0, 0);
     let mut ways: BTreeMap<u64, usize> = BTreeMap::new();
     let mut both = false;
@@ -146,13 +125,10 @@ fn over_both(balance: Balance) -> (f64, bool) {
         for link in &mut links {
             for circuit in [4, 5] {
                 while let Some(message) = link.ends_mut()[1].take(circuit) {
-                    join.arrive(clock, message);
+                    came.push(message.label);
+                    data += u64::from(clock >= 2000) * u64::from(message.bytes);
                 }
             }
-        }
-        while let Some(message) = join.leave(clock) {
-            came.push(message.label);
-            data += u64::from(clock >= 2000) * u64::from(message.bytes);
         }
         bits += u64::from(clock >= 2000) * 64;
     }

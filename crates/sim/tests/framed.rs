@@ -87,6 +87,36 @@ fn a_read_takes_its_blocks() {
     );
 }
 
+/// Messages of one line come out of either link, and are joined in a named time at each side; of one link there is none.
+#[test]
+fn what_comes_out_of_two_links_is_joined_in_a_named_time() {
+    for layer in ["eci", "ccix"] {
+        let latency = |links: &str, join: &str, join_back: &str| {
+            let settings = [
+                ("link.layer", layer),
+                ("link.links", links),
+                ("link.join", join),
+                ("link.join_back", join_back),
+                ("cores.outstanding", "1"),
+            ];
+            reads("eci", &settings, 1).get("latency_mean_ns").unwrap()
+        };
+        for (links, there, back) in [("2", 30.0, 7.0), ("1", 0.0, 0.0)] {
+            let without = latency(links, "0ns", "0ns");
+            let joined = [("30ns", "0ns", there), ("0ns", "7ns", back)];
+            for (join, join_back, more) in joined {
+                let took = latency(links, join, join_back) - without;
+                // What is sent because of a message that was joined waits for a block to begin.
+                let most = if join == "0ns" { 1e-6 } else { 64.0 / 14.747 };
+                assert!(
+                    (took - more).abs() < most,
+                    "{layer}, {links}: {took}, {more}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn every_protocol_holds_on_every_framing() {
     let mut ran = 0;
