@@ -34,6 +34,7 @@ pub mod interrupt;
 mod joint;
 pub mod judge;
 mod language_server;
+mod library;
 pub mod link;
 mod list;
 pub mod litmus;
@@ -103,6 +104,7 @@ where
             Command::Link(options) => link::run(&options, console),
             Command::Run(options) => program::run(&options, console),
             Command::List(options) => list::run(&options, console),
+            Command::Library(options) => library::run(&options, console),
             Command::Doctor(options) => doctor::run(&options, console),
             Command::Platform(options) => list::show(&options, console),
             Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),

@@ -55,6 +55,7 @@ pub(crate) enum Command {
     Rtl(Rtl),
     Link(Link),
     Run(Run),
+    Library(Library),
     Reproduce(Reproduce),
     Sweep(Sweep),
     Report(Report),
@@ -114,6 +115,18 @@ pub(crate) struct List {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Writes the C library for cores beside far memory and their hosts into a folder, with the programs of its guide.
+///
+/// They lie there as in a checkout: the compiler works in that folder, where the files of flags find what they name. A file
+/// that is there already and differs is left as it is, and nothing is written then.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit library out/library"))]
+pub(crate) struct Library {
+    /// The folder, which is made if it is not there.
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
 }
 
 /// Tells which optional tools are installed, what each enables, and what brings those that are not.

@@ -7,6 +7,7 @@ mod doctor;
 mod files;
 mod help;
 mod language_server;
+mod library;
 mod limits;
 mod link;
 mod list;
