@@ -37,8 +37,11 @@ static void by_lines(uint64_t thread) {
 
 static void by_registers(uint64_t thread) {
   uint64_t first = thread * lines;
-  for (uint64_t i = 0, at = 0; i < words; i++, at = at + 1 == lines ? 0 : at + 1)
-    nm_send_word(nm_registers_of(0, first + at), batch[i % BATCH]);
+  for (uint64_t i = 0, at = 0, from = 0; i < words; i++) {
+    nm_send_word(nm_registers_of(0, first + at), batch[from]);
+    at = at + 1 == lines ? 0 : at + 1;
+    from = from + 1 == BATCH ? 0 : from + 1;
+  }
   nm_end_words(nm_registers_of(0, first + words % lines));
 }
 

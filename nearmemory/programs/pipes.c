@@ -21,8 +21,11 @@ static uint64_t of_lines(uint64_t lines, uint64_t threads) {
   for (uint64_t left = threads; left > 0;)
     for (uint64_t i = 0; i < threads; i++) {
       if (in[i].ended) continue;
-      while (nm_try_receive(&in[i], words) > 0) sum += words[0];
-      left -= in[i].ended;
+      // What is looked at for each line stays in registers meanwhile.
+      struct nm_receiver one = in[i];
+      while (nm_try_receive(&one, words) > 0) sum += words[0];
+      in[i] = one;
+      left -= one.ended;
     }
   return sum;
 }
@@ -32,15 +35,15 @@ static uint64_t of_registers(uint64_t registers, uint64_t threads) {
   uint64_t sum = 0, word = 0, at[THREADS] = {0}, ended[THREADS] = {0};
   for (uint64_t left = threads; left > 0;)
     for (uint64_t i = 0; i < threads; i++) {
+      if (ended[i]) continue;
+      uint64_t next = at[i], first = i * registers;
       int count;
-      while (!ended[i] && (count = nm_try_receive_word(nm_register_pipe(i * registers + at[i]), &word)) != 0) {
-        if (count < 0) {
-          ended[i] = 1, left--;
-        } else {
-          sum += word;
-          at[i] = at[i] + 1 == registers ? 0 : at[i] + 1;
-        }
+      while ((count = nm_try_receive_word(nm_register_pipe(first + next), &word)) > 0) {
+        sum += word;
+        next = next + 1 == registers ? 0 : next + 1;
       }
+      at[i] = next;
+      if (count < 0) ended[i] = 1, left--;
     }
   return sum;
 }
