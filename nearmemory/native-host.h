@@ -6,6 +6,7 @@
 #include "nearmemory/native.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
@@ -62,7 +63,8 @@ static inline void nm_clean_now(volatile void *line) { (void)line; }
 static inline void nm_prefetch_far(const volatile void *line) { __builtin_prefetch((const void *)line); }
 static inline void nm_give(uint64_t core, volatile void *far, uint64_t bytes) { (void)core, (void)far, (void)bytes; }
 
-// The file of a binary, as NEARMEMORY_CP has it: NAME=FILE, with commas between them.
+// The file of a binary, as NEARMEMORY_CP has it: NAME=FILE, with commas between them. What is wrong with that is told on standard
+// error, as the command does.
 static inline FILE *nm_binary_file(const char *name) {
   const char *list = getenv("NEARMEMORY_CP");
   size_t length = strlen(name);
@@ -70,8 +72,11 @@ static inline FILE *nm_binary_file(const char *name) {
     if (strncmp(list, name, length) != 0 || list[length] != '=') continue;
     char path[4096];
     snprintf(path, sizeof path, "%.*s", (int)strcspn(list + length + 1, ","), list + length + 1);
-    return fopen(path, "r");
+    FILE *file = fopen(path, "r");
+    if (!file) fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    return file;
   }
+  fprintf(stderr, "no channel program is named `%s`\n  help: NEARMEMORY_CP=%s=FILE names one\n", name, name);
   return NULL;
 }
 
@@ -151,6 +156,8 @@ static void *nm_native_load(const void *binary, uint64_t length) {
   if (write(file, binary, length) == (ssize_t)length) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   // What is open by the same name is taken for the same library: the number is not used again.
   if (library && !dlsym(library, "nm_native_run")) library = NULL;
+  const char *why = library ? NULL : dlerror();
+  if (!library) fprintf(stderr, "this is no channel program: %s\n", why ? why : "the library has no NM_CHANNEL");
   return library;
 }
 

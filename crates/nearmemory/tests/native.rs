@@ -194,13 +194,24 @@ fn a_fault_of_a_program_is_found_there_too_and_what_is_no_program_is_refused() {
     let output = run(&host, "65536 300", &format!("gups={}", channel.display()));
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("wrong: core\n"), "{}", text(&output));
-    for binary in [
-        format!("gups={}", changed.display()),
-        "gups=nowhere".to_string(),
-        String::new(),
+    for (binary, reason) in [
+        (
+            format!("gups={}", changed.display()),
+            "this is no channel program: ",
+        ),
+        (
+            "gups=nowhere".to_string(),
+            "nowhere: No such file or directory\n",
+        ),
+        (
+            String::new(),
+            "no channel program is named `gups`\n  help: NEARMEMORY_CP=gups=FILE names one\n",
+        ),
     ] {
         let output = run(&host, "65536 300", &binary);
         assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.starts_with(reason), "{reason} in {said}");
         assert!(
             text(&output).contains("wrong: the core does not start\n"),
             "{binary}"
