@@ -307,7 +307,8 @@ fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
             let here = segment.at + offset as u64;
             let inst = decoder.decode(word).filter(|_| there == length);
             let Some(inst) = inst else {
-                let text = decoder.text(word);
+                // One of another core is called by its name.
+                let text = Decoder::new(Extensions::HOST).text(word);
                 return Err(at(here, format!("{text} is no instruction of this core")));
             };
             allowed(&inst, manifest)

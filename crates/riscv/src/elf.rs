@@ -52,6 +52,9 @@ impl<'a> Image<'a> {
         let bad = |error: object::read::Error| {
             format!("this is no ELF file of 64 bits that can be read: {error}")
         };
+        if file.starts_with(b"\x7fELF\x01") {
+            return Err("this program is for 32 bits, and the core has 64".into());
+        }
         let header = FileHeader64::<LittleEndian>::parse(file).map_err(bad)?;
         let endian = header.endian().map_err(bad)?;
         let machine = header.e_machine(endian);

@@ -147,15 +147,15 @@ fn hostile_programs_are_refused_with_address_and_reason() {
     };
     hostile(
         &put(4, bits("fadd.d", 7 << 12)),
-        "0x1004 (main + 4): .4byte 0x02007053 is no instruction of this core",
+        "0x1004 (main + 4): fadd.d ft0, ft0, ft0 is no instruction of this core",
     );
     hostile(
         &put(4, bits("amoadd.d", 10 << 7)),
-        "0x1004 (main + 4): .4byte 0x0000352f is no instruction of this core",
+        "0x1004 (main + 4): amoadd.d a0, zero, (zero) is no instruction of this core",
     );
     hostile(
         &put(8, bits("mret", 0)),
-        "0x1008 (main + 8): .4byte 0x30200073 is no instruction of this core",
+        "0x1008 (main + 8): mret is no instruction of this core",
     );
     hostile(
         &put(8, bits("csrrw", 0x305 << 20)),
