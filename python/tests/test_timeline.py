@@ -114,3 +114,7 @@ def test_programs_beside_far_memory_are_drawn_with_all_that_is_counted(
     assert len(set(flows[0])) == len(flows[0]) >= len(flows[1])
     assert set(flows[1]) <= set(flows[0])
     assert end <= counts["time in picoseconds"]
+    # Each request is for one core, as lines are evicted only where there is no room.
+    for agent, shown in (("host core 0", requests), ("core 0", 0)):
+        of_one = cohkit_command(*run, "--timeline", file, "--timeline-agent", agent, host)
+        assert f"the timeline shows {shown} requests of the host in " in of_one.stderr

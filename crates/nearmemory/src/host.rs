@@ -51,7 +51,7 @@ pub struct HostCounters {
     pub copied_writes: u64,
     /// Lines that were written back because they were to be.
     pub cleaned: u64,
-    /// Lines that were written back because their place was needed.
+    /// Lines that were evicted at random.
     pub evicted: u64,
     /// Loads and stores of far memory by which no cache was asked.
     pub uncached: u64,
@@ -83,7 +83,11 @@ struct Miss {
 /// What has been sent and not answered.
 #[derive(Clone, Debug)]
 enum Sent {
-    Line(u64),
+    /// The core that was the first to ask.
+    Line {
+        line: u64,
+        core: usize,
+    },
     Word {
         core: usize,
         to: u8,
@@ -96,6 +100,18 @@ enum Sent {
     Write {
         core: usize,
     },
+}
+
+impl Sent {
+    /// Whose it is: nobody's if a cache evicts a line.
+    fn core(&self) -> Option<usize> {
+        match self {
+            Sent::Line { core, .. } | Sent::Word { core, .. } | Sent::Write { core } => Some(*core),
+            Sent::WriteBack { cores, .. } => {
+                (*cores != 0).then_some(cores.trailing_zeros() as usize)
+            }
+        }
+    }
 }
 
 /// What is handed to a core.
@@ -208,7 +224,7 @@ impl Host {
     /// What is waited for, in words.
     pub(crate) fn waits(&self) -> String {
         let what = self.sent.values().map(|sent| match sent {
-            Sent::Line(line) => format!("the line at {line:#x}"),
+            Sent::Line { line, .. } => format!("the line at {line:#x}"),
             Sent::Word { .. } => "a word".to_string(),
             Sent::WriteBack { line, .. } => {
                 format!("the acknowledgement of its write-back of the line at {line:#x}")
@@ -257,12 +273,13 @@ impl Host {
         };
         let number = self.requests;
         self.requests += 1;
+        let core = sent.core();
         self.sent.insert(number, sent);
         let arrives = self
             .up
             .carry(now + self.platform.request.value, request.bytes());
         if let Some(timeline) = &mut queue.timeline {
-            timeline.sent(number, &request, now);
+            timeline.sent(number, core, &request, now);
             timeline.carried(true, &self.up.last);
         }
         queue.add(arrives + path / 2, Event::Asked(number, request));
@@ -405,7 +422,7 @@ impl Host {
         response: Response,
     ) -> Vec<Delivery> {
         match (self.sent.remove(&number), response) {
-            (Some(Sent::Line(line)), Response::Line(data)) => {
+            (Some(Sent::Line { line, .. }), Response::Line(data)) => {
                 if let Some(watch) = queue.watch.as_mut().filter(|_| line > UNCACHED) {
                     watch.filled(line, number);
                 }

@@ -19,6 +19,8 @@ struct Sent {
     begin: Time,
     name: &'static str,
     at: u64,
+    /// For which core, if it is for one alone.
+    core: Option<usize>,
 }
 
 /// Tracks of one kind, each with when its last slice ends: as many as there are slices at a time.
@@ -213,24 +215,29 @@ impl Timeline {
         }
     }
 
-    /// The host sends a request.
-    pub(crate) fn sent(&mut self, number: u64, of: &Request, now: Time) {
+    /// The host sends a request, for a core of its own or because a cache needs room.
+    pub(crate) fn sent(&mut self, number: u64, core: Option<usize>, of: &Request, now: Time) {
         let (name, at) = match of {
             Request::ReadLine(at) => ("read line", *at),
             Request::WriteLine(at, _) => ("write line", *at),
             Request::ReadWord(at, _) => ("read word", *at),
             Request::WriteWord(at, ..) => ("write word", *at),
         };
-        let begin = now;
-        self.sent.insert(number, Sent { begin, name, at });
+        let sent = Sent {
+            begin: now,
+            name,
+            at,
+            core,
+        };
+        self.sent.insert(number, sent);
     }
 
     /// The device carries out a request, or answers it.
     fn moment(&mut self, number: u64, now: Time, answers: bool) {
-        let Some(&Sent { name, at, .. }) = self.sent.get(&number) else {
+        let Some(&Sent { name, at, core, .. }) = self.sent.get(&number) else {
             return;
         };
-        if !self.shows(None, Some(at), &(now..now + 1)) {
+        if !self.shows(core, Some(at), &(now..now + 1)) {
             return;
         }
         let name = self.writer.name(if answers { "answer" } else { name });
@@ -261,9 +268,14 @@ impl Timeline {
     }
 
     fn request(&mut self, number: u64, sent: &Sent, now: Time, answered: bool) {
-        let &Sent { begin, name, at } = sent;
+        let &Sent {
+            begin,
+            name,
+            at,
+            core,
+        } = sent;
         let slice = begin..now;
-        if !self.shows(None, Some(at), &slice) {
+        if !self.shows(core, Some(at), &slice) {
             return;
         }
         self.shown += 1;
@@ -287,8 +299,13 @@ impl Timeline {
     /// A copy engine begins to fetch a line, or to store one: which engine, and its number of it.
     pub(crate) fn copies(&mut self, copy: (usize, u64), at: u64, stores: bool, now: Time) {
         let name = if stores { "store line" } else { "fetch line" };
-        let begin = now;
-        self.copied.insert(copy, Sent { begin, name, at });
+        let sent = Sent {
+            begin: now,
+            name,
+            at,
+            core: Some(self.hosts + copy.0),
+        };
+        self.copied.insert(copy, sent);
     }
 
     /// It will have been fetched or stored then.
@@ -301,7 +318,7 @@ impl Timeline {
     fn copy(&mut self, mcc: usize, begun: &Sent, end: Time) {
         let slice = begun.begin..end;
         self.copying.add(slice.start, slice.end);
-        if !self.shows(Some(self.hosts + mcc), Some(begun.at), &slice) {
+        if !self.shows(begun.core, Some(begun.at), &slice) {
             return;
         }
         let track = self.copies[mcc].free(&mut self.writer, self.all, &slice);

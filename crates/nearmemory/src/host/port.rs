@@ -129,9 +129,9 @@ impl<'a> HostPort<'a> {
             first_for: 0,
         };
         self.host.misses.insert(line, miss);
-        let request = Request::ReadLine(line);
-        self.host
-            .send(self.queue, self.now, Sent::Line(line), request);
+        let core = self.core;
+        let (sent, request) = (Sent::Line { line, core }, Request::ReadLine(line));
+        self.host.send(self.queue, self.now, sent, request);
         self.begun = true;
     }
 
