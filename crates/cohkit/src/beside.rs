@@ -2,13 +2,13 @@
 //! on these.
 
 use crate::growing::Growing;
+use crate::not_run::NotRun;
 use crate::outcome::{Failure, Outcome};
 use crate::outside::{self, Outside};
-use crate::protocols::error_at;
-use crate::{files, options, watched};
+use crate::{files, options, simulate, watched};
 use cohkit_base::words::counted;
-use cohkit_nearmemory::device::FIFO_PIPES;
-use cohkit_nearmemory::{controller, host, Binaries, Evictions, Happened, Machine, Platform};
+use cohkit_nearmemory::device::{FIFOS, FIFO_PIPES, FIFO_STRIDE};
+use cohkit_nearmemory::{controller, host, Binaries, Evictions, Happened, Machine, Platform, LINE};
 use cohkit_nearmemory::{Race, Site, Who, Wrong};
 use cohkit_riscv::channel::{self, Grant};
 use cohkit_riscv::elf::Image;
@@ -18,6 +18,9 @@ use std::path::Path;
 
 /// Events between two looks at whether the user has stopped the command.
 const TURN: u64 = 1 << 12;
+
+/// What is told with whatever is wrong with a channel program.
+const HELP: &str = "\n  help: docs/nearmemory.md shows how a channel program is compiled, and what `NM_CHANNEL` says of it";
 
 /// A channel program by its name, and its file.
 struct Channel {
@@ -71,7 +74,8 @@ pub(crate) fn run(
             }
             Some(Happened::Stuck(what)) => {
                 outside.say(&format!(
-                    "error: {shown}: nothing will ever happen: the host waits for {what}"
+                    "error: {shown}: nothing will ever happen: the host waits for {what}\n{}",
+                    stand((file, image), &machine, &channels)
                 ));
                 outcome = Outcome::No;
                 break;
@@ -80,17 +84,20 @@ pub(crate) fn run(
                 races += 1;
                 outside.say(&told(&race, (file, image), &machine, &channels));
             }
-            Some(other) => tell(&other, &channels, &mut outside),
+            Some(other) => tell(&other, &platform, &channels, &mut outside),
             None => {}
         }
         if outside.console.is_interrupted() {
             outside.flush();
-            return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+            let places = stand((file, image), &machine, &channels);
+            let told = format!("interrupted\n{places}");
+            return Err(Failure::new(Outcome::Interrupted, told));
         }
         if machine.instructions() >= options.most {
             outside.say(&format!(
-                "not decided: the programs have not ended after {}\n  help: `--most N` gives them more",
-                counted(options.most, "instruction")
+                "not decided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
+                counted(options.most, "instruction"),
+                stand((file, image), &machine, &channels)
             ));
             outcome = Outcome::Undecided;
             break;
@@ -165,7 +172,7 @@ fn end(
 }
 
 /// Tells that a channel program was refused or stopped; the host learns of it by itself.
-fn tell(happened: &Happened, channels: &[Channel], outside: &mut Outside) {
+fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside: &mut Outside) {
     let called = |name: &Option<String>| match name {
         Some(name) => format!("the channel program `{name}`"),
         None => "a channel program".to_string(),
@@ -188,11 +195,12 @@ fn tell(happened: &Happened, channels: &[Channel], outside: &mut Outside) {
                 None => format!("{pc:#x}: {instruction}"),
             };
             let name = called(name);
+            let stack = own.and_then(|own| Some(channel::unverified(&own.file).ok()?.1.stack));
             let why = match exception {
-                Exception::StoreFault(at) if [controller::FETCH, controller::STORE].contains(at) => {
-                    " (a copy of lines that the scratchpad has not, or beyond what it was given of far memory)"
+                Exception::StoreFault(at) | Exception::LoadFault(at) => {
+                    what_is_at(*at, platform, stack.unwrap_or(0))
                 }
-                _ => "",
+                _ => String::new(),
             };
             outside.say(&format!(
                 "core {mcc} stops {name}: {exception}{why}, at {place}"
@@ -202,13 +210,75 @@ fn tell(happened: &Happened, channels: &[Channel], outside: &mut Outside) {
     }
 }
 
-/// A race, with its two places.
-fn told(
-    race: &Race,
+/// What a core beside far memory finds at an address and must not use, as far as it says more than the address.
+fn what_is_at(at: u64, platform: &Platform, stack: u64) -> String {
+    use controller::{FETCH, PRIVATE, SCRATCHPAD, SHARED, SHARES, STORE};
+    let stack_begins = (PRIVATE + platform.private.value).saturating_sub(stack);
+    let what = match at {
+        FETCH | STORE => {
+            "a copy of lines that the scratchpad has not, or beyond what it was given of far memory"
+                .to_string()
+        }
+        _ if (stack_begins.saturating_sub(stack.min(4096))..stack_begins).contains(&at) => {
+            format!("below its stack, of which its `NM_CHANNEL` asks for {stack} bytes")
+        }
+        _ if (SCRATCHPAD..controller::REGISTERS).contains(&at) => format!(
+            "line {} of the scratchpad, which has {}",
+            (at - SCRATCHPAD) / LINE as u64,
+            platform.scratchpad.value
+        ),
+        _ if (SHARED..SHARED + SHARES as u64 * 8).contains(&at) => {
+            let pipe = (at - SHARED) / 16;
+            format!("of the register pipe that `NM_REGISTER_PIPE({pipe})` asks for")
+        }
+        _ if (FIFOS..FIFOS + platform.mccs.value * FIFO_STRIDE).contains(&at) => {
+            let core = (at - FIFOS) / FIFO_STRIDE;
+            format!("of the FIFO that `NM_FIFO({core})` asks for")
+        }
+        _ if (host::FAR..host::FAR + platform.far_bytes.value).contains(&at) => {
+            "far memory, of which a core has what its copy engine fetches".to_string()
+        }
+        _ => return String::new(),
+    };
+    format!(" ({what})")
+}
+
+/// Where all programs stand.
+fn stand(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
+    let sites = machine.sites().into_iter();
+    let places = sites.map(|site| place(site, "stands at", host, machine, channels));
+    places.collect::<Vec<_>>().join("\n")
+}
+
+/// Where a core does something.
+fn place(
+    site: Site,
+    does: &str,
     (file, image): (&[u8], &Image),
     machine: &Machine,
     channels: &[Channel],
 ) -> String {
+    match site.who {
+        Who::Host(core) => {
+            let place = outside::place(file, image, site.pc, "");
+            format!("the host's core {core} {does} {place}")
+        }
+        Who::Mcc(mcc) => {
+            let name = machine.name(mcc);
+            let own = channels.iter().find(|own| Some(own.name.as_str()) == name);
+            let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
+            let place = image.map_or_else(
+                || format!("{:#x}", site.pc),
+                |(own, image)| outside::place(&own.file, &image, site.pc, ""),
+            );
+            let name = name.map_or_else(String::new, |name| format!(" of `{name}`"));
+            format!("core {mcc}{name} {does} {place}")
+        }
+    }
+}
+
+/// A race, with its two places.
+fn told(race: &Race, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let (what, second, first) = match race.wrong {
         Wrong::StaleLoad => ("is stale where it is loaded", "loads it", "wrote it"),
         Wrong::StaleFetch => (
@@ -238,23 +308,7 @@ fn told(
             "stores it",
         ),
     };
-    let place = |site: Site, does: &str| match site.who {
-        Who::Host(core) => {
-            let place = outside::place(file, image, site.pc, "");
-            format!("the host's core {core} {does}, at {place}")
-        }
-        Who::Mcc(mcc) => {
-            let name = machine.name(mcc);
-            let own = channels.iter().find(|own| Some(own.name.as_str()) == name);
-            let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
-            let place = image.map_or_else(
-                || format!("{:#x}", site.pc),
-                |(own, image)| outside::place(&own.file, &image, site.pc, ""),
-            );
-            let name = name.map_or_else(String::new, |name| format!(" of `{name}`"));
-            format!("core {mcc}{name} {does}, at {place}")
-        }
-    };
+    let place = |site, does| place(site, &format!("{does}, at"), host, machine, channels);
     let (second, first) = (place(race.second, second), place(race.first, first));
     format!(
         "race: the line at {:#x} {what}\n{second}\n{first}",
@@ -272,14 +326,8 @@ fn platform(options: &options::Run, colour: bool) -> Result<Platform, Failure> {
         None => Platform::enzian(),
         Some(path) => read(path, colour)?,
     };
-    for setting in &options.set {
-        let (name, value) = setting.split_once('=').ok_or_else(|| {
-            bad(&format!(
-                "`--set {setting}` has no `=`\n  help: write it like `link.latency=120ns`"
-            ))
-        })?;
-        platform.set(name, value).map_err(|what| bad(&what))?;
-    }
+    let set = simulate::set_each(&options.set, |name, value| platform.set(name, value));
+    set.map_err(|wrong| crate::sim::failure(wrong, colour))?;
     Ok(platform)
 }
 
@@ -293,11 +341,18 @@ fn read(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let text =
         String::from_utf8(bytes).map_err(|_| bad(&format!("{shown}: is not text in UTF-8")))?;
     Platform::read(&text).map_err(|errors| {
-        let told = errors.iter().map(|error| {
-            let place = error.span.clone();
-            error_at(&shown, &text, &error.message, place, None, colour)
-        });
-        Failure::new(Outcome::BadInput, told.collect::<Vec<_>>().join("\n\n"))
+        let wrong = match cohkit_sim::platform::text::read(&text) {
+            Ok(_) => NotRun::input(
+                format!("{shown}: this is a machine without cores beside far memory"),
+                "`cohkit sim` takes it; here it is one like nearmemory/enzian.toml",
+            ),
+            Err(_) => NotRun::Platform {
+                file: shown,
+                text,
+                errors,
+            },
+        };
+        crate::sim::failure(wrong, colour)
     })
 }
 
@@ -317,6 +372,11 @@ fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>,
                 "`--cp {told}` has no `=`\n  help: write it like `sum=sum.elf`"
             ))
         })?;
+        if name.is_empty() {
+            return Err(bad(&format!(
+                "`--cp {told}` has no name\n  help: write it like `sum=sum.elf`"
+            )));
+        }
         if channels.iter().any(|channel| channel.name == name) {
             return Err(bad(&format!("there are two channel programs `{name}`")));
         }
@@ -327,7 +387,13 @@ fn channels(options: &options::Run, platform: &Platform) -> Result<Vec<Channel>,
         )?;
         if !options.unverified {
             let verified = channel::verify(&file, &grant);
-            verified.map_err(|refusal| bad(&format!("{path}: {refusal}")))?;
+            verified.map_err(|refusal| {
+                let mut told = refusal.to_string();
+                if !told.contains("\n  help: ") {
+                    told += HELP;
+                }
+                bad(&format!("{path}: {told}"))
+            })?;
         }
         let name = name.to_string();
         channels.push(Channel { name, file });

@@ -8,14 +8,21 @@ use cohkit_base::words::counted;
 use cohkit_nearmemory::machine::loaded;
 use cohkit_riscv::channel;
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::system::Served;
+use cohkit_riscv::system::{Served, System};
 use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
 
 /// Instructions between two looks at whether the user has stopped the command.
 const TURN: u64 = 1 << 22;
+
 pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outcome, Failure> {
     let shown = options.program.display();
-    let bad = |reason: &str| Failure::new(Outcome::BadInput, format!("error: {shown}: {reason}"));
+    let bad = |reason: &str| {
+        let help = match reason.contains("\n  help: ") {
+            true => "",
+            false => "\n  help: docs/riscv.md shows how a program is compiled, and docs/nearmemory.md those for a host",
+        };
+        Failure::new(Outcome::BadInput, format!("error: {shown}: {reason}{help}"))
+    };
     let file = files::read_bytes(
         &options.program,
         "a program is what a compiler for RV64 has made of a source, as docs/riscv.md shows",
@@ -31,11 +38,20 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
     let command = options.arguments.join(" ");
     let loaded = loaded(&image, options.memory << 20, &command).map_err(|reason| bad(&reason))?;
     let outside = Outside::new(console, folder);
-    if options.beside() {
-        return beside::run(options, &file, &image, loaded, outside);
+    match options.beside() {
+        true => beside::run(options, &file, &image, loaded, outside),
+        false => alone(options, &file, &image, loaded, outside),
     }
-    let ((mut memory, _), mut system) = loaded;
-    let mut outside = outside;
+}
+
+/// Runs a program on a plain core.
+fn alone(
+    options: &options::Run,
+    file: &[u8],
+    image: &Image,
+    ((mut memory, _), mut system): ((Flat, u64), System),
+    mut outside: Outside,
+) -> Result<Outcome, Failure> {
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = image.entry;
     // Programs with a C library set their own.
@@ -73,7 +89,8 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
             }
             Some(Served::Exception(exception)) => {
                 let instruction = instruction(&hart, &memory);
-                let place = outside::place(&file, &image, hart.pc, &instruction);
+                let place = outside::place(file, image, hart.pc, &instruction);
+                let shown = options.program.display();
                 outside.say(&format!("error: {shown}: {exception}, at {place}"));
                 break Outcome::No;
             }
@@ -81,12 +98,14 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
         }
         if outside.console.is_interrupted() {
             outside.flush();
-            return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+            let told = format!("interrupted\n{}", stands(file, image, &hart, &memory));
+            return Err(Failure::new(Outcome::Interrupted, told));
         }
         if hart.csrs.instret >= options.most {
             outside.say(&format!(
-                "not decided: the program has not ended after {}\n  help: `--most N` gives it more",
-                counted(options.most, "instruction")
+                "not decided: the program has not ended after {}\n  help: `--most N` gives it more\n{}",
+                counted(options.most, "instruction"),
+                stands(file, image, &hart, &memory)
             ));
             break Outcome::Undecided;
         }
@@ -106,6 +125,12 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outco
         Some(failure) => Err(failure),
         None => Ok(outcome),
     }
+}
+
+/// Where the program stands.
+fn stands(file: &[u8], image: &Image, hart: &Hart, memory: &Flat) -> String {
+    let place = outside::place(file, image, hart.pc, &instruction(hart, memory));
+    format!("the program stands at {place}")
 }
 
 /// The instruction that a core stands before, if it can be read.

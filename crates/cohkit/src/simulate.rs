@@ -62,10 +62,16 @@ pub fn shipped_platform(name: &str) -> Result<Platform, NotRun> {
 /// # Errors
 /// All errors of the text.
 pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
-    text::read(platform).map_err(|errors| NotRun::Platform {
-        file: file.to_string(),
-        text: platform.to_string(),
-        errors,
+    text::read(platform).map_err(|errors| match cohkit_nearmemory::Platform::read(platform) {
+        Ok(_) => NotRun::input(
+            format!("{file}: this is a machine with cores beside far memory, without a protocol"),
+            "`cohkit run --platform FILE` takes it",
+        ),
+        Err(_) => NotRun::Platform {
+            file: file.to_string(),
+            text: platform.to_string(),
+            errors,
+        },
     })
 }
 
@@ -74,6 +80,14 @@ pub fn read_platform(file: &str, platform: &str) -> Result<Platform, NotRun> {
 /// # Errors
 /// What is wrong with the first setting that cannot be.
 pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), NotRun> {
+    set_each(settings, |name, value| platform.set(name, value))
+}
+
+/// The same for whatever has quantities.
+pub(crate) fn set_each(
+    settings: &[String],
+    mut set: impl FnMut(&str, &str) -> Result<(), String>,
+) -> Result<(), NotRun> {
     let mut given = BTreeMap::new();
     for setting in settings {
         let Some((name, value)) = setting.split_once('=') else {
@@ -82,7 +96,7 @@ pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), NotRun> {
         };
         let (name, value) = (name.trim(), value.trim());
         let cannot = |what| NotRun::plain(format!("the setting `{setting}`: {what}"));
-        platform.set(name, value).map_err(cannot)?;
+        set(name, value).map_err(cannot)?;
         if let Some(before) = given.insert(name, value) {
             return Err(cannot(format!("`{name}` is set to {before} already")));
         }

@@ -23,7 +23,8 @@ use std::ops::Range;
 /// stored there goes to that core; behind it, how many words are there, and for how many there is room. What is stored in the
 /// last place ends the stream to that core, and what is loaded there tells whether that from it ends now.
 pub const FIFOS: u64 = 0x22_0000;
-const FIFO_STRIDE: u64 = 32;
+/// Between the FIFOs of two cores.
+pub const FIFO_STRIDE: u64 = 32;
 /// Manifests name two registers that host and core share as a pipe by the number of the first one halved, and the FIFOs to
 /// and from a core by its number and this one.
 pub const FIFO_PIPES: u64 = (SHARES / 2) as u64;
@@ -534,6 +535,8 @@ impl Device {
             }
         }
         self.answers(queue, now, number);
+        // Who waited for room in a FIFO has it.
+        self.stirred = true;
     }
 
     /// The same for one that did what it must not.

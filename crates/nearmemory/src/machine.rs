@@ -6,7 +6,7 @@ use crate::device::{Calls, Device, MccPort, Start, State};
 use crate::events::{Event, Time, Who, Why};
 use crate::host::{Evictions, Host, HostPort, FAR};
 use crate::platform::Platform;
-use crate::races::{Queue, Race, Races};
+use crate::races::{Queue, Race, Races, Site};
 use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
@@ -241,6 +241,21 @@ impl Machine {
     pub fn instruction(&mut self) -> String {
         let hart = &self.hosts[0].hart;
         text(hart, |at| self.host.main.memory.fetch(at))
+    }
+
+    /// Where all cores stand that run a program.
+    pub fn sites(&self) -> Vec<Site> {
+        let hosts = self.hosts.iter().enumerate();
+        let hosts = hosts.filter(|(_, runner)| runner.started);
+        let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
+        let mccs = mccs.filter(|(_, (_, mcc))| mcc.state == State::Running);
+        let hosts = hosts.map(|(core, runner)| (Who::Host(core), runner));
+        let mccs = mccs.map(|(core, (runner, _))| (Who::Mcc(core), runner));
+        let site = |(who, runner): (Who, &Runner)| Site {
+            who,
+            pc: runner.hart.pc,
+        };
+        hosts.chain(mccs).map(site).collect()
     }
 
     /// The name of the binary that a core has loaded last, if it came as it was.

@@ -3,11 +3,8 @@
 
 use cohkit_base::words::did_you_mean;
 use cohkit_riscv::{Page, PageSize, Pages};
-use cohkit_sim::platform::text::PlatformError;
+use cohkit_sim::platform::text::{self, Kind, PlatformError};
 use cohkit_sim::platform::{units, Dram, Memory, Quantity, Unit};
-use std::ops::Range;
-use toml::de::{DeTable, DeValue};
-use toml::Spanned;
 
 /// The machine that ships: Enzian with four cores beside its far memory.
 pub const ENZIAN: &str = include_str!("../../../nearmemory/enzian.toml");
@@ -130,33 +127,18 @@ impl Platform {
     /// # Errors
     /// All errors of the text, in its order.
     pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
-        let (document, errors) = DeTable::parse_recoverable(text);
-        let end = text.len()..text.len();
-        if !errors.is_empty() {
-            let told = errors.iter().map(|error| PlatformError {
-                message: error.message().to_string(),
-                span: error.span().unwrap_or(end.clone()),
-            });
-            return Err(told.collect());
-        }
-        let mut reader = Reader {
-            errors: Vec::new(),
-            end,
-        };
-        let table = document.get_ref();
-        let name = reader.text(table, "name", "the platform");
-        let read: Vec<_> = ROWS.iter().map(|row| reader.row(table, row)).collect();
-        reader.unknown(table);
-        let complete: Option<Vec<Quantity>> = read.into_iter().collect();
-        match (name, complete) {
-            (Some(name), Some(read)) if reader.errors.is_empty() => {
-                Ok(Platform::from(name, read.into_iter()).expect("each row was read"))
-            }
-            _ => {
-                reader.errors.sort_by_key(|error| error.span.start);
-                Err(reader.errors)
-            }
-        }
+        let checks: Vec<_> = ROWS
+            .iter()
+            .map(|row| move |value| row.check(value))
+            .collect();
+        let rows = ROWS.iter().zip(&checks);
+        let kinds = rows.map(|(row, check)| Kind {
+            name: row.name,
+            unit: row.unit,
+            check,
+        });
+        let (name, read) = text::quantities(text, &kinds.collect::<Vec<_>>())?;
+        Ok(Platform::from(name, read.into_iter()).expect("each row was read"))
     }
 
     /// Sets a quantity, whose value may lie outside of its range.
@@ -216,8 +198,14 @@ impl Platform {
 impl Row {
     /// A value as people write it. An error says what is wrong, with the name.
     fn parse(&self, text: &str) -> Result<u64, String> {
-        let (name, (low, high)) = (self.name, self.limits);
+        let name = self.name;
         let value = units::parse(text, self.unit).map_err(|what| format!("`{name}` {what}"))?;
+        self.check(value).map(|()| value)
+    }
+
+    /// Refuses a value that there is not.
+    fn check(&self, value: u64) -> Result<(), String> {
+        let (name, (low, high)) = (self.name, self.limits);
         let shown = |value| units::show(value, self.unit);
         if !(low..=high).contains(&value) {
             let [low, high, value] = [low, high, value].map(shown);
@@ -229,124 +217,8 @@ impl Row {
             Form::Pages => (PageSize::of(value).is_some(), "4KiB or 2MiB"),
         };
         match is {
-            true => Ok(value),
+            true => Ok(()),
             false => Err(format!("`{name}` must be {what}, not {}", shown(value))),
-        }
-    }
-}
-
-struct Reader {
-    errors: Vec<PlatformError>,
-    end: Range<usize>,
-}
-
-impl Reader {
-    fn error<T>(&mut self, span: Range<usize>, message: impl Into<String>) -> Option<T> {
-        let message = message.into();
-        self.errors.push(PlatformError { message, span });
-        None
-    }
-
-    /// Words under a key of something of this name.
-    fn text(&mut self, table: &DeTable, key: &str, of: &str) -> Option<String> {
-        match table.get(key).map(|value| (value.get_ref(), value.span())) {
-            Some((DeValue::String(text), _)) if !text.trim().is_empty() => Some(text.to_string()),
-            Some((_, span)) => self.error(span, format!("`{key}` of {of} is words in quotes")),
-            None => self.error(self.end.clone(), format!("{of} has no `{key}`")),
-        }
-    }
-
-    fn row(&mut self, table: &DeTable, row: &Row) -> Option<Quantity> {
-        let name = row.name;
-        let (part, key) = name.split_once('.').expect("each is in a table");
-        let Some(part) = table.get(part) else {
-            return self.error(self.end.clone(), format!("`{name}` is missing"));
-        };
-        let found = part.get_ref().as_table().and_then(|part| part.get(key));
-        let Some(found) = found else {
-            return self.error(part.span(), format!("`{name}` is missing"));
-        };
-        let DeValue::Table(table) = found.get_ref() else {
-            let message = format!("`{name}` is a table: {{ value = ..., origin = \"...\" }}");
-            return self.error(found.span(), message);
-        };
-        for (key, _) in table.iter() {
-            if !["value", "range", "origin"].contains(&&**key.get_ref()) {
-                let what = format!(
-                    "unknown key `{}` of `{name}`; {}there are value, range, origin",
-                    key.get_ref(),
-                    did_you_mean(key.get_ref(), ["value", "range", "origin"])
-                );
-                self.error::<()>(key.span(), what);
-            }
-        }
-        let origin = self.text(table, "origin", &format!("`{name}`"));
-        let value = match table.get("value") {
-            Some(value) => self.amount(row, value),
-            None => self.error(found.span(), format!("`{name}` has no value")),
-        }?;
-        let Some(range) = table.get("range") else {
-            return Some(Quantity::given(value, &origin?));
-        };
-        let ends = match range.get_ref() {
-            DeValue::Array(ends) if ends.len() == 2 => ends,
-            _ => {
-                return self.error(
-                    range.span(),
-                    format!("the range of `{name}` is `[lowest, highest]`"),
-                )
-            }
-        };
-        let ends = (self.amount(row, &ends[0])?, self.amount(row, &ends[1])?);
-        if !(ends.0..=ends.1).contains(&value) {
-            return self.error(
-                range.span(),
-                format!("the value of `{name}` is not in its range"),
-            );
-        }
-        Some(Quantity::assumed(value, ends, &origin?))
-    }
-
-    fn amount(&mut self, row: &Row, value: &Spanned<DeValue>) -> Option<u64> {
-        let text = match value.get_ref() {
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str().replace('_', ""),
-            _ => {
-                let what = format!("`{}` is a number, with its unit as text", row.name);
-                return self.error(value.span(), what);
-            }
-        };
-        row.parse(&text)
-            .map_err(|what| self.error::<()>(value.span(), what))
-            .ok()
-    }
-
-    /// Tells every key that nothing reads.
-    fn unknown(&mut self, table: &DeTable) {
-        let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-        let tell = |reader: &mut Reader, name: &str, span| {
-            let message = format!(
-                "unknown key `{name}`; {}there are name, {}",
-                did_you_mean(name, names.iter().copied()),
-                names.join(", ")
-            );
-            reader.error::<()>(span, message);
-        };
-        for (key, value) in table.iter() {
-            let part = key.get_ref();
-            let begins = format!("{part}.");
-            match value.get_ref().as_table() {
-                Some(table) if ROWS.iter().any(|row| row.name.starts_with(&begins)) => {
-                    for (key, _) in table.iter() {
-                        let name = format!("{begins}{}", key.get_ref());
-                        if !ROWS.iter().any(|row| row.name == name) {
-                            tell(self, &name, key.span());
-                        }
-                    }
-                }
-                _ if part == "name" => {}
-                _ => tell(self, part, key.span()),
-            }
         }
     }
 }

@@ -47,13 +47,13 @@ fn what_is_wrong_with_a_text_is_told_at_its_place() {
         (
             line,
             "line = { value = \"1ns\"",
-            "the value of `copy.line` is not in its range",
+            "`copy.line` is 1ns, outside its range 6.667ns to 13.334ns; ",
             "[\"6667ps\"",
         ),
         (
             line,
             "line = { worth = 3, value = \"7ns\"",
-            "unknown key `worth` of `copy.line`",
+            "unknown key `copy.line.worth`; there are copy.line.value, ",
             "worth",
         ),
         (
@@ -62,7 +62,7 @@ fn what_is_wrong_with_a_text_is_told_at_its_place() {
             "`copy.line` has no value",
             "{ valu",
         ),
-        ("name = \"enzian\"", "", "the platform has no `name`", ""),
+        ("name = \"enzian\"", "", "`name` is missing", ""),
         ("banks = {", "bank = {", "`dram.banks` is missing", ""),
         (
             "row_bytes = { value = \"8KiB\"",
@@ -91,7 +91,7 @@ fn what_is_wrong_with_a_text_is_told_at_its_place() {
         (
             "origin = \"DDR4: 16 banks\"",
             "origin = \"\"",
-            "`origin` of `dram.banks` is words",
+            "`dram.banks.origin` says in words",
             "\"\"",
         ),
         ("[dram]", "[dram", "", ""),
@@ -108,6 +108,11 @@ fn what_is_wrong_with_a_text_is_told_at_its_place() {
             found.span
         );
     }
+    // What is no TOML at all has a mistake in every line, of which five are told.
+    let errors = Platform::read(&"no toml\n".repeat(90)).expect_err("it is none");
+    assert_eq!(errors.len(), 6);
+    let last = errors.last().expect("there are some");
+    assert_eq!(last.message, "85 more mistakes in the notation of TOML");
     let mut platform = Platform::enzian();
     platform
         .set("link.latency", "120ns")

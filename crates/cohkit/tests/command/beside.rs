@@ -5,13 +5,16 @@ use crate::{cohkit, text, transcript};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 /// A program of this source, compiled into a folder.
 fn compiled(folder: &Path, flags: &str, source: &str, definitions: &[&str]) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let name = Path::new(source).file_stem().expect("a name");
     let program = folder.join(name).with_extension("elf");
     let output = Command::new("riscv64-unknown-elf-gcc")
-        .current_dir(root)
+        .current_dir(root())
         .arg(format!("@nearmemory/{flags}.flags"))
         .args(definitions)
         .arg(source)
@@ -51,7 +54,7 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
         "{said}"
     );
     for part in [
-        "core 0 stops the channel program `stray`: nothing can be stored at 0x4000000000, at 0x",
+        "core 0 stops the channel program `stray`: nothing can be stored at 0x4000000000 (far memory, of which a core has what its copy engine fetches), at 0x",
         "sd s0, 0(a0)\n  in channel + ",
         &format!(", stray.c:{line}\n"),
     ] {
@@ -187,8 +190,14 @@ fn hostile_programs_and_wrong_options_are_refused() {
         refused.starts_with("exit code 2\nerror: the channel program `stray`: "),
         "{refused}"
     );
+    let simulated = root().join("platforms/enzian-dc-ddr.toml");
+    let simulated = simulated.display().to_string();
     for (words, told) in [
         (&["--cp", "stray"][..], "error: `--cp stray` has no `=`"),
+        (
+            &["--set", "host.cores"],
+            "error: the setting `host.cores` has no `=`",
+        ),
         (
             &["--cp", "a=stray.elf", "--cp", "a=stray.elf"],
             "there are two channel programs `a`",
@@ -199,15 +208,31 @@ fn hostile_programs_and_wrong_options_are_refused() {
         ),
         (
             &["--set", "link.latency=9"],
-            "error: `link.latency` has no unit",
+            "error: the setting `link.latency=9`: `link.latency` has no unit",
         ),
         (
             &["--set", "nothing=9"],
-            "error: no quantity is named `nothing`; there are host.cores, ",
+            "error: the setting `nothing=9`: no quantity is named `nothing`; there are host.cores, ",
         ),
         (
             &["--set", "host.llc=3MiB"],
             "`host.llc` must be a power of two, not 3MiB",
+        ),
+        (
+            &["--set", "link.latency=9ns", "--set", "link.latency=8ns"],
+            "`link.latency` is set to 9ns already",
+        ),
+        (
+            &["--cp", "=stray.elf"],
+            "error: `--cp =stray.elf` has no name",
+        ),
+        (
+            &["--cp", "a=stray-host.elf"],
+            "  help: docs/nearmemory.md shows how a channel program is compiled",
+        ),
+        (
+            &["--platform", &simulated],
+            "enzian-dc-ddr.toml: this is a machine without cores beside far memory\n  help: `cohkit sim`",
         ),
         (
             &["--platform", "nowhere.toml"],
@@ -219,5 +244,58 @@ fn hostile_programs_and_wrong_options_are_refused() {
             said.starts_with("exit code 2\n") && said.contains(told),
             "{told} in {said}"
         );
+    }
+}
+
+/// What a program is that never ends, and why one is stopped that uses what it did not ask for, is told where it stands.
+#[test]
+fn where_programs_stand_that_do_not_end_is_told() {
+    if !require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let programs = "crates/nearmemory/tests/programs";
+    compiled(folder, "host", &format!("{programs}/astray-host.c"), &[]);
+    compiled(folder, "channel", &format!("{programs}/astray.c"), &[]);
+    let run = |options: &[&str], case: &str| {
+        let words = ["--cp", "astray=astray.elf", "astray-host.elf", case];
+        transcript(&run(folder, &[options, &words].concat()))
+    };
+    let line = |source: &str, what: &str| {
+        let found = source.lines().position(|line| line.contains(what));
+        found.expect("it is there") + 1
+    };
+    let host = include_str!("../../../nearmemory/tests/programs/astray-host.c");
+    let channel = include_str!("../../../nearmemory/tests/programs/astray.c");
+    let waits = line(host, "nm_wait");
+    let goes_on = line(channel, "for (;;)");
+    for options in [&[][..], &["--fast"]] {
+        let said = run(&[options, &["--most", "100000"]].concat(), "0");
+        assert!(said.starts_with("exit code 3\n"), "{said}");
+        for part in [
+            "  help: `--most N` gives them more\nthe host's core 0 stands at 0x",
+            &format!(", called at astray-host.c:{waits}\n"),
+            "\ncore 0 of `astray` stands at 0x",
+            &format!(", astray.c:{goes_on}\n"),
+        ] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    }
+    for (case, told) in [
+        (
+            "1",
+            "(of the register pipe that `NM_REGISTER_PIPE(3)` asks for)",
+        ),
+        ("2", "(of the FIFO that `NM_FIFO(1)` asks for)"),
+        ("3", "(line 512 of the scratchpad, which has 512)"),
+        (
+            "4",
+            "(below its stack, of which its `NM_CHANNEL` asks for 512 bytes)",
+        ),
+    ] {
+        let said = run(&[], case);
+        assert!(said.starts_with("exit code 0\nstate 5\n"), "{said}");
+        assert!(said.contains(told), "{told} in {said}");
     }
 }

@@ -148,6 +148,10 @@ fn bad_input_is_said_in_one_message() {
             "error: no platform is named `enzian`\n  help: the shipped platforms are clusters-4x4, cxl-512x8, cxl-8x8, enzian-cohkit, enzian-cpu-home, enzian-dc-bram, enzian-dc-ddr, hosts-512x8, hosts-8x8, n1sdp-u280, n1sdp-vck5000, peers-device-memory, peers-host-memory, thunderx1-2s, thunderx1-2s-eci, upi-8x8; ",
         ),
         (&["missing.toml", "random-read"], "error: missing.toml: no such file\n"),
+        (
+            &[concat!(env!("CARGO_MANIFEST_DIR"), "/../../nearmemory/enzian.toml"), "random-read"],
+            concat!("error: ", env!("CARGO_MANIFEST_DIR"), "/../../nearmemory/enzian.toml: this is a machine with cores beside far memory, without a protocol\n  help: `cohkit run --platform FILE` takes it\n"),
+        ),
         (&["enzian-dc-ddr", "read"], "error: invalid value 'read' for '<WORKLOAD>'\n"),
         (&[&write[..], &["--region", "64GiB"]].concat(), "error: a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB\n"),
         (&[&write[..], &["--region", "64"]].concat(), "error: the region `64` has no unit: write it like `128KiB` (units: "),

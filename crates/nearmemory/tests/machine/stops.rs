@@ -1,6 +1,6 @@
 //! Programs that are refused, stopped, or end, and what their hosts learn of it.
 
-use crate::{compile, require, root, run, run_watched};
+use crate::{compile, require, root, run, run_as, run_watched, How};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
 use cohkit_riscv::elf;
 
@@ -120,5 +120,23 @@ fn locks_hold_a_host_whatever_is_evicted_and_a_program_that_never_ends_is_stoppe
         assert_eq!(ran.text, "all is right\n");
         // 200 write-backs and as many reads, twice.
         assert!(ran.counter("mcc 0: requests of the host held") >= 800);
+    }
+}
+
+/// What was sent to a program that has ended is gone, and whoever waits for room goes on.
+#[test]
+fn a_core_that_sends_to_one_that_ends_goes_on() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let programs = "crates/nearmemory/tests/programs";
+    let host = compile("host", &format!("{programs}/astray-host.c"), &[]);
+    let astray = compile("channel", &format!("{programs}/astray.c"), &[]);
+    let channels: &[(&str, &[u8])] = &[("astray", &astray)];
+    for how in [How::InTime, How::Fast] {
+        let ran = run_as(&Platform::enzian(), &host, "5", channels, None, how);
+        assert_eq!(ran.happened, [Happened::Exit(0)], "{how:?}");
+        assert_eq!(ran.text, "state 3\n", "{how:?}");
+        assert_eq!(ran.counter("mcc 0: words sent"), 1500, "{how:?}");
     }
 }

@@ -30,6 +30,48 @@ pub struct PlatformError {
 /// # Errors
 /// All errors of the text, in its order.
 pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
+    document(text, Reader::platform)
+}
+
+/// A quantity of a text: its name, its unit, and what says what is wrong with a value, in words that begin with the name.
+#[derive(Clone, Copy)]
+pub struct Kind<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The unit.
+    pub unit: Unit,
+    /// What refuses values.
+    pub check: &'a dyn Fn(u64) -> Result<(), String>,
+}
+
+/// Reads another machine than the simulator's: its name, and these quantities, all of which the text has, and nothing else.
+///
+/// # Errors
+/// All errors of the text, in its order.
+pub fn quantities(
+    text: &str,
+    kinds: &[Kind],
+) -> Result<(String, Vec<Quantity>), Vec<PlatformError>> {
+    document(text, |reader, table| {
+        let name = reader.string(table, "name");
+        let mut read = Vec::new();
+        for kind in kinds {
+            match find(table, kind.name) {
+                Some(value) => read.push(reader.quantity(*kind, value)),
+                None => reader.missing(table, kind.name),
+            }
+        }
+        let known = std::iter::once("name").chain(kinds.iter().map(|kind| kind.name));
+        reader.unknown(table, "", &known.collect::<Vec<_>>());
+        Some((name?, read.into_iter().collect::<Option<_>>()?))
+    })
+}
+
+/// What a text is read as, if nothing is wrong with it.
+fn document<T>(
+    text: &str,
+    what: impl FnOnce(&mut Reader, &DeTable) -> Option<T>,
+) -> Result<T, Vec<PlatformError>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     let end = text.len()..text.len();
     let mut reader = Reader {
@@ -37,8 +79,8 @@ pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
         errors: Vec::new(),
     };
     // What follows a mistake in the notation may be misread, so that alone is told.
-    let platform = if errors.is_empty() {
-        reader.platform(document.get_ref())
+    let read = if errors.is_empty() {
+        what(&mut reader, document.get_ref())
     } else {
         let more = errors.len().saturating_sub(MOST_MISTAKES);
         for error in errors.into_iter().take(MOST_MISTAKES) {
@@ -51,8 +93,8 @@ pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
         }
         None
     };
-    match platform {
-        Some(platform) if reader.errors.is_empty() => Ok(platform),
+    match read {
+        Some(read) if reader.errors.is_empty() => Ok(read),
         _ => {
             reader.errors.sort_by_key(|error| error.span.start);
             Err(reader.errors)
@@ -216,7 +258,10 @@ impl Reader {
 
     /// A quantity becomes what stands there, if that is right.
     fn fill(&mut self, quantity: &mut Quantity, row: &Row, name: &str, value: &Spanned<DeValue>) {
-        if let Some(read) = self.quantity(row, name, value) {
+        let check = |value| row.check(name, value);
+        let unit = row.unit;
+        let check = &check;
+        if let Some(read) = self.quantity(Kind { name, unit, check }, value) {
             *quantity = read;
         }
     }
@@ -255,7 +300,8 @@ impl Reader {
         }
     }
 
-    fn quantity(&mut self, row: &Row, name: &str, value: &Spanned<DeValue>) -> Option<Quantity> {
+    fn quantity(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<Quantity> {
+        let Kind { name, unit, .. } = kind;
         let DeValue::Table(table) = value.get_ref() else {
             let message = format!("`{name}` is a table: {{ value = ..., origin = \"...\" }}");
             self.error(value.span(), message);
@@ -281,7 +327,7 @@ impl Reader {
             }
         };
         let number = match table.get("value") {
-            Some(number) => self.amount(row, name, number),
+            Some(number) => self.amount(kind, number),
             None => {
                 self.error(value.span(), format!("`{name}` has no value"));
                 None
@@ -300,12 +346,11 @@ impl Reader {
                 return None;
             }
         };
-        let lowest = self.amount(row, name, &ends[0]);
-        let highest = self.amount(row, name, &ends[1]);
+        let lowest = self.amount(kind, &ends[0]);
+        let highest = self.amount(kind, &ends[1]);
         let (number, lowest, highest) = (number?, lowest?, highest?);
         if !(lowest..=highest).contains(&number) {
-            let [number, lowest, highest] =
-                [number, lowest, highest].map(|n| units::show(n, row.unit));
+            let [number, lowest, highest] = [number, lowest, highest].map(|n| units::show(n, unit));
             let message = format!(
                 "`{name}` is {number}, outside its range {lowest} to {highest}; a range is what is plausible: make it wider if the value is right"
             );
@@ -316,9 +361,9 @@ impl Reader {
     }
 
     /// A number with its unit that the named quantity can have; whole numbers may stand without quotes.
-    fn amount(&mut self, row: &Row, name: &str, value: &Spanned<DeValue>) -> Option<u64> {
-        let number = self.plain(name, row.unit, value)?;
-        match row.check(name, number) {
+    fn amount(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<u64> {
+        let number = self.plain(kind.name, kind.unit, value)?;
+        match (kind.check)(number) {
             Ok(()) => Some(number),
             Err(what) => {
                 self.error(value.span(), what);
