@@ -254,7 +254,7 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
     for (file, reason) in [
         (Vec::new(), "no ELF file"),
         (b"#!/bin/sh".to_vec(), "no ELF file"),
-        (changed(4, 1), "no ELF file of 64 bits"),
+        (changed(4, 1), "is for 32 bits"),
         (changed(18, 62), "another machine"),
         (changed(16, 3), "-static"),
         (changed(64, 3), "dynamic linker"),
