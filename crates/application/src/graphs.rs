@@ -1,5 +1,6 @@
 //! Page rank and shortest paths on a graph that the threads share: each has a part of the vertices, and stores what it finds
-//! of a vertex in the memory of every host with a neighbour of it, word by word.
+//! of a vertex in the memory of every host with a neighbour of it, word by word, and tells that host once a round: its
+//! threads all acquire the same flag.
 //!
 //! The graph is given, or generated: vertices on a ring have the two before and the two behind as neighbours, and others
 //! anywhere.
@@ -93,10 +94,13 @@ struct Plan {
     /// What has to come out, and the rounds that it takes.
     right: Vec<u64>,
     rounds: u32,
-    /// `sent[from][to]`: the vertices of a thread that another one needs, in order.
+    /// `sent[from][host]`: the vertices of a thread that others of a host need, in order.
     sent: Vec<Vec<Vec<u32>>>,
-    /// `copies[from][to]`: where they are, in even and in odd rounds.
+    /// `copies[from][host]`: where they are, in even and in odd rounds.
     copies: Vec<Vec<[Array; 2]>>,
+    /// `needs[to][from]`: those that one thread needs, each with its place among what its host is sent.
+    needs: Vec<Vec<Vec<(u32, u32)>>>,
+    /// `flags[host][from]`.
     flags: Vec<Vec<Place>>,
     barrier: Barrier,
     lines: Line,
@@ -141,13 +145,19 @@ impl Graph {
     fn plan(&self) -> Plan {
         let threads = self.hosts.threads as usize;
         let neighbours = self.neighbours();
-        let mut sent = vec![vec![Vec::new(); threads]; threads];
+        let hosts = self.hosts.used();
+        let mut sent = vec![vec![Vec::new(); hosts as usize]; threads];
+        let mut needs = vec![vec![Vec::new(); threads]; threads];
         for vertex in 0..self.vertices {
             let from = self.owner(vertex);
             let others = neighbours[vertex as usize].iter();
             let to: BTreeSet<usize> = others.map(|&other| self.owner(other)).collect();
             for to in to.into_iter().filter(|&to| to != from) {
-                sent[from][to].push(vertex);
+                let sent = &mut sent[from][self.hosts.of(to as u32) as usize];
+                if sent.last() != Some(&vertex) {
+                    sent.push(vertex);
+                }
+                needs[to][from].push((vertex, sent.len() as u32 - 1));
             }
         }
         let mut memory = Memory::new(self.hosts.homes);
@@ -160,7 +170,7 @@ impl Graph {
         }
         let (right, rounds) = self.right(&neighbours);
         Plan {
-            flags: memory.flags(self.hosts.threads),
+            flags: memory.flags(hosts, self.hosts.threads),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
             lines: memory.lines(),
             neighbours,
@@ -168,6 +178,7 @@ impl Graph {
             rounds,
             sent,
             copies,
+            needs,
         }
     }
 
@@ -228,15 +239,15 @@ impl Kernel for Graphs {
 
     async fn run(self, core: Core) -> Result<(), String> {
         let Graphs { of, plan } = self;
-        let me = core.number as usize;
-        let threads = 0..of.hosts.threads;
-        let with: Vec<u32> = threads
+        let (me, host) = (core.number as usize, of.hosts.of(core.number) as usize);
+        let hosts = 0..of.hosts.used();
+        let with: Vec<u32> = hosts
             .filter(|&to| !plan.sent[me][to as usize].is_empty())
             .collect();
         let flags = plan.flags.iter().map(|into| into[me]).collect();
         let mut stream = Stream::new(&core, flags, of.every);
         let mut has: Vec<u64> = (0..of.vertices).map(|vertex| of.start(vertex)).collect();
-        let mut places = vec![0; of.hosts.threads as usize];
+        let mut places = vec![0; of.hosts.used() as usize];
         let mut stored = vec![u64::MAX; of.vertices as usize];
         core.begin().await;
         for round in 0..plan.rounds {
@@ -263,10 +274,13 @@ impl Kernel for Graphs {
                 }
             }
             stream.tell(&with).await;
-            for &from in &with {
-                core.hear(plan.flags[me][from as usize], round + 1).await;
-                let array = plan.copies[from as usize][me][copy];
-                for (&vertex, at) in plan.sent[from as usize][me].iter().zip(0..) {
+            for (from, needs) in plan.needs[me].iter().enumerate() {
+                if needs.is_empty() {
+                    continue;
+                }
+                core.hear(plan.flags[host][from], round + 1).await;
+                let array = plan.copies[from][host][copy];
+                for &(vertex, at) in needs {
                     has[vertex as usize] = core.look(array, at).await;
                 }
             }

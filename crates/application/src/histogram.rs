@@ -48,8 +48,9 @@ impl Histogram {
                 .collect()
         };
         let counts = threads.map(from).collect();
-        let flags = memory.flags(self.hosts.threads);
-        let added = memory.flags(self.hosts.threads);
+        let threads = self.hosts.threads;
+        let flags = memory.flags(threads, threads);
+        let added = memory.flags(threads, threads);
         let barrier = Barrier::new(&mut memory, self.hosts.threads);
         Plan {
             counts,

@@ -125,10 +125,10 @@ impl Memory {
         self.array(host, 1, Grain::Line).at(0)
     }
 
-    /// For each of so many threads, a flag in its host's memory for each thread: that of `into[to][from]`.
-    pub fn flags(&mut self, threads: u32) -> Vec<Vec<Place>> {
+    /// For each of so many hosts, or of threads, each in its host's memory, a flag for each thread: that of `into[to][from]`.
+    pub fn flags(&mut self, to: u32, threads: u32) -> Vec<Vec<Place>> {
         let into = |to| (0..threads).map(|_| self.flag(to)).collect();
-        (0..threads).map(into).collect()
+        (0..to).map(into).collect()
     }
 
     /// Lines that are given away, those between them included.
@@ -391,6 +391,18 @@ pub struct Hosts {
     pub homes: Line,
     /// Threads, one host after the other.
     pub threads: u32,
+}
+
+impl Hosts {
+    /// The host that a thread is of.
+    pub fn of(self, thread: u32) -> u32 {
+        thread % self.homes
+    }
+
+    /// How many hosts have threads.
+    pub fn used(self) -> u32 {
+        self.threads.min(self.homes)
+    }
 }
 
 /// Something that threads do together. Each returns whether it has found what it has to.

@@ -1,4 +1,5 @@
 //! A matrix is transposed: each thread has rows of it, and stores each element, a line, where its column is a row.
+//! A host is told once, whatever number of its threads have waited for that.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{mixed, Array, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream};
@@ -18,7 +19,7 @@ pub struct Transpose {
     pub work: Time,
 }
 
-/// Rows of what comes out, each in even and odd rounds; the flag from a thread at another.
+/// Rows of what comes out, each in even and odd rounds; the flag from a thread at a host.
 struct Plan {
     rows: Vec<[Array; 2]>,
     flags: Vec<Vec<Place>>,
@@ -33,7 +34,7 @@ impl Transpose {
             [(); 2].map(|()| memory.array(host, self.size, Grain::Line))
         };
         let rows = (0..self.size).map(row).collect();
-        let flags = memory.flags(self.hosts.threads);
+        let flags = memory.flags(self.hosts.used(), self.hosts.threads);
         Plan {
             rows,
             flags,
@@ -63,7 +64,8 @@ impl Kernel for Transpose {
     async fn run(self, core: Core) -> Result<(), String> {
         let plan = self.plan();
         let (me, threads) = (core.number as usize, self.hosts.threads);
-        let all: Vec<u32> = (0..threads).collect();
+        let mine = &plan.flags[self.hosts.of(core.number) as usize];
+        let all: Vec<u32> = (0..self.hosts.used()).collect();
         let flags = plan.flags.iter().map(|into| into[me]).collect();
         let mut stream = Stream::new(&core, flags, self.every);
         let mut findings = Findings::default();
@@ -77,12 +79,13 @@ impl Kernel for Transpose {
                         plan.rows[column as usize][copy],
                         self.element(round, row, column),
                     );
-                    stream.store(column % threads, array, row, value).await;
+                    let host = self.hosts.of(column % threads);
+                    stream.store(host, array, row, value).await;
                 }
             }
             stream.tell(&all).await;
-            for &from in &all {
-                core.hear(plan.flags[me][from as usize], round + 1).await;
+            for &from in mine {
+                core.hear(from, round + 1).await;
             }
             for column in self.rows(core.number) {
                 for row in 0..self.size {

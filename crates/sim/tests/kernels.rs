@@ -279,6 +279,39 @@ fn several_cores_of_each_host_take_part() {
     }
 }
 
+/// What a host's threads wait for is stored and told there once, and right for each of them.
+#[test]
+fn a_host_is_told_once_however_many_threads_it_has() {
+    const THREADS: u64 = 24;
+    let (_, protocol) = &orderings(8)[2];
+    let mut platform = machine();
+    platform.remotes = THREADS as u16;
+    platform.link.jitter.value = 300_000;
+    // Each has neighbours on all eight hosts, and a barrier of 24 has five rounds; lengths take as many rounds as they need.
+    let kernels: [(_, &[(&str, u64)], _); 3] = [
+        (
+            "pagerank",
+            &[("vertices", 96), ("far", 24)],
+            Some(4 * 8 + 5),
+        ),
+        ("sssp", &[("vertices", 96), ("far", 24)], None),
+        ("transpose", &[("size", 30), ("rounds", 3)], Some(3 * 8)),
+    ];
+    for (name, given, releases) in kernels {
+        for seed in seeds(2) {
+            let given = [given, &[("threads", THREADS), ("release", 1 << 20)]].concat();
+            let mut setup = setup(protocol, &platform, kernel(name, &given));
+            setup.seed = seed;
+            let played = play_while(&setup, &mut |_| true)
+                .unwrap_or_else(|error| panic!("{name}, COHKIT_SEED={seed}: {error}"));
+            let sent = played.statistics.sent("Release").unwrap();
+            if let Some(releases) = releases {
+                assert_eq!(sent, THREADS * releases, "{name}, COHKIT_SEED={seed}");
+            }
+        }
+    }
+}
+
 /// A graph of a file is the one that is calculated on, and no other can be given.
 #[test]
 fn graphs_are_taken_from_files() {
