@@ -341,15 +341,7 @@ impl Test {
                 )
             }
         };
-        let operation = match name.as_str() {
-            "ADD" => Some(Operation::Add),
-            "SUB" => Some(Operation::Subtract),
-            "AND" => Some(Operation::And),
-            "ORR" => Some(Operation::Or),
-            "EOR" => Some(Operation::Xor),
-            _ => None,
-        };
-        if let Some(operation) = operation {
+        if let Some(operation) = operation(&name) {
             takes(3)?;
             let to = register(&mut self.program.threads[thread], parts[0])?;
             let (a, b) = (
@@ -364,10 +356,11 @@ impl Test {
             };
             return Ok((Some(compute), None));
         }
-        let atomic = |word: &str| {
-            let order = name.strip_prefix(word);
-            matches!(order, Some("" | "A" | "L" | "AL"))
-        };
+        if let Some((word, order)) = atomic(&name) {
+            takes(3)?;
+            let instruction = self.atomic(thread, word, order, &parts)?;
+            return Ok((Some(instruction), None));
+        }
         let instruction = match name.as_str() {
             "MOV" => {
                 takes(2)?;
@@ -404,41 +397,6 @@ impl Test {
                     via: Via::Text,
                 }
             }
-            _ if ["SWP", "LDADD", "CAS"].iter().any(|word| atomic(word)) => {
-                takes(3)?;
-                let first = self.operand(thread, parts[0])?;
-                let at = self.address(thread, parts[2])?;
-                let order = ["SWP", "LDADD", "CAS"]
-                    .iter()
-                    .find_map(|w| name.strip_prefix(w));
-                // What a comparison expects stands where what is found goes.
-                let (to, change, value) = match &name[..3] {
-                    "CAS" => {
-                        let to = register(&mut self.program.threads[thread], parts[0])?;
-                        let value = self.operand(thread, parts[1])?;
-                        (to, Change::SetIf(first), value)
-                    }
-                    "SWP" => (
-                        register(&mut self.program.threads[thread], parts[1])?,
-                        Change::Set,
-                        first,
-                    ),
-                    _ => (
-                        register(&mut self.program.threads[thread], parts[1])?,
-                        Change::Add,
-                        first,
-                    ),
-                };
-                Instruction::Atomic {
-                    to,
-                    at,
-                    change,
-                    value,
-                    acquire: order.is_some_and(|order| order.contains('A')),
-                    release: order.is_some_and(|order| order.contains('L')),
-                    via: Via::Text,
-                }
-            }
             "DMB" | "DSB" => {
                 takes(1)?;
                 match parts[0].text.to_ascii_uppercase().as_str() {
@@ -467,6 +425,58 @@ impl Test {
             }
         };
         Ok((Some(instruction), None))
+    }
+
+    /// An atomic access of three operands, its name being one of [`ATOMIC`] with an order behind it.
+    fn atomic(
+        &mut self,
+        thread: usize,
+        word: &str,
+        order: &str,
+        parts: &[Piece],
+    ) -> Result<Instruction> {
+        let first = self.operand(thread, parts[0])?;
+        let at = self.address(thread, parts[2])?;
+        // What a comparison expects stands where what is found goes.
+        let place = usize::from(word != "CAS");
+        let to = register(&mut self.program.threads[thread], parts[place])?;
+        let (change, value) = match word {
+            "CAS" => (Change::SetIf(first), self.operand(thread, parts[1])?),
+            "SWP" => (Change::Set, first),
+            _ => (Change::Add, first),
+        };
+        Ok(Instruction::Atomic {
+            to,
+            at,
+            change,
+            value,
+            acquire: order.contains('A'),
+            release: order.contains('L'),
+            via: Via::Text,
+        })
+    }
+}
+
+/// Names of atomic accesses, without their order.
+const ATOMIC: [&str; 3] = ["SWP", "LDADD", "CAS"];
+
+/// The name of an atomic access and its order apart.
+fn atomic(name: &str) -> Option<(&'static str, &str)> {
+    let mut both = ATOMIC
+        .into_iter()
+        .filter_map(|word| Some((word, name.strip_prefix(word)?)));
+    both.find(|(_, order)| matches!(*order, "" | "A" | "L" | "AL"))
+}
+
+/// What an instruction that computes calculates.
+fn operation(name: &str) -> Option<Operation> {
+    match name {
+        "ADD" => Some(Operation::Add),
+        "SUB" => Some(Operation::Subtract),
+        "AND" => Some(Operation::And),
+        "ORR" => Some(Operation::Or),
+        "EOR" => Some(Operation::Xor),
+        _ => None,
     }
 }
 

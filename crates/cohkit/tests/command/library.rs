@@ -63,7 +63,10 @@ fn the_library_is_written_as_it_lies_in_a_checkout() {
     let file = folder.path().join("file");
     fs::write(&file, "").expect("it can be written");
     let said = transcript(&library(&file));
-    assert!(said.starts_with("exit code 4\n--- stderr\nerror: "), "{said}");
+    assert!(
+        said.starts_with("exit code 4\n--- stderr\nerror: "),
+        "{said}"
+    );
 }
 
 #[test]

@@ -415,6 +415,17 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.b.ins().icmp(condition, a, b)
     }
 
+    /// How far a value is above the lowest of so many, where it has to be less than these.
+    fn index(&mut self, a: Cell, lo: i64, count: i64) -> Value {
+        let (value, range) = (self.get(a), self.range(a));
+        let index = self.plus(value, lo.wrapping_neg());
+        if !range.within(lo, lo + (count - 1)) {
+            let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
+            self.require(fine);
+        }
+        index
+    }
+
     /// Translates one instruction; false if nothing follows it.
     fn op(&mut self, op: &Op) -> bool {
         let program = self.setting.program;
@@ -458,27 +469,15 @@ impl<'t, 'f> Translation<'t, 'f> {
             Op::Cover { .. } => {}
             Op::Index { dst, a, shape } => {
                 let shape = program.shapes[shape as usize];
-                let (lo, count) = (shape.lo, shape.count as i64);
-                let (value, range) = (self.get(a), self.range(a));
-                let index = self.plus(value, lo.wrapping_neg());
-                if !range.within(lo, lo + (count - 1)) {
-                    let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
-                    self.require(fine);
-                }
+                let index = self.index(a, shape.lo, shape.count as i64);
                 let value = self.times(index, shape.stride as i64);
                 self.put(dst, value);
             }
             Op::Table { dst, a, table } => {
                 let values = &self.setting.data.tables[table as usize];
                 let lo = program.tables[table as usize].lo;
-                let count = values.len() as i64;
                 let address = values.as_ptr() as i64;
-                let (value, range) = (self.get(a), self.range(a));
-                let index = self.plus(value, lo.wrapping_neg());
-                if !range.within(lo, lo + (count - 1)) {
-                    let fine = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, index, count);
-                    self.require(fine);
-                }
+                let index = self.index(a, lo, values.len() as i64);
                 let offset = self.times(index, 4);
                 let address = self.plus(offset, address);
                 let flags = TRUSTED.with_readonly();

@@ -48,34 +48,7 @@ impl<'t> Lower<'t, '_> {
                 Some(rest)
             }
             StmtKind::Switch(subject, cases, otherwise) => {
-                let subject = self.expr(subject);
-                let mut lowered = Some(Vec::new());
-                let mut seen: Vec<(Number, Span)> = Vec::new();
-                for (values, body) in cases {
-                    let mut all = Some(Vec::new());
-                    for value in values {
-                        let constant = self.case(value, subject.clone());
-                        if let Some(n) = constant.as_ref().and_then(|e| self.fold(e)) {
-                            self.case_again(n, value.span, &mut seen);
-                        }
-                        match (&mut all, constant) {
-                            (Some(all), Some(value)) => all.push(value),
-                            _ => all = None,
-                        }
-                    }
-                    let body = self.scoped_block(body);
-                    match (&mut lowered, all) {
-                        (Some(lowered), Some(values)) => lowered.push((values, body)),
-                        _ => lowered = None,
-                    }
-                }
-                let otherwise = self.scoped_block(otherwise);
-                let subject = subject?;
-                if let Kind::Aggregate(_) = subject.kind {
-                    self.error(subject.span, "`switch` asks for a simple value");
-                    return None;
-                }
-                Some(vec![S::Switch(subject.expr, lowered?, otherwise)])
+                self.switch(subject, cases, otherwise).map(|s| vec![s])
             }
             StmtKind::For(quantifiers, body) => self.for_stmt(quantifiers, body).map(|s| vec![s]),
             StmtKind::While(condition, body) => {
@@ -87,25 +60,7 @@ impl<'t> Lower<'t, '_> {
                 };
                 Some(vec![S::While(condition?, body, most)])
             }
-            StmtKind::Alias(aliases, body) => self.scoped(|l| {
-                let mut bound = Vec::new();
-                for (name, e) in aliases {
-                    bound.push(l.alias(*name, e));
-                }
-                let mut all = l.block(body);
-                for one in bound.into_iter().rev() {
-                    all = match one? {
-                        rules::Bound::Same => all,
-                        rules::Bound::Place(id, place) => vec![S::Alias(id, place, all)],
-                        rules::Bound::Value(id, value) => {
-                            all.insert(0, S::Let(id, Some(value)));
-                            // A block of its own ends the life of the name.
-                            vec![S::If(M::Bool(true), all, Vec::new())]
-                        }
-                    };
-                }
-                Some(all)
-            }),
+            StmtKind::Alias(aliases, body) => self.scoped(|l| l.aliases(aliases, body)),
             StmtKind::Property(property) => self.statement_property(property),
             StmtKind::Error(message) => Some(vec![S::Error(Violation::new(
                 message.clone(),
@@ -123,27 +78,7 @@ impl<'t> Lower<'t, '_> {
                 let (place, _) = self.target(e, "undefined")?;
                 Some(vec![S::Undefine(place)])
             }
-            StmtKind::Clear(e) => {
-                let (place, ty) = self.target(e, "cleared")?;
-                if self.holds_scalarset(ty) {
-                    self.only(
-                        Dialect::Rumur,
-                        e.span,
-                        "`clear` of scalarsets, whose values have no first",
-                    );
-                }
-                let mut sets = Vec::new();
-                order::sets_in_first(&self.model, ty, &mut sets);
-                if let Some(set) = sets.first() {
-                    let name = self.model.types[set.index()].name.clone();
-                    self.sink
-                        .warning(e.span, format!("`clear` chooses a first value of `{name}`"))
-                        .note(format!(
-                            "values of a scalarset have no order; symmetry of `{name}` is not made use of"
-                        ));
-                }
-                Some(vec![S::Clear(place)])
-            }
+            StmtKind::Clear(e) => self.clear(e).map(|s| vec![s]),
             StmtKind::Call(name, arguments) => {
                 let (id, arguments) = self.call(*name, arguments)?;
                 if self.model.functions[id.index()].result.is_some() {
@@ -181,6 +116,85 @@ impl<'t> Lower<'t, '_> {
                 Some(vec![S::RemoveWhere(id, place, claim)])
             }
         }
+    }
+
+    fn switch(
+        &mut self,
+        subject: &Expr<'t>,
+        cases: &[(Vec<Expr<'t>>, Vec<Stmt<'t>>)],
+        otherwise: &[Stmt<'t>],
+    ) -> Option<S> {
+        let subject = self.expr(subject);
+        let mut lowered = Some(Vec::new());
+        let mut seen: Vec<(Number, Span)> = Vec::new();
+        for (values, body) in cases {
+            let mut all = Some(Vec::new());
+            for value in values {
+                let constant = self.case(value, subject.clone());
+                if let Some(n) = constant.as_ref().and_then(|e| self.fold(e)) {
+                    self.case_again(n, value.span, &mut seen);
+                }
+                match (&mut all, constant) {
+                    (Some(all), Some(value)) => all.push(value),
+                    _ => all = None,
+                }
+            }
+            let body = self.scoped_block(body);
+            match (&mut lowered, all) {
+                (Some(lowered), Some(values)) => lowered.push((values, body)),
+                _ => lowered = None,
+            }
+        }
+        let otherwise = self.scoped_block(otherwise);
+        let subject = subject?;
+        if let Kind::Aggregate(_) = subject.kind {
+            self.error(subject.span, "`switch` asks for a simple value");
+            return None;
+        }
+        Some(S::Switch(subject.expr, lowered?, otherwise))
+    }
+
+    /// A block with names for places and values.
+    fn aliases(&mut self, aliases: &[(Name<'t>, Expr<'t>)], body: &[Stmt<'t>]) -> Option<Vec<S>> {
+        let mut bound = Vec::new();
+        for (name, e) in aliases {
+            bound.push(self.alias(*name, e));
+        }
+        let mut all = self.block(body);
+        for one in bound.into_iter().rev() {
+            all = match one? {
+                rules::Bound::Same => all,
+                rules::Bound::Place(id, place) => vec![S::Alias(id, place, all)],
+                rules::Bound::Value(id, value) => {
+                    all.insert(0, S::Let(id, Some(value)));
+                    // A block of its own ends the life of the name.
+                    vec![S::If(M::Bool(true), all, Vec::new())]
+                }
+            };
+        }
+        Some(all)
+    }
+
+    fn clear(&mut self, e: &Expr<'t>) -> Option<S> {
+        let (place, ty) = self.target(e, "cleared")?;
+        if self.holds_scalarset(ty) {
+            self.only(
+                Dialect::Rumur,
+                e.span,
+                "`clear` of scalarsets, whose values have no first",
+            );
+        }
+        let mut sets = Vec::new();
+        order::sets_in_first(&self.model, ty, &mut sets);
+        if let Some(set) = sets.first() {
+            let name = self.model.types[set.index()].name.clone();
+            self.sink
+                .warning(e.span, format!("`clear` chooses a first value of `{name}`"))
+                .note(format!(
+                    "values of a scalarset have no order; symmetry of `{name}` is not made use of"
+                ));
+        }
+        Some(S::Clear(place))
     }
 
     /// The first of equal cases is taken; CMurphi's programs are not taken by a C++ compiler.

@@ -13,157 +13,153 @@ impl<'t> Lower<'t, '_> {
 
     /// A type, which gets a name if it is a new one.
     pub(super) fn type_named(&mut self, ty: &TypeExpr<'t>, name: Option<&str>) -> Option<TypeId> {
-        let label = |l: &Self| match name {
-            Some(name) => name.to_string(),
-            None => {
-                let words = l.words(ty.span).split_whitespace();
-                let words = words.collect::<Vec<_>>().join(" ");
-                match words.char_indices().nth(60) {
-                    Some((at, _)) => format!("{}...", &words[..at]),
-                    None => words,
-                }
-            }
-        };
-        match &ty.kind {
-            TypeKind::Wrong => None,
-            TypeKind::Boolean => Some(TypeId::BOOL),
-            TypeKind::Named(name) => match self.find(name.text).map(|s| s.meaning.clone()) {
-                Some(Meaning::Type(ty)) => Some(ty),
-                Some(Meaning::Wrong) => None,
-                Some(_) => {
-                    self.error(name.span, format!("`{}` is no type", name.text))
-                        .label("expected a type");
-                    None
-                }
-                None => {
-                    self.unknown(*name, "type", |m| matches!(m, Meaning::Type(_)));
-                    None
-                }
-            },
+        let shape = match &ty.kind {
+            TypeKind::Wrong => return None,
+            TypeKind::Boolean => return Some(TypeId::BOOL),
+            TypeKind::Named(of) => return self.known_type(*of),
             TypeKind::Enum(names) => {
-                let labels: Vec<String> = names.iter().map(|n| n.text.to_string()).collect();
-                let label = label(self);
-                let id = self.new_type(label, Type::Enum(labels));
-                let mut seen: Vec<&str> = Vec::new();
+                let labels = names.iter().map(|n| n.text.to_string()).collect();
+                let id = self.new_type(self.label(ty, name), Type::Enum(labels));
                 for (i, name) in names.iter().enumerate() {
-                    self.declare(
-                        *name,
-                        Meaning::Constant(M::Label(id, i as u32), Kind::Enum(id)),
-                    );
-                    seen.push(name.text);
+                    let label = M::Label(id, i as u32);
+                    self.declare(*name, Meaning::Constant(label, Kind::Enum(id)));
                 }
-                Some(id)
-            }
-            TypeKind::Range(lo, hi) => {
-                let (a, b) = (self.constant_number(lo), self.constant_number(hi));
-                let (lo, hi) = (a?, b?);
-                if lo > hi {
-                    self.error(ty.span, format!("the range {lo}..{hi} is empty"))
-                        .label("the lower bound is above the upper one");
-                    return None;
-                }
-                let values = hi.abs_diff(lo).saturating_add(1);
-                if self.dialect == Dialect::CMurphi && values > i32::MAX as u64 {
-                    self.error(ty.span, "in CMurphi a range has at most 2^31 - 1 values");
-                    return None;
-                }
-                let label = label(self);
-                Some(self.intern(label, Type::Range { lo, hi }))
+                return Some(id);
             }
             TypeKind::Scalarset(size) => {
-                let (value, span) = (self.constant_number(size)?, size.span);
-                if value < 1 {
-                    self.error(span, format!("a scalarset of {value} values"))
-                        .label("at least 1");
-                    return None;
-                }
-                if value > LARGEST_SCALARSET {
-                    self.error(span, format!("a scalarset of {value} values"))
-                        .label(format!("at most {LARGEST_SCALARSET}"));
-                    return None;
-                }
-                let label = label(self);
-                Some(self.new_type(label, Type::Scalarset(value as u32)))
+                let size = self.scalarset_type(size)?;
+                return Some(self.new_type(self.label(ty, name), size));
             }
-            TypeKind::Union(members) => {
-                let ids: Vec<Option<TypeId>> = members.iter().map(|m| self.type_expr(m)).collect();
-                let mut flat = Vec::new();
-                for (id, member) in ids.into_iter().zip(members) {
-                    let id = id?;
-                    match self.model.ty(id) {
-                        Type::Enum(_) | Type::Scalarset(_) if flat.contains(&id) => {
-                            self.error(member.span, "a member of this union stands twice");
-                            return None;
-                        }
-                        Type::Enum(_) | Type::Scalarset(_) => flat.push(id),
-                        _ => {
-                            self.error(
-                                member.span,
-                                "a union is of enumerations and scalarsets alone",
-                            )
-                            .label("neither of them");
-                            return None;
-                        }
-                    }
-                }
-                if flat.len() < 2 {
-                    self.only(Dialect::Rumur, ty.span, "unions of a single type");
-                }
-                let label = label(self);
-                Some(self.intern(label, Type::Union(flat)))
+            TypeKind::Range(lo, hi) => self.range_type(ty.span, lo, hi)?,
+            TypeKind::Union(members) => self.union_type(ty.span, members)?,
+            TypeKind::Multiset(capacity, element) => self.multiset_type(capacity, element)?,
+            TypeKind::Array(index, element) => self.array_type(index, element)?,
+            TypeKind::Record(parts) => self.record_type(parts)?,
+        };
+        Some(self.intern(self.label(ty, name), shape))
+    }
+
+    /// What a new type is called: by its name, or as it is written.
+    fn label(&self, ty: &TypeExpr<'t>, name: Option<&str>) -> String {
+        if let Some(name) = name {
+            return name.to_string();
+        }
+        let words = self.words(ty.span).split_whitespace();
+        let words = words.collect::<Vec<_>>().join(" ");
+        match words.char_indices().nth(60) {
+            Some((at, _)) => format!("{}...", &words[..at]),
+            None => words,
+        }
+    }
+
+    fn known_type(&mut self, name: Name<'t>) -> Option<TypeId> {
+        match self.find(name.text).map(|s| s.meaning.clone()) {
+            Some(Meaning::Type(ty)) => return Some(ty),
+            Some(Meaning::Wrong) => {}
+            Some(_) => {
+                self.error(name.span, format!("`{}` is no type", name.text))
+                    .label("expected a type");
             }
-            TypeKind::Multiset(capacity, element) => {
-                let (value, span) = (self.constant_number(capacity), capacity.span);
-                let element = self.type_expr(element)?;
-                let capacity = value?;
-                if capacity < 1 {
-                    self.error(span, format!("a multiset of at most {capacity} elements"))
-                        .label("at least 1");
+            None => self.unknown(name, "type", |m| matches!(m, Meaning::Type(_))),
+        }
+        None
+    }
+
+    fn range_type(&mut self, span: Span, lo: &Expr<'t>, hi: &Expr<'t>) -> Option<Type> {
+        let (lo, hi) = (self.constant_number(lo), self.constant_number(hi));
+        let (lo, hi) = (lo?, hi?);
+        if lo > hi {
+            self.error(span, format!("the range {lo}..{hi} is empty"))
+                .label("the lower bound is above the upper one");
+            return None;
+        }
+        let values = hi.abs_diff(lo).saturating_add(1);
+        if self.dialect == Dialect::CMurphi && values > i32::MAX as u64 {
+            self.error(span, "in CMurphi a range has at most 2^31 - 1 values");
+            return None;
+        }
+        Some(Type::Range { lo, hi })
+    }
+
+    fn scalarset_type(&mut self, size: &Expr<'t>) -> Option<Type> {
+        let value = self.constant_number(size)?;
+        let bound = match value {
+            ..1 => "at least 1".to_string(),
+            1..=LARGEST_SCALARSET => return Some(Type::Scalarset(value as u32)),
+            _ => format!("at most {LARGEST_SCALARSET}"),
+        };
+        self.error(size.span, format!("a scalarset of {value} values"))
+            .label(bound);
+        None
+    }
+
+    fn union_type(&mut self, span: Span, members: &[TypeExpr<'t>]) -> Option<Type> {
+        let ids: Vec<Option<TypeId>> = members.iter().map(|m| self.type_expr(m)).collect();
+        let mut flat = Vec::new();
+        for (id, member) in ids.into_iter().zip(members) {
+            let id = id?;
+            match self.model.ty(id) {
+                Type::Enum(_) | Type::Scalarset(_) if flat.contains(&id) => {
+                    self.error(member.span, "a member of this union stands twice");
                     return None;
                 }
-                let Ok(capacity) = u32::try_from(capacity) else {
-                    self.error(span, format!("a multiset of at most {capacity} elements"))
-                        .label("at most 2^32 - 1");
-                    return None;
-                };
-                let label = label(self);
-                Some(self.intern(label, Type::Multiset { capacity, element }))
-            }
-            TypeKind::Array(index, element) => {
-                let (i, e) = (self.type_expr(index), self.type_expr(element));
-                let (i, element) = (i?, e?);
-                if self.model.bounds(i).is_none() {
-                    self.error(index.span, "an array's index is of a simple type")
-                        .label("this type has parts");
+                Type::Enum(_) | Type::Scalarset(_) => flat.push(id),
+                _ => {
+                    let message = "a union is of enumerations and scalarsets alone";
+                    self.error(member.span, message).label("neither of them");
                     return None;
                 }
-                let label = label(self);
-                let index = i;
-                Some(self.intern(label, Type::Array { index, element }))
-            }
-            TypeKind::Record(parts) => {
-                let mut fields: Vec<(String, TypeId)> = Vec::new();
-                let mut whole = true;
-                for (names, ty) in parts {
-                    let ty = self.type_expr(ty);
-                    for name in names {
-                        if fields.iter().any(|f| f.0 == name.text) {
-                            self.error(
-                                name.span,
-                                format!("the field `{}` stands twice", name.text),
-                            );
-                            whole = false;
-                        }
-                        match ty {
-                            Some(ty) => fields.push((name.text.to_string(), ty)),
-                            None => whole = false,
-                        }
-                    }
-                }
-                let label = label(self);
-                whole.then(|| self.intern(label, Type::Record(fields)))
             }
         }
+        if flat.len() < 2 {
+            self.only(Dialect::Rumur, span, "unions of a single type");
+        }
+        Some(Type::Union(flat))
+    }
+
+    fn multiset_type(&mut self, capacity: &Expr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
+        let (value, span) = (self.constant_number(capacity), capacity.span);
+        let element = self.type_expr(element)?;
+        let value = value?;
+        let bound = match u32::try_from(value) {
+            Ok(capacity) if capacity > 0 => return Some(Type::Multiset { capacity, element }),
+            _ if value < 1 => "at least 1",
+            _ => "at most 2^32 - 1",
+        };
+        self.error(span, format!("a multiset of at most {value} elements"))
+            .label(bound);
+        None
+    }
+
+    fn array_type(&mut self, index: &TypeExpr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
+        let (i, element) = (self.type_expr(index), self.type_expr(element));
+        let (i, element) = (i?, element?);
+        if self.model.bounds(i).is_none() {
+            self.error(index.span, "an array's index is of a simple type")
+                .label("this type has parts");
+            return None;
+        }
+        Some(Type::Array { index: i, element })
+    }
+
+    fn record_type(&mut self, parts: &[(Vec<Name<'t>>, TypeExpr<'t>)]) -> Option<Type> {
+        let mut fields: Vec<(String, TypeId)> = Vec::new();
+        let mut whole = true;
+        for (names, ty) in parts {
+            let ty = self.type_expr(ty);
+            for name in names {
+                if fields.iter().any(|f| f.0 == name.text) {
+                    let message = format!("the field `{}` stands twice", name.text);
+                    self.error(name.span, message);
+                    whole = false;
+                }
+                match ty {
+                    Some(ty) => fields.push((name.text.to_string(), ty)),
+                    None => whole = false,
+                }
+            }
+        }
+        whole.then_some(Type::Record(fields))
     }
 
     fn new_type(&mut self, name: String, ty: Type) -> TypeId {
