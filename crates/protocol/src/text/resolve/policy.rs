@@ -236,37 +236,15 @@ impl<'a> Resolver<'a, '_> {
                     acknowledgement,
                     grants,
                 } => {
-                    let confirmed = "a grant is confirmed by an acknowledgement";
-                    let confirms = "an acknowledgement confirms grants";
-                    let acknowledgement =
-                        self.named(*acknowledgement, Class::Acknowledgement, confirmed);
-                    let grants = grants.iter();
-                    let grants =
-                        grants.filter_map(|&grant| self.named(grant, Class::Grant, confirms));
-                    let grants = grants.collect();
-                    policy
-                        .awaits
-                        .extend(acknowledgement.map(|acknowledgement| Await {
-                            acknowledgement,
-                            grants,
-                            span,
-                        }));
+                    let awaits = self.awaits(*acknowledgement, grants, span);
+                    policy.awaits.extend(awaits);
                 }
                 PolicyItem::Expect {
                     answer,
                     right: told,
                 } => {
-                    let told = right(*told, states, names, self.sink);
-                    let tells = "only an answer tells a right";
-                    let answer = self.named(*answer, Class::Answer, tells);
-                    let both = answer.zip(told);
-                    policy
-                        .expectations
-                        .extend(both.map(|(answer, right)| Expectation {
-                            answer,
-                            right,
-                            span,
-                        }));
+                    let expected = self.expectation(*answer, *told, span, rights);
+                    policy.expectations.extend(expected);
                 }
             }
         }
@@ -275,6 +253,42 @@ impl<'a> Resolver<'a, '_> {
             self.unreached(&policy, states, &goals);
         }
         policy
+    }
+
+    fn awaits(
+        &mut self,
+        acknowledgement: Name<'a>,
+        grants: &[Name<'a>],
+        span: Span,
+    ) -> Option<Await> {
+        let confirmed = "a grant is confirmed by an acknowledgement";
+        let confirms = "an acknowledgement confirms grants";
+        let acknowledgement = self.named(acknowledgement, Class::Acknowledgement, confirmed);
+        let grants = grants.iter();
+        let grants = grants.filter_map(|&grant| self.named(grant, Class::Grant, confirms));
+        let grants = grants.collect();
+        Some(Await {
+            acknowledgement: acknowledgement?,
+            grants,
+            span,
+        })
+    }
+
+    fn expectation(
+        &mut self,
+        answer: Name<'a>,
+        told: Name<'a>,
+        span: Span,
+        (states, names): (&[State], &Names<'a>),
+    ) -> Option<Expectation> {
+        let right = right(told, states, names, self.sink);
+        let tells = "only an answer tells a right";
+        let answer = self.named(answer, Class::Answer, tells);
+        Some(Expectation {
+            answer: answer?,
+            right: right?,
+            span,
+        })
     }
 
     /// A message of this class; `what` says why it has to be one.
