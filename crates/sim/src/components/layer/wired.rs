@@ -373,7 +373,10 @@ impl<L: Layer> Links for Wired<L> {
             self.later.pop_front();
             self.go_on(at);
             let link = self.offer(side, link, message);
-            self.due_of(side, link);
+            // Of a link that was looked at all is found when it has been taken from.
+            if !self.due[link].looked {
+                self.due_of(side, link);
+            }
         }
         self.go_on(now);
     }
