@@ -68,8 +68,9 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
             return Err(failure(wrong, colour));
         }
     };
-    tells_of_one(options, lower.is_some(), host.is_some())
-        .map_err(|wrong| failure(wrong, colour))?;
+    if lower.is_some() {
+        tells_of_one_level(options).map_err(|wrong| failure(wrong, colour))?;
+    }
     let second = match (lower, host) {
         (Some((lower, home)), _) => Some(Second::Below(lower, home)),
         (None, host) => host.map(Second::Host),
@@ -108,17 +109,12 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     })
 }
 
-/// Refuses options that tell of one level or space where there are two.
-fn tells_of_one(options: &Sim, levels: bool, spaces: bool) -> Result<(), NotRun> {
+/// Refuses options that tell of one level where there are two.
+fn tells_of_one_level(options: &Sim) -> Result<(), NotRun> {
     let told = options.trace.as_ref().map(|_| "--trace");
-    let (of, told) = match (levels, spaces) {
-        (true, _) => ("level", told.or(options.watched.asked())),
-        (false, true) => ("space", options.watched.drawn.asked()),
-        (false, false) => return Ok(()),
-    };
-    match told {
+    match told.or(options.watched.asked()) {
         Some(option) => Err(NotRun::plain(format!(
-            "`{option}` tells of one {of}, and there are two"
+            "`{option}` tells of one level, and there are two"
         ))),
         None => Ok(()),
     }

@@ -35,7 +35,8 @@ impl Drawn {
         };
         let size = units::parse(&self.timeline_size, Unit::Bytes);
         let mut filter = Filter {
-            line: self.timeline_line,
+            line: self.timeline_line.map(|(_, line)| line),
+            side: self.timeline_line.map(|(side, _)| side),
             agent: self.timeline_agent.clone(),
             bytes: size.map_err(|what| wrong("timeline-size", what))? as usize,
             ..Filter::default()

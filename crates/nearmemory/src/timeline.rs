@@ -105,7 +105,7 @@ impl Timeline {
                 names.join(", ")
             ));
         }
-        let mut writer = Writer::new(filter, &NOTES);
+        let mut writer = Writer::new(filter, &NOTES, 0);
         let all = writer.track("machine (1 ns here is 1 ps)", None, None);
         let device = writer.track("device", Some(all), None);
         let cores = names.into_iter().map(|name| Core {

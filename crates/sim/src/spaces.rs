@@ -27,6 +27,7 @@ use crate::platform::Platform;
 use crate::scenario::{Performance, Tally};
 use crate::simulation::{Event, HostSpace, RunError, Setup, Simulation, ASKED_AFTER};
 use crate::statistics::Statistics;
+use crate::timeline::{self, Filter, Recorded};
 
 /// One of the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -276,18 +277,17 @@ impl Spaces {
         Spaces::watched(setup, go_on, &|_| Ok(()))
     }
 
-    /// The same, of which each space is watched.
+    /// The same, of which the spaces are watched.
     ///
     /// # Errors
     /// [`RunError`].
     pub(crate) fn watched(
         setup: &Setup,
         go_on: &mut dyn FnMut(u64) -> bool,
-        watch: &dyn Fn(&mut Simulation) -> Result<(), String>,
+        watch: &dyn Fn(&mut Spaces) -> Result<(), String>,
     ) -> Result<Spaces, RunError> {
         let mut spaces = Spaces::new(setup, None).map_err(RunError::Setup)?;
-        watch(&mut spaces.device).map_err(RunError::Setup)?;
-        watch(&mut spaces.host).map_err(RunError::Setup)?;
+        watch(&mut spaces).map_err(RunError::Setup)?;
         let (side, failure) = match spaces.run_while(go_on) {
             Ok(true) => return Ok(spaces),
             Ok(false) => return Err(RunError::Stopped),
@@ -329,8 +329,41 @@ impl Spaces {
         self.device.add_noted(&mut statistics);
         if let Some(host) = &mut statistics.host {
             self.host.add_noted(host);
+            // Both are one trace.
+            let parts = [statistics.timeline.take(), host.timeline.take()];
+            let all = parts.into_iter().flatten().map(|part| *part);
+            statistics.timeline = all.reduce(Recorded::and).map(Box::new);
         }
         statistics
+    }
+
+    /// From the beginning on it is noted of both where the time of accesses goes.
+    pub(crate) fn attribute(&mut self, all: bool) {
+        self.device.attribute(all);
+        self.host.attribute(all);
+    }
+
+    /// The same, and what happens is drawn, in both or in that of the filter: each has half of the room.
+    ///
+    /// # Errors
+    /// There is no agent of the name that is asked for.
+    pub(crate) fn draw(&mut self, filter: &Filter) -> Result<(), String> {
+        self.attribute(false);
+        let mut filter = filter.clone();
+        let sides = match filter.side {
+            Some(side) => vec![side],
+            None => vec![Side::Device, Side::Host],
+        };
+        let agents = sides.iter().map(|&side| self.of(side).own_lifelines());
+        let agents: Vec<String> = agents.collect::<Vec<_>>().concat();
+        if let Some(name) = &filter.agent {
+            timeline::named(name, &agents)?;
+        }
+        filter.bytes /= sides.len();
+        for side in sides {
+            self.of(side).draw(&filter, Some(side))?;
+        }
+        Ok(())
     }
 
     /// What has been measured: of the device's space, and [of the host's](Statistics::host).

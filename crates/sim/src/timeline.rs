@@ -11,6 +11,7 @@ use std::ops::Range;
 use crate::attribution::{Step, Transaction};
 use crate::kernel::Time;
 use crate::message::{Agent, Line, Message};
+use crate::spaces::Side;
 use writer::{Kind, Pieces, Stretches, Writer};
 
 /// Of what a timeline is, and where it goes.
@@ -18,6 +19,8 @@ use writer::{Kind, Pieces, Stretches, Writer};
 pub struct Filter {
     /// Only what is about this line.
     pub line: Option<Line>,
+    /// Of two spaces only this one, of which the line is.
+    pub side: Option<Side>,
     /// Only what an agent of this name does, and the accesses of the cores before it.
     pub agent: Option<String>,
     /// Only what happens in this time; of accesses those that are under way then.
@@ -32,6 +35,7 @@ impl Default for Filter {
     fn default() -> Filter {
         Filter {
             line: None,
+            side: None,
             agent: None,
             window: 0..Time::MAX,
             bytes: 32 << 20,
@@ -53,6 +57,34 @@ pub struct Recorded {
     pub full: Option<Time>,
 }
 
+impl Recorded {
+    /// Both parts, as one trace.
+    pub(crate) fn and(mut self, other: Recorded) -> Recorded {
+        self.rest.extend(other.rest);
+        Recorded {
+            length: self.length + other.length,
+            rest: self.rest,
+            accesses: self.accesses + other.accesses,
+            full: [self.full, other.full].into_iter().flatten().min(),
+        }
+    }
+}
+
+/// The agent of a name.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn named(name: &str, agents: &[String]) -> Result<usize, String> {
+    let found = agents.iter().position(|agent| agent == name);
+    found.ok_or_else(|| {
+        format!(
+            "there is no agent `{name}`; {}there are {}",
+            did_you_mean(name, agents.iter().map(String::as_str)),
+            agents.join(", ")
+        )
+    })
+}
+
 /// What numbers beside events are called, from 1 on.
 const NOTES: [&str; 2] = ["line", "latency_ps"];
 const LINE: u64 = 1;
@@ -71,6 +103,8 @@ pub(crate) struct Timeline {
     filter: Filter,
     /// The agent that alone is shown.
     only: Option<usize>,
+    /// Which space it is of, if there are two.
+    side: Option<Side>,
     writer: Writer,
     /// Numbers of the names of messages and steps.
     messages: Vec<u64>,
@@ -90,7 +124,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// An empty one of a machine with these agents, messages of these names, and so many cores.
+    /// An empty one of a machine with these agents, messages of these names, and so many cores, or of one of two spaces.
     ///
     /// # Errors
     /// There is no agent of the name that is asked for.
@@ -99,25 +133,19 @@ impl Timeline {
         agents: &[String],
         messages: &[String],
         cores: usize,
+        side: Option<Side>,
     ) -> Result<Timeline, String> {
-        let only = match &filter.agent {
-            Some(name) => {
-                let found = agents.iter().position(|agent| agent == name);
-                let no = || {
-                    format!(
-                        "there is no agent `{name}`; {}there are {}",
-                        did_you_mean(name, agents.iter().map(String::as_str)),
-                        agents.join(", ")
-                    )
-                };
-                Some(found.ok_or_else(no)?)
-            }
-            None => None,
+        let only = match (&filter.agent, side) {
+            (Some(name), None) => Some(named(name, agents)?),
+            // It may be one of the other space alone.
+            (Some(name), Some(_)) => Some(named(name, agents).unwrap_or(usize::MAX)),
+            (None, _) => None,
         };
         let mut timeline = Timeline {
             filter: filter.clone(),
             only,
-            writer: Writer::new(filter, &NOTES),
+            side,
+            writer: Writer::new(filter, &NOTES, u64::from(side == Some(Side::Host))),
             messages: Vec::new(),
             steps: Vec::new(),
             states: Default::default(),
@@ -135,12 +163,8 @@ impl Timeline {
             .iter()
             .map(|step| timeline.writer.name(step.name()));
         timeline.steps = of_steps.collect();
-        timeline.cores_track = timeline
-            .writer
-            .track("cores (1 ns here is 1 ps)", None, None);
-        let all = timeline
-            .writer
-            .track("agents (1 ns here is 1 ps)", None, None);
+        timeline.cores_track = timeline.group("cores");
+        let all = timeline.group("agents");
         for (number, name) in agents.iter().enumerate() {
             let shown = only.is_none_or(|only| only == number);
             let own = match shown {
@@ -155,6 +179,16 @@ impl Timeline {
             timeline.agents.push((own, states));
         }
         Ok(timeline)
+    }
+
+    /// A track of tracks.
+    fn group(&mut self, of: &str) -> u64 {
+        let name = match self.side {
+            None => format!("{of} (1 ns here is 1 ps)"),
+            Some(Side::Device) => format!("the device's memory: {of} (1 ns here is 1 ps)"),
+            Some(Side::Host) => format!("the host's memory: {of} (1 ns here is 1 ps)"),
+        };
+        self.writer.track(&name, None, None)
     }
 
     /// Whether there is room for what happens then.
@@ -190,10 +224,11 @@ impl Timeline {
         }
         let (track, _) = self.agents[agent];
         let name = self.messages[message.kind.index()];
+        let flow = self.writer.own(message.flight.into());
         self.writer
             .event(time, Kind::Instant, track, Some(name), |event| {
                 event.note(LINE, message.line.into());
-                event.flow(message.flight.into(), ends);
+                event.flow(flow, ends);
             });
     }
 
@@ -295,7 +330,7 @@ impl Timeline {
                 self.writer.event(end, Kind::End, states, None, |_| ());
             }
         }
-        let all = self.writer.track("machine (1 ns here is 1 ps)", None, None);
+        let all = self.group("machine");
         let counters =
             std::mem::replace(&mut self.counters, [(); 3].map(|()| Stretches::default()));
         let percent = 100.0 / links.max(1) as f64;

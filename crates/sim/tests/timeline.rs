@@ -6,7 +6,9 @@ mod common;
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::platform::Platform;
-use cohkit_sim::simulation::{draw_while, explain_while, run, RunError, Setup};
+use cohkit_sim::simulation::{draw_while, explain_while, run, HostSpace, RunError, Setup};
+use cohkit_sim::spaces::Side;
+use cohkit_sim::statistics::Statistics;
 use cohkit_sim::timeline::writer::Pieces;
 use cohkit_sim::timeline::{Filter, Recorded};
 use std::collections::{BTreeMap, BTreeSet};
@@ -268,6 +270,14 @@ fn pieces_are_the_whole() {
     let mut setup = setup("mesi", 5);
     setup.workload.accesses *= 20;
     let whole = drawn(&setup, &Filter::default());
+    let (count, part) = in_pieces(&setup);
+    assert!(count > 2, "{count} pieces of {} bytes", whole.length);
+    assert!(part.rest == whole.rest);
+    assert_eq!((part.length, part.accesses), (whole.length, whole.accesses));
+}
+
+/// In how many pieces all that is drawn goes away, and these, with the rest behind them.
+fn in_pieces(setup: &Setup) -> (usize, Recorded) {
     let (full, pieces) = sync_channel::<Vec<u8>>(2);
     let (back, empty) = channel();
     let all = std::thread::spawn(move || {
@@ -285,18 +295,106 @@ fn pieces_are_the_whole() {
         }),
         ..Filter::default()
     };
-    let part = drawn(&setup, &filter);
+    let part = drawn(setup, &filter);
     full.send(Vec::new()).expect("it is taken");
     let mut all = all.join().expect("it ends");
-    assert!(
-        all.len() > 2,
-        "{} pieces of {} bytes",
-        all.len(),
-        whole.length
-    );
+    let count = all.len();
     all.push(part.rest);
-    assert!(all.concat() == whole.rest);
+    let rest = all.concat();
+    (count, Recorded { rest, ..part })
+}
+
+/// Two spaces are one trace: each access of both is a slice, a flow is of one message, and pieces of both may alternate.
+#[test]
+fn two_spaces_are_one_trace() {
+    let [device, host] =
+        ["enzian-dc-ddr", "enzian-cpu-home"].map(|name| Platform::shipped(name).unwrap());
+    let platform = device.beside(host).unwrap();
+    let work = |access, cores| Workload::pass(Pattern::Random, access, 2000, cores, 2);
+    let mut host = HostSpace::new(common::protocol("eci-near"), &platform).unwrap();
+    host.workloads = [work(Access::Store, 4), work(Access::Load, 1)];
+    let eci = common::protocol("eci");
+    let mut setup = Setup::new(eci, platform, work(Access::Load, 4)).unwrap();
+    setup.host = Some(Box::new(host));
+
+    let apart = |mut ended: Statistics| {
+        let host = ended.host.take().expect("there are two spaces");
+        [ended, *host]
+    };
+    let explained = apart(explain_while(&setup, false, &mut |_| true).unwrap());
+    let mut ended = draw_while(&setup, &Filter::default(), &mut |_| true).unwrap();
+    let whole = *ended.timeline.take().expect("it was asked for");
+    assert_eq!(format!("{:?}", apart(ended)), format!("{explained:?}"));
+    let get = |of: &Statistics, name| of.get(name).unwrap();
+    let counts = (explained.each_ref()).map(|of| get(of, "accesses") as u64);
+    assert_eq!(counts, [2000, 4000]);
+    assert_eq!((whole.accesses, whole.full), (6000, None));
+
+    let (tracks, events) = read(&whole);
+    for of in ["device", "host"].map(|side| format!("the {side}'s memory: ")) {
+        let groups = ["cores", "agents", "machine"];
+        let groups = groups.map(|group| format!("{of}{group} (1 ns here is 1 ps)"));
+        let there: Vec<_> = tracks
+            .values()
+            .filter(|name| groups.contains(name))
+            .collect();
+        assert_eq!(there, groups.each_ref(), "{of}");
+    }
+    let slices = slices(&events);
+    let outer = slices.values().flatten().filter(|slice| slice.3 == 0);
+    let long: u64 = outer.map(|(_, begin, end, _)| end - begin).sum();
+    let latency = explained.each_ref().map(|of| {
+        let of = of.explanation.as_ref().expect("it was asked for");
+        of.latency
+    });
+    assert_eq!(u128::from(long), latency.iter().sum::<u128>());
+    let sends: Vec<u64> = events.iter().filter_map(|event| event.sends).collect();
+    let flows: BTreeSet<u64> = sends.iter().copied().collect();
+    assert_eq!(flows.len(), sends.len());
+    assert!(events
+        .iter()
+        .filter_map(|event| event.takes)
+        .all(|flow| flows.contains(&flow)));
+
+    let (count, part) = in_pieces(&setup);
+    assert!(count > 2, "{count} pieces of {} bytes", whole.length);
+    let by_track = |recorded: &Recorded| {
+        let (tracks, mut events) = read(recorded);
+        events.sort_by_key(|event| event.track);
+        (tracks, format!("{events:?}"))
+    };
+    assert!(by_track(&part) == by_track(&whole));
     assert_eq!((part.length, part.accesses), (whole.length, whole.accesses));
+
+    // One space alone is the trace that it has of both.
+    let of = |side| Filter {
+        side: Some(side),
+        ..Filter::default()
+    };
+    let sides = [Side::Device, Side::Host].map(|side| drawn(&setup, &of(side)));
+    assert_eq!(sides.each_ref().map(|its| its.accesses), counts);
+    assert!(sides.map(|its| its.rest).concat() == whole.rest);
+    let agent = |name: &str, side| Filter {
+        agent: Some(name.into()),
+        side,
+        ..Filter::default()
+    };
+    let llc = drawn(&setup, &agent("llc", None));
+    assert_eq!(llc.accesses, 2000);
+    for (side, there) in [
+        (None, "there are cpu, home, llc, device, home"),
+        (Some(Side::Host), "there are llc, device, home"),
+    ] {
+        match draw_while(&setup, &agent("nobody", side), &mut |_| true) {
+            Err(RunError::Setup(what)) => assert!(what.contains(there), "{what}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    setup.host = None;
+    match draw_while(&setup, &of(Side::Host), &mut |_| true) {
+        Err(RunError::Setup(what)) => assert!(what.contains("no space of the host's memory")),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// The mean number of accesses in flight is what latencies and time say, and links are in use as statistics say.

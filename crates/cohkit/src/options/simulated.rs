@@ -216,9 +216,10 @@ pub(crate) struct Drawn {
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
 
-    /// Only of this line, whose states at each agent are then drawn.
-    #[arg(long, value_name = "N", requires = "timeline")]
-    pub timeline_line: Option<u32>,
+    /// Only of this line, whose states at each agent are then drawn; `host:N` is one of the host's memory, on a machine of two
+    /// spaces.
+    #[arg(long, value_name = "N", value_parser = traced_line, requires = "timeline")]
+    pub timeline_line: Option<(Side, u32)>,
 
     /// Only of the agent of this name, and of the cores before it.
     #[arg(long, value_name = "NAME", requires = "timeline")]

@@ -637,7 +637,8 @@ fn both_directions_run_on_two_machines_in_one() {
         (["--by", "dev=idle"], "error: the machine has no caching agents `dev`\n  help: there are cpu, llc, device;"),
         (["--set", "host.agents.device.link.latency=1ns"], "error: the setting `host.agents.device.link.latency=1ns`: `host.agents.device.link.latency` is of the whole machine"),
         (["--set", "link.layer=cxl-68"], "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, and not the other direction beside it"),
-        (["--timeline", "/dev/null"], "error: `--timeline` tells of one space, and there are two"),
+        (["--timeline=/dev/null", "--timeline-agent=device1"], "error: this cannot be simulated: there is no agent `device1`; did you mean `device`? there are cpu, home, llc, device, home"),
+        (["--timeline=/dev/null", "--timeline-line=llc:1"], "error: invalid value 'llc:1' for '--timeline-line <N>': give a number from 0 on, or `host:` and a number"),
         (["--trace=/dev/null", "--trace-line=1024"], "error: there is no line 1024\n  help: the region has 1024"),
         (["--trace=/dev/null", "--trace-line=host:1024"], "error: there is no line 1024\n  help: the region has 1024"),
         (["--trace=/dev/null", "--trace-line=llc:1"], "error: invalid value 'llc:1' for '--trace-line <N>': give a number from 0 on, or `host:` and a number"),
@@ -665,6 +666,24 @@ fn both_directions_run_on_two_machines_in_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("trace.json");
     let shown = file.display().to_string();
+    let counted = |more: &[&str]| {
+        let drawn = [&run[..], &["--json", "--timeline", &shown], more].concat();
+        let (code, output, error) = sim(&drawn);
+        assert_eq!((code, error.as_str()), (0, ""));
+        let told: serde_json::Value = serde_json::from_str(&output).expect("it is JSON");
+        assert!(told["host"]["timeline"].is_null());
+        let bytes = std::fs::metadata(&file).expect("it is written").len();
+        assert_eq!(told["timeline"]["bytes"], bytes);
+        told["timeline"]["accesses"].as_u64()
+    };
+    assert_eq!(counted(&[]), Some(4000));
+    let of_lines = ["1", "host:1"].map(|line| counted(&["--timeline-line", line]));
+    assert!(
+        of_lines
+            .iter()
+            .all(|&count| count > Some(0) && count < Some(100)),
+        "{of_lines:?}"
+    );
     for (line, text) in [("1", "eci"), ("host:1", "eci-near")] {
         let (code, _, error) =
             sim(&[&run[..], &["--trace", &shown, "--trace-line", line]].concat());

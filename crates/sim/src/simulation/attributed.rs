@@ -4,11 +4,12 @@ use super::*;
 use crate::agents::home::{unit_of, Work};
 use crate::agents::program::ConfigurationId;
 use crate::attribution::{Contended, Explanation, Step, Transaction, Under};
+use crate::spaces::Side;
 use crate::timeline::{Count, Filter, Recorded, Timeline};
 
 impl Simulation {
     /// From the beginning on it is noted where the time of accesses goes.
-    pub(super) fn attribute(&mut self, all: bool) {
+    pub(crate) fn attribute(&mut self, all: bool) {
         self.watched = true;
         self.attribution = Some(Box::new(Attribution::new(
             self.units.len(),
@@ -17,13 +18,15 @@ impl Simulation {
         )));
     }
 
-    /// From the beginning on it is noted where the time of accesses goes, and what happens is drawn.
+    /// From the beginning on it is noted where the time of accesses goes, and what happens is drawn, of this one of two spaces
+    /// or of the only one.
     ///
     /// # Errors
     /// There is no agent of the name that is asked for.
-    pub(super) fn draw(&mut self, filter: &Filter) -> Result<(), String> {
+    pub(crate) fn draw(&mut self, filter: &Filter, side: Option<Side>) -> Result<(), String> {
         let cores = self.groups.cores().into();
-        let timeline = Timeline::new(filter, &self.own_lifelines(), &self.names, cores)?;
+        let agents = self.own_lifelines();
+        let timeline = Timeline::new(filter, &agents, &self.names, cores, side)?;
         self.attribute(false);
         if let Some(of) = &mut self.attribution {
             of.timeline = Some(Box::new(timeline));

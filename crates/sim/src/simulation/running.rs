@@ -60,13 +60,17 @@ pub fn explain_while(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
     one_level(setup)?;
+    if setup.host.is_some() {
+        let watch = |spaces: &mut Spaces| {
+            spaces.attribute(all);
+            Ok(())
+        };
+        return Spaces::watched(setup, go_on, &watch).map(|mut spaces| spaces.noted());
+    }
     let watch = |simulation: &mut Simulation| {
         simulation.attribute(all);
         Ok(())
     };
-    if setup.host.is_some() {
-        return Spaces::watched(setup, go_on, &watch).map(|mut spaces| spaces.noted());
-    }
     let mut simulation = run_watched(setup, go_on, &watch)?;
     let mut statistics = simulation.statistics();
     simulation.add_noted(&mut statistics);
@@ -83,8 +87,12 @@ pub fn draw_while(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
     one_level(setup)?;
-    one_space(setup)?;
-    let mut simulation = run_watched(setup, go_on, &|simulation| simulation.draw(filter))?;
+    if setup.host.is_some() {
+        let spaces = Spaces::watched(setup, go_on, &|spaces| spaces.draw(filter));
+        return spaces.map(|mut spaces| spaces.noted());
+    }
+    no_host(filter.side)?;
+    let mut simulation = run_watched(setup, go_on, &|simulation| simulation.draw(filter, None))?;
     let mut statistics = simulation.statistics();
     simulation.add_noted(&mut statistics);
     Ok(statistics)
@@ -118,17 +126,14 @@ pub fn play_watched(
     go_on: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Performance, RunError> {
     one_level(setup)?;
-    let watch = |simulation: &mut Simulation| match filter {
-        Some(filter) => simulation.draw(filter),
-        None => {
-            simulation.attribute(false);
-            Ok(())
-        }
-    };
     if setup.host.is_some() {
-        if filter.is_some() {
-            one_space(setup)?;
-        }
+        let watch = |spaces: &mut Spaces| match filter {
+            Some(filter) => spaces.draw(filter),
+            None => {
+                spaces.attribute(false);
+                Ok(())
+            }
+        };
         let mut spaces = Spaces::watched(setup, go_on, &watch)?;
         let statistics = spaces.noted();
         return Ok(Performance {
@@ -136,6 +141,14 @@ pub fn play_watched(
             ..spaces.performance(setup)
         });
     }
+    no_host(filter.and_then(|filter| filter.side))?;
+    let watch = |simulation: &mut Simulation| match filter {
+        Some(filter) => simulation.draw(filter, None),
+        None => {
+            simulation.attribute(false);
+            Ok(())
+        }
+    };
     let mut simulation = run_watched(setup, go_on, &watch)?;
     let mut performance = simulation.performance(setup);
     simulation.add_noted(&mut performance.statistics);
@@ -154,14 +167,14 @@ fn one_level(setup: &Setup) -> Result<(), RunError> {
     Err(RunError::Setup(what.into()))
 }
 
-/// Two spaces are not drawn.
-fn one_space(setup: &Setup) -> Result<(), RunError> {
-    match setup.host {
-        None => Ok(()),
-        Some(_) => {
-            let what = "a timeline is drawn of one space, and there are two";
+/// In one space nothing is asked for of the other.
+fn no_host(side: Option<Side>) -> Result<(), RunError> {
+    match side {
+        Some(Side::Host) => {
+            let what = "there is no space of the host's memory beside this one";
             Err(RunError::Setup(what.into()))
         }
+        _ => Ok(()),
     }
 }
 
@@ -179,10 +192,7 @@ pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Seque
     if setup.host.is_some() {
         return Spaces::traced(setup, side, line);
     }
-    if side == Side::Host {
-        let what = "there is no space of the host's memory beside this one";
-        return Err(RunError::Setup(what.into()));
-    }
+    no_host(Some(side))?;
     let mut simulation = Simulation::new(setup, Some(line)).map_err(RunError::Setup)?;
     simulation.tells_everything(&setup.protocol);
     simulation.run().map_err(RunError::Failure)?;

@@ -243,11 +243,17 @@ pub struct Writer {
     /// Numbers of names.
     names: FxHashMap<String, u64>,
     tracks: u64,
+    /// Which part of a trace it writes: numbers of a part are none of another's.
+    part: u64,
 }
 
+/// Numbers of a part.
+const PART: u32 = 32;
+
 impl Writer {
-    /// An empty trace of as many bytes as the filter has, of which numbers beside events have these names, from 1 on.
-    pub fn new(filter: &Filter, notes: &[&str]) -> Writer {
+    /// An empty trace of as many bytes as the filter has, of which numbers beside events have these names, from 1 on. It is
+    /// the part of this number, from 0 on, of a trace in which pieces of several may follow each other.
+    pub fn new(filter: &Filter, notes: &[&str], part: u64) -> Writer {
         // Memory that is not used is none, and what is not moved costs nothing.
         let (piece, room) = match filter.pieces {
             Some(_) => (PIECE, PIECE + SHORT),
@@ -260,6 +266,7 @@ impl Writer {
             piece,
             names: FxHashMap::default(),
             tracks: 0,
+            part,
         };
         writer.packet(|packet| {
             // From here on names have numbers.
@@ -292,6 +299,12 @@ impl Writer {
         }
     }
 
+    /// A number of this part.
+    #[inline]
+    pub fn own(&self, number: u64) -> u64 {
+        self.part << PART | number
+    }
+
     #[cold]
     fn give(&mut self) {
         if let Some(pieces) = &self.pieces {
@@ -302,8 +315,9 @@ impl Writer {
 
     #[inline]
     fn packet(&mut self, fill: impl FnOnce(&mut Bytes)) {
+        let sequence = self.part + 1;
         self.out.message(field::PACKET, |packet| {
-            packet.number(field::SEQUENCE, 1);
+            packet.number(field::SEQUENCE, sequence);
             fill(packet);
         });
     }
@@ -313,7 +327,7 @@ impl Writer {
         if let Some(&number) = self.names.get(name) {
             return number;
         }
-        let number = self.names.len() as u64 + 1;
+        let number = self.own(self.names.len() as u64 + 1);
         self.names.insert(name.into(), number);
         self.packet(|packet| {
             packet.number(field::SEQUENCE_FLAGS, 2);
@@ -330,7 +344,7 @@ impl Writer {
     /// A track, by its name, within another one; one that counts has a unit.
     pub fn track(&mut self, name: &str, parent: Option<u64>, unit: Option<&str>) -> u64 {
         self.tracks += 1;
-        let number = self.tracks;
+        let number = self.own(self.tracks);
         self.packet(|packet| {
             packet.message(field::TRACK, |track| {
                 track.number(field::TRACK_UUID, number);
@@ -363,7 +377,7 @@ impl Writer {
             length: 0,
         };
         short.message(field::PACKET, |packet| {
-            packet.number(field::SEQUENCE, 1);
+            packet.number(field::SEQUENCE, self.part + 1);
             packet.number(field::TIMESTAMP, time);
             if name.is_some() {
                 packet.number(field::SEQUENCE_FLAGS, 2);
