@@ -80,6 +80,23 @@ static inline int nm_fifo_receive(uint64_t core, uint64_t *word) {
   return found > 0;
 }
 
+// Sends as many of these words as there is room for now, and says how many.
+static inline uint64_t nm_fifo_send_some(uint64_t core, const uint64_t *words, uint64_t count) {
+  uint64_t room = nm_fifo_room(core);
+  if (count > room) count = room;
+  for (uint64_t i = 0; i < count; i++) nm_fifo_send(core, words[i]);
+  return count;
+}
+
+// Receives as many words as are there now, and no more than there is room for, and says how many; and whether the stream ends
+// behind them.
+static inline uint64_t nm_fifo_receive_some(uint64_t core, uint64_t *words, uint64_t most, int *ended) {
+  uint64_t there = nm_fifo_words(core), count = 0;
+  *ended = 0;
+  while (count < there && !(*ended = nm_fifo_ends(core)) && count < most) words[count++] = nm_fifo_take(core);
+  return count;
+}
+
 // Waits until lines that were fetched are there: they were stamped otherwise than `before`, which nm_write_stamp gave of each.
 static inline void nm_fetched(uint64_t line, uint64_t before) {
   while (nm_write_stamp(line) == before) {

@@ -91,12 +91,12 @@ static inline uint64_t nm_fifo_words(uint64_t core) {
 }
 static inline uint64_t nm_fifo_room(uint64_t core) {
   struct nm_native_fifo *fifo = nm_native_to(core);
-  return NM_NATIVE_FIFO - ((fifo->sent & ~NM_NATIVE_END) - fifo->taken);
+  // An end is taken before what comes behind it.
+  return fifo->sent & NM_NATIVE_END ? 0 : NM_NATIVE_FIFO - (fifo->sent - fifo->taken);
 }
 static inline void nm_fifo_send(uint64_t core, uint64_t word) {
   struct nm_native_fifo *fifo = nm_native_to(core);
-  // An end is taken before what comes behind it.
-  while ((fifo->sent & NM_NATIVE_END) || nm_fifo_room(core) == 0) nm_relax();
+  while (nm_fifo_room(core) == 0) nm_relax();
   fifo->words[fifo->sent % NM_NATIVE_FIFO] = word;
   __atomic_store_n(&fifo->sent, fifo->sent + 1, __ATOMIC_RELEASE);
 }

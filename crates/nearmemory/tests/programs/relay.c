@@ -15,7 +15,10 @@ static int first(uint64_t kind, uint64_t lines) {
   uint64_t words[NM_WORDS];
   int count;
   while ((count = kind == REGISTERS ? nm_receive_word(registers, words) : nm_receive(&in, words)))
-    for (int i = 0; i < count; i++) nm_fifo_send(1, words[i]);
+    if (kind == BATCHES)
+      for (int sent = 0; sent < count;) sent += nm_fifo_send_some(1, words + sent, count - sent);
+    else
+      for (int i = 0; i < count; i++) nm_fifo_send(1, words[i]);
   nm_fifo_end(1);
   return 10;
 }
@@ -46,19 +49,22 @@ static int streamed(void) {
 static int second(uint64_t kind, uint64_t lines) {
   struct nm_sender out = nm_sender(nm_pipe_at(0), lines);
   struct nm_registers *registers = nm_register_pipe(3);
-  uint64_t words[BATCH_WORDS], most = kind == BATCHES ? BATCH_WORDS : NM_WORDS;
-  int more;
+  uint64_t words[BATCH_WORDS];
+  int ended;
   do {
-    // As many as there are, at least one.
+    // As many as there are, but for batches at least one.
     uint64_t count = 0;
-    while ((more = nm_fifo_receive(0, &words[count])) && ++count < most && nm_fifo_words(0));
+    if (kind == BATCHES)
+      count = nm_fifo_receive_some(0, words, BATCH_WORDS, &ended);
+    else
+      while (!(ended = !nm_fifo_receive(0, &words[count])) && ++count < NM_WORDS && nm_fifo_words(0));
     if (kind == REGISTERS)
       for (uint64_t i = 0; i < count; i++) nm_send_word(registers, words[i]);
     else if (kind == BATCHES)
       for (uint64_t sent = 0; sent < count;) sent += nm_send_some(&out, words + sent, count - sent);
     else
       nm_send(&out, words, count);
-  } while (more);
+  } while (!ended);
   if (kind == REGISTERS)
     nm_end_words(registers);
   else
