@@ -27,6 +27,13 @@ static struct nm_native_core *nm_native_all(void) {
   return all;
 }
 
+// One of them; who asks for another one is told so, and ends, as by an access to what is not there.
+static inline struct nm_native_core *nm_native_core(uint64_t core) {
+  if (core < NM_NATIVE_CORES) return &nm_native_all()[core];
+  fprintf(stderr, "there is no core %lu; there are %d, from 0 on\n", (unsigned long)core, NM_NATIVE_CORES);
+  exit(1);
+}
+
 static inline uint64_t nm_open(void) { return NM_NATIVE_CORES; }
 // Where the system does not tell it, as much as many have.
 static inline uint64_t nm_last_cache(void) {
@@ -37,24 +44,25 @@ static inline uint64_t nm_last_cache(void) {
   return bytes > 0 ? bytes : 16 << 20;
 }
 static inline enum nm_state nm_state(uint64_t core) {
-  return (enum nm_state)__atomic_load_n(&nm_native_all()[core].state, __ATOMIC_ACQUIRE);
+  return (enum nm_state)__atomic_load_n(&nm_native_core(core)->state, __ATOMIC_ACQUIRE);
 }
 static inline int nm_runs(uint64_t core) { return nm_state(core) == NM_RUNNING; }
-static inline int nm_status(uint64_t core) { return nm_native_all()[core].status; }
+static inline int nm_status(uint64_t core) { return nm_native_core(core)->status; }
 static inline uint64_t nm_counter(enum nm_counter which) { return (void)which, 0; }
 static inline struct nm_registers *nm_registers_of(uint64_t core, uint64_t number) {
-  return (struct nm_registers *)&nm_native_all()[core].registers[number * 2];
+  return (struct nm_registers *)&nm_native_core(core)->registers[number * 2];
 }
-static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) { return nm_native_all()[core].lines[line]; }
+static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) { return nm_native_core(core)->lines[line]; }
 static inline void nm_read_line(uint64_t core, uint64_t line, uint64_t words[16]) {
-  nm_native_ask(&nm_native_all()[core], line, 0, words);
+  nm_native_ask(nm_native_core(core), line, 0, words);
 }
 static inline void nm_write_line(uint64_t core, uint64_t line, const uint64_t words[16]) {
-  nm_native_ask(&nm_native_all()[core], line, 1, (uint64_t *)words);
+  nm_native_ask(nm_native_core(core), line, 1, (uint64_t *)words);
 }
 static inline volatile void *nm_uncached(volatile void *far) { return far; }
 static inline void *nm_far_alloc(uint64_t bytes) {
-  void *far = aligned_alloc(NM_LINE, (bytes + NM_LINE - 1) / NM_LINE * NM_LINE);
+  uint64_t whole = (bytes + NM_LINE - 1) / NM_LINE * NM_LINE;
+  void *far = whole < bytes ? NULL : aligned_alloc(NM_LINE, whole);
   if (far) memset(far, 0, bytes);
   return far;
 }
@@ -123,7 +131,7 @@ static void nm_native_stops(int signal, siginfo_t *about, void *context) {
 
 // Stops the program on a core, if one runs. (On processors that are not known here, it waits until it ends.)
 static inline void nm_stop(uint64_t number) {
-  struct nm_native_core *core = &nm_native_all()[number];
+  struct nm_native_core *core = nm_native_core(number);
   struct sigaction action = {.sa_sigaction = nm_native_stops, .sa_flags = SA_SIGINFO | SA_RESTART};
   sigaction(NM_NATIVE_SIGNAL, &action, NULL);
   while (nm_runs(number)) {
@@ -162,7 +170,7 @@ static void *nm_native_load(const void *binary, uint64_t length) {
 }
 
 static inline int nm_start(uint64_t number, const void *binary, uint64_t length, const uint64_t words[4], int trusted) {
-  struct nm_native_core *core = &nm_native_all()[number];
+  struct nm_native_core *core = nm_native_core(number);
   (void)trusted;
   if (length > NM_BINARY) return NM_TOO_LONG;
   if (core->state == NM_RUNNING) return NM_BUSY;

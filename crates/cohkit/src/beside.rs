@@ -68,7 +68,8 @@ pub(crate) fn run(
             Some(Happened::Exception(exception, pc)) => {
                 let instruction = machine.instruction();
                 let place = outside::place(file, image, pc, &instruction);
-                outside.say(&format!("error: {shown}: {exception}, at {place}"));
+                let why = core_at(&exception, &platform);
+                outside.say(&format!("error: {shown}: {exception}{why}, at {place}"));
                 outcome = Outcome::No;
                 break;
             }
@@ -207,6 +208,23 @@ fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside:
             ));
         }
         _ => {}
+    }
+}
+
+/// Of which core beside far memory a host uses what there is not.
+fn core_at(exception: &Exception, platform: &Platform) -> String {
+    use host::{REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
+    let (Exception::LoadFault(at) | Exception::StoreFault(at)) = *exception else {
+        return String::new();
+    };
+    let core = match (SCRATCHPADS..REGISTERS).contains(&at) {
+        true => (at - SCRATCHPADS) / SCRATCHPAD_STRIDE,
+        false => at.saturating_sub(REGISTERS) / REGISTERS_STRIDE,
+    };
+    let cores = platform.mccs.value;
+    match (cores..256).contains(&core) {
+        true => format!(" (of core {core} beside far memory, and there are {cores}, from 0 on)"),
+        false => String::new(),
     }
 }
 

@@ -70,7 +70,7 @@ impl<'a> Console<'a> {
             }
             Err(error) => Err(Failure::new(
                 Outcome::CouldNotRun,
-                format!("error: standard output cannot be written: {error}\n  help: `--out FILE` writes to a file"),
+                format!("error: standard output cannot be written: {error}\n  help: is there room on its disk? `> FILE` writes to another one"),
             )),
             Ok(()) => Ok(()),
         }

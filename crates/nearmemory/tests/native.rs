@@ -217,6 +217,12 @@ fn a_fault_of_a_program_is_found_there_too_and_what_is_no_program_is_refused() {
             "{binary}"
         );
     }
+    let programs = Path::new("crates/nearmemory/tests/programs");
+    compile(&programs.join("astray-host.c"), &host, &[]);
+    let output = run(&host, "0 4", &format!("astray={}", channel.display()));
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "there is no core 4; there are 4, from 0 on\n");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn what_is_wrong_with_a_text_is_told_at_its_place() {
         (
             line,
             "line = { worth = 3, value = \"7ns\"",
-            "unknown key `copy.line.worth`; ",
+            "unknown key `copy.line.worth`; there are copy.line.value, ",
             "worth",
         ),
         (

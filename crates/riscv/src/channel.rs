@@ -124,7 +124,7 @@ impl Manifest {
                 }
                 _ => {
                     return Err(format!(
-                        "the manifest wants something of kind {kind}; there are pipes (1) and far memory (2)"
+                        "the manifest wants something of kind {kind}; there are pipes (1), far memory (2) and, with two zeroes behind, what the host gives (3)"
                     ))
                 }
             }

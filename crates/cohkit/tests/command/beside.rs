@@ -298,4 +298,9 @@ fn where_programs_stand_that_do_not_end_is_told() {
         assert!(said.starts_with("exit code 0\nstate 5\n"), "{said}");
         assert!(said.contains(told), "{told} in {said}");
     }
+    let words = ["--cp", "astray=astray.elf", "astray-host.elf", "0", "4"];
+    let said = transcript(&self::run(folder, &words));
+    let told = "nothing can be loaded at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
+    assert!(said.starts_with("exit code 1\n"), "{said}");
+    assert!(said.contains(told), "{said}");
 }

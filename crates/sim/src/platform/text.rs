@@ -11,7 +11,7 @@ use super::{
     Translation,
 };
 use super::{AGENTS, BELOW, TABLE};
-use cohkit_base::words::{counted, did_you_mean};
+use cohkit_base::words::{counted, nearest};
 use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
@@ -289,7 +289,11 @@ impl Reader {
                 _ => {
                     let beside = known.iter().filter(|known| known.starts_with(prefix));
                     let beside: Vec<&str> = beside.copied().collect();
-                    let near = did_you_mean(&name, beside.iter().copied());
+                    // What stands before is the same for all, so it tells nothing of what is meant.
+                    let own = beside.iter().filter_map(|known| known.strip_prefix(prefix));
+                    let near = nearest(key.get_ref(), own);
+                    let near = near.map(|near| format!("did you mean `{prefix}{near}`? "));
+                    let near = near.unwrap_or_default();
                     let beside = beside.join(", ");
                     self.error(
                         key.span(),
