@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import inspect
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -34,7 +37,8 @@ def test_what_is_shipped_is_what_the_repository_has(root: Path) -> None:
     protocols = [file for file in root.glob("protocols/*.coh") if "\nuse " not in file.read_text()]
     # No experiment orders stores by numbers under total store order.
     tso = [file for file in root.glob("ordering/tso/*.coh") if file.stem != "seq"]
-    programs = [file for file in root.glob("nearmemory/**/*") if file.is_file()]
+    library = [*root.glob("nearmemory/**/*"), *root.glob("docs/riscv/*/*")]
+    programs = [file for file in library if file.is_file()]
     found = [*root.glob("experiments/*.toml"), *root.glob("ordering/*.coh"), *tso, *protocols, *programs]
     found.append(root / eci_home.BASE)
     assert sorted(shipped) == sorted(str(file.relative_to(root)) for file in found)
@@ -95,6 +99,31 @@ def test_help_fits_a_terminal_and_shows_an_example_that_runs(
     example = lines[lines.index("Example:") + 1].removeprefix("  $ cohkit ")
     done = cohkit_command(*re.sub(r"\b(out/|report\.html)", rf"{tmp_path}/\1", example).split())
     assert (done.returncode, done.stdout != "") == (0, True), done.stderr
+
+
+@pytest.mark.parametrize(("locale", "ascii_alone"), [("C", True), ("en_GB.UTF-8", False), ("", False)])
+def test_charts_are_what_the_terminal_can_show(
+    locale: str, ascii_alone: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LC_CTYPE", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LC_ALL", locale)
+    text = (root / "protocols/msi.coh").read_text()
+    broken = re.sub(r"(?m)^(  S  .*\| Inv  .*)\| I$", r"\1| S", text)
+    assert broken != text
+    command = [str(Path(sys.executable).parent / "cohkit"), "check", "-", "--remotes", "2"]
+    ours, its = pty.openpty()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=its, stderr=subprocess.STDOUT, text=True) as running:
+        os.close(its)
+        running.communicate(broken)
+    shown = b""
+    with contextlib.suppress(OSError):  # that of a terminal whose other end is closed
+        while more := os.read(ours, 1 << 16):
+            shown += more
+    os.close(ours)
+    assert running.returncode == 1, shown.decode()
+    assert b"single writer" in shown
+    assert shown.isascii() == ascii_alone
 
 
 def test_the_guide_names_everything_public(root: Path) -> None:

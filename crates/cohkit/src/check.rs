@@ -65,10 +65,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Fa
     let mut batch = Batch {
         options,
         checkpoints: checkpoints.as_ref(),
-        charts: Text {
-            width: console.terminal.width,
-            ascii: options.output.ascii,
-        },
+        charts: options.output.charts(console.terminal),
         outcome: Outcome::Yes,
         values: Vec::new(),
         text: String::new(),

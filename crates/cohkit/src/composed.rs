@@ -185,13 +185,17 @@ fn find(user: &Path, file: &str) -> Result<(PathBuf, String), String> {
         return Ok((path, text));
     }
     let named = |name: &str| name.strip_prefix("protocols/").unwrap_or(name) == file;
-    let mut texts = shipped::PROTOCOLS.into_iter();
+    let mut texts = shipped::PROTOCOLS.iter();
     match texts.find(|(name, _)| named(name)) {
-        Some((name, text)) => Ok((PathBuf::from(name), text.to_string())),
+        Some((name, text)) => Ok((PathBuf::from(name), (*text).to_string())),
         None => Err(format!(
             "there is no file `{}`, and the texts that ship are {}",
             path.display(),
-            shipped::PROTOCOLS.map(|(file, _)| file).join(", ")
+            shipped::PROTOCOLS
+                .iter()
+                .map(|(file, _)| *file)
+                .collect::<Vec<_>>()
+                .join(", ")
         )),
     }
 }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Terminal {
     /// Columns, if standard output is a terminal; otherwise nothing is shortened.
     pub width: Option<usize>,
+    /// Whether standard output is a terminal that shows ASCII characters alone.
+    pub ascii: bool,
     /// Whether messages on standard error are coloured.
     pub colour: bool,
     /// Whether progress is shown on standard error.

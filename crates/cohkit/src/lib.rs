@@ -52,7 +52,7 @@ mod protocols;
 mod python;
 mod replay;
 mod rtl;
-mod shipped;
+pub mod shipped;
 mod sim;
 pub mod simulate;
 mod size;

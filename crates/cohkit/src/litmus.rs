@@ -428,7 +428,7 @@ fn reported(
     options: &Options,
     console: &Console,
 ) -> Result<Report, Failure> {
-    let charts = charts(options, console);
+    let charts = options.output.charts(console.terminal);
     let mut goes_on = || !console.is_interrupted();
     let report = match (on.source, options.simulate) {
         (Some(source), Some(runs)) => {
@@ -518,13 +518,6 @@ fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
 fn home(source: &Source, caches: u16) -> Result<Controller, NotJudged> {
     construct::home(&source.protocol, caches)
         .map_err(|error| NotJudged::NoHome(Box::new(source.clone()), error))
-}
-
-fn charts(options: &Options, console: &Console) -> Text {
-    Text {
-        width: console.terminal.width,
-        ascii: options.output.ascii,
-    }
 }
 
 /// The shortest way to what decides: an end that the model forbids, or one that the condition speaks of; or to where nothing

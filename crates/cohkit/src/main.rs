@@ -66,6 +66,17 @@ fn outlive_limits_of_files() {
 #[cfg(not(unix))]
 fn outlive_limits_of_files() {}
 
+/// Whether the locale, as POSIX finds it, has characters beyond ASCII in UTF-8.
+fn is_utf8() -> bool {
+    let named = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
+    let first = named.into_iter().flatten().find(|name| !name.is_empty());
+    // Who has named none may be in a container, whose terminal is one of today.
+    first.is_none_or(|name| {
+        let name = name.to_string_lossy().to_lowercase();
+        name.contains("utf-8") || name.contains("utf8")
+    })
+}
+
 fn main() -> ExitCode {
     outlive_limits_of_files();
     let interrupted = match cohkit::interrupt::watch() {
@@ -78,6 +89,7 @@ fn main() -> ExitCode {
     let width = terminal_size::terminal_size_of(stdout()).map(|(width, _)| usize::from(width.0));
     let terminal = Terminal {
         width,
+        ascii: stdout().is_terminal() && !is_utf8(),
         colour: stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         progress: stderr().is_terminal(),
     };

@@ -30,10 +30,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     }
     let colour = console.terminal.colour;
     let wrong = |wrong: NotRun| failure(wrong, colour);
-    let charts = Text {
-        width: console.terminal.width,
-        ascii: options.output.ascii,
-    };
+    let charts = options.output.charts(console.terminal);
     if let (true, Some(option)) = (options.exhaustive, options.watched.asked()) {
         let what = format!("`{option}` tells of one run in time, and `--exhaustive` has none");
         return Err(wrong(NotRun::plain(what)));

@@ -14,7 +14,10 @@ fn shown(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBa
     };
     let bar = ProgressBar::with_draw_target(length, target);
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+        bar.set_style(match terminal.ascii {
+            true => style.tick_chars("-\\|/ ").progress_chars("#>-"),
+            false => style,
+        });
     }
     if terminal.progress {
         bar.enable_steady_tick(Duration::from_millis(100));

@@ -36,10 +36,7 @@ pub(crate) fn run(options: &Check, file: &Path, console: &mut Console) -> Result
     let mut replayed = Replayed {
         file,
         text,
-        charts: Text {
-            width: console.terminal.width,
-            ascii: options.output.ascii,
-        },
+        charts: options.output.charts(console.terminal),
         outcome: Outcome::Yes,
         values: Vec::new(),
         told: String::new(),

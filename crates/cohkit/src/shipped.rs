@@ -1,81 +1,82 @@
-//! The protocol texts that the command carries.
+//! The files of the repository that the command carries: protocol texts, and the C library for cores beside far memory.
 
 use std::path::Path;
 
+macro_rules! files {
+    ($($path:literal,)*) => {
+        &[$(($path, include_str!(concat!("../../../", $path)))),*]
+    };
+}
+
 /// The protocol texts that ship, with the files' names.
-pub(crate) const PROTOCOLS: [(&str, &str); 18] = [
-    (
-        "protocols/back-invalidate.coh",
-        include_str!("../../../protocols/back-invalidate.coh"),
-    ),
-    (
-        "protocols/ccix.coh",
-        include_str!("../../../protocols/ccix.coh"),
-    ),
-    (
-        "protocols/cxl-cache.coh",
-        include_str!("../../../protocols/cxl-cache.coh"),
-    ),
-    (
-        "protocols/cxl-mem.coh",
-        include_str!("../../../protocols/cxl-mem.coh"),
-    ),
-    (
-        "protocols/eci-both.coh",
-        include_str!("../../../protocols/eci-both.coh"),
-    ),
-    (
-        "protocols/eci-near.coh",
-        include_str!("../../../protocols/eci-near.coh"),
-    ),
-    (
-        "protocols/eci.coh",
-        include_str!("../../../protocols/eci.coh"),
-    ),
-    (
-        "protocols/mesi-l1.coh",
-        include_str!("../../../protocols/mesi-l1.coh"),
-    ),
-    (
-        "protocols/mesi.coh",
-        include_str!("../../../protocols/mesi.coh"),
-    ),
-    (
-        "protocols/moesi.coh",
-        include_str!("../../../protocols/moesi.coh"),
-    ),
-    (
-        "protocols/msi-policy.coh",
-        include_str!("../../../protocols/msi-policy.coh"),
-    ),
-    (
-        "protocols/msi.coh",
-        include_str!("../../../protocols/msi.coh"),
-    ),
-    (
-        "protocols/self-invalidate.coh",
-        include_str!("../../../protocols/self-invalidate.coh"),
-    ),
-    (
-        "protocols/token-recall.coh",
-        include_str!("../../../protocols/token-recall.coh"),
-    ),
-    (
-        "protocols/token.coh",
-        include_str!("../../../protocols/token.coh"),
-    ),
-    (
-        "protocols/two-level.coh",
-        include_str!("../../../protocols/two-level.coh"),
-    ),
-    (
-        "protocols/write-through-two-step.coh",
-        include_str!("../../../protocols/write-through-two-step.coh"),
-    ),
-    (
-        "protocols/write-through.coh",
-        include_str!("../../../protocols/write-through.coh"),
-    ),
+pub const PROTOCOLS: &[(&str, &str)] = files![
+    "protocols/back-invalidate.coh",
+    "protocols/ccix.coh",
+    "protocols/cxl-cache.coh",
+    "protocols/cxl-mem.coh",
+    "protocols/eci-both.coh",
+    "protocols/eci-near.coh",
+    "protocols/eci.coh",
+    "protocols/mesi-l1.coh",
+    "protocols/mesi.coh",
+    "protocols/moesi.coh",
+    "protocols/msi-policy.coh",
+    "protocols/msi.coh",
+    "protocols/self-invalidate.coh",
+    "protocols/token-recall.coh",
+    "protocols/token.coh",
+    "protocols/two-level.coh",
+    "protocols/write-through-two-step.coh",
+    "protocols/write-through.coh",
+];
+
+/// The library and the programs of its guide, with their names in a checkout.
+pub const LIBRARY: &[(&str, &str)] = files![
+    "docs/riscv/accumulator/host.c",
+    "docs/riscv/accumulator/sum.c",
+    "docs/riscv/arrays/arrays.c",
+    "docs/riscv/arrays/host.c",
+    "nearmemory/arrays.h",
+    "nearmemory/channel.flags",
+    "nearmemory/channel.h",
+    "nearmemory/channel.ld",
+    "nearmemory/cores.h",
+    "nearmemory/enzian.toml",
+    "nearmemory/host.flags",
+    "nearmemory/host.h",
+    "nearmemory/native-channel.h",
+    "nearmemory/native-host.h",
+    "nearmemory/native.flags",
+    "nearmemory/native.h",
+    "nearmemory/pipe.h",
+    "nearmemory/programs/bench.h",
+    "nearmemory/programs/bulk-host.c",
+    "nearmemory/programs/bulk.c",
+    "nearmemory/programs/compute-host.c",
+    "nearmemory/programs/compute.c",
+    "nearmemory/programs/graph.h",
+    "nearmemory/programs/gups-host.c",
+    "nearmemory/programs/gups.c",
+    "nearmemory/programs/measure-host.c",
+    "nearmemory/programs/measure.c",
+    "nearmemory/programs/mixture.h",
+    "nearmemory/programs/pagerank-host.c",
+    "nearmemory/programs/pagerank.c",
+    "nearmemory/programs/pagerank.h",
+    "nearmemory/programs/pipes-host.c",
+    "nearmemory/programs/pipes.c",
+    "nearmemory/programs/rows-host.c",
+    "nearmemory/programs/rows.c",
+    "nearmemory/programs/spawn-host.c",
+    "nearmemory/programs/spawn.c",
+    "nearmemory/programs/team.h",
+    "nearmemory/programs/tree.h",
+    "nearmemory/programs/uts-host.c",
+    "nearmemory/programs/uts.c",
+    "nearmemory/programs/uts.h",
+    "nearmemory/scratchpad.h",
+    "nearmemory/stream.h",
+    "nearmemory/typed.h",
 ];
 
 const FOLDER: &str = "protocols/";
@@ -83,15 +84,15 @@ const ENDING: &str = ".coh";
 
 /// The names by which they are known: those of the files, without folder and ending.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    PROTOCOLS.into_iter().map(|(file, _)| short(file))
+    PROTOCOLS.iter().map(|(file, _)| short(file))
 }
 
 /// The text that ships under this name: `msi`, or `protocols/msi.coh` as in a checkout.
 pub(crate) fn protocol(name: &Path) -> Option<&'static str> {
     let name = name.to_str()?;
-    let mut texts = PROTOCOLS.into_iter();
-    let found = texts.find(|&(file, _)| file == name || short(file) == name);
-    found.map(|(_, text)| text)
+    let mut texts = PROTOCOLS.iter();
+    let found = texts.find(|(file, _)| *file == name || short(file) == name);
+    found.map(|(_, text)| *text)
 }
 
 fn short(file: &'static str) -> &'static str {

@@ -42,10 +42,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         Texts::Levels(upper, lower) => (upper, Some(lower), None),
         Texts::Directions(device, host) => (device, None, Some(host)),
     };
-    let charts = Text {
-        width: console.terminal.width,
-        ascii: options.output.ascii,
-    };
+    let charts = options.output.charts(console.terminal);
     let request = request(options);
     // How many remotes there are decides the home, too.
     set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;

@@ -6,17 +6,13 @@ use crate::protocols::Source;
 use crate::tabulate::{tabulate, Table};
 use crate::{deliver, options};
 use cohkit_base::words::counted;
-use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::rows::{Row, Rows};
 use std::fmt::Write;
 
 pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Outcome, Failure> {
     let source = Source::read(&options.file, console)?;
-    let charts = Text {
-        width: console.terminal.width,
-        ascii: options.output.ascii,
-    };
+    let charts = options.output.charts(console.terminal);
     let colour = console.terminal.colour;
     let fault = |fault: &Fault| Failure::new(Outcome::No, source.fault(fault, &charts, colour));
     let table = tabulate(&source, options.agent, options.merged, console.interrupted);

@@ -7,7 +7,6 @@ use crate::protocols::Source;
 use crate::{deliver, files};
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_base::words::counted;
-use cohkit_chart::Text;
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Home;
 use cohkit_trace::{judge, remotes, traces, Refused, Summary, Trace};
@@ -73,10 +72,7 @@ fn judged(
         let help = "is it a trace of this protocol?";
         return Err(bad(&options.file, &what, help));
     };
-    let charts = Text {
-        width: console.terminal.width,
-        ascii: options.output.ascii,
-    };
+    let charts = options.output.charts(console.terminal);
     let home = u16::try_from(remotes).unwrap_or(u16::MAX);
     let home = construct::home(&source.protocol, home)
         .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))?;

@@ -1,6 +1,8 @@
 //! What becomes of results.
 
+use crate::console::Terminal;
 use clap::Args;
+use cohkit_chart::Text;
 use cohkit_sim::statistics::{Definition, Statistics};
 use std::path::PathBuf;
 
@@ -27,13 +29,23 @@ pub(crate) struct Output {
     #[command(flatten)]
     pub form: Form,
 
-    /// Draw charts with ASCII characters only.
+    /// Draw charts with ASCII characters only, as on a terminal of a locale that is not UTF-8.
     #[arg(long)]
     pub ascii: bool,
 
     /// Write the result to this file instead of standard output: all of it, or nothing.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+impl Output {
+    /// How charts are written.
+    pub fn charts(&self, terminal: Terminal) -> Text {
+        Text {
+            width: terminal.width,
+            ascii: self.ascii || terminal.ascii,
+        }
+    }
 }
 
 impl Form {

@@ -9,7 +9,6 @@ use crate::progress::Bar;
 use crate::protocols::Source;
 use crate::{deliver, files};
 use cohkit_base::words::counted;
-use cohkit_chart::Text;
 use cohkit_rtl::lockstep::bench::{Mismatch, Report, Run};
 use cohkit_rtl::lockstep::build::{Printed, Shape};
 use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
@@ -353,10 +352,7 @@ fn text(
             found.what
         );
         if let Some(sequence) = &found.sequence {
-            let charts = Text {
-                width: console.terminal.width,
-                ascii: options.output.ascii,
-            };
+            let charts = options.output.charts(console.terminal);
             text += &format!(
                 "\nthe line's last steps:\n\n{}\n",
                 cohkit_chart::text(sequence, &charts).trim_end()
