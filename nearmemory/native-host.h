@@ -154,8 +154,21 @@ static inline void nm_native_code(struct nm_native_core *core) {
     }
 }
 
+// What says of a binary that it is for another machine than this program, before the loader would say that there is no such file.
+static const char *nm_native_foreign(const void *binary, uint64_t length) {
+  ElfW(Ehdr) of;
+  Dl_info here;
+  if (length < sizeof of || memcmp(binary, ELFMAG, SELFMAG)) return "it is no ELF file";
+  memcpy(&of, binary, sizeof of);
+  if (!dladdr((const void *)nm_native_stops, &here) || of.e_machine == ((const ElfW(Ehdr) *)here.dli_fbase)->e_machine) return NULL;
+  return of.e_machine == EM_RISCV ? "it is for the simulator's cores (RISC-V); natively a library of this machine is loaded, see native.flags"
+                                  : "it is for processors of another kind";
+}
+
 // A library that is read from a file of its own is loaded as if there were no other one of it.
 static void *nm_native_load(const void *binary, uint64_t length) {
+  const char *foreign = nm_native_foreign(binary, length);
+  if (foreign) return fprintf(stderr, "this is no channel program: %s\n", foreign), NULL;
   char path[40];
   int file = memfd_create("channel", MFD_CLOEXEC);
   if (file < 0) return NULL;

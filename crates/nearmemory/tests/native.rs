@@ -194,10 +194,18 @@ fn a_fault_of_a_program_is_found_there_too_and_what_is_no_program_is_refused() {
     let output = run(&host, "65536 300", &format!("gups={}", channel.display()));
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("wrong: core\n"), "{}", text(&output));
+    let foreign = folder.join("foreign");
+    let mut bytes = std::fs::read(&channel).expect("a channel program");
+    bytes[18..20].copy_from_slice(&243_u16.to_le_bytes()); // The machine, in the header of an ELF file: RISC-V.
+    std::fs::write(&foreign, bytes).expect("room");
     for (binary, reason) in [
         (
             format!("gups={}", changed.display()),
-            "this is no channel program: ",
+            "this is no channel program: it is no ELF file\n",
+        ),
+        (
+            format!("gups={}", foreign.display()),
+            "this is no channel program: it is for the simulator's cores (RISC-V); natively a library of this machine is loaded",
         ),
         (
             "gups=nowhere".to_string(),
