@@ -103,7 +103,7 @@ def test_help_fits_a_terminal_and_shows_an_example_that_runs(
 
 @pytest.mark.parametrize(("locale", "ascii_alone"), [("C", True), ("en_GB.UTF-8", False), ("", False)])
 def test_charts_are_what_the_terminal_can_show(
-    locale: str, ascii_alone: bool, root: Path, monkeypatch: pytest.MonkeyPatch
+    locale: str, *, ascii_alone: bool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("LC_CTYPE", "LANG"):
         monkeypatch.delenv(name, raising=False)

@@ -1,15 +1,21 @@
-"""Timelines of `cohkit sim`, read by the descriptor that comes with Perfetto's own package."""
+"""Timelines of `cohkit sim`, read by the descriptor of Perfetto's own package; waveforms, read by GTKWave's library."""
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
+import re
+import shutil
 import subprocess
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+import cohkit
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -128,3 +134,86 @@ def test_programs_beside_far_memory_are_drawn_with_all_that_is_counted(
     for agent, shown in (("host core 0", requests), ("core 0", 0)):
         of_one = cohkit_command(*run, "--timeline", file, "--timeline-agent", agent, host)
         assert f"the timeline shows {shown} requests of the host in " in of_one.stderr
+
+
+class Waveform:
+    """What a waveform has of enumerated types, and the values of their variables in the order of time."""
+
+    def __init__(self, file: Path) -> None:
+        module: Any = importlib.import_module("pylibfst")
+        lib, string = module.lib, module.string
+        self.types: dict[str, dict[str, str]] = {}
+        self.values: dict[str, list[str]] = defaultdict(list)
+        reader = lib.fstReaderOpen(bytes(file))
+        assert reader != module.ffi.NULL
+        scopes: list[str] = []
+        tables: dict[int, dict[str, str]] = {}
+        of: dict[int, dict[str, str]] = {}
+        names: dict[int, list[str]] = defaultdict(list)
+        table = None
+        while (entry := lib.fstReaderIterateHier(reader)) != module.ffi.NULL:
+            if entry.htyp == lib.FST_HT_SCOPE:
+                scopes.append(string(entry.u.scope.name))
+            elif entry.htyp == lib.FST_HT_UPSCOPE:
+                scopes.pop()
+            elif entry.htyp == lib.FST_HT_VAR:
+                handle = entry.u.var.handle
+                names[handle].append(".".join([*scopes, string(entry.u.var.name).split(" ")[0]]))
+                if table is not None:
+                    of[handle] = tables[table]
+                table = None
+            elif entry.htyp == lib.FST_HT_ATTRBEGIN and entry.u.attr.subtype == lib.FST_MT_ENUMTABLE:
+                told = entry.u.attr
+                if told.name_length:
+                    whole = lib.fstUtilityExtractEnumTableFromString(told.name)
+                    pairs = [(string(whole.val_arr[i]), string(whole.literal_arr[i])) for i in range(whole.elem_count)]
+                    tables[told.arg] = self.types[string(whole.name)] = dict(pairs)
+                else:
+                    table = told.arg
+
+        def came(_reader: object, _time: int, handle: int, value: object) -> None:
+            for name in names[handle] if handle in of else []:
+                self.values[name].append(of[handle].get(string(value), "none of them"))
+
+        lib.fstReaderSetFacProcessMaskAll(reader)
+        module.fstReaderIterBlocks(reader, came)
+        lib.fstReaderClose(reader)
+
+
+@pytest.mark.needs("verilator", "pylibfst")
+def test_waveforms_have_the_names_of_the_states(tmp_path: Path, root: Path) -> None:
+    """The home forgets what it writes to its directory; one build, with waveforms, serves for both asked for."""
+    kept, own = tmp_path / "lockstep.so", tmp_path / "verilator"
+    real = shutil.which("verilator")
+    own.write_text(
+        f"""#!/bin/sh
+[ "$1" = --version ] && exec {real} --version
+[ -e {kept} ] && exec cp {kept} lockstep.so
+sed -i 's/takes && (hit_q || row_stays_q);/takes \\&\\& row_stays_q;/' dcu.sv
+{real} "$@" --trace-fst --trace-structs -MAKEFLAGS "OPT_FAST=-O0 OPT_GLOBAL=-O0" && cp lockstep.so {kept}
+"""
+    )
+    own.chmod(0o755)
+    file = tmp_path / "run.fst"
+    asked = ["--shape", "narrow", "--messages", "200", "--build", tmp_path / "built", "--waveform", file, "--json"]
+    command = map(str, [Path(sys.executable).parent / "cohkit", "rtl", "test", "protocols/back-invalidate.coh", *asked])
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [*command], cwd=root, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    found = re.search(r"the home looks up the state (\S+)$", json.loads(done.stdout)["mismatch"]["what"])
+    assert found, done.stdout
+    waveform = Waveform(file)
+    states = waveform.types["back_invalidate_pkg::state_e"]
+    table = cohkit.table("protocols/back-invalidate.coh", merged=True)
+    assert {*states.values()} == {row["state"] for row in table["rows"]}
+    assert len(states) == table["states"]
+    assert {"MemRdCur", "BIRspI"} <= {*waveform.types["back_invalidate_pkg::event_e"].values()}
+    in_units = [[*name.split("."), values] for name, values in waveform.values.items() if ".u_dcu." in name]
+    looked_up = [values for *_, name, values in in_units if name == "found_state"]
+    assert found[1] in [values[-1] for values in looked_up]
+    left = [values for *_, name, values in in_units if name == "step_state_o"]
+    assert len(left) == 2
+    # A unit takes a step from a state that there is.
+    assert 5 < len({*left[0], *left[1]} & {*states.values()}) == len({*left[0], *left[1]})

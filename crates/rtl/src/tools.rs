@@ -202,4 +202,9 @@ pub const TOOLS: &[Tool] = &[
         "the package `perfetto` of PyPI",
         "tests that decode timelines",
     ),
+    module(
+        &["pylibfst"],
+        "the package `pylibfst` of PyPI",
+        "tests that read waveforms",
+    ),
 ];

@@ -50,3 +50,33 @@ fn counterexamples_are_judged_and_what_is_no_trace_is_said() {
     assert_eq!(entries[0]["outcome"], "refused");
     assert_eq!(entries[0]["step"], 2);
 }
+
+#[test]
+fn a_trace_of_another_number_of_homes_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace.json");
+    let protocol = ["--protocol", "../../ordering/cord.coh"];
+    let mut run = cohkit(["sim", "hosts-8x8", "random-mixed", "--accesses", "20"]);
+    run.args(["--region", "8KiB", "--outstanding", "1", "--prefetch", "0"])
+        .args(["--set", "home.count=2", "--set", "cores.write_buffer=0B"])
+        .args(protocol)
+        .arg("--trace")
+        .arg(&file);
+    let output = run.output().expect("starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for (homes, told) in [
+        ("2", Ok("trace 1: in order: ")),
+        ("1", Err("1 home")),
+        ("3", Err("3 homes")),
+    ] {
+        let size = format!("homes={homes}");
+        let (code, shown, _) = trace(&file, &[&protocol[..], &["--size", &size]].concat());
+        match told {
+            Ok(begins) => assert!(code == Some(0) && shown.starts_with(begins), "{shown}"),
+            Err(has) => {
+                let why = format!("cord has {has}, and the trace tells of 2\n");
+                assert!(code == Some(1) && shown.contains(&why), "{shown}");
+            }
+        }
+    }
+}
