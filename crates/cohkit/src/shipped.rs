@@ -42,6 +42,7 @@ pub const LIBRARY: &[(&str, &str)] = files![
     "nearmemory/channel.ld",
     "nearmemory/cores.h",
     "nearmemory/enzian.toml",
+    "nearmemory/far-pipe.h",
     "nearmemory/host.flags",
     "nearmemory/host.h",
     "nearmemory/native-channel.h",

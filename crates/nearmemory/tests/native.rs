@@ -117,7 +117,14 @@ fn pipes_of_all_kinds_and_copies_of_the_hosts_own_memory_are_the_same_there() {
     for (program, arguments, said) in [
         (
             "relay",
-            &["0 20000 8", "1 2000 1", "2 20000 8", "3 20000 8"][..],
+            &[
+                "0 20000 8",
+                "1 2000 1",
+                "2 20000 8",
+                "3 20000 8",
+                "4 20000 8",
+                "4 2000 1",
+            ][..],
             " words, with 10 and 11\n",
         ),
         ("lends", &[""], "a line of the host "),

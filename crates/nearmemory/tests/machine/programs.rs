@@ -1,6 +1,6 @@
 //! Programs that do what they are for.
 
-use crate::{compile, require, run, run_as, run_watched, How};
+use crate::{compile, require, root, run, run_as, run_watched, How};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
 
 #[test]
@@ -34,8 +34,8 @@ fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
     }
 }
 
-/// Line pipes and register pipes between host and core, line pipes with many lines at once, streams of lines, and FIFOs between
-/// cores: each blocking on one side and, but for the stream, not on the other one. COHKIT_WORDS says how many words each carries.
+/// Line pipes and register pipes between host and core, line pipes with many lines at once, streams of lines, and FIFOs and line pipes
+/// between cores: each blocking on one side and, but for the stream and the lines between cores, not on the other one. COHKIT_WORDS says how many words each carries.
 #[test]
 fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
     if !require::require("riscv-gcc") {
@@ -54,6 +54,9 @@ fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
         ("2", 1, Some(5)),
         ("2", 8, Some(5)),
         ("3", 8, Some(5)),
+        ("4", 1, Some(5)),
+        ("4", 3, Some(5)),
+        ("4", 8, None),
     ] {
         let evictions = every.map(|every| Evictions { every, seed: lines });
         let command = format!("{kind} {words} {lines}");
@@ -61,7 +64,58 @@ fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
         let said = format!("{words} words, with 10 and 11\n");
         assert_eq!(ran.text, said, "{command} {every:?}: {:?}", ran.happened);
         assert_eq!(ran.happened, [Happened::Exit(0)]);
-        assert_eq!(ran.counter("mcc 0: words sent"), words + 1);
+        if kind == "4" {
+            // What goes between the cores is told of by one word at least in so many lines as are sent at once, and at most one each.
+            let (stored, told) = (
+                ran.counter("mcc 0: lines stored"),
+                ran.counter("mcc 0: words sent") - 1,
+            );
+            assert!(
+                told * lines.div_ceil(2) >= stored && told <= stored,
+                "{command}: {told}, {stored}"
+            );
+            assert!(stored * 16 >= words, "{command}: {stored}");
+        } else {
+            assert_eq!(ran.counter("mcc 0: words sent"), words + 1);
+        }
+    }
+}
+
+#[test]
+fn what_a_line_pipe_between_cores_forgets_is_found() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let right = std::fs::read_to_string(root().join("nearmemory/far-pipe.h")).expect("a source");
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("nearmemory");
+    std::fs::create_dir(&place).expect("room");
+    let path = folder.path().to_str().expect("a name").to_string();
+    let options = ["-Wno-error", "-iquote", &path, &format!("-I{path}")];
+    let host = compile(
+        "host",
+        "crates/nearmemory/tests/programs/relay-host.c",
+        &options,
+    );
+    // The sender tells of lines before they are in far memory, or stores more than the receiver has fetched; the receiver uses lines
+    // before they are there, or tells the sender of more than it has fetched; a copy goes beyond the last line; only a part of
+    // the words of a line is told of.
+    for (part, wrong) in [
+        ("    nm_stored_since(side->first + slot, behind, since), nm_stored_since(side->first, lines - behind, since);", "    ;"),
+        ("sender->side.lines - (sender->side.done - sender->taken)", "sender->side.lines"),
+        ("    nm_fetched_since(side->first + slot, behind, since), nm_fetched_since(side->first, lines - behind, since);", "    ;"),
+        ("receiver->owed += nm_far_lines(count)", "receiver->owed += nm_far_lines(count) + 1"),
+        ("behind = nm_lesser(lines, side->lines - slot)", "behind = lines"),
+        ("(words + NM_FAR_WORDS - 1) / NM_FAR_WORDS", "words / NM_FAR_WORDS"),
+    ] {
+        assert_eq!(right.matches(part).count(), 1, "{part}");
+        std::fs::write(place.join("far-pipe.h"), right.replace(part, wrong)).expect("room");
+        let relay = compile("channel", "crates/nearmemory/tests/programs/relay.c", &options);
+        let ran = run_watched(&Platform::enzian(), &host, "4 2000 3", &[("relay", &relay)], None);
+        let told = |happened: &Happened| {
+            matches!(happened, Happened::Race(_) | Happened::Stopped { .. } | Happened::Exit(1))
+        };
+        assert!(ran.happened.iter().any(told), "{wrong}: {:?} {}", ran.happened, ran.text);
     }
 }
 
@@ -80,6 +134,7 @@ fn programs_do_the_same_without_time() {
         ("relay", "1 2000 1", "2000 words, with 10 and 11"),
         ("relay", "2 2000 8", "2000 words, with 10 and 11"),
         ("relay", "3 2000 8", "2000 words, with 10 and 11"),
+        ("relay", "4 2000 8", "2000 words, with 10 and 11"),
         ("stray", "8", "again 0 state 3 status 9"),
     ] {
         let source = |end: &str| format!("crates/nearmemory/tests/programs/{name}{end}.c");

@@ -1,13 +1,13 @@
 // Sends so many words to core 0, which passes them on to core 1, and looks whether they come back from there: by line pipes, by
-// register pipes, by line pipes with many lines at once, or there by a line pipe and back by a stream of lines. Called with which of
-// it, the words and the lines of each pipe.
+// register pipes, by line pipes with many lines at once, there by a line pipe and back by a stream of lines, or with many
+// lines at once between the cores, too. Called with which of it, the words and the lines of each pipe.
 
 #include "nearmemory/host.h"
 #include "nearmemory/stream.h"
 
 static uint64_t word(uint64_t i) { return (i + 1) * 0x9e3779b97f4a7c15; }
 
-enum { LINES, REGISTERS, BATCHES, STREAM };
+enum { LINES, REGISTERS, BATCHES, STREAM, FAR };
 
 // The most words that are sent at once: as a line takes in part, as several lines take, or as there is room for on the way.
 #define LINE_WORDS 40
@@ -43,8 +43,8 @@ static void by_pipes(struct nm_sender *out, struct nm_receiver *in) {
       sent += nm_try_send_word(to, word(sent));
     } else if (sent < all) {
       // What was not taken is made again.
-      uint64_t count = made(words, sent, kind == BATCHES ? BATCH_WORDS : LINE_WORDS);
-      sent += kind == BATCHES ? nm_send_some(out, words, count) : nm_try_send(out, words, count);
+      uint64_t count = made(words, sent, kind == LINES ? LINE_WORDS : BATCH_WORDS);
+      sent += kind == LINES ? nm_try_send(out, words, count) : nm_send_some(out, words, count);
     } else if (!ended && (kind == REGISTERS || nm_has_room(out))) {
       if (kind == REGISTERS)
         nm_end_words(to);
@@ -79,8 +79,10 @@ int main(int argc, char **argv) {
   if (argc != 4) return 2;
   uint64_t lines = strtoul(argv[3], 0, 0);
   kind = strtoul(argv[1], 0, 0), all = strtoul(argv[2], 0, 0);
+  volatile char *far = nm_far_alloc(lines * NM_LINE);
   for (uint64_t core = 0; core < 2; core++) {
-    int error = nm_spawn(core, "relay", (uint64_t[4]){core, kind, lines});
+    nm_give(core, far, lines * NM_LINE);
+    int error = nm_spawn(core, "relay", (uint64_t[4]){core, kind, lines, (uintptr_t)far});
     if (error) {
       printf("core %d: error %d\n", (int)core, error);
       return 1;

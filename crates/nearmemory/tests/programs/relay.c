@@ -1,13 +1,16 @@
-// Core 0 passes on what the host sends to core 1 by their FIFO, and core 1 sends it back to the host.
+// Core 0 passes on what the host sends to core 1 by their FIFO, or by lines of far memory, and core 1 sends it back to the host.
 
 #include "nearmemory/channel.h"
+#include "nearmemory/far-pipe.h"
 #include "nearmemory/stream.h"
 
-NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(3), NM_FIFO(0), NM_FIFO(1))
+NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(3), NM_FIFO(0), NM_FIFO(1), NM_GIVEN)
 
-enum { LINES, REGISTERS, BATCHES, STREAM };
+enum { LINES, REGISTERS, BATCHES, STREAM, FAR };
 
 #define BATCH_WORDS 100
+// Where the lines between the two cores begin in their scratchpads.
+#define FAR_LINES 64
 
 static int first(uint64_t kind, uint64_t lines) {
   struct nm_receiver in = nm_receiver(nm_pipe_at(0), lines);
@@ -46,6 +49,31 @@ static int streamed(void) {
   return 11;
 }
 
+// Sends as many words at once as have come, so that they take several lines, of which the last one is full in part.
+static int first_far(uint64_t lines, uint64_t far) {
+  struct nm_receiver in = nm_receiver(nm_pipe_at(0), lines);
+  struct nm_far_sender out = nm_far_sender(1, far, FAR_LINES, lines);
+  uint64_t words[BATCH_WORDS];
+  do {
+    uint64_t count = nm_receive(&in, words);
+    for (int found; count + NM_WORDS <= BATCH_WORDS && (found = nm_try_receive(&in, words + count)) > 0; count += found) {
+    }
+    nm_far_send(&out, words, count);
+  } while (!in.ended);
+  nm_far_end(&out);
+  return 10;
+}
+
+static int second_far(uint64_t lines, uint64_t far) {
+  struct nm_far_receiver in = nm_far_receiver(0, far, FAR_LINES, lines);
+  struct nm_sender out = nm_sender(nm_pipe_at(0), lines);
+  uint64_t words[BATCH_WORDS], count;
+  // Fewer words are received at once than may be there.
+  for (uint64_t most = 1; (count = nm_far_receive(&in, words, most)); most = most % BATCH_WORDS + 1) nm_send(&out, words, count);
+  nm_end(&out);
+  return 11;
+}
+
 static int second(uint64_t kind, uint64_t lines) {
   struct nm_sender out = nm_sender(nm_pipe_at(0), lines);
   struct nm_registers *registers = nm_register_pipe(3);
@@ -72,6 +100,7 @@ static int second(uint64_t kind, uint64_t lines) {
   return 11;
 }
 
-int channel(uint64_t core, uint64_t kind, uint64_t lines, uint64_t d) {
+int channel(uint64_t core, uint64_t kind, uint64_t lines, uint64_t far) {
+  if (kind == FAR) return core == 0 ? first_far(lines, far) : second_far(lines, far);
   return core == 0 ? first(kind, lines) : kind == STREAM ? streamed() : second(kind, lines);
 }

@@ -1,0 +1,143 @@
+// Line pipes from one core beside far memory to another one, through far memory that the host has given both. The sender has the
+// lines in its scratchpad and stores them, the receiver fetches them to its own: only whole lines travel, so none needs a tag, and
+// all of its words are data.
+//
+// Counts go by the FIFOs between the two cores: the sender tells how many words are in far memory now, and the receiver how many
+// lines it has fetched. So these FIFOs are the pipe's, and there is one such pipe between two cores.
+
+#ifndef NEARMEMORY_FAR_PIPE_H
+#define NEARMEMORY_FAR_PIPE_H
+
+#include "nearmemory/channel.h"
+
+#define NM_FAR_WORDS (NM_LINE / 8)
+
+// One side of a pipe: the core on the other one; where its lines begin in far memory and in this core's scratchpad, and how many
+// there are; and how many have gone through so far.
+struct nm_far_side {
+  uint64_t core, far, first, lines, done;
+};
+
+struct nm_far_sender {
+  struct nm_far_side side;
+  // Lines that the receiver has fetched, as far as is known.
+  uint64_t taken;
+};
+
+struct nm_far_receiver {
+  struct nm_far_side side;
+  // Words that were fetched and not received yet, in which word of the lines they begin, and lines of which the sender is not told.
+  uint64_t left, at, owed;
+};
+
+// Both sides give the same lines of far memory, and each gives lines of its scratchpad that nothing else uses.
+static inline struct nm_far_sender nm_far_sender(uint64_t core, uint64_t far, uint64_t first, uint64_t lines) {
+  return (struct nm_far_sender){{core, far, first, lines, 0}, 0};
+}
+static inline struct nm_far_receiver nm_far_receiver(uint64_t core, uint64_t far, uint64_t first, uint64_t lines) {
+  return (struct nm_far_receiver){{core, far, first, lines, 0}, 0, 0, 0};
+}
+
+static inline uint64_t nm_far_lines(uint64_t words) { return (words + NM_FAR_WORDS - 1) / NM_FAR_WORDS; }
+
+// Copies the next lines between scratchpad and far memory, and waits until they are there. Where they go beyond the last line they are
+// copied in two parts.
+static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm_kind kind) {
+  uint64_t since = nm_now(), slot = side->done % side->lines;
+  uint64_t behind = nm_lesser(lines, side->lines - slot);
+  nm_order();
+  for (uint64_t part = 0; part < 2; part++) {
+    uint64_t from = part ? 0 : slot, count = part ? lines - behind : behind;
+    if (count == 0) continue;
+    nm_copies(count);
+    if (kind == NM_READ)
+      nm_store_lines(side->first + from, side->far + from * NM_LINE);
+    else
+      nm_fetch_lines(side->first + from, side->far + from * NM_LINE);
+  }
+  if (kind == NM_READ)
+    nm_stored_since(side->first + slot, behind, since), nm_stored_since(side->first, lines - behind, since);
+  else
+    nm_fetched_since(side->first + slot, behind, since), nm_fetched_since(side->first, lines - behind, since);
+  nm_order();
+  side->done += lines;
+}
+
+// The word of the lines in the scratchpad that has this number.
+static inline volatile uint64_t *nm_far_word(struct nm_far_side *side, uint64_t number) {
+  return nm_words(side->first) + number % (side->lines * NM_FAR_WORDS);
+}
+
+// Lines that can be sent now.
+static inline uint64_t nm_far_room(struct nm_far_sender *sender) {
+  uint64_t taken;
+  while (nm_try_fifo_receive(sender->side.core, &taken) > 0) sender->taken += taken;
+  return sender->side.lines - (sender->side.done - sender->taken);
+}
+
+// Sends as many of these words as there is room for now, and says how many. No more than half of the lines go at once, so that the
+// receiver fetches some while others are stored.
+static inline uint64_t nm_far_try_send(struct nm_far_sender *sender, const uint64_t *words, uint64_t count) {
+  uint64_t room = nm_lesser(nm_far_room(sender), (sender->side.lines + 1) / 2);
+  // Without room in the FIFO, the receiver has not taken yet what it was told of.
+  if (count == 0 || room == 0 || nm_fifo_room(sender->side.core) == 0) return 0;
+  count = nm_lesser(count, room * NM_FAR_WORDS);
+  uint64_t number = sender->side.done * NM_FAR_WORDS;
+  for (uint64_t i = 0; i < count; i++) *nm_far_word(&sender->side, number + i) = words[i];
+  nm_far_copy(&sender->side, nm_far_lines(count), NM_READ);
+  nm_fifo_send(sender->side.core, count);
+  return count;
+}
+
+// Sends all of these words.
+static inline void nm_far_send(struct nm_far_sender *sender, const uint64_t *words, uint64_t count) {
+  while (count > 0) {
+    uint64_t sent = nm_far_try_send(sender, words, count);
+    words += sent;
+    count -= sent;
+    if (sent == 0) nm_relax();
+  }
+}
+
+// Ends the stream, once the receiver has fetched all of it. What is sent behind begins another one.
+static inline void nm_far_end(struct nm_far_sender *sender) {
+  while (nm_far_room(sender) < sender->side.lines) nm_relax();
+  nm_fifo_end(sender->side.core);
+}
+
+// Tells the sender of lines that were fetched. Without room in the FIFO it has others to learn of, and is told of these later.
+static inline void nm_far_tell(struct nm_far_receiver *receiver) {
+  if (receiver->owed == 0 || nm_fifo_room(receiver->side.core) == 0) return;
+  nm_fifo_send(receiver->side.core, receiver->owed);
+  receiver->owed = 0;
+}
+
+// Receives as many words as are there, and no more than there is room for, and says how many: 0 if there are none now, and -1 at the
+// end of the stream.
+static inline int64_t nm_far_try_receive(struct nm_far_receiver *receiver, uint64_t *words, uint64_t most) {
+  nm_far_tell(receiver);
+  if (receiver->left == 0) {
+    uint64_t count;
+    int found = nm_try_fifo_receive(receiver->side.core, &count);
+    if (found <= 0) return found;
+    receiver->at = receiver->side.done * NM_FAR_WORDS;
+    receiver->left = count;
+    receiver->owed += nm_far_lines(count);
+    nm_far_copy(&receiver->side, nm_far_lines(count), NM_WRITE_BACK);
+    nm_far_tell(receiver);
+  }
+  uint64_t count = nm_lesser(receiver->left, most);
+  for (uint64_t i = 0; i < count; i++) words[i] = *nm_far_word(&receiver->side, receiver->at + i);
+  receiver->at += count;
+  receiver->left -= count;
+  return count;
+}
+
+// Waits for words, and says how many were received, at least one: 0 at the end of the stream.
+static inline uint64_t nm_far_receive(struct nm_far_receiver *receiver, uint64_t *words, uint64_t most) {
+  int64_t count;
+  while ((count = nm_far_try_receive(receiver, words, most)) == 0) nm_relax();
+  return count < 0 ? 0 : count;
+}
+
+#endif
