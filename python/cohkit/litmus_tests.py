@@ -31,7 +31,8 @@ class Options(TypedDict, total=False):
             the cores are known for, if not given.
         gives_up: how often, in all, caches give up lines that they were not asked for; once if not given.
         max_states: states to visit, at most; ten million if not given.
-        chart: give with `sequence` the shortest way to what decides, which :func:`cohkit.chart_text` draws.
+        chart: give with `sequence` the shortest way to what decides, which :func:`cohkit.chart_text` draws, and with
+            `steps` how long it is.
         stores: by which of the text's accesses each write is made, thread by thread, with a letter for each: `t` as the
             text's cores store, `b` written back in the core's own copy, `a` acknowledged by the home.
         kinds: the kind of remote that each thread runs on, thread by thread; asked for where kinds have rows of

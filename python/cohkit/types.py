@@ -527,6 +527,7 @@ class Litmus(TypedDict):
     allowed: int
     states: NotRequired[int]
     sequence: NotRequired[Sequence]
+    steps: NotRequired[int]
     runs: NotRequired[int]
     seed: NotRequired[int]
     run: dict[str, Any]

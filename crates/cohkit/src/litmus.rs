@@ -9,7 +9,6 @@ use crate::protocols::{entry, Source};
 use crate::sim::levels;
 use crate::{deliver, files};
 use clap::ValueEnum;
-use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_litmus::axioms::{self, Model};
@@ -19,7 +18,9 @@ use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{End, Observed, Program, Quantifier, Via};
-use cohkit_litmus::run::{run_below as explore_below, run_placed as explore, shortest, Found};
+use cohkit_litmus::run::{
+    run_below as explore_below, run_placed as explore, shortest, Found, Shortest,
+};
 use cohkit_litmus::warm::named;
 use cohkit_litmus::{herd, mixes, run as protocols};
 use cohkit_protocol::construct::{self, ConstructionError};
@@ -318,7 +319,7 @@ struct Judged {
     /// The ends that it allows.
     allowed: BTreeSet<End>,
     /// The shortest way to what decides, if it is to be drawn and there is one.
-    way: Option<Sequence>,
+    way: Option<Shortest>,
 }
 
 pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, Failure> {
@@ -528,7 +529,7 @@ fn way(
     found: &Found,
     (how, allowed): (&How, &BTreeSet<End>),
     goes_on: &mut dyn FnMut() -> bool,
-) -> Result<Option<Sequence>, NotJudged> {
+) -> Result<Option<Shortest>, NotJudged> {
     if lower.is_some() {
         let said = "error: a chart is of the caches of one level, and the text has two";
         return Err(Failure::new(Outcome::BadInput, said).into());
@@ -684,9 +685,16 @@ impl Judged {
         }
     }
 
-    /// The way, as a chart.
+    /// How long the way is, and its chart.
     fn drawn(&self, charts: &Text) -> String {
-        let chart = |way| format!("\n{}\n", cohkit_chart::text(way, charts).trim_end());
+        let chart = |way: &Shortest| {
+            let steps = counted(way.steps as u64, "step");
+            let chart = cohkit_chart::text(&way.told, charts);
+            format!(
+                "  the shortest way to what decides has {steps}\n\n{}\n",
+                chart.trim_end()
+            )
+        };
         self.way.as_ref().map(chart).unwrap_or_default()
     }
 
@@ -800,7 +808,8 @@ impl Judged {
             told["kinds"] = json!(kinds);
         }
         if let Some(way) = &self.way {
-            told["sequence"] = cohkit_chart::json(way);
+            told["steps"] = json!(way.steps);
+            told["sequence"] = cohkit_chart::json(&way.told);
         }
         told
     }

@@ -189,15 +189,25 @@ pub fn run_on(
     }
 }
 
-/// A shortest way to an end that is wanted, or to where nothing leads on if that is (`None`): what happens on it, among
-/// threads and homes. Nothing if there is none, or if there are two levels of caches.
+/// A way to an end than which none is shorter.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shortest {
+    /// How many steps it has: each is an access that a thread begins, or reads out of its own stores, something else that it
+    /// asks for, or one thing that happens without the threads, as a message that arrives.
+    pub steps: usize,
+    /// What happens on it, among threads and homes.
+    pub told: Sequence,
+}
+
+/// A shortest way to an end that is wanted, or to where nothing leads on if that is (`None`). Nothing if there is none, or if
+/// there are two levels of caches.
 pub fn shortest(
     lines: &mut Lines,
     program: &Program,
     options: &Options,
     wanted: &dyn Fn(Option<&End>) -> bool,
     goes_on: &mut dyn FnMut() -> bool,
-) -> Option<Sequence> {
+) -> Option<Shortest> {
     let program = &lines.ordered(program);
     let mut runner = Runner::new(lines, program, options);
     let mut best: Option<(Vec<u8>, Way)> = None;
@@ -215,7 +225,10 @@ pub fn shortest(
     }
     let (placement, way) = best?;
     runner.placement = placement;
-    runner.story(&way)
+    Some(Shortest {
+        steps: way.len() - 1,
+        told: runner.story(&way)?,
+    })
 }
 
 /// The states of a way.

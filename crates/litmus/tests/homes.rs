@@ -292,6 +292,7 @@ fn the_shortest_way_to_what_posted_stores_show_is_told_step_by_step() {
     let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
     let wanted = |end: Option<&End>| end.is_some_and(|end| program.holds(end));
     let way = shortest(&mut lines, &program, &options, &wanted, &mut || true).expect("a way");
+    let way = way.told;
     assert_eq!(
         way.agents,
         ["P0", "P1", "P2", "memory (home) 0", "memory (home) 1"]

@@ -298,7 +298,7 @@ fn a_chart_of_threads_on_kinds_tells_who_did_what() {
         &|end| end.is_some(),
         &mut || true,
     );
-    let way = way.expect("an end");
+    let way = way.expect("an end").told;
     let sent = way.steps.iter().filter_map(|step| match &step.action {
         cohkit_base::sequence::Action::Send { message, to, .. } => {
             Some((step.agent, message.split('(').next()?.to_string(), *to))

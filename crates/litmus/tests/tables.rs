@@ -344,7 +344,7 @@ fn messages(text: &str, program: &Program) -> Vec<String> {
         &|end| end.is_some(),
         &mut || true,
     );
-    let steps = way.expect("an end").steps.into_iter();
+    let steps = way.expect("an end").told.steps.into_iter();
     let sent = steps.filter_map(|step| match step.action {
         Action::Send { message, .. } => Some(message),
         _ => None,

@@ -284,6 +284,7 @@ fn the_shortest_way_to_what_decides_is_drawn() {
         .iter()
         .rfind(|step| step["agent"] == 1 && step["action"]["what"].is_string());
     assert_eq!(last.expect("P1 acts")["action"]["what"], "finds x = 0");
+    assert_eq!(all[0]["steps"], 14);
     // None decides: no end is forbidden, and none fulfils the condition.
     let (code, shown, _) = litmus(&["CoWW", "--protocol", mp, "--chart", "--json"]);
     assert_eq!(code, Some(1));

@@ -1,0 +1,388 @@
+//! That no way is shorter than the one that is told.
+//!
+//! The oracle walks whole worlds of all lines, one step after the other, with locations at homes in every way; it knows neither
+//! numbered lines nor the search of `run`. Its threads are lists of loads and stores that wait for each other as the text's
+//! orders say.
+
+mod texts;
+
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cycles::named;
+use cohkit_litmus::herd;
+use cohkit_litmus::lines::Lines;
+use cohkit_litmus::program::{
+    Acquire, End, Instruction, Observed, Operand, Operation, Program, Quantifier,
+};
+use cohkit_litmus::run::{shortest, Options};
+use cohkit_protocol::orders::Issue;
+use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::threads::Accesses;
+use cohkit_system::data::{Data, Extent};
+use cohkit_system::world::{Carried, Operation as OfMemory, Step, System, World};
+use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
+use texts::{home, read};
+
+/// Of each line how often it was written, and what was written last.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Numbers(Vec<(u32, i64)>);
+
+impl Data for Numbers {
+    type Copy = (u32, i64);
+    type Write = i64;
+    const KEEPS: bool = true;
+    const AGES: bool = false;
+
+    fn new(lines: u8) -> Numbers {
+        Numbers(vec![(1, 0); usize::from(lines)])
+    }
+
+    fn initial(&self, line: u8) -> (u32, i64) {
+        self.0[usize::from(line)]
+    }
+
+    fn current(&self, line: u8, copy: &(u32, i64)) -> bool {
+        self.0[usize::from(line)] == *copy
+    }
+
+    fn write(&mut self, line: u8, _: &(u32, i64), _: Extent, what: &i64) -> (u32, i64) {
+        let last = &mut self.0[usize::from(line)];
+        *last = (last.0 + 1, *what);
+        *last
+    }
+
+    fn aged(copy: &(u32, i64)) -> (u32, i64) {
+        *copy
+    }
+}
+
+/// A load into a register, or a store of a number.
+#[derive(Clone, Copy, PartialEq)]
+struct Access {
+    location: usize,
+    issue: Issue,
+    /// Whether an acquire waits for earlier releases.
+    full: bool,
+    what: Result<usize, i64>,
+}
+
+/// The accesses of a thread whose stores are of numbers that it knows before it begins.
+fn accesses(program: &Program, thread: usize) -> Vec<Access> {
+    let thread = &program.threads[thread];
+    let mut registers: Vec<Option<i64>> = thread.registers.iter().copied().map(Some).collect();
+    let mut all = Vec::new();
+    for instruction in &thread.code {
+        let known = |operand: Operand| match operand {
+            Operand::Number(number) => number,
+            Operand::Register(register) => registers[register].expect("a number"),
+        };
+        match *instruction {
+            Instruction::Load { to, from, acquire } => {
+                all.push(Access {
+                    location: from.into(),
+                    issue: match acquire {
+                        Acquire::No => Issue::Load,
+                        _ => Issue::Acquire,
+                    },
+                    full: acquire == Acquire::Full,
+                    what: Ok(to),
+                });
+                registers[to] = None;
+            }
+            Instruction::Store {
+                to, value, release, ..
+            } => all.push(Access {
+                location: to.into(),
+                issue: match release {
+                    true => Issue::Release,
+                    false => Issue::Store,
+                },
+                full: false,
+                what: Err(known(value)),
+            }),
+            Instruction::Compute {
+                to,
+                operation: Operation::Add,
+                a,
+                b,
+            } => registers[to] = Some(known(a) + known(b)),
+            _ => panic!("{instruction:?} is nothing that the oracle runs"),
+        }
+    }
+    all
+}
+
+/// What there is at some moment: the world, of each thread's accesses those that have ended with what they found, and how often
+/// caches may still give something up.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    world: World<Numbers>,
+    ended: Vec<Vec<Option<i64>>>,
+    gives_up: u8,
+}
+
+/// Programs on the caches of a text, whose cores keep these orders.
+struct Oracle<'o> {
+    system: System<'o>,
+    program: &'o Program,
+    threads: Vec<Vec<Access>>,
+    waits: &'o dyn Fn(Issue, Issue) -> bool,
+}
+
+impl<'o> Oracle<'o> {
+    fn new(
+        protocol: &'o Protocol,
+        program: &'o Program,
+        waits: &'o dyn Fn(Issue, Issue) -> bool,
+    ) -> Oracle<'o> {
+        let threads = program.threads.len();
+        let lines = program.locations.len() as u8 * protocol.homes as u8;
+        Oracle {
+            system: System::new(protocol, home(protocol), threads as u16, lines, 7),
+            program,
+            threads: (0..threads).map(|n| accesses(program, n)).collect(),
+            waits,
+        }
+    }
+
+    /// With each location at one of the homes: its line is the next of that home that no other location has.
+    fn first(&self, homes: &[u8]) -> (State, Vec<u8>) {
+        let number = self.system.protocol.homes as u8;
+        let lines = (0..).zip(homes).map(|(place, home)| place * number + home);
+        let lines: Vec<u8> = lines.collect();
+        let mut world: World<Numbers> = World::new(&self.system);
+        for (&line, &value) in lines.iter().zip(&self.program.initial) {
+            world.data.0[usize::from(line)].1 = value;
+            world.lines[usize::from(line)].memory.1 = value;
+        }
+        let state = State {
+            world,
+            ended: self.threads.iter().map(|t| vec![None; t.len()]).collect(),
+            gives_up: Options::default().gives_up,
+        };
+        (state, lines)
+    }
+
+    /// Whether nothing keeps an access of a thread waiting.
+    fn may_begin(&self, state: &State, thread: usize, place: usize) -> bool {
+        let (code, ended) = (&self.threads[thread], &state.ended[thread]);
+        let later = &code[place];
+        let before = |(earlier, ended): (&Access, &Option<i64>)| {
+            ended.is_some()
+                || earlier.location != later.location
+                    && !(self.waits)(earlier.issue, later.issue)
+                    && !(later.full && earlier.issue == Issue::Release)
+        };
+        let mut earlier = code.iter().zip(ended).take(place);
+        ended[place].is_none() && earlier.all(before)
+    }
+
+    /// Everything that one step leads to, and whether it is no cache that gives up what it was not asked for.
+    fn next(&self, state: &State, lines: &[u8]) -> Vec<(State, bool)> {
+        let mut all = Vec::new();
+        let mut push = |world: World<Numbers>, ended: Vec<_>, gives_up: bool| {
+            let mut next = State {
+                world,
+                ended: state.ended.clone(),
+                gives_up: state.gives_up - u8::from(gives_up),
+            };
+            for (remote, line, found) in ended {
+                let thread = usize::from(remote);
+                let at = |(access, ended): (&Access, &Option<i64>)| {
+                    lines[access.location] == line && ended.is_none()
+                };
+                let mut code = self.threads[thread].iter().zip(&state.ended[thread]);
+                let place = code.position(at).expect("it was begun");
+                next.ended[thread][place] = Some(found);
+            }
+            all.push((next, !gives_up));
+        };
+        let told = |ended: Vec<cohkit_system::world::Ended<Numbers>>| {
+            let told = ended.into_iter();
+            let told = told.map(|one| (one.remote, one.line, one.found.unwrap_or_default().1));
+            told.collect::<Vec<_>>()
+        };
+        let of = Accesses::of(self.system.protocol);
+        for (thread, code) in self.threads.iter().enumerate() {
+            for (place, access) in code.iter().enumerate() {
+                if !self.may_begin(state, thread, place) {
+                    continue;
+                }
+                let by = match access.issue {
+                    Issue::Load => of.read,
+                    Issue::Acquire => of.acquire,
+                    Issue::Store => of.write,
+                    Issue::Release => of.release,
+                    Issue::Fence => None,
+                };
+                let at = (lines[access.location], thread as u8);
+                let (mut world, mut ended) = (state.world.clone(), Vec::new());
+                let by = (
+                    by.expect("an access"),
+                    access.what.err().unwrap_or_default(),
+                );
+                let begun = world.begin(&self.system, at, by.0, by.1, &mut ended);
+                if begun.expect("nothing is wrong") {
+                    push(world, told(ended), false);
+                }
+            }
+        }
+        for step in state.world.steps(&self.system) {
+            let gives_up = match step {
+                // Threads begin these, and there is no device.
+                Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
+                Step::Access(_, _, access) => {
+                    if !access.about_line() || access.needs() > Right::None || state.gives_up == 0 {
+                        continue;
+                    }
+                    true
+                }
+                _ => false,
+            };
+            let (mut world, mut ended) = (state.world.clone(), Vec::new());
+            let taken = world.take_and_tell(&self.system, step, &mut ended);
+            if taken.expect("nothing is wrong") {
+                push(world, told(ended), gives_up);
+            }
+        }
+        all
+    }
+
+    /// What a state shows if all threads are through and all that they have written is where everyone finds it.
+    fn end(&self, state: &State, lines: &[u8]) -> Option<End> {
+        let through = state.ended.iter().flatten().all(Option::is_some);
+        let mut flights = state.world.network.flights();
+        let under_way = flights.any(|flight| matches!(flight.carried, Carried::Write(_)))
+            || state.world.lines.iter().any(|line| {
+                line.aside.is_some() || matches!(line.operation, OfMemory::Store { .. })
+            });
+        if !through || under_way {
+            return None;
+        }
+        let register = |thread: usize, register| {
+            let loads = self.threads[thread].iter().zip(&state.ended[thread]);
+            let mut loads = loads.rev();
+            let last = loads.find(|(access, _)| access.what == Ok(register));
+            last.map_or(0, |(_, ended)| ended.unwrap_or_default())
+        };
+        let value = |observed: &Observed| match *observed {
+            Observed::Register(thread, number) => register(thread, number),
+            Observed::Location(at) => state.world.data.0[usize::from(lines[usize::from(at)])].1,
+        };
+        let observed = self.program.observed().into_iter();
+        Some(End(observed.map(|o| (o.clone(), value(&o))).collect()))
+    }
+
+    /// How many steps lead to the first end that is wanted, or to where nothing leads on if that is, of all ways from all
+    /// placements of the locations.
+    fn walk(&self, wanted: &dyn Fn(Option<&End>) -> bool, next: Next) -> Option<usize> {
+        // Homes are alike, so the first location may lie at the first.
+        let mut placements: Vec<Vec<u8>> = vec![vec![0]];
+        for _ in &self.program.locations[1..] {
+            let homes = 0..self.system.protocol.homes as u8;
+            let longer = |before: &Vec<u8>| {
+                let before = before.clone();
+                homes
+                    .clone()
+                    .map(move |home| [&before[..], &[home]].concat())
+            };
+            placements = placements.iter().flat_map(longer).collect();
+        }
+        let (first, lines): (Vec<_>, Vec<_>) =
+            placements.iter().map(|homes| self.first(homes)).unzip();
+        let mut met = FxHashSet::default();
+        let mut open: VecDeque<(usize, State, usize)> = VecDeque::new();
+        for (placement, state) in first.into_iter().enumerate() {
+            met.insert((placement, state.clone()));
+            open.push_back((placement, state, 0));
+        }
+        while let Some((placement, state, steps)) = match next {
+            Next::First => open.pop_front(),
+            Next::Last => open.pop_back(),
+        } {
+            let lines = &lines[placement];
+            if let Some(end) = self.end(&state, lines) {
+                if wanted(Some(&end)) {
+                    return Some(steps);
+                }
+                continue;
+            }
+            let mut leads_on = false;
+            for (next, must) in self.next(&state, lines) {
+                leads_on |= must;
+                if met.insert((placement, next.clone())) {
+                    open.push_back((placement, next, steps + 1));
+                }
+            }
+            if !leads_on && wanted(None) {
+                return Some(steps);
+            }
+        }
+        None
+    }
+}
+
+/// Which of the states that were met is looked at next.
+#[derive(Clone, Copy)]
+enum Next {
+    /// The first: breadth first.
+    First,
+    /// The last: depth first.
+    Last,
+}
+
+/// What cores keep of their order.
+fn waits(cores: Cores) -> Box<dyn Fn(Issue, Issue) -> bool> {
+    match cores {
+        Cores::InOrder => Box::new(|_, _| true),
+        Cores::StoreBuffer => Box::new(|earlier, later| {
+            let stores = |issue| matches!(issue, Issue::Store | Issue::Release);
+            !stores(earlier) || stores(later)
+        }),
+        Cores::Relaxed(orders) => Box::new(move |earlier, later| orders.waits(earlier, later)),
+    }
+}
+
+#[test]
+fn no_way_is_shorter_than_the_one_that_is_told() {
+    let file = |text| herd::read(text).expect("a test");
+    let shape = |name| named(name).expect("a shape");
+    let mp = include_str!("../../../ordering/mp.coh");
+    let cases = [
+        (
+            include_str!("../../../protocols/write-through.coh"),
+            shape("LB"),
+        ),
+        (mp, shape("MP+popl+poap")),
+        (mp, shape("ISA2+popl+poal+poap")),
+        (
+            include_str!("../../../ordering/readings/modular.coh"),
+            file(include_str!("../../../litmus/ordering/MP+epochs.litmus")),
+        ),
+        (
+            include_str!("../../../ordering/readings/drained.coh"),
+            file(include_str!("../../../litmus/ordering/MP+wrap.litmus")),
+        ),
+    ];
+    for (text, program) in cases {
+        let protocol = read(text);
+        let cores = Cores::Relaxed(protocol.kept.unwrap_or_default());
+        let options = Options {
+            cores,
+            ..Options::default()
+        };
+        let decides = |end: &End| program.holds(end) == (program.quantifier != Quantifier::Forall);
+        let wanted = |end: Option<&End>| end.is_some_and(decides);
+        let (threads, locations) = (program.threads.len() as u8, program.locations.len() as u8);
+        let mut lines = Lines::new(&protocol, home(&protocol), threads, locations, options.room);
+        let told = shortest(&mut lines, &program, &options, &wanted, &mut || true);
+        let told = told.map(|way| way.steps);
+        let waits = waits(cores);
+        let oracle = Oracle::new(&protocol, &program, &waits);
+        let name = format!("{} on {}", program.name, protocol.name);
+        assert_eq!(oracle.walk(&wanted, Next::First), told, "{name}");
+        assert!(told.is_some(), "{name}");
+        // What is met last is looked at first: the way that is found so is an end's, too, and too long.
+        assert!(oracle.walk(&wanted, Next::Last) > told, "{name}");
+    }
+}
