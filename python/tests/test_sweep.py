@@ -354,6 +354,13 @@ def test_seeds_of_lockstep_are_points_and_a_home_without_hardware_has_its_reason
     assert "the hardware cannot hold this home" in outcome.error
 
 
+def test_mutants_of_a_text_are_points() -> None:
+    points = Spec("mutants", {"protocol": "msi"}, {"number": [80, 120]}).points()
+    outcomes = [run(point) for point in points]
+    assert [[row["fate"] for row in outcome.rows] for outcome in outcomes] == [["survived"], ["refuted"]]
+    assert [outcome.code for outcome in outcomes] == [1, 0]
+
+
 def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: Path) -> None:
     text = (root / "protocols/msi.coh").read_text()
     for name in ("a", "b"):
@@ -450,7 +457,7 @@ def test_what_cannot_be_swept_is_refused_before_anything_runs(
         (
             'run = "table"\n',
             "1:1",
-            "`run` says what is swept: sim, play, check, reproduce, litmus, lockstep, and no `table`",
+            "`run` says what is swept: sim, play, check, reproduce, litmus, lockstep, mutants, and no `table`",
         ),
         ("run = sim\n", "1:7", "invalid value"),
         (

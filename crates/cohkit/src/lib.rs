@@ -40,6 +40,7 @@ mod list;
 pub mod litmus;
 mod lock;
 pub mod models;
+mod mutants;
 mod not_run;
 mod options;
 mod outcome;
@@ -101,6 +102,7 @@ where
             Command::Sim(options) => sim::run(&options, console),
             Command::Play(options) => play::run(&options, console),
             Command::Rtl(options) => rtl::run(&options, console),
+            Command::Mutants(options) => mutants::run(&options, console),
             Command::Link(options) => link::run(&options, console),
             Command::Run(options) => program::run(&options, console),
             Command::List(options) => list::run(&options, console),

@@ -36,8 +36,9 @@ machine is apart, in hosts.parquet.
   cohkit sim PLATFORM WORKLOAD --sweep link.latency=60ns..140ns/20ns
   cohkit check PROTOCOL --sweep remotes=1..3
 
-{", ".join(KINDS)} can be swept, over each of
-their options, the numbers of an application, and the quantities of a platform.
+{", ".join(KINDS)} can be swept,
+over each of their options, the numbers of an application, and the quantities
+of a platform.
 Killed or interrupted, the same command goes on from where it was.
 docs/sweeps.md tells the form of FILE.toml.
 """

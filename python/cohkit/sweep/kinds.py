@@ -213,8 +213,16 @@ KINDS: dict[str, Kind] = {
         ("protocol",),
         {"messages": int, "shape": str},
         lambda options, seed: _flattened(*native.lockstep(options, seed)),
-        native.judge_lockstep,
+        native.judge_text,
         ("messages", "mismatches", "rows_covered", "rows_reachable"),
+    ),
+    "mutants": Kind(
+        ("protocol",),
+        {"number": int, "from": int, "every": int},
+        lambda options, seed: _flattened(*native.mutants(options, seed)),
+        native.judge_text,
+        ("kind", "mutant", "fate"),
+        lambda _: False,
     ),
 }
 """What can be swept, by the names of the commands."""

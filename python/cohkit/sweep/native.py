@@ -90,7 +90,12 @@ def lockstep(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], 
     return told(["rtl", "test", options["protocol"], *_flags(options, "protocol"), *own])
 
 
-def judge_lockstep(options: dict[str, Any], _: int) -> None:
+def mutants(options: dict[str, Any], _: int) -> tuple[list[dict[str, Any]], int]:
+    """Judge a mutant of a text, or some of them."""
+    return told(["mutants", options["protocol"], *_flags(options, "protocol"), "--threads", 1])
+
+
+def judge_text(options: dict[str, Any], _: int) -> None:
     """Look whether there is such a text."""
     given(options["protocol"])
 

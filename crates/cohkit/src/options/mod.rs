@@ -11,6 +11,7 @@ mod simulated;
 use crate::tabulate::Agent;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cohkit_link::rates::Kind;
+use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
 pub(crate) use check::{Check, DeadlockOption, DialectOption, SymmetryOption};
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     Check(Check),
     Table(Table),
     Litmus(Litmus),
+    Mutants(Mutants),
     Trace(Trace),
     Sim(Sim),
     Play(Play),
@@ -149,6 +151,43 @@ pub(crate) struct ShowPlatform {
     /// The platform's name, as `cohkit list` gives it, or a file, which ends in `.toml`.
     #[arg(value_name = "PLATFORM")]
     pub platform: PathBuf,
+
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Changes a protocol text in one place at a time, and tells what becomes of each mutant: what nobody notices, nothing holds.
+///
+/// Rows, actions, guards, rights, messages and goals are dropped, doubled or made others. A mutant is rejected if the text is
+/// refused or no home fits it, and refuted if a system of up to four remotes or two lines is violated or comes to no end. One
+/// that survives means the same as the text, is of a row that is never taken, or shows what the text's properties leave open.
+/// The answer is yes if each is rejected or refuted, and no if one survives.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit mutants msi --from 2 --every 60"))]
+pub(crate) struct Mutants {
+    /// The protocol text, or the name of one that ships.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Only the mutant of this number, from 0 on.
+    #[arg(long, value_name = "N", conflicts_with_all = ["from", "every"])]
+    pub number: Option<usize>,
+
+    /// Mutants from this number on.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub from: usize,
+
+    /// One in so many of them.
+    #[arg(long, value_name = "K", default_value = "1")]
+    pub every: NonZeroUsize,
+
+    /// Mutants judged at once; as many as the machine has processors, if not given.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroU16>,
+
+    /// Print their texts, and judge nothing.
+    #[arg(long, conflicts_with_all = ["json", "csv", "stats"])]
+    pub print: bool,
 
     #[command(flatten)]
     pub output: Output,

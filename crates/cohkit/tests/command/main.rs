@@ -13,6 +13,7 @@ mod link;
 mod list;
 mod litmus;
 mod models;
+mod mutants;
 mod play;
 mod program;
 mod reports;

@@ -24,8 +24,9 @@ const FLOORS: &[(&str, u32)] = &[
     ("cohkit-nearmemory", 4),
     ("cohkit-litmus", 4),
     ("cohkit-rtl", 4),
-    ("cohkit", 5),
-    ("cohkit-python", 6),
+    ("cohkit-mutants", 5),
+    ("cohkit", 6),
+    ("cohkit-python", 7),
 ];
 
 /// Crates with modules that still use each other in circles.

@@ -1,7 +1,7 @@
 //! Every mutant of shipped texts: rejected, refuted, or listed as equivalent with the reason.
 //!
 //! ```text
-//! cargo run -p cohkit-check --example mutants -- [--text NAME] [--from N] [--every K] [--threads T] [--print N]
+//! cargo run -p cohkit-mutants --example mutants -- [--text NAME] [--from N] [--every K] [--threads T] [--print N]
 //! ```
 //!
 //! Judges every K-th mutant of each text (all, if not said) from the N-th on, on all cores, and prints those that
@@ -9,8 +9,6 @@
 //! Those that the searches end without an answer for, for want of states or of room for messages, are counted apart.
 //! Ends with one line of JSON; exit code 1 if one survives, or if the list names what is refuted or does not exist.
 
-mod generate;
-mod judge;
 mod known;
 mod slice;
 
@@ -39,7 +37,7 @@ fn main() -> ExitCode {
         texts.retain(|(text, _)| text == name);
     }
     if let (Some(number), Some((_, text))) = (print, texts.first()) {
-        match generate::mutants(text).get(number) {
+        match cohkit_mutants::mutants(text).get(number) {
             Some(mutant) => print!("# {}\n{}", mutant.what, mutant.text),
             None => eprintln!("there are not so many"),
         }

@@ -1,10 +1,6 @@
 //! Some mutants of every shipped text: rejected, refuted, or listed as equivalent with the reason.
 //! `make soak` takes all of them.
 
-#[path = "../examples/mutants/generate.rs"]
-mod generate;
-#[path = "../examples/mutants/judge.rs"]
-mod judge;
 #[path = "../examples/mutants/known.rs"]
 mod known;
 #[path = "../examples/mutants/slice.rs"]
@@ -31,7 +27,7 @@ fn mutants_of_the_shipped_texts_do_not_survive() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut wrong = Vec::new();
     for (name, text) in slice::shipped(&root) {
-        let all = generate::mutants(&text).len();
+        let all = cohkit_mutants::mutants(&text).len();
         assert!(all > 150, "{name} has only {all} mutants");
         let judged = slice::judge(&name, &text, &known, 0, EVERY, threads);
         println!("{name}: {:?}", judged.sums());
@@ -49,10 +45,10 @@ fn acknowledgements_that_are_counted_wrongly_from_three_on_are_noticed() {
         let texts = slice::shipped(&root);
         let (_, text) = texts.iter().find(|(text, _)| text == name).unwrap();
         let twice = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
-        let mutants = generate::mutants(text);
+        let mutants = cohkit_mutants::mutants(text);
         let mutant = mutants.iter().find(|mutant| mutant.what == twice).unwrap();
-        let fate = judge::Judge::new(text).unwrap().fate(mutant);
-        assert_eq!(fate, judge::Fate::Refuted, "{name}");
+        let fate = cohkit_mutants::Judge::new(text).unwrap().fate(mutant);
+        assert_eq!(fate, cohkit_mutants::Fate::Refuted, "{name}");
     }
 }
 

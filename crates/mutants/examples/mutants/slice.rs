@@ -1,8 +1,7 @@
 //! Some of the mutants of a text, beside the list of those that are equivalent.
 
-use crate::generate::{mutants, Mutant};
-use crate::judge::{Fate, Judge};
 use crate::known::Known;
+use cohkit_mutants::{mutants, Fate, Judge, Mutant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -117,12 +116,7 @@ pub fn judge(
                 if let Some(entry) = listed {
                     wrong.push(format!("{key}: {fate:?}, but listed as `{entry}`"));
                 }
-                match fate {
-                    Fate::Rejected => "rejected",
-                    Fate::Refuted => "refuted",
-                    Fate::Undecided => "undecided",
-                    _ => "left open",
-                }
+                fate.name()
             }
         };
         *kinds

@@ -15,7 +15,7 @@ use cohkit_system::world::{explore_levels, Found, Levels, Search, Wrong};
 use std::borrow::Cow;
 
 /// How a mutant ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fate {
     /// The text is refused, or no home can be constructed from it, or only one with a fault.
     Rejected,
@@ -27,6 +27,19 @@ pub enum Fate {
     Undecided,
     /// All systems hold as far as they were explored, and of two caches every state was.
     Survived,
+}
+
+impl Fate {
+    /// In a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fate::Rejected => "rejected",
+            Fate::Refuted => "refuted",
+            Fate::LeftOpen => "left open",
+            Fate::Undecided => "undecided",
+            Fate::Survived => "survived",
+        }
+    }
 }
 
 /// A system that a mutant is put into.
@@ -84,7 +97,7 @@ impl Judge {
         let homes = homes(&protocol).ok_or("there is no home")?;
         match explored(&protocol, &homes) {
             Fate::Survived => Ok(Judge { homes }),
-            other => Err(format!("{other:?}")),
+            other => Err(other.name().into()),
         }
     }
 
@@ -134,7 +147,7 @@ fn asks_above(home: &Controller) -> bool {
 
 /// What becomes of a text below the caches of MESI: two with one cache below each, and one with two.
 fn below(inner: &Protocol, home: &Controller) -> Fate {
-    let outer = parse(include_str!("../../../../protocols/mesi.coh")).expect("it ships");
+    let outer = parse(include_str!("../../../protocols/mesi.coh")).expect("it ships");
     let Home::Controller(above) = &outer.home else {
         return Fate::Rejected;
     };

@@ -1,0 +1,176 @@
+//! `cohkit mutants`: what becomes of a protocol text with one change, for people and programs.
+
+use crate::console::Console;
+use crate::outcome::{Failure, Outcome};
+use crate::progress::Bar;
+use crate::protocols::Source;
+use crate::{deliver, options};
+use cohkit_base::words::counted;
+use cohkit_mutants::{mutants, Fate, Judge, Mutant};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How often the bar is moved on.
+const MOMENT: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<Outcome, Failure> {
+    let source = Source::read(&options.file, console)?;
+    let wrong = |what: String| {
+        let message = format!("error: {}: {what}", options.file.display());
+        Failure::new(Outcome::BadInput, message)
+    };
+    let all = mutants(&source.text);
+    let chosen = match options.number {
+        Some(number) if number < all.len() => vec![number],
+        Some(number) => {
+            let there = all.len().checked_sub(1);
+            let there = there.map_or("has no mutants".into(), |last| {
+                format!("has mutants 0 to {last}, and no {number}")
+            });
+            return Err(wrong(there));
+        }
+        None => (options.from..all.len())
+            .step_by(options.every.get())
+            .collect(),
+    };
+    if options.print {
+        let text: String = (chosen.iter())
+            .map(|&number| format!("# {number}: {}\n{}", all[number].what, all[number].text))
+            .collect();
+        deliver(&text, &options.output, console)?;
+        return Ok(Outcome::Yes);
+    }
+    let judge = Judge::new(&source.text).map_err(|how| {
+        wrong(format!(
+            "the text itself does not hold, so nothing is told by its mutants: {how}\n  \
+             help: `cohkit check` tells more"
+        ))
+    })?;
+    let Some(fates) = fates(options, &judge, &all, &chosen, console) else {
+        return Err(Failure::new(
+            Outcome::Interrupted,
+            "interrupted; nothing was written",
+        ));
+    };
+    let judged: Vec<(usize, &Mutant, Fate)> = (chosen.iter().zip(fates))
+        .map(|(&number, fate)| (number, &all[number], fate))
+        .collect();
+    let result = if options.output.form.json {
+        let rows = judged.iter().map(|(number, mutant, fate)| {
+            json!({
+                "protocol": source.protocol.name,
+                "number": number,
+                "kind": mutant.kind,
+                "mutant": mutant.what,
+                "fate": fate.name(),
+            })
+        });
+        options.output.form.told(&rows.collect())
+    } else {
+        text(&source, all.len(), &judged)
+    };
+    deliver(&result, &options.output, console)?;
+    Ok(judged
+        .iter()
+        .map(|(.., fate)| outcome(*fate))
+        .max()
+        .unwrap_or(Outcome::Yes))
+}
+
+/// What a fate says of the text: that the change is noticed, or that it is not, or that nobody knows.
+fn outcome(fate: Fate) -> Outcome {
+    match fate {
+        Fate::Rejected | Fate::Refuted => Outcome::Yes,
+        Fate::Survived => Outcome::No,
+        Fate::LeftOpen | Fate::Undecided => Outcome::Undecided,
+    }
+}
+
+/// What becomes of those that were chosen, in their order; nothing if Ctrl-C came first.
+fn fates(
+    options: &options::Mutants,
+    judge: &Judge,
+    all: &[Mutant],
+    chosen: &[usize],
+    console: &Console,
+) -> Option<Vec<Fate>> {
+    let threads = options.threads.map_or_else(
+        || std::thread::available_parallelism().map_or(1, usize::from),
+        |threads| usize::from(threads.get()),
+    );
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let fates = Mutex::new(BTreeMap::new());
+    let bar = Bar::new(
+        options.file.display().to_string(),
+        chosen.len() as u64,
+        "mutants",
+        &console.terminal,
+    );
+    let flag = console.interrupted;
+    let interrupted = || flag.load(Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(chosen.len()) {
+            scope.spawn(|| {
+                while !interrupted() {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&number) = chosen.get(place) else {
+                        return;
+                    };
+                    let fate = judge.fate(&all[number]);
+                    fates.lock().expect("nobody panics").insert(place, fate);
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        while console.terminal.progress
+            && !interrupted()
+            && done.load(Ordering::Relaxed) < chosen.len()
+        {
+            bar.show(done.load(Ordering::Relaxed) as u64);
+            std::thread::sleep(MOMENT);
+        }
+    });
+    let fates = fates.into_inner().expect("nobody panics");
+    (fates.len() == chosen.len()).then(|| fates.into_values().collect())
+}
+
+/// How many ended how, then by kind, then those of which nobody is told that something is wrong.
+fn text(source: &Source, all: usize, judged: &[(usize, &Mutant, Fate)]) -> String {
+    let name = &source.protocol.name;
+    let mut text = format!(
+        "{name}: {} of {all}: {}\n",
+        counted(judged.len() as u64, "mutant"),
+        sums(judged.iter().map(|(.., fate)| *fate))
+    );
+    let mut kinds: BTreeMap<&str, Vec<Fate>> = BTreeMap::new();
+    for (_, mutant, fate) in judged {
+        kinds.entry(mutant.kind).or_default().push(*fate);
+    }
+    for (kind, fates) in kinds {
+        let _ = writeln!(text, "  {kind}: {}", sums(fates.into_iter()));
+    }
+    for (number, mutant, fate) in judged {
+        if outcome(*fate) != Outcome::Yes {
+            let _ = writeln!(text, "{}: {number}: {}", fate.name(), mutant.what);
+        }
+    }
+    text
+}
+
+fn sums(fates: impl Iterator<Item = Fate>) -> String {
+    let mut counts = BTreeMap::new();
+    for fate in fates {
+        *counts.entry(fate).or_insert(0u64) += 1;
+    }
+    let counts: Vec<String> = (counts.into_iter())
+        .map(|(fate, count)| format!("{count} {}", fate.name()))
+        .collect();
+    if counts.is_empty() {
+        return "none".into();
+    }
+    counts.join(", ")
+}

@@ -1,0 +1,67 @@
+//! `cohkit mutants`.
+
+use crate::{cohkit, text};
+
+fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = cohkit(["mutants"])
+        .args(arguments)
+        .output()
+        .expect("starts");
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn a_mutant_that_survives_is_told_with_its_number_and_its_text_is_printed() {
+    let (code, out, _) = told(&["msi", "--number", "80"]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(
+        out.ends_with("survived: 80: S | store | send GetM | SM_AD: dropped\n"),
+        "{out}"
+    );
+    let (code, printed, _) = told(&["msi", "--number", "80", "--print"]);
+    assert_eq!(code, Some(0));
+    let (first, rest) = printed.split_once('\n').expect("lines");
+    assert_eq!(first, "# 80: S | store | send GetM | SM_AD: dropped");
+    cohkit_protocol::text::parse(rest).expect("it is a text");
+}
+
+#[test]
+fn fates_are_the_same_on_any_number_of_threads() {
+    let slice = ["msi", "--from", "2", "--every", "60", "--json", "--threads"];
+    let ran = ["1", "3"].map(|threads| told(&[&slice[..], &[threads]].concat()));
+    assert_eq!(ran[0], ran[1]);
+    let rows: serde_json::Value = serde_json::from_str(&ran[0].1).expect("JSON");
+    let rows = rows.as_array().expect("a list");
+    assert_eq!(rows.len(), 8);
+    for (place, row) in rows.iter().enumerate() {
+        assert_eq!(row["number"], 2 + 60 * place);
+        assert!(
+            row["fate"] == "rejected" || row["fate"] == "refuted",
+            "{row}"
+        );
+    }
+}
+
+#[test]
+fn what_has_no_such_mutants_or_does_not_hold_itself_is_refused() {
+    let (code, _, err) = told(&["msi", "--number", "5000"]);
+    assert_eq!(
+        (code, err.as_str()),
+        (Some(2), "error: msi: has mutants 0 to 442, and no 5000\n")
+    );
+    let (code, _, err) = told(&["two-level"]);
+    assert!(code == Some(2) && err.contains("composes others"), "{err}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("wrong.coh");
+    let (_, wrong, _) = told(&["msi", "--number", "120", "--print"]);
+    std::fs::write(&file, wrong).expect("room");
+    let (code, _, err) = told(&[file.to_str().expect("a name")]);
+    assert!(
+        code == Some(2) && err.contains("the text itself does not hold"),
+        "{err}"
+    );
+}
