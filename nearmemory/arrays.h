@@ -106,6 +106,10 @@ struct nm_operation {
   uint64_t (*run)(uint64_t in, uint64_t length, uint64_t out);
 };
 
+// Whether elements of a type fill a line, so that none lies in two parts.
+#define NM_FILLS(type)                                                                                            \
+  _Static_assert(NM_LINE % sizeof(type) == 0, "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128")
+
 // Goes over all elements of an array.
 #define NM_EACH(type, element, in, length, ...)                                                                   \
   do {                                                                                                            \
@@ -123,6 +127,8 @@ struct nm_operation {
 
 // Of each element another one, by a function.
 #define NM_MAP(name, type, out_type, function)                                                                    \
+  NM_FILLS(type);                                                                                                 \
+  NM_FILLS(out_type);                                                                                             \
   static uint64_t name##_run(uint64_t in, uint64_t length, uint64_t out) {                                        \
     struct nm_writer to = nm_writer(out);                                                                         \
     NM_EACH(type, element, in, length, {                                                                          \
@@ -136,6 +142,7 @@ struct nm_operation {
 
 // Those elements for which a function is not 0, in their order.
 #define NM_FILTER(name, type, function)                                                                           \
+  NM_FILLS(type);                                                                                                 \
   static uint64_t name##_run(uint64_t in, uint64_t length, uint64_t out) {                                        \
     struct nm_writer to = nm_writer(out);                                                                         \
     uint64_t kept = 0;                                                                                            \
@@ -153,6 +160,7 @@ struct nm_operation {
 // One value of all elements, in their order: what a function makes of the value so far, which begins as `first`, and an element. It
 // is the first element of the result.
 #define NM_REDUCE(name, type, value_type, first, function)                                                        \
+  NM_FILLS(type);                                                                                                 \
   static uint64_t name##_run(uint64_t in, uint64_t length, uint64_t out) {                                        \
     struct nm_writer to = nm_writer(out);                                                                         \
     value_type value = first;                                                                                     \
@@ -208,8 +216,11 @@ static inline int nm_arrays_start(struct nm_arrays *arrays, uint64_t core, const
 
 // An array of zeroes; without memory if there is none left.
 static inline struct nm_array nm_array(struct nm_arrays *arrays, uint64_t length, uint64_t size) {
+  uint64_t left = arrays->bytes - arrays->used;
+  // Their product may be beyond what a word holds.
+  if (size && length > left / size) return (struct nm_array){NULL, 0, size, 0};
   uint64_t bytes = (length * size + NM_LINE - 1) / NM_LINE * NM_LINE;
-  if (bytes > arrays->bytes - arrays->used) return (struct nm_array){NULL, 0, size, 0};
+  if (bytes > left) return (struct nm_array){NULL, 0, size, 0};
   arrays->used += bytes;
   return (struct nm_array){arrays->far + arrays->used - bytes, length, size, length};
 }
