@@ -60,12 +60,22 @@ pub struct HostCounters {
 }
 
 /// A load that waits for a line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Waiter {
     core: usize,
     to: u8,
     at: u64,
     size: Size,
+    /// What had been stored there before it, and in which of its bits: a store behind it does not change what it gets.
+    stored: u64,
+    mask: u64,
+}
+
+impl Waiter {
+    /// What it gets of the line as it was before anything was stored in it.
+    fn gets(&self, line: &Data) -> u64 {
+        read(line, self.at, self.size) & !self.mask | self.stored & self.mask
+    }
 }
 
 /// A line that has been asked for.
@@ -453,11 +463,16 @@ impl Host {
         let Some(miss) = self.misses.remove(&line) else {
             return Vec::new();
         };
-        for (i, byte) in miss.stored.iter().enumerate() {
-            if miss.mask >> i & 1 != 0 {
-                data[i] = *byte;
-            }
+        let mut deliveries = Vec::new();
+        for waiter in &miss.waiters {
+            self.cores[waiter.core].loads -= 1;
+            deliveries.push(Delivery {
+                core: waiter.core,
+                to: waiter.to,
+                value: waiter.gets(&data),
+            });
         }
+        merge(&mut data, &miss.stored, miss.mask);
         let victim = self.llc.put(Way {
             line,
             ready: now,
@@ -476,15 +491,6 @@ impl Host {
                     copy: None,
                 });
             }
-        }
-        let mut deliveries = Vec::new();
-        for waiter in miss.waiters {
-            self.cores[waiter.core].loads -= 1;
-            deliveries.push(Delivery {
-                core: waiter.core,
-                to: waiter.to,
-                value: read(&data, waiter.at, waiter.size),
-            });
         }
         deliveries
     }
@@ -507,6 +513,15 @@ impl Host {
         let way = self.llc.remove(line);
         self.counters.evicted += 1;
         self.evicted(queue, now, way, 0);
+    }
+}
+
+/// Puts the bytes that were stored, by a bit of the mask for each, into a line.
+fn merge(data: &mut Data, stored: &Data, mask: u128) {
+    for (i, byte) in stored.iter().enumerate() {
+        if mask >> i & 1 != 0 {
+            data[i] = *byte;
+        }
     }
 }
 

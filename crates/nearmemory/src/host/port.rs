@@ -1,7 +1,7 @@
 //! The memory of the host as a core sees it: its caches, far memory, scratchpads and registers.
 
 use super::{
-    read, within_line, write, Host, Miss, Region, Sent, Waiter, LINE_BYTES, REGISTERS,
+    merge, read, within_line, write, Host, Miss, Region, Sent, Waiter, LINE_BYTES, REGISTERS,
     REGISTERS_STRIDE, UNCACHED,
 };
 use crate::cache::Copy;
@@ -166,7 +166,17 @@ impl<'a> HostPort<'a> {
         let core = self.core;
         match self.miss(line) {
             Some(miss) => {
-                miss.waiters.push(Waiter { core, to, at, size });
+                // The stores so far are older than this load.
+                let mut mask = [0; LINE];
+                merge(&mut mask, &[255; LINE], miss.mask);
+                miss.waiters.push(Waiter {
+                    core,
+                    to,
+                    at,
+                    size,
+                    stored: read(&miss.stored, at, size),
+                    mask: read(&mask, at, size),
+                });
                 self.host.cores[core].loads += 1;
                 self.watch_load(line);
                 Reply::Later

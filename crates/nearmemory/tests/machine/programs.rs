@@ -151,3 +151,17 @@ fn programs_do_the_same_without_time() {
         }
     }
 }
+
+#[test]
+fn loads_of_a_line_on_its_way_get_what_was_stored_before_them_and_nothing_behind() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let source = "crates/nearmemory/tests/programs/order-host.c";
+    let program = compile("host", source, &[]);
+    for how in [How::InTime, How::Fast] {
+        let ran = run_as(&Platform::enzian(), &program, "order", &[], None, how);
+        assert_eq!(ran.text, "0 3 0x30004 9\n");
+        assert_eq!(ran.happened, [Happened::Exit(0)]);
+    }
+}

@@ -1,0 +1,18 @@
+// Loads from a line of far memory that is on its way, and stores in it before and behind them: tells what the loads have got.
+
+#include "nearmemory/host.h"
+
+int main(void) {
+  volatile uint64_t *far = nm_far_alloc(2 * NM_LINE);
+  uint64_t first, second, part, last;
+  __asm__ volatile(
+      "ld %0, 0(%3)\n sd %4, 0(%3)\n ld %1, 0(%3)\n"
+      // Of a word some bytes are stored before, and others behind.
+      "sh %4, 10(%3)\n sh %5, 8(%3)\n ld %2, 8(%3)\n sd %6, 8(%3)\n"
+      : "=&r"(first), "=&r"(second), "=&r"(part)
+      : "r"(far), "r"(3l), "r"(4l), "r"(9l)
+      : "memory");
+  last = far[1];
+  printf("%lu %lu %#lx %lu\n", (unsigned long)first, (unsigned long)second, (unsigned long)part, (unsigned long)last);
+  return 0;
+}
