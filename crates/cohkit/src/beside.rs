@@ -9,9 +9,9 @@ use crate::{files, options, simulate, watched};
 use cohkit_base::words::counted;
 use cohkit_nearmemory::device::{FIFOS, FIFO_PIPES, FIFO_STRIDE};
 use cohkit_nearmemory::{controller, host, Binaries, Evictions, Happened, Machine, Platform, LINE};
-use cohkit_nearmemory::{Race, Site, Who, Wrong};
+use cohkit_nearmemory::{Race, Site, Transfer, Unfit, Who, Wrong};
 use cohkit_riscv::channel::{self, Grant};
-use cohkit_riscv::elf::Image;
+use cohkit_riscv::elf::{Image, Segment};
 use cohkit_riscv::system::System;
 use cohkit_riscv::{Exception, Extensions, Flat};
 use std::path::Path;
@@ -188,18 +188,26 @@ fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside:
             exception,
             pc,
             instruction,
+            copy,
         } => {
             let own = channels.iter().find(|c| Some(&c.name) == name.as_ref());
             let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
-            let place = match image {
-                Some((own, image)) => outside::place(&own.file, &image, *pc, instruction),
+            let place = match &image {
+                Some((own, image)) => outside::place(&own.file, image, *pc, instruction),
                 None => format!("{pc:#x}: {instruction}"),
             };
             let name = called(name);
             let stack = own.and_then(|own| Some(channel::unverified(&own.file).ok()?.1.stack));
             let why = match exception {
                 Exception::StoreFault(at) | Exception::LoadFault(at) => {
-                    what_is_at(*at, platform, stack.unwrap_or(0))
+                    let copy = copy.map(|copy| not_copied(copy, platform));
+                    let stores = matches!(exception, Exception::StoreFault(_));
+                    let image = image.as_ref().filter(|_| stores);
+                    let segments = image.map_or(&[][..], |(_, image)| &image.segments);
+                    let what = copy
+                        .or_else(|| segment_at(*at, segments))
+                        .or_else(|| what_is_at(*at, platform, stack.unwrap_or(0)));
+                    what.map_or_else(String::new, |what| format!(" ({what})"))
                 }
                 _ => String::new(),
             };
@@ -208,6 +216,19 @@ fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside:
             ));
         }
         _ => {}
+    }
+}
+
+/// What helps a program that runs on a plain core and uses what only a machine with cores beside far memory has.
+pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
+    use host::{FAR, REGISTERS, REGISTERS_STRIDE};
+    match exception {
+        Exception::LoadFault(at) | Exception::StoreFault(at)
+            if (FAR..REGISTERS + 256 * REGISTERS_STRIDE).contains(at) =>
+        {
+            "\n  help: `--cp NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows"
+        }
+        _ => "",
     }
 }
 
@@ -228,15 +249,43 @@ fn core_at(exception: &Exception, platform: &Platform) -> String {
     }
 }
 
+/// Why there cannot be a copy.
+fn not_copied((transfer, why): (Transfer, Unfit), platform: &Platform) -> String {
+    let Transfer { line, far, .. } = transfer;
+    let lines = counted(transfer.lines as u64, "line");
+    match why {
+        Unfit::NoLine => "a copy of no line".to_string(),
+        Unfit::WithinLine => {
+            format!("a copy with far memory at {far:#x}, where no line begins: lines have {LINE} bytes")
+        }
+        Unfit::Scratchpad => format!(
+            "a copy of {lines} from line {line} of the scratchpad on, which has {}",
+            platform.scratchpad.value
+        ),
+        Unfit::Far => format!(
+            "a copy of {lines} from {far:#x} on, of which not all is what it was given of far memory"
+        ),
+    }
+}
+
+/// What of a program cannot be stored in.
+fn segment_at(at: u64, segments: &[Segment]) -> Option<String> {
+    let holds = |segment: &&Segment| at.wrapping_sub(segment.at) < segment.length;
+    let segment = segments.iter().find(holds)?;
+    let what = match (segment.writable, segment.executable) {
+        (true, _) => return None,
+        (false, true) => "instructions",
+        (false, false) => "constants",
+    };
+    Some(format!("of its {what}, which nothing changes"))
+}
+
 /// What a core beside far memory finds at an address and must not use, as far as it says more than the address.
-fn what_is_at(at: u64, platform: &Platform, stack: u64) -> String {
+fn what_is_at(at: u64, platform: &Platform, stack: u64) -> Option<String> {
     use controller::{FETCH, PRIVATE, SCRATCHPAD, SHARED, SHARES, STORE};
     let stack_begins = (PRIVATE + platform.private.value).saturating_sub(stack);
     let what = match at {
-        FETCH | STORE => {
-            "a copy of lines that the scratchpad has not, or beyond what it was given of far memory"
-                .to_string()
-        }
+        FETCH | STORE => "a register that begins a copy, and takes whole words".to_string(),
         _ if (stack_begins.saturating_sub(stack.min(4096))..stack_begins).contains(&at) => {
             format!("below its stack, of which its `NM_CHANNEL` asks for {stack} bytes")
         }
@@ -256,9 +305,9 @@ fn what_is_at(at: u64, platform: &Platform, stack: u64) -> String {
         _ if (host::FAR..host::FAR + platform.far_bytes.value).contains(&at) => {
             "far memory, of which a core has what its copy engine fetches".to_string()
         }
-        _ => return String::new(),
+        _ => return None,
     };
-    format!(" ({what})")
+    Some(what)
 }
 
 /// Where all programs stand.

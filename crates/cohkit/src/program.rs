@@ -91,7 +91,8 @@ fn alone(
                 let instruction = instruction(&hart, &memory);
                 let place = outside::place(file, image, hart.pc, &instruction);
                 let shown = options.program.display();
-                outside.say(&format!("error: {shown}: {exception}, at {place}"));
+                let help = beside::needs_cores(&exception);
+                outside.say(&format!("error: {shown}: {exception}, at {place}{help}"));
                 break Outcome::No;
             }
             Some(Served::Done) | None => {}

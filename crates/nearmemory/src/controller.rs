@@ -1,6 +1,6 @@
 //! What a core beside far memory has around it: private memory, the scratchpad, and registers for its locks and notices.
 
-use crate::copy::{Access, Copier, Refusal, Transfer, Way};
+use crate::copy::{Access, Copier, Refusal, Transfer, Unfit, Way};
 use crate::scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, LINE};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
@@ -60,6 +60,8 @@ pub struct Controller {
     shared: [u64; SHARES],
     /// The address in far memory and the number of lines of the next transfer.
     next: (u64, u64),
+    /// A transfer that cannot begin, and why.
+    unfit: Option<(Transfer, Unfit)>,
     now: u64,
 }
 
@@ -73,6 +75,7 @@ impl Controller {
             copier: Copier::new(Vec::new(), 0),
             shared: [0; SHARES],
             next: (0, 0),
+            unfit: None,
             now: 0,
         }
     }
@@ -129,7 +132,10 @@ impl Controller {
         match self.copier.begin(transfer, self.scratchpad.lines()) {
             Ok(()) => Reply::Done(()),
             Err(Refusal::Busy) => Reply::Wait,
-            Err(Refusal::Wrong) => Reply::Fault,
+            Err(Refusal::Wrong(why)) => {
+                self.unfit = Some((transfer, why));
+                Reply::Fault
+            }
         }
     }
 
@@ -156,6 +162,7 @@ impl Controller {
         let length = (self.private.end() - PRIVATE) as usize;
         self.private = Flat::new(PRIVATE, length);
         self.next = (0, 0);
+        self.unfit = None;
         self.shared = [0; SHARES];
         for line in 0..self.scratchpad.lines() {
             self.scratchpad.line_mut(line).expect("it is there").fill(0);
@@ -166,6 +173,11 @@ impl Controller {
     /// The address in far memory and the number of lines of the transfer that was begun last.
     pub fn next(&self) -> (u64, u64) {
         self.next
+    }
+
+    /// The last transfer that cannot begin, for which there was a fault, and why.
+    pub fn unfit(&self) -> Option<(Transfer, Unfit)> {
+        self.unfit
     }
 
     /// Whether far memory is to be asked for something.

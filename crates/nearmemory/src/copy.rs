@@ -31,8 +31,21 @@ pub struct Transfer {
 pub enum Refusal {
     /// As many are under way as there may be: later it can begin.
     Busy,
-    /// It has no line, begins within one of far memory, or is not in the scratchpad or in far memory with all of its lines.
-    Wrong,
+    /// It never can.
+    Wrong(Unfit),
+}
+
+/// What is wrong with a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It has no line.
+    NoLine,
+    /// It begins within a line of far memory.
+    WithinLine,
+    /// Not all of its lines are in the scratchpad.
+    Scratchpad,
+    /// Not all of its lines are in one range of far memory.
+    Far,
 }
 
 /// What the engine asks of far memory: one line. Answers may come in any order.
@@ -105,24 +118,29 @@ impl Copier {
     }
 
     /// Whether all lines of it are there. `lines` is how many the scratchpad has.
-    fn fits(&self, transfer: Transfer, lines: usize) -> bool {
+    fn fits(&self, transfer: Transfer, lines: usize) -> Result<(), Unfit> {
         let bytes = (transfer.lines as u64).checked_mul(LINE as u64);
         let end = bytes.and_then(|bytes| transfer.far.checked_add(bytes));
         let last = transfer.line.checked_add(transfer.lines);
-        transfer.lines > 0
-            && transfer.far.is_multiple_of(LINE as u64)
-            && end.is_some_and(|end| {
-                let holds = |range: &Range<u64>| range.start <= transfer.far && end <= range.end;
-                self.far.iter().any(holds)
-            })
-            && last.is_some_and(|last| last <= lines)
+        if transfer.lines == 0 {
+            return Err(Unfit::NoLine);
+        }
+        if last.is_none_or(|last| last > lines) {
+            return Err(Unfit::Scratchpad);
+        }
+        if !transfer.far.is_multiple_of(LINE as u64) {
+            return Err(Unfit::WithinLine);
+        }
+        let there = end.is_some_and(|end| {
+            let holds = |range: &Range<u64>| range.start <= transfer.far && end <= range.end;
+            self.far.iter().any(holds)
+        });
+        there.then_some(()).ok_or(Unfit::Far)
     }
 
     /// Begins a transfer. `lines` is how many the scratchpad has.
     pub fn begin(&mut self, transfer: Transfer, lines: usize) -> Result<(), Refusal> {
-        if !self.fits(transfer, lines) {
-            return Err(Refusal::Wrong);
-        }
+        self.fits(transfer, lines).map_err(Refusal::Wrong)?;
         if self.left.len() >= self.most {
             return Err(Refusal::Busy);
         }

@@ -40,7 +40,7 @@ mod timeline;
 
 pub use binaries::{Binaries, FOLDER};
 pub use controller::Controller;
-pub use copy::{Access, Copier, Refusal, Transfer, Way};
+pub use copy::{Access, Copier, Refusal, Transfer, Unfit, Way};
 pub use events::Who;
 pub use host::Evictions;
 pub use machine::{Happened, Machine};

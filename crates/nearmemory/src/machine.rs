@@ -1,7 +1,8 @@
 //! The machine: a host with its program, the device, and what happens between them in time.
 
 use crate::binaries::Binaries;
-use crate::controller::PRIVATE;
+use crate::controller::{FETCH, PRIVATE, STORE};
+use crate::copy::{Transfer, Unfit};
 use crate::device::{Calls, Device, MccPort, Start, State};
 use crate::events::{Event, Time, Who, Why};
 use crate::host::{Evictions, Host, HostPort, FAR};
@@ -115,6 +116,8 @@ pub enum Happened {
         pc: u64,
         /// The instruction.
         instruction: String,
+        /// The copy that it began and that there cannot be, if that is what it did.
+        copy: Option<(Transfer, Unfit)>,
     },
     /// A program has forgotten something in far memory. The machine goes on.
     Race(Race),
@@ -561,14 +564,17 @@ impl Machine {
                     }
                     Served::Exception(exception) => {
                         device.stop(queue, self.now, number, exception, pc);
-                        let private = &mut device.mccs[number].controller;
-                        let instruction = text(hart, |at| private.fetch(at));
+                        let controller = &mut device.mccs[number].controller;
+                        let instruction = text(hart, |at| controller.fetch(at));
+                        let begins = [FETCH, STORE].map(Exception::StoreFault);
+                        let copy = controller.unfit().filter(|_| begins.contains(&exception));
                         self.happened.push(Happened::Stopped {
                             mcc: number,
                             name: self.names[number].clone(),
                             exception,
                             pc,
                             instruction,
+                            copy,
                         });
                         return;
                     }

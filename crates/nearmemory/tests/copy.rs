@@ -4,7 +4,9 @@
 #[path = "../../../tests/require.rs"]
 mod require;
 
-use cohkit_nearmemory::{Access, Controller, Copier, Refusal, Scratchpad, Transfer, Way, LINE};
+use cohkit_nearmemory::{
+    Access, Controller, Copier, Refusal, Scratchpad, Transfer, Unfit, Way, LINE,
+};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
 use proptest::prelude::*;
@@ -98,36 +100,26 @@ fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
         lines: 8,
         far: FAR,
     };
-    for wrong in [
-        Transfer { lines: 0, ..good },
-        Transfer { lines: 9, ..good },
-        Transfer { line: 9, ..good },
-        Transfer {
-            line: usize::MAX,
-            ..good
-        },
-        Transfer {
-            lines: usize::MAX,
-            ..good
-        },
-        Transfer {
-            far: FAR - 128,
-            ..good
-        },
-        Transfer {
-            far: FAR + 64,
-            ..good
-        },
-        Transfer {
-            far: FAR + 128,
-            ..good
-        },
-        Transfer {
-            far: u64::MAX - 127,
-            ..good
-        },
+    let (most, line) = (usize::MAX, good.line);
+    for (why, lines, line, far) in [
+        (Unfit::NoLine, 0, line, good.far),
+        (Unfit::Far, 9, line, good.far),
+        (Unfit::Scratchpad, good.lines, 9, good.far),
+        (Unfit::Scratchpad, good.lines, most, good.far),
+        (Unfit::Scratchpad, most, line, good.far),
+        (Unfit::Far, good.lines, line, FAR - 128),
+        (Unfit::WithinLine, good.lines, line, FAR + 64),
+        (Unfit::Far, good.lines, line, FAR + 128),
+        (Unfit::Far, good.lines, line, u64::MAX - 127),
     ] {
-        assert_eq!(copier.begin(wrong, 16), Err(Refusal::Wrong), "{wrong:?}");
+        let wrong = Transfer {
+            lines,
+            line,
+            far,
+            ..good
+        };
+        let refused = Err(Refusal::Wrong(why));
+        assert_eq!(copier.begin(wrong, 16), refused, "{wrong:?}");
     }
     assert_eq!(copier.begin(good, 16), Ok(()));
 }

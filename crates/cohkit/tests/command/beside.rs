@@ -60,9 +60,30 @@ fn a_violation_is_told_with_its_line_and_the_host_goes_on() {
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
-    let said = run(&["--cp", "stray=stray.elf", "stray-host.elf", "4"]);
-    let part = "nothing can be stored at 0x200038 (a copy of lines that the scratchpad has not, or beyond what it was given of far memory), at 0x";
-    assert!(said.contains(part), "{said}");
+    // The reason that holds is the one that is told.
+    for (case, at, why) in [
+        ("3", "0x200038", "a copy of 1 line from 0x4000001000 on, of which not all is what it was given of far memory"),
+        ("4", "0x200038", "a copy of 33 lines from 0x4000000000 on, of which not all is what it was given of far memory"),
+        ("5", "0x10", "of its instructions, which nothing changes"),
+        ("7", "0x200038", "a copy with far memory at 0x4000000008, where no line begins: lines have 128 bytes"),
+        ("9", "0x200040", "a copy of 2 lines from line 511 of the scratchpad on, which has 512"),
+        ("10", "0x200040", "a copy of no line"),
+        ("11", "0x1", "of its constants, which nothing changes"),
+    ] {
+        let said = run(&["--cp", "stray=stray.elf", "stray-host.elf", case]);
+        for part in [&format!(" nothing can be stored at {at}"), &format!(" ({why}), at 0x")] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    }
+    // Without `--cp` there are no cores, nor far memory.
+    let said = run(&["stray-host.elf"]);
+    for part in [
+        "exit code 1\n",
+        "error: stray-host.elf: nothing can be loaded at 0x7100000858, at 0x",
+        "\n  help: `--cp NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows\n",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
     // What it counts is the same each time.
     let counted = [
         "--counters",

@@ -1,6 +1,6 @@
 //! Arrays in far memory and channels of a type, which hide what caches need.
 
-use crate::{compile, require, root, run_watched};
+use crate::{compile, require, root, run_watched, try_compile};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
 
 const HOST: &str = "crates/nearmemory/tests/programs/arrays-host.c";
@@ -77,5 +77,45 @@ fn what_the_layer_forgets_is_found() {
             "{right}: {}",
             ran.text
         );
+    }
+}
+
+#[test]
+fn elements_that_would_lie_in_two_parts_are_refused_as_they_are_compiled() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("elements.c");
+    let compiled = |bytes: u64, operation: &str| {
+        let text = format!(
+            "#include \"nearmemory/channel.h\"\n#include \"nearmemory/arrays.h\"\n\
+             struct element {{ uint8_t bytes[{bytes}]; }};\n\
+             static struct element same(struct element e) {{ return e; }}\n\
+             static struct element of(uint8_t x) {{ return (struct element){{{{x}}}}; }}\n\
+             static uint8_t first(struct element e) {{ return e.bytes[0]; }}\n\
+             static int is_odd(struct element e) {{ return e.bytes[0] & 1; }}\n\
+             static uint64_t sum(uint64_t value, struct element e) {{ return value + first(e) + same(of(is_odd(e))).bytes[0]; }}\n\
+             {operation}\nNM_ARRAYS(4096, done)\n"
+        );
+        std::fs::write(&source, text).expect("room");
+        let name = source.to_str().expect("a name");
+        try_compile("channel", name, &["-Wno-unused-function"])
+    };
+    for operation in [
+        "NM_MAP(done, struct element, uint8_t, first)",
+        "NM_MAP(done, uint8_t, struct element, of)",
+        "NM_FILTER(done, struct element, is_odd)",
+        "NM_REDUCE(done, struct element, uint64_t, 0, sum)",
+    ] {
+        for bytes in [1, 2, 64, 128] {
+            let said = compiled(bytes, operation);
+            assert!(said.is_ok(), "{bytes} {operation}: {said:?}");
+        }
+        for bytes in [3, 12, 96, 256] {
+            let said = compiled(bytes, operation).expect_err("it is refused");
+            let told = "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128";
+            assert!(said.contains(told), "{bytes} {operation}: {said}");
+        }
     }
 }

@@ -26,6 +26,11 @@ fn root() -> PathBuf {
 
 /// A program, compiled with these flags and definitions.
 fn compile(flags: &str, source: &str, definitions: &[&str]) -> Vec<u8> {
+    try_compile(flags, source, definitions).unwrap_or_else(|said| panic!("{said}"))
+}
+
+/// The same; an error is what the compiler says.
+fn try_compile(flags: &str, source: &str, definitions: &[&str]) -> Result<Vec<u8>, String> {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
     let output = Command::new("riscv64-unknown-elf-gcc")
@@ -38,9 +43,10 @@ fn compile(flags: &str, source: &str, definitions: &[&str]) -> Vec<u8> {
         .arg(&program)
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    std::fs::read(program).expect("it is there")
+    match output.status.success() {
+        true => Ok(std::fs::read(program).expect("it is there")),
+        false => Err(String::from_utf8_lossy(&output.stderr).into()),
+    }
 }
 
 /// Where programs write.

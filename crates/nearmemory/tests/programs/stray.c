@@ -8,6 +8,8 @@ NM_CHANNEL(4096, NM_FAR(0x4000100000, 4096))
 NM_CHANNEL(4096, NM_GIVEN, NM_REGISTER_PIPE(1))
 #endif
 
+static const uint64_t constants[] = {1, 2, 3};
+
 __attribute__((noipa)) static volatile uint64_t *hidden(uint64_t at) { return (volatile uint64_t *)at; }
 
 int channel(uint64_t what, uint64_t b, uint64_t far, uint64_t d) {
@@ -24,6 +26,10 @@ int channel(uint64_t what, uint64_t b, uint64_t far, uint64_t d) {
     case 4: nm_fetch(0, far, 33); break;        // more than it was given
     case 5: *hidden((uint64_t)&channel) = 0; break;
     case 6: *hidden(0x220000) = 0; break;  // a FIFO
+    case 7: nm_fetch(0, far + 8, 1); break;     // within a line
+    case 9: nm_store(511, far, 2); break;       // lines that there are not
+    case 10: nm_store(0, far, 0); break;
+    case 11: *hidden((uint64_t)constants) = 0; break;
     case 8:  // what it may
       *hidden(0x210010) = 1;
       nm_fetch(0, far, 1);
