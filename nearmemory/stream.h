@@ -4,6 +4,8 @@
 //
 // A cache may evict a line that has come before the host has used it, and the host then asks again. So the core changes a line
 // only once it knows that the host has taken what was in it, and the host asks for what comes next only once the core knows.
+//
+// A core has one stream at a time, which takes all of its notices; once it has ended, another one may begin.
 
 #ifndef NEARMEMORY_STREAM_H
 #define NEARMEMORY_STREAM_H
@@ -25,6 +27,8 @@ struct nm_stream {
 };
 
 static inline struct nm_stream nm_stream(uint64_t first) {
+  // What the host has told of a stream before.
+  nm_words(first + NM_STREAM)[0] = 0;
   for (uint64_t i = 0; i < NM_STREAM; i++) nm_lock(first + i, NM_READ);
   return (struct nm_stream){.first = first};
 }
@@ -108,7 +112,11 @@ static inline volatile uint64_t *nm_stream_take(struct nm_stream_in *in) {
 struct nm_stream {
   uint64_t first, sent;
 };
-static inline struct nm_stream nm_stream(uint64_t first) { return (struct nm_stream){first, 0}; }
+static inline struct nm_stream nm_stream(uint64_t first) {
+  nm_words(first + NM_STREAM)[0] = 0;
+  nm_native_own->streamed = 0;
+  return (struct nm_stream){first, 0};
+}
 static inline void nm_stream_look(struct nm_stream *stream) { (void)stream; }
 static inline volatile uint64_t *nm_stream_next(struct nm_stream *stream) {
   while (stream->sent - nm_words(stream->first + NM_STREAM)[0] >= NM_STREAM) nm_relax();

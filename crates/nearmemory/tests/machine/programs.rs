@@ -165,3 +165,47 @@ fn loads_of_a_line_on_its_way_get_what_was_stored_before_them_and_nothing_behind
         assert_eq!(ran.happened, [Happened::Exit(0)]);
     }
 }
+
+#[test]
+fn what_a_host_has_of_the_pipes_of_a_program_before_is_nothing_of_the_next_one() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", "crates/nearmemory/tests/programs/again-host.c", &[]);
+    let again = compile("channel", "crates/nearmemory/tests/programs/again.c", &[]);
+    let mut small = Platform::enzian();
+    small.scratchpad.value = 420;
+    for (platform, how) in [
+        (Platform::enzian(), How::InTime),
+        (Platform::enzian(), How::Fast),
+        (small, How::InTime),
+    ] {
+        let ran = run_as(&platform, &host, "", &[("again", &again)], None, how);
+        assert_eq!(ran.text, "each sum is right\n");
+        assert_eq!(ran.happened, [Happened::Exit(0)]);
+    }
+}
+
+#[test]
+fn a_core_sends_one_stream_behind_the_other_by_the_same_lines() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile(
+        "host",
+        "crates/nearmemory/tests/programs/streams-host.c",
+        &[],
+    );
+    let streams = compile("channel", "crates/nearmemory/tests/programs/streams.c", &[]);
+    let evictions = Some(Evictions { every: 20, seed: 1 });
+    for (evictions, how) in [
+        (None, How::InTime),
+        (None, How::Fast),
+        (evictions, How::InTime),
+    ] {
+        let channels = [("streams", &streams[..])];
+        let ran = run_as(&Platform::enzian(), &host, "", &channels, evictions, how);
+        assert_eq!(ran.text, "all lines are right\n");
+        assert_eq!(ran.happened, [Happened::Exit(0)]);
+    }
+}

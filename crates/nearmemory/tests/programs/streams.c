@@ -1,0 +1,23 @@
+// Sends two streams of so many lines each, one behind the other, from the same lines of the scratchpad.
+
+#include "nearmemory/channel.h"
+#include "nearmemory/stream.h"
+
+NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1))
+
+int channel(uint64_t lines, uint64_t b, uint64_t c, uint64_t d) {
+  for (uint64_t round = 0; round < 2; round++) {
+    struct nm_stream stream = nm_stream(100);
+    nm_send_word(nm_register_pipe(0), round);
+    for (uint64_t i = 0; i < lines; i++) {
+      volatile uint64_t *out = nm_stream_next(&stream);
+      for (uint64_t word = 0; word < 15; word++) out[word] = (round * lines + i) * 16 + word;
+      out[15] = i + 1 == lines;
+      nm_stream_send(&stream);
+    }
+    nm_stream_end(&stream);
+    uint64_t word;
+    if (!nm_receive_word(nm_register_pipe(1), &word)) return 1;
+  }
+  return 0;
+}
