@@ -189,13 +189,21 @@ fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside:
             pc,
             instruction,
             copy,
+            returns,
         } => {
             let own = channels.iter().find(|c| Some(&c.name) == name.as_ref());
             let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
-            let place = match &image {
+            let mut place = match &image {
                 Some((own, image)) => outside::place(&own.file, image, *pc, instruction),
                 None => format!("{pc:#x}: {instruction}"),
             };
+            // Who jumps to where no instruction is stands there: where it came from is most likely the last call.
+            if let (Exception::FetchFault(_), Some((own, image))) = (exception, &image) {
+                let call = returns.wrapping_sub(2);
+                if let Some(source) = outside::source(&own.file, image, call) {
+                    place += &format!("\n  the last call was in {source}");
+                }
+            }
             let name = called(name);
             let stack = own.and_then(|own| Some(channel::unverified(&own.file).ok()?.1.stack));
             let why = match exception {
@@ -283,17 +291,23 @@ fn segment_at(at: u64, segments: &[Segment]) -> Option<String> {
 /// What a core beside far memory finds at an address and must not use, as far as it says more than the address.
 fn what_is_at(at: u64, platform: &Platform, stack: u64) -> Option<String> {
     use controller::{FETCH, PRIVATE, SCRATCHPAD, SHARED, SHARES, STORE};
+    let scratchpad = platform.scratchpad.value;
     let stack_begins = (PRIVATE + platform.private.value).saturating_sub(stack);
     let what = match at {
         FETCH | STORE => "a register that begins a copy, and takes whole words".to_string(),
         _ if (stack_begins.saturating_sub(stack.min(4096))..stack_begins).contains(&at) => {
             format!("below its stack, of which its `NM_CHANNEL` asks for {stack} bytes")
         }
+        _ if (SCRATCHPAD..SCRATCHPAD + scratchpad * LINE as u64).contains(&at) => {
+            "in two lines of the scratchpad, or atomically".to_string()
+        }
         _ if (SCRATCHPAD..controller::REGISTERS).contains(&at) => format!(
-            "line {} of the scratchpad, which has {}",
+            "line {} of the scratchpad, which has {scratchpad}",
             (at - SCRATCHPAD) / LINE as u64,
-            platform.scratchpad.value
         ),
+        controller::LOCK | controller::RELEASE | controller::UNLOCK => {
+            format!("a lock of a line that the scratchpad has not, which has {scratchpad}")
+        }
         _ if (SHARED..SHARED + SHARES as u64 * 8).contains(&at) => {
             let pipe = (at - SHARED) / 16;
             format!("of the register pipe that `NM_REGISTER_PIPE({pipe})` asks for")

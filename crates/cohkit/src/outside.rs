@@ -22,14 +22,21 @@ pub(crate) fn place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> S
     if !instruction.is_empty() {
         place += &format!(": {instruction}");
     }
-    if let Some((name, behind)) = image.name(pc) {
-        place += &format!("\n  in {name} + {behind}");
-        for (number, (source, line)) in elf::lines(file, pc).iter().enumerate() {
-            let called = if number > 0 { "called at " } else { "" };
-            place += &format!(", {called}{source}:{line}");
-        }
+    if let Some(source) = source(file, image, pc) {
+        place += &format!("\n  in {source}");
     }
     place
+}
+
+/// The function at an address, with the lines of its source as far as they are known.
+pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
+    let (name, behind) = image.name(pc)?;
+    let mut source = format!("{name} + {behind}");
+    for (number, (file, line)) in elf::lines(file, pc).iter().enumerate() {
+        let called = if number > 0 { "called at " } else { "" };
+        source += &format!(", {called}{file}:{line}");
+    }
+    Some(source)
 }
 
 /// A folder by the name that no link is part of.

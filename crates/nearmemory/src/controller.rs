@@ -17,6 +17,12 @@ pub const REGISTERS: u64 = 0x20_0000;
 pub const FETCH: u64 = REGISTERS + register::FETCH;
 /// See [`FETCH`].
 pub const STORE: u64 = REGISTERS + register::STORE;
+/// Where a store locks a line, lets the oldest request go that it holds, and takes the lock away.
+pub const LOCK: u64 = REGISTERS + register::LOCK;
+/// See [`LOCK`].
+pub const RELEASE: u64 = REGISTERS + register::RELEASE;
+/// See [`LOCK`].
+pub const UNLOCK: u64 = REGISTERS + register::UNLOCK;
 /// How long they are.
 pub const REGISTERS_BYTES: u64 = 72;
 /// Where the registers begin that host and core share.

@@ -118,6 +118,8 @@ pub enum Happened {
         instruction: String,
         /// The copy that it began and that there cannot be, if that is what it did.
         copy: Option<(Transfer, Unfit)>,
+        /// Where its last call returns to, as far as it says so.
+        returns: u64,
     },
     /// A program has forgotten something in far memory. The machine goes on.
     Race(Race),
@@ -575,6 +577,7 @@ impl Machine {
                             pc,
                             instruction,
                             copy,
+                            returns: hart.x(1),
                         });
                         return;
                     }

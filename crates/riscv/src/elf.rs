@@ -112,8 +112,15 @@ impl<'a> Image<'a> {
     pub fn name(&self, at: u64) -> Option<(&'a str, u64)> {
         let behind = self.symbols.partition_point(|symbol| symbol.at <= at);
         let before = self.symbols[..behind].iter().rev();
-        let mut near =
-            before.take_while(|symbol| symbol.length == 0 || at - symbol.at < symbol.length);
+        // What has no length goes on to the end of its segment.
+        let together = |from: u64| {
+            let mut segments = self.segments.iter();
+            segments.any(|part| from >= part.at && at - part.at < part.length)
+        };
+        let mut near = before.take_while(|symbol| match symbol.length {
+            0 => together(symbol.at),
+            length => at - symbol.at < length,
+        });
         near.next().map(|symbol| (symbol.name, at - symbol.at))
     }
 

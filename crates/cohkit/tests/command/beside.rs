@@ -314,6 +314,15 @@ fn where_programs_stand_that_do_not_end_is_told() {
             "4",
             "(below its stack, of which its `NM_CHANNEL` asks for 512 bytes)",
         ),
+        ("7", "\n  in data + 0\n  the last call was in channel + "),
+        ("7", &format!(", astray.c:{}\n", line(channel, "case 7:"))),
+        ("8", " at 0x4000000000\n  the last call was in channel + "),
+        ("8", &format!(", astray.c:{}\n", line(channel, "case 8:"))),
+        ("9", "(in two lines of the scratchpad, or atomically)"),
+        (
+            "10",
+            "(a lock of a line that the scratchpad has not, which has 512)",
+        ),
     ] {
         let said = run(&[], case);
         assert!(said.starts_with("exit code 0\nstate 5\n"), "{said}");

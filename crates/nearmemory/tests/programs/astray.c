@@ -5,6 +5,9 @@
 NM_CHANNEL(512, NM_FIFO(2))
 
 static volatile uint64_t calls;
+static uint64_t data[1] = {0x80828082};
+
+__attribute__((noipa)) static uint64_t hidden(uint64_t at) { return at; }
 
 // (What is done behind the call keeps it from being a loop.)
 __attribute__((noinline)) static uint64_t deep(uint64_t depth) {
@@ -24,6 +27,10 @@ int channel(uint64_t what, uint64_t b, uint64_t c, uint64_t d) {
   case 6:
     while (calls < 20000) calls++;
     break;
+  case 7: ((void (*)(void))hidden((uint64_t)data))(); break;  // jumps to data
+  case 8: ((void (*)(void))hidden(0x4000000000))(); break;    // jumps to far memory
+  case 9: calls = *(volatile uint64_t *)hidden((uint64_t)nm_words(3) + 124); break;
+  case 10: nm_lock(512, NM_READ); break;
   default: for (;;) calls++;
   }
   return 0;
