@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -16,6 +17,8 @@ import pytest
 from cohkit import __version__, types
 from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Experiment
+from cohkit.experiments.programs import CYCLE_S, MCC_CYCLE_S, assumed
+from cohkit.protocols import shipped_file
 from cohkit.published import COUNT, Ours
 
 if TYPE_CHECKING:
@@ -259,3 +262,13 @@ def test_the_module_is_a_command_of_the_same_version(cohkit_command: Command) ->
 
 def test_what_is_to_be_known_of_an_experiment_stands_below_its_table(cohkit_command: Command) -> None:
     assert cohkit_command("reproduce", "eci-home").stdout.endswith(f"known\n\n{EXPERIMENTS['eci-home'].note}")
+
+
+def test_cycles_that_programs_count_are_as_long_as_those_of_the_machine() -> None:
+    machine = tomllib.loads(shipped_file("nearmemory/enzian.toml"))
+    assert machine["host"]["cycle"]["value"] == f"{CYCLE_S * 1e12:.0f}ps"
+    of_a_core = machine["device"]["cycle"]["value"]
+    assert of_a_core == "1 cycle at 300MHz"
+    assert f"{MCC_CYCLE_S * 1e12:.0f}" == f"{1e12 / 300e6:.0f}"
+    # With a range they would be other ones in runs for sensitivity.
+    assert not {"host.cycle", "device.cycle"} & {name for name, _ in assumed()}
