@@ -49,9 +49,6 @@ static inline uint64_t nm_open(void) { return *nm_control(0, 0x850); }
 // The bytes of the host's last cache.
 static inline uint64_t nm_last_cache(void) { return *nm_control(0, 0x860); }
 
-// The lines of a core's scratchpad.
-static inline uint64_t nm_scratchpad_lines(void) { return *nm_control(0, 0x868); }
-
 // See enum nm_counter.
 static inline uint64_t nm_counter(enum nm_counter which) { return *nm_control(0, 0x8c0 + which * 8); }
 
@@ -121,13 +118,14 @@ static inline int nm_runs(uint64_t core) {
 }
 
 // Starts a program with four words on a core, which looks through it first unless `trusted`, and finds its
-// scratchpad and the registers it shares with the host zero. 0, or an enum nm_error.
+// scratchpad and the registers it shares with the host zero. What the host has of that scratchpad in its caches is of programs before:
+// pipes and streams that begin anew drop it, and who loads other lines flushes them. 0, or an enum nm_error.
 static inline int nm_start(uint64_t core, const void *binary, uint64_t length, const uint64_t words[4], int trusted) {
   if (length > NM_BINARY) return NM_TOO_LONG;
   if (nm_runs(core)) return NM_BUSY;
   volatile uint64_t *lines = nm_line_of(core, 0);
-  // What this host has of the scratchpad is of the program before: none of it may be taken for what this one writes.
-  nm_flush_all(lines, nm_scratchpad_lines() * NM_LINE);
+  // What this host has of the scratchpad may be older than what is in it.
+  nm_flush_all(lines, length);
   for (uint64_t i = 0; i < length; i += 8) {
     uint64_t word = 0;
     memcpy(&word, (const char *)binary + i, length - i < 8 ? length - i : 8);

@@ -71,7 +71,11 @@ static inline struct nm_sender nm_sender(struct nm_pipe *pipe, uint64_t lines) {
   return (struct nm_sender){pipe, lines, 0, 0};
 }
 
+// Begins to receive. Nothing that this core still has of these lines, as of a pipe that was there before, is taken for what is sent.
 static inline struct nm_receiver nm_receiver(struct nm_pipe *pipe, uint64_t lines) {
+  nm_order();
+  for (uint64_t i = 0; i < lines; i++) nm_flush_now(&pipe->lines[i]);
+  nm_order();
   return (struct nm_receiver){pipe, lines, 0, 0};
 }
 

@@ -350,7 +350,6 @@ impl Device {
             control::MCCS => platform.mccs.value,
             control::FAR_BYTES => platform.far_bytes.value,
             control::LAST_CACHE => platform.llc.value,
-            control::SCRATCHPAD => platform.scratchpad.value,
             offset if (control::COUNTERS..control::COUNTERS + 32).contains(&offset) => {
                 let counted = [self.came, self.down.bytes, self.far.reads, self.far.writes];
                 counted[(offset - control::COUNTERS) as usize / 8]
