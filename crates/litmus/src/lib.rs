@@ -13,14 +13,14 @@
 //! * [`mixes`]: programs whose writes are made by several accesses of a text;
 //! * [`kinds`]: on which kinds of caches threads run; [`symmetry`]: which threads may change places;
 //! * [`machine`]: the caches that programs run on, of one level or two;
-//! * [`lines`]: single lines of these caches, and what each leads to, worked out once;
+//! * [`lines`]: single lines of these caches, and what each leads to, worked out once; [`worlds`]: how they are kept;
 //! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
 //! * [`story`]: what happens on the way to an end, to be drawn;
 //! * [`compared`]: many programs on a protocol, and which show what a model forbids;
 //! * [`promised`]: whether the classic ones find the model that a text promises;
 //! * [`timed`]: what it shows in the simulator, in the orders that random times make.
 //!
-//! A location is a line of its own. [`numbered`] is how states are kept.
+//! A location is a line of its own.
 
 pub mod axioms;
 pub mod breadth;
@@ -36,7 +36,6 @@ pub mod lines;
 pub mod machine;
 pub mod mixes;
 pub mod models;
-pub mod numbered;
 mod piece;
 pub mod print;
 pub mod program;
@@ -47,3 +46,4 @@ pub mod story;
 pub mod symmetry;
 pub mod timed;
 pub mod warm;
+pub mod worlds;

@@ -20,8 +20,8 @@ use crate::cores::{Asked, Asks, Wish};
 use crate::kinds::{write, Kinds};
 use crate::machine::{Machine, Moment, Queue};
 use crate::mixes;
-use crate::numbered::Numbered;
 use crate::program::{Program, Update, Via};
+use crate::worlds::Worlds;
 
 /// A copy of a line: the number of the write that left it, counted from 1, and its value. The default is no copy.
 pub type Copy = (u16, i64);
@@ -96,8 +96,12 @@ pub struct Move {
     pub puts: Vec<Queue>,
 }
 
-/// Worlds that are kept from one program to the next, at most.
-const KNOWN: usize = 200_000;
+/// Worlds that are kept from one program to the next, at most: a hundred bytes each.
+const KNOWN: usize = 2_000_000;
+
+/// Lines whose moves are kept, and accesses whose beginnings are, at most: some hundred bytes each. States that were met
+/// one soon after the other have lines in common, so those that were met long ago are hardly asked for again.
+const STEPS: usize = 200_000;
 
 /// A line of a world, a thread, and what it begins there.
 type Begin = (Line, u8, u8, Update, Access);
@@ -108,8 +112,13 @@ pub struct Lines<'p> {
     kinds: Kinds,
     /// Those of each thread's cache.
     accesses: Vec<Accesses>,
-    worlds: Numbered<Moment<Values>>,
-    moves: FxHashMap<Line, Rc<[Move]>>,
+    /// Whether one world has all lines.
+    joined: bool,
+    worlds: Worlds,
+    /// What was made last of a number.
+    last: Option<(Line, Rc<Moment<Values>>)>,
+    /// What may happen to a line, with what caches give up that they were not asked for, or without it.
+    moves: FxHashMap<(Line, bool), Rc<[Move]>>,
     begun: FxHashMap<Begin, Option<Rc<Move>>>,
 }
 
@@ -156,9 +165,11 @@ impl<'p> Lines<'p> {
     fn on(machine: Machine<'p>, kinds: Kinds) -> Lines<'p> {
         Lines {
             accesses: kinds.accesses(machine.protocol()),
+            joined: machine.protocol().joins_lines().is_some(),
             machine,
             kinds,
-            worlds: Numbered::default(),
+            worlds: Worlds::default(),
+            last: None,
             moves: FxHashMap::default(),
             begun: FxHashMap::default(),
         }
@@ -223,31 +234,47 @@ impl<'p> Lines<'p> {
 
     /// Whether one world has all lines.
     pub fn joined(&self) -> bool {
-        self.machine.protocol().joins_lines().is_some()
+        self.joined
     }
 
-    /// The system of one level, and the world of a number.
-    pub(crate) fn world(&self, line: Line) -> Option<(&System<'p>, Rc<Moment<Values>>)> {
+    /// The worlds of a line.
+    pub(crate) fn moment(&self, line: Line) -> Moment<Values> {
+        let worlds = self.worlds.worlds(line, self.machine.systems());
+        self.machine.moment(worlds.into_iter())
+    }
+
+    /// The same, made once of the same number.
+    fn before(&mut self, line: Line) -> Rc<Moment<Values>> {
+        match &self.last {
+            Some((last, moment)) if *last == line => Rc::clone(moment),
+            _ => {
+                let moment = Rc::new(self.moment(line));
+                self.last = Some((line, Rc::clone(&moment)));
+                moment
+            }
+        }
+    }
+
+    /// The system of one level.
+    pub(crate) fn system(&self) -> Option<&System<'p>> {
         match &self.machine {
-            Machine::One(system, _) => Some((system, self.worlds.thing(line))),
+            Machine::One(system, _) => Some(system),
             Machine::Two(..) => None,
         }
     }
 
     /// The system of one level, and all of its worlds that programs have met.
-    pub fn met(&self) -> Option<(&System<'p>, Vec<Rc<Moment<Values>>>)> {
+    pub fn met(&self) -> Option<(&System<'p>, impl Iterator<Item = Moment<Values>> + '_)> {
         let all = 0..self.worlds.count() as Line;
-        match &self.machine {
-            Machine::One(system, _) => Some((system, all.map(|n| self.worlds.thing(n)).collect())),
-            Machine::Two(..) => None,
-        }
+        Some((self.system()?, all.map(|number| self.moment(number))))
     }
 
     /// Forgets what is known if that is much: beyond it more memory is taken than time is saved. Numbers of lines mean
     /// nothing afterwards.
     pub fn forget(&mut self) {
         if self.worlds.count() > KNOWN {
-            self.worlds = Numbered::default();
+            self.worlds = Worlds::default();
+            self.last = None;
             self.moves.clear();
             self.begun.clear();
         }
@@ -292,45 +319,43 @@ impl<'p> Lines<'p> {
 
     /// The value that was written last to a line of a world.
     pub fn value(&self, line: Line, within: u8) -> i64 {
-        let moment = self.worlds.thing(line);
-        let mut worlds = moment.worlds();
-        worlds.next().expect("there is one").data.last[usize::from(within)].1
+        self.worlds.data(line).last[usize::from(within)].1
     }
 
     /// Whether everything that was written is where all will find it.
     pub fn settled(&self, line: Line) -> bool {
-        let stored = |place: &cohkit_system::world::Line<Values>| {
-            place.aside.is_some() || matches!(place.operation, Operation::Store { .. })
-        };
-        let moment = self.worlds.thing(line);
-        let settled = moment.worlds().all(|world| {
+        let worlds = self.worlds.worlds(line, self.machine.systems());
+        worlds.iter().all(|world| {
             let mut flights = world.network.flights();
+            let mut lines = world.lines.iter();
             !flights.any(|flight| matches!(flight.carried, Carried::Write(_)))
-                && !world.lines.iter().any(stored)
-        });
-        settled
+                && !lines.any(|place| {
+                    place.aside.is_some() || matches!(place.operation, Operation::Store { .. })
+                })
+        })
     }
 
     /// What holds of every world is asked of each once.
     fn number(&mut self, moment: Moment<Values>) -> Result<Line, Wrong> {
-        let (number, new) = self.worlds.number(moment);
+        let (number, new) = self.worlds.number(moment.worlds());
         if new {
-            self.machine.claims(&self.worlds.thing(number))?;
+            self.machine.claims(&moment)?;
         }
         Ok(number)
     }
 
-    /// What may happen to a line without its threads.
+    /// What may happen to a line without its threads, and unless caches are `giving_up` what they were not asked for,
+    /// without that.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn moves(&mut self, line: Line) -> Result<Rc<[Move]>, Wrong> {
-        if let Some(moves) = self.moves.get(&line) {
+    pub fn moves(&mut self, line: Line, giving_up: bool) -> Result<Rc<[Move]>, Wrong> {
+        if let Some(moves) = self.moves.get(&(line, giving_up)) {
             return Ok(Rc::clone(moves));
         }
-        let before = self.worlds.thing(line);
+        let before = self.before(line);
         let mut moves = Vec::new();
-        for step in self.machine.steps(&before) {
+        for step in self.machine.steps(&before, giving_up) {
             let mut next = Moment::clone(&before);
             let mut ended = Vec::new();
             if self.machine.take(&mut next, step, &mut ended)? {
@@ -344,7 +369,10 @@ impl<'p> Lines<'p> {
             }
         }
         let moves: Rc<[Move]> = moves.into();
-        self.moves.insert(line, Rc::clone(&moves));
+        if self.moves.len() >= STEPS {
+            self.moves.clear();
+        }
+        self.moves.insert((line, giving_up), Rc::clone(&moves));
         Ok(moves)
     }
 
@@ -407,7 +435,7 @@ impl<'p> Lines<'p> {
         if let Some(known) = self.begun.get(&key) {
             return Ok(known.clone());
         }
-        let before = self.worlds.thing(line);
+        let before = self.before(line);
         let mut next = Moment::clone(&before);
         let mut ended = Vec::new();
         let (at, what) = ((within, thread), (access, Written(Some(what))));
@@ -415,6 +443,9 @@ impl<'p> Lines<'p> {
             true => Some(Rc::new(self.told(&before, next, ended, None, false)?)),
             false => None,
         };
+        if self.begun.len() >= STEPS {
+            self.begun.clear();
+        }
         self.begun.insert(key, begun.clone());
         Ok(begun)
     }

@@ -44,21 +44,30 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The protocol of each world of a moment.
-    fn protocols(&self) -> impl Iterator<Item = &'p Protocol> {
+    /// The system of each world of a moment.
+    pub fn systems(&self) -> impl Iterator<Item = &System<'p>> {
         let (first, others, below) = match self {
-            Machine::One(system, _) => (system.protocol, 0, system.protocol),
-            Machine::Two(levels, _) => (
-                levels.outer.protocol,
-                levels.outer.remotes,
-                levels.inner.protocol,
-            ),
+            Machine::One(system, _) => (&**system, 0, &**system),
+            Machine::Two(levels, _) => (&levels.outer, levels.outer.remotes, &levels.inner),
         };
         std::iter::once(first).chain((0..others).map(move |_| below))
     }
 
-    /// What may happen next without the threads. There is no device.
-    pub fn steps<D: Data>(&self, moment: &Moment<D>) -> Vec<LevelStep> {
+    /// The moment of worlds, one of each system.
+    pub fn moment<D: Data>(&self, mut worlds: impl Iterator<Item = World<D>>) -> Moment<D> {
+        let first = worlds.next().expect("there is one");
+        match self {
+            Machine::One(..) => Moment::One(first),
+            Machine::Two(..) => Moment::Two(Clusters {
+                outer: first,
+                inner: worlds.collect(),
+            }),
+        }
+    }
+
+    /// What may happen next without the threads, and unless caches are `giving_up` what they were not asked for, without
+    /// that. There is no device.
+    pub fn steps<D: Data>(&self, moment: &Moment<D>, giving_up: bool) -> Vec<LevelStep> {
         let begun = |step: &Step| match step {
             Step::Access(_, _, access) => {
                 !access.about_line() || access.needs() > cohkit_protocol::protocol::Right::None
@@ -70,7 +79,11 @@ impl<'p> Machine<'p> {
             |step: &Step| matches!(step, Step::Asks(..) | Step::Writes(_) | Step::Unlock(_));
         match (self, moment) {
             (Machine::One(system, _), Moment::One(world)) => {
-                let steps = world.steps(system).into_iter();
+                let steps = match giving_up {
+                    true => world.steps(system),
+                    false => world.steps_without_remotes(system),
+                };
+                let steps = steps.into_iter();
                 let own = steps.filter(|step| !begun(step) && !device(step));
                 // Most accesses have no row in the state at hand: a world need not be copied to find that out.
                 let rows = |step: &Step| match *step {
@@ -90,6 +103,7 @@ impl<'p> Machine<'p> {
                     LevelStep::Outer(step) => !device(step),
                     LevelStep::Inner(_, step) => !begun(step),
                 });
+                steps.retain(|&step| giving_up || !clusters.gives_up(levels, step));
                 steps
             }
             _ => unreachable!("moments are those of their machine"),
@@ -190,8 +204,8 @@ impl<'p> Machine<'p> {
     /// The orders across lines that messages wait in, each with how many.
     pub fn queued<D: Data>(&self, moment: &Moment<D>) -> Vec<(Queue, usize)> {
         let mut queued = Vec::new();
-        for ((world, at), protocol) in (0..).zip(moment.worlds()).zip(self.protocols()) {
-            for arrival in at.network.arrivals(protocol) {
+        for ((world, at), system) in (0..).zip(moment.worlds()).zip(self.systems()) {
+            for arrival in at.network.arrivals(system.protocol) {
                 if let Arrival::Ordered(order @ (.., None)) = arrival {
                     queued.push(((world, order), at.network.queued(order)));
                 }

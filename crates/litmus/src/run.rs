@@ -3,6 +3,7 @@
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
+use cohkit_system::numbered::{Numbered, Rows};
 use cohkit_system::world::{Levels, System, Wrong};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,6 @@ use crate::kinds::Kinds;
 use crate::lines::{Finished, Lines, Move};
 use crate::machine::{seatings, Queue};
 use crate::models::end;
-use crate::numbered::{Numbered, Rows};
 use crate::program::{End, Location, Program};
 use crate::story::{Change, Did, Story};
 
@@ -293,15 +293,15 @@ impl<'r, 'p> Runner<'r, 'p> {
             .collect();
         let mut first = self.lines.first(&values)?;
         first.extend(self.threads.iter().map(|_| 0));
-        first.push(self.queues.number(Queues::new()).0);
+        first.push(self.queues.number(&Queues::new()).0);
         first.push(u32::from(options.gives_up));
-        let mut states = Rows::new(first.len());
+        let mut states = Rows::default();
         states.add(&first);
         // Of each state the one that it was met from; they are visited in the order in which they are met.
-        let mut from = vec![0];
+        let mut from: Vec<u32> = vec![0];
         let mut ends = BTreeSet::new();
         let mut number = 0;
-        while (number as usize) < states.len() {
+        while number < states.len() {
             if number % 1024 == 1023 && !goes_on() {
                 return Ok((Found::Interrupted, None));
             }
@@ -321,8 +321,8 @@ impl<'r, 'p> Runner<'r, 'p> {
             let mut leads_on = false;
             self.successors(&state, &mut |_, next, gives_up| {
                 leads_on |= !gives_up;
-                if states.add(next).is_some() {
-                    from.push(number);
+                if states.add(next).1 {
+                    from.push(number as u32);
                 }
             })?;
             if self.unread {
@@ -346,7 +346,7 @@ impl<'r, 'p> Runner<'r, 'p> {
 
     /// What happens on a way.
     fn story(&mut self, way: &Way) -> Option<Sequence> {
-        let (system, _) = self.lines.world(way[0][0])?;
+        let system = self.lines.system()?;
         let homes = usize::from(system.protocol.homes);
         let threads = self.lines.thread_of_each();
         let mut story = Story::new(self.program, (&system.home.name, homes), threads);
@@ -361,7 +361,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             told.ok()?;
             let first_thread = self.first_thread();
             let changed = (0..first_thread).find(|&world| before[world] != after[world]);
-            let (system, _) = self.lines.world(before[0])?;
+            let system = self.lines.system()?;
             let locations: Vec<Option<Location>> = match (self.lines.joined(), changed) {
                 (true, _) => {
                     let at = |line| self.placement.iter().position(|&place| place == line);
@@ -370,12 +370,11 @@ impl<'r, 'p> Runner<'r, 'p> {
                 }
                 (false, world) => vec![world.map(|world| world as Location)],
             };
-            let moment = |state: &[u32], world: usize| Some(self.lines.world(state[world])?.1);
             let moments =
-                changed.and_then(|world| Some([moment(before, world)?, moment(after, world)?]));
+                changed.map(|world| [before, after].map(|state| self.lines.moment(state[world])));
             let cores = [before, after].map(|state| {
                 let cores = self.threads.iter().zip(&state[first_thread..]);
-                let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores.thing(core)));
+                let cores = cores.map(|(thread, &core)| Core::clone(thread.cores.thing(core)));
                 cores.collect::<Vec<_>>()
             });
             let worlds = moments.as_ref().map(|both| {
@@ -431,7 +430,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         });
         let memory: Vec<i64> = memory.collect();
         let cores = self.threads.iter().zip(rest);
-        let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores.thing(core)));
+        let cores = cores.map(|(thread, &core)| Core::clone(thread.cores.thing(core)));
         end(self.program, &cores.collect::<Vec<_>>(), &memory)
     }
 
@@ -472,10 +471,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         }
         let gives_up = state.len() - 1;
         for line in 0..self.first_thread() {
-            for step in self.lines.moves(state[line])?.iter() {
-                if step.gives_up && state[gives_up] == 0 {
-                    continue;
-                }
+            for step in self.lines.moves(state[line], state[gives_up] > 0)?.iter() {
                 if self.moves(state, line, step) {
                     each(Did::Nothing, &self.next, step.gives_up);
                 }
@@ -493,7 +489,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         let (queues, gives_up) = (state.len() - 2, state.len() - 1);
         next[gives_up] -= u32::from(step.gives_up);
         if step.takes.is_some() || !step.puts.is_empty() {
-            let mut all = Queues::clone(&self.queues.thing(state[queues]));
+            let mut all = self.queues.thing(state[queues]).clone();
             if let Some(order) = step.takes {
                 match all.get_mut(&order) {
                     Some(queue) if usize::from(queue[0]) == line => {
@@ -508,7 +504,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             for &order in &step.puts {
                 all.entry(order).or_default().push(line as u8);
             }
-            next[queues] = self.queues.number(all).0;
+            next[queues] = self.queues.number(&all).0;
         }
         // Threads hear that their accesses have ended, and go on to their next ones.
         let threads = self.first_thread();
@@ -541,10 +537,10 @@ impl<'r, 'p> Runner<'r, 'p> {
 }
 
 /// The states on the way to one.
-fn way(states: &Rows, from: &[u32], mut number: u32) -> Way {
+fn way(states: &Rows, from: &[u32], mut number: usize) -> Way {
     let mut way = vec![states.row(number).to_vec()];
     while number != 0 {
-        number = from[number as usize];
+        number = from[number] as usize;
         way.push(states.row(number).to_vec());
     }
     way.reverse();
@@ -600,7 +596,7 @@ impl<'r> Thread<'r> {
             stopped: core.stopped(code),
             forwards: None,
         };
-        let (number, new) = self.cores.number(core);
+        let (number, new) = self.cores.number(&core);
         if new {
             self.known.push(known);
         }
@@ -612,11 +608,11 @@ impl<'r> Thread<'r> {
         if let Some(known) = &self.known(core).forwards {
             return Rc::clone(known);
         }
-        let before = Rc::clone(&self.cores.thing(core));
+        let before = self.cores.thing(core).clone();
         let code = &self.program.threads[self.number].code;
         let mut after = Vec::new();
         for at in before.forwards(code, self.buffers) {
-            let mut next = Core::clone(&before);
+            let mut next = before.clone();
             next.forward(code, at);
             after.push(self.number(next));
         }
@@ -627,7 +623,7 @@ impl<'r> Thread<'r> {
 
     /// What it asked for has ended.
     fn answered(&mut self, core: u32, asked: Asked) -> u32 {
-        let mut next = Core::clone(&self.cores.thing(core));
+        let mut next = self.cores.thing(core).clone();
         let code = &self.program.threads[self.number].code;
         next.answered(code, self.buffers, asked);
         self.number(next)
@@ -638,7 +634,7 @@ impl<'r> Thread<'r> {
         if let Some(&next) = self.ended.get(&(core, line, value)) {
             return next;
         }
-        let mut next = Core::clone(&self.cores.thing(core));
+        let mut next = self.cores.thing(core).clone();
         next.ended(&self.program.threads[self.number].code, line, value);
         let number = self.number(next);
         self.ended.insert((core, line, value), number);

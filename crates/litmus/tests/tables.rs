@@ -131,11 +131,7 @@ fn used(lines: &Lines, table: &str, epochs: u16) -> usize {
         });
         most.max().unwrap_or(0)
     };
-    worlds
-        .iter()
-        .map(|world| in_world(world))
-        .max()
-        .unwrap_or(0)
+    worlds.map(|world| in_world(&world)).max().unwrap_or(0)
 }
 
 /// The written programs, and every shape of two threads that a release or a fence stands in.

@@ -9,13 +9,15 @@
 //!   Whoever plays a system stands [`agent::Around`] it;
 //! * [`data`]: what stands for the bytes of a line: all of them, or only whether they are those of the last write;
 //! * [`over`]: what lies between a home and the cache of another protocol that it stands over;
-//! * [`world`]: a whole system without time, which can be asked what may happen next and told to do it.
+//! * [`world`]: a whole system without time, which can be asked what may happen next and told to do it;
+//! * [`numbered`]: how those who explore worlds keep what they have met.
 //!
 //! The checker's models are made from the same plans, and are compared with [`world::World`] state by state.
 //! Not here: time, links and their capacity (the simulator's), packed states and symmetry (the checker's).
 
 pub mod agent;
 pub mod data;
+pub mod numbered;
 pub mod over;
 pub mod plan;
 pub mod world;

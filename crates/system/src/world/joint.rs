@@ -5,14 +5,14 @@
 //! out once, and what is explored are rows: the number of the outer world, and of each world below. Caches below one outer
 //! cache are alike, and so are outer caches with what is below them: of rows that differ in nothing else, one stands for all.
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::hash::BuildHasher;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 use super::explore::{Explored, Found};
 use super::levels::{judge, rights, Clusters, Held, LevelStep, Levels, Shared};
 use super::{System, World, Wrong};
 use crate::agent::Violation;
+use crate::numbered::Rows;
 use cohkit_protocol::protocol::Right;
 
 /// How much is explored.
@@ -414,7 +414,7 @@ impl<'l, 'p> Joint<'l, 'p> {
         let mut first = self.begin();
         let begin = first.clone();
         self.standing_for(&mut first);
-        let mut rows = Rows::new(first.len());
+        let mut rows = Rows::default();
         rows.add(&first);
         // From where each row was met, and where the steps lead that must happen.
         let mut from = vec![0u32];
@@ -549,65 +549,5 @@ impl<'l, 'p> Joint<'l, 'p> {
             way.push(its.map_or(step, |(step, _)| *step));
         }
         way
-    }
-}
-
-/// Rows of equally many numbers, each kept once, one behind the other.
-struct Rows {
-    width: usize,
-    all: Vec<u32>,
-    /// For each hash the row of that hash, from 1; 0 where there is none.
-    slots: Vec<u32>,
-}
-
-impl Rows {
-    fn new(width: usize) -> Rows {
-        Rows {
-            width,
-            all: Vec::new(),
-            slots: vec![0; 1 << 10],
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.all.len() / self.width
-    }
-
-    fn row(&self, number: usize) -> &[u32] {
-        &self.all[number * self.width..][..self.width]
-    }
-
-    /// The number of a row, and whether it is new.
-    fn add(&mut self, row: &[u32]) -> (usize, bool) {
-        if self.len() * 2 >= self.slots.len() {
-            self.slots = vec![0; self.slots.len() * 2];
-            for number in 0..self.len() {
-                let slot = self.slot(self.row(number));
-                self.slots[slot] = number as u32 + 1;
-            }
-        }
-        let slot = self.slot(row);
-        match self.slots[slot] {
-            0 => {
-                let number = self.len();
-                self.all.extend_from_slice(row);
-                self.slots[slot] = number as u32 + 1;
-                (number, true)
-            }
-            number => (number as usize - 1, false),
-        }
-    }
-
-    /// Where a row stands, or would.
-    fn slot(&self, row: &[u32]) -> usize {
-        let mut slot = FxBuildHasher.hash_one(row) as usize;
-        loop {
-            slot &= self.slots.len() - 1;
-            match self.slots[slot] {
-                0 => return slot,
-                number if self.row(number as usize - 1) == row => return slot,
-                _ => slot += 1,
-            }
-        }
     }
 }

@@ -8,6 +8,7 @@
 //! when it likes. Who wants threads or an application in their place, drives the agents by [`crate::agent`].
 
 mod claims;
+mod common;
 mod explore;
 mod joint;
 mod lent;
@@ -26,6 +27,7 @@ use crate::agent::Violation;
 use crate::data::Data;
 use crate::plan::{Facts, Plan};
 
+pub use common::Common;
 pub use explore::{explore, Explored, Found};
 pub use joint::{explore_levels, Search};
 pub use lent::{MORE_THAN_LENT, WRITES_UNLENT};
@@ -200,7 +202,7 @@ pub struct World<D: Data> {
     /// What is known of the bytes of all copies together.
     pub data: D,
     /// The lines.
-    pub lines: Vec<Line<D>>,
+    pub lines: Vec<Common<Line<D>>>,
     /// The messages under way.
     pub network: Network<D>,
 }
@@ -234,23 +236,25 @@ impl<D: Data> World<D> {
                 pending: false,
             }
         };
-        let line = |line| Line {
-            home: system.home_machine().initial(),
-            memory: match system.lent {
-                Some(_) => D::Copy::default(),
-                None => data.initial(line),
-            },
-            lent: match system.lent {
-                Some(_) => Right::None,
-                None => Right::Write,
-            },
-            remotes: (0..system.remotes).map(remote).collect(),
-            operation: Operation::Idle,
-            aside: None,
-            kept: None,
-            asked: None,
-            accepted: None,
-            lock: Lock::Open,
+        let line = |line| {
+            Common::new(Line {
+                home: system.home_machine().initial(),
+                memory: match system.lent {
+                    Some(_) => D::Copy::default(),
+                    None => data.initial(line),
+                },
+                lent: match system.lent {
+                    Some(_) => Right::None,
+                    None => Right::Write,
+                },
+                remotes: (0..system.remotes).map(remote).collect(),
+                operation: Operation::Idle,
+                aside: None,
+                kept: None,
+                asked: None,
+                accepted: None,
+                lock: Lock::Open,
+            })
         };
         let mut world = World {
             lines: (0..system.lines).map(line).collect(),

@@ -3,6 +3,7 @@
 use cohkit_protocol::protocol::{MessageId, Protocol};
 use std::collections::BTreeMap;
 
+use super::Common;
 use crate::data::Data;
 
 /// An agent at an end of a message: a remote by its number, or the home.
@@ -75,9 +76,9 @@ pub enum Arrival {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Network<D: Data> {
     /// Those of channels without an order, sorted: which of two equal ones arrives is the same.
-    unordered: Vec<Flight<D>>,
+    unordered: Vec<Common<Flight<D>>>,
     /// Those of each order, from the first to the last; no order without messages is kept.
-    ordered: BTreeMap<Order, Vec<Flight<D>>>,
+    ordered: BTreeMap<Order, Vec<Common<Flight<D>>>>,
 }
 
 impl<D: Data> Network<D> {
@@ -89,8 +90,13 @@ impl<D: Data> Network<D> {
         }
     }
 
-    /// All messages.
+    /// All messages: those without an order, then those of one order after the other.
     pub fn flights(&self) -> impl Iterator<Item = &Flight<D>> {
+        self.shared().map(|flight| &**flight)
+    }
+
+    /// The same, as worlds have them in common.
+    pub fn shared(&self) -> impl Iterator<Item = &Common<Flight<D>>> {
         self.unordered.iter().chain(self.ordered.values().flatten())
     }
 
@@ -102,7 +108,7 @@ impl<D: Data> Network<D> {
     /// What may arrive next. Of equal messages one is named.
     pub fn arrivals<'n>(&'n self, protocol: &'n Protocol) -> impl Iterator<Item = Arrival> + 'n {
         let flights = self.unordered.iter().enumerate();
-        let first = |&(place, flight): &(usize, &Flight<D>)| {
+        let first = |&(place, flight): &(usize, &Common<Flight<D>>)| {
             (place == 0 || self.unordered[place - 1] != *flight)
                 && !self.waits_behind(protocol, flight)
         };
@@ -116,7 +122,7 @@ impl<D: Data> Network<D> {
         let before = |other: &Flight<D>| {
             other.early && earlier.contains(&other.message) && along(flight, other)
         };
-        !earlier.is_empty() && self.unordered.iter().any(before)
+        !earlier.is_empty() && self.unordered.iter().any(|other| before(other))
     }
 
     /// The message that arrives.
@@ -125,6 +131,7 @@ impl<D: Data> Network<D> {
             Arrival::Unordered(place) => self.unordered.get(place),
             Arrival::Ordered(order) => self.ordered.get(&order)?.first(),
         }
+        .map(|flight| &**flight)
     }
 
     /// Takes a message out.
@@ -146,30 +153,20 @@ impl<D: Data> Network<D> {
 
     /// Puts a message in, behind those of its order.
     pub fn put(&mut self, protocol: &Protocol, flight: Flight<D>) {
-        let ends = (flight.from, flight.to);
-        match order_of(protocol, flight.message, ends, (flight.line, flight.home)) {
-            Some(order) => {
-                self.ordered.entry(order).or_default().push(flight);
+        let earlier = protocol.stays_behind(flight.message);
+        let ordered = protocol.order_of(protocol.message(flight.message).channel);
+        if !earlier.is_empty() && ordered.is_none() {
+            let its = |other: &Flight<D>| earlier.contains(&other.message) && along(&flight, other);
+            for other in self.unordered.iter_mut().filter(|other| its(other)) {
+                other.early = true;
             }
-            None => {
-                let earlier = protocol.stays_behind(flight.message);
-                if !earlier.is_empty() {
-                    let its = |other: &&mut Flight<D>| {
-                        earlier.contains(&other.message) && along(&flight, other)
-                    };
-                    for other in self.unordered.iter_mut().filter(its) {
-                        other.early = true;
-                    }
-                    self.unordered.sort_unstable();
-                }
-                let place = self.unordered.partition_point(|other| *other < flight);
-                self.unordered.insert(place, flight);
-            }
+            self.unordered.sort_unstable();
         }
+        self.put_as_it_is(protocol, Common::new(flight));
     }
 
     /// Puts a message in with what is known of those behind it, behind those of its order.
-    pub(super) fn put_as_it_is(&mut self, protocol: &Protocol, flight: Flight<D>) {
+    pub fn put_as_it_is(&mut self, protocol: &Protocol, flight: Common<Flight<D>>) {
         let ends = (flight.from, flight.to);
         match order_of(protocol, flight.message, ends, (flight.line, flight.home)) {
             Some(order) => self.ordered.entry(order).or_default().push(flight),
@@ -187,7 +184,7 @@ impl<D: Data> Network<D> {
 
     /// How many messages of no order say the same as this one, whatever copy of the line they carry.
     pub fn alike(&self, flight: &Flight<D>) -> usize {
-        let same = |other: &&Flight<D>| {
+        let same = |other: &&Common<Flight<D>>| {
             (other.line, other.message, other.from, other.to)
                 == (flight.line, flight.message, flight.from, flight.to)
                 && other.fields == flight.fields
@@ -202,8 +199,11 @@ impl<D: Data> Network<D> {
             .iter_mut()
             .chain(self.ordered.values_mut().flatten());
         for flight in all.filter(|flight| flight.line == line) {
-            if let Carried::Line(copy) = &mut flight.carried {
-                *copy = change(copy);
+            if let Carried::Line(copy) = &flight.carried {
+                let changed = change(copy);
+                if changed != *copy {
+                    flight.carried = Carried::Line(changed);
+                }
             }
         }
         self.unordered.sort_unstable();

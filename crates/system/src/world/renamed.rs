@@ -6,7 +6,7 @@ use cohkit_protocol::protocol::{Protocol, Type};
 use cohkit_protocol::terms::Over;
 
 use super::network::{Flight, Network};
-use super::{System, World};
+use super::{Common, System, World};
 use crate::data::Data;
 
 /// For each remote its other number.
@@ -79,7 +79,7 @@ impl<D: Data> World<D> {
         // Those of one order stay in it, as they go from one agent to one agent.
         for flight in self.network.flights() {
             let flight = flight_of(system.protocol, flight, numbers);
-            after.network.put_as_it_is(system.protocol, flight);
+            (after.network).put_as_it_is(system.protocol, Common::new(flight));
         }
         after
     }

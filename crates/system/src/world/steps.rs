@@ -94,52 +94,65 @@ impl<D: Data> World<D> {
     /// What may happen next; some of it may turn out to have to wait.
     pub fn steps(&self, system: &System) -> Vec<Step> {
         let mut steps = Vec::new();
-        for (number, line) in (0..).zip(&self.lines) {
+        for line in 0..system.lines {
             for remote in 0..system.remotes {
                 // What is about no line begins once.
                 let all = Access::ALL.into_iter().map(|(access, _)| access);
-                let all = all.filter(|&access| access.about_line() || number == 0);
-                steps.extend(all.map(|access| Step::Access(number, remote, access)));
-                steps.push(Step::Hit(number, remote));
+                let all = all.filter(|&access| access.about_line() || line == 0);
+                steps.extend(all.map(|access| Step::Access(line, remote, access)));
+                steps.push(Step::Hit(line, remote));
             }
-            match line.operation {
-                Operation::Idle => {}
-                Operation::Sampled(_) => {
-                    let choices = 0..system.facts.choices;
-                    steps.extend(choices.map(|choice| Step::Read(number, choice)));
-                }
-                Operation::Done => steps.push(Step::Written(number)),
-                _ => steps.push(Step::Memory(number)),
-            }
-            let free = line.asked.is_none() && (system.ask_ahead || line.accepted.is_none());
-            match line.asked {
-                None if free => {
-                    let locals = 0..system.home.locals.len() as u8;
-                    let locals = locals.filter(|&local| self.may_ask(system, number, local));
-                    steps.extend(locals.map(|local| Step::Asks(number, local)));
-                }
-                None => {}
-                Some(_) => steps.push(Step::Local(number)),
-            }
-            if system.facts.locks {
-                if line.lock != Lock::GivenBack {
-                    steps.push(Step::Unlock(number));
-                }
-                if line.lock == Lock::Held(Right::Write) && system.lent.is_none() {
-                    steps.push(Step::Writes(number));
-                }
-            }
-            if system.lent.is_some() {
-                let (more, less) = self.lending(system, number);
-                steps.extend(more.into_iter().map(|right| Step::Lends(number, right)));
-                steps.extend(less.into_iter().map(|right| Step::TakesBack(number, right)));
-                if line.lent == Right::None {
-                    steps.push(Step::OthersWrite(number));
-                }
-            }
+            self.steps_at_home(system, line, &mut steps);
         }
         steps.extend(self.network.arrivals(system.protocol).map(Step::Arrives));
         steps
+    }
+
+    /// The same without what remotes begin.
+    pub fn steps_without_remotes(&self, system: &System) -> Vec<Step> {
+        let mut steps = Vec::new();
+        (0..system.lines).for_each(|line| self.steps_at_home(system, line, &mut steps));
+        steps.extend(self.network.arrivals(system.protocol).map(Step::Arrives));
+        steps
+    }
+
+    fn steps_at_home(&self, system: &System, number: u8, steps: &mut Vec<Step>) {
+        let line = &self.lines[usize::from(number)];
+        match line.operation {
+            Operation::Idle => {}
+            Operation::Sampled(_) => {
+                let choices = 0..system.facts.choices;
+                steps.extend(choices.map(|choice| Step::Read(number, choice)));
+            }
+            Operation::Done => steps.push(Step::Written(number)),
+            _ => steps.push(Step::Memory(number)),
+        }
+        let free = line.asked.is_none() && (system.ask_ahead || line.accepted.is_none());
+        match line.asked {
+            None if free => {
+                let locals = 0..system.home.locals.len() as u8;
+                let locals = locals.filter(|&local| self.may_ask(system, number, local));
+                steps.extend(locals.map(|local| Step::Asks(number, local)));
+            }
+            None => {}
+            Some(_) => steps.push(Step::Local(number)),
+        }
+        if system.facts.locks {
+            if line.lock != Lock::GivenBack {
+                steps.push(Step::Unlock(number));
+            }
+            if line.lock == Lock::Held(Right::Write) && system.lent.is_none() {
+                steps.push(Step::Writes(number));
+            }
+        }
+        if system.lent.is_some() {
+            let (more, less) = self.lending(system, number);
+            steps.extend(more.into_iter().map(|right| Step::Lends(number, right)));
+            steps.extend(less.into_iter().map(|right| Step::TakesBack(number, right)));
+            if line.lent == Right::None {
+                steps.push(Step::OthersWrite(number));
+            }
+        }
     }
 
     /// Lets something happen. False, with the world as it was or spoilt, if it has to wait or would change nothing.
@@ -475,8 +488,8 @@ impl<D: Data> World<D> {
     fn every(&mut self, system: &System, remote: u8, from: StateId, to: StateId) {
         let holds = system.protocol.remote.states[to.index()].holds_line;
         for line in &mut self.lines {
-            let place = &mut line.remotes[usize::from(remote)];
-            if place.configuration.state == from.0 {
+            if line.remotes[usize::from(remote)].configuration.state == from.0 {
+                let place = &mut line.remotes[usize::from(remote)];
                 place.configuration.state = to.0;
                 if !holds {
                     place.copy = D::Copy::default();
@@ -495,7 +508,9 @@ impl<D: Data> World<D> {
         let own = &self.line(line).remotes[remote].configuration.slots[registers.clone()];
         let own = own.to_vec();
         for line in &mut self.lines {
-            line.remotes[remote].configuration.slots[registers.clone()].copy_from_slice(&own);
+            if line.remotes[remote].configuration.slots[registers.clone()] != own {
+                line.remotes[remote].configuration.slots[registers.clone()].copy_from_slice(&own);
+            }
         }
     }
 
@@ -509,7 +524,9 @@ impl<D: Data> World<D> {
         let home = system.home_of(line);
         let lines = (0..).zip(&mut self.lines);
         for (_, line) in lines.filter(|(number, _)| system.home_of(*number) == home) {
-            line.home.slots[registers.clone()].copy_from_slice(&own);
+            if line.home.slots[registers.clone()] != own {
+                line.home.slots[registers.clone()].copy_from_slice(&own);
+            }
         }
     }
 

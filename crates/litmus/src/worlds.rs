@@ -1,0 +1,153 @@
+//! The worlds of lines, each kept once, as the numbers of its parts.
+//!
+//! A step changes a line and a message or two; what else a world has, thousands of others have. So what is known of all
+//! bytes, the lines and the messages are each kept once, and a world is a row of their numbers.
+
+use cohkit_system::numbered::{Numbered, Rows};
+use cohkit_system::world::{Common, Flight, Line, Network, System, World};
+
+use crate::lines::Values;
+
+/// Worlds, or several for each number: that of an upper level, and those below it.
+#[derive(Default)]
+pub struct Worlds {
+    data: Numbered<Values>,
+    lines: Numbered<Common<Line<Values>>>,
+    flights: Numbered<Common<Flight<Values>>>,
+    /// Of each world what is known of the bytes, its lines, how many messages are under way, and which.
+    rows: Rows,
+    /// The row at hand.
+    row: Vec<u32>,
+}
+
+impl Worlds {
+    /// How many numbers there are.
+    pub fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The number of what these worlds are together, and whether it is new.
+    pub fn number<'w>(&mut self, worlds: impl Iterator<Item = &'w World<Values>>) -> (u32, bool) {
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        for world in worlds {
+            row.push(self.data.number(&world.data).0);
+            row.extend(world.lines.iter().map(|line| self.lines.number(line).0));
+            let before = row.len();
+            row.push(0);
+            let flights = world.network.shared();
+            row.extend(flights.map(|flight| self.flights.number(flight).0));
+            row[before] = (row.len() - before - 1) as u32;
+        }
+        let (number, new) = self.rows.add(&row);
+        self.row = row;
+        (number as u32, new)
+    }
+
+    /// The worlds of a number, one of each system.
+    pub fn worlds<'s, 'p: 's>(
+        &self,
+        number: u32,
+        systems: impl Iterator<Item = &'s System<'p>>,
+    ) -> Vec<World<Values>> {
+        let mut row = self.rows.row(number as usize).iter().copied();
+        let mut next = || row.next().expect("a row has all parts of its worlds");
+        let world = |system: &System| {
+            let data = self.data.thing(next()).clone();
+            let lines = (0..system.lines).map(|_| self.lines.thing(next()).clone());
+            let lines = lines.collect();
+            let mut network = Network::new();
+            for _ in 0..next() {
+                let flight = self.flights.thing(next()).clone();
+                network.put_as_it_is(system.protocol, flight);
+            }
+            World {
+                data,
+                lines,
+                network,
+            }
+        };
+        systems.map(world).collect()
+    }
+
+    /// What is known of the bytes in the first world of a number.
+    pub fn data(&self, number: u32) -> &Values {
+        self.data.thing(self.rows.row(number as usize)[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Machine, Moment};
+    use cohkit_protocol::protocol::{Home, Protocol};
+    use cohkit_protocol::text::parse;
+    use cohkit_system::world::{Explored, LevelStep, Levels};
+    use std::collections::HashSet;
+
+    fn system(protocol: &Protocol, remotes: u16, lines: u8) -> System<'_> {
+        let Home::Controller(home) = &protocol.home else {
+            panic!("{} has a home of rows", protocol.name)
+        };
+        System::new(protocol, home, remotes, lines, 7)
+    }
+
+    /// Worlds that steps lead to, in the order in which they are met, so many at most. Each is the one of its number, and two
+    /// have one number exactly if they are equal.
+    fn round_trips(machine: &Machine, most: usize) {
+        let mut worlds = Worlds::default();
+        let mut met: Vec<Moment<Values>> = vec![machine.first()];
+        let mut seen = HashSet::from([machine.first()]);
+        let mut next = 0;
+        while let Some(moment) = met.get(next).cloned() {
+            let (number, new) = worlds.number(moment.worlds());
+            assert_eq!((number as usize, new), (next, true));
+            assert_eq!(worlds.number(moment.worlds()), (number, false));
+            next += 1;
+            let made = worlds.worlds(number, machine.systems());
+            assert_eq!(machine.moment(made.into_iter()), moment);
+            let own = match (machine, &moment) {
+                (Machine::One(system, _), Moment::One(world)) => {
+                    let steps = world.steps(system).into_iter();
+                    steps.map(LevelStep::Outer).collect()
+                }
+                (Machine::Two(levels, _), Moment::Two(clusters)) => clusters.steps(levels),
+                _ => unreachable!("moments are those of their machine"),
+            };
+            for step in own {
+                let mut after = moment.clone();
+                let taken = machine.take(&mut after, step, &mut Vec::new());
+                if met.len() < most && taken == Ok(true) && seen.insert(after.clone()) {
+                    met.push(after);
+                }
+            }
+        }
+        assert_eq!((met.len(), worlds.count()), (most, most));
+    }
+
+    #[test]
+    fn a_world_is_found_by_its_number() {
+        for text in [
+            include_str!("../../../ordering/cord.coh"),
+            include_str!("../../../ordering/mp.coh"),
+            include_str!("../../../ordering/tso/so.coh"),
+        ] {
+            let protocol = parse(text).expect("a protocol text");
+            let lines = 1 + protocol.homes as u8;
+            let system = system(&protocol, 2, lines);
+            round_trips(&Machine::One(Box::new(system), vec![0, 1]), 1500);
+        }
+    }
+
+    #[test]
+    fn worlds_of_two_levels_have_one_number() {
+        let [outer, inner] = [
+            include_str!("../../../protocols/mesi.coh"),
+            include_str!("../../../protocols/mesi-l1.coh"),
+        ]
+        .map(|text| parse(text).expect("a protocol text"));
+        let levels = Levels::new(system(&outer, 2, 1), system(&inner, 2, 1));
+        let seats = vec![(0, 0), (0, 1), (1, 0)];
+        round_trips(&Machine::Two(Box::new(levels), seats), 1500);
+    }
+}
