@@ -205,6 +205,69 @@ fn what_a_release_costs_at_one_home_is_an_acknowledgement_and_its_fields() {
     assert_eq!(more, release_count * 3);
 }
 
+/// On paper: with one home that is addressed, `cord` has between hosts what posted stores have, and for each release a
+/// header for its acknowledgement and whole bytes for what its fields have beyond the free bits of a header. These are a
+/// published epoch of 8 bits and counter of 32, a turn of as many bits as an epoch, and a number of homes, 0 to 8, of 4.
+/// Nothing else: no store has a byte more, and neither the readers nor the flag go to another host.
+#[test]
+fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted_stores() {
+    let sizes = [("homes", 8), ("epochs", 16), ("entries", 8), ("most", 65535)];
+    let tables = [("counters", 8), ("slots", 8), ("notes", 16)];
+    let cord = ordering("cord", &[&sizes[..], &tables].concat());
+    let posted = ordering("mp", &[("homes", 8), ("credits", 65535)]);
+    let published = machine();
+    let hosts = published.hosts.as_ref().unwrap();
+    assert_eq!(
+        (hosts.number_bits.value, hosts.counter_bits.value),
+        (8, 32)
+    );
+    let (header, free) = (&published.link.header_bytes, &hosts.free_bits);
+    assert_eq!((header.value, free.value), (16, 8));
+    // Bytes of a header, its free bits, bits of a counter and of an epoch, and what a release then has more.
+    for (header, free, counter, epoch, more) in [
+        // 8 + 32 + 8 + 4 bits, of which 8 are free: 44, in 6 bytes. The counter alone has 4 of them.
+        (16, 8, 32, 8, 16 + 6),
+        (8, 8, 32, 8, 8 + 6),
+        (16, 0, 32, 8, 16 + 7),
+        (16, 16, 32, 8, 16 + 5),
+        (16, 8, 16, 8, 16 + 4),
+        (16, 8, 32, 4, 16 + 5),
+    ] {
+        let mut platform = published.clone();
+        platform.link.header_bytes.value = header;
+        let hosts = platform.hosts.as_mut().unwrap();
+        (hosts.free_bits.value, hosts.counter_bits.value) = (free, counter);
+        hosts.number_bits.value = epoch;
+        for (words, stores, releases) in [(1, 1, 6), (8, 3, 9), (8, 64, 20), (4, 300, 2)] {
+            let of = |protocol| {
+                let mut scenario = writes(1, stores, releases);
+                (scenario.words, scenario.every) = (words, 0);
+                let played = played(&setup(protocol, &platform, Arc::new(scenario)), "stores");
+                let traffic = played.statistics.traffic;
+                // A credit only says that there is room, which `cord` takes for granted.
+                let counted = traffic.iter().filter(|(name, _)| name != "Credit");
+                let (mut bytes, mut messages) = (0, 0);
+                for (_, taken) in counted {
+                    bytes += taken.between_bytes;
+                    messages += taken.between;
+                }
+                (bytes, messages)
+            };
+            let (with_cord, with_posted) = (of(&cord), of(&posted));
+            let releases = u64::from(releases);
+            let (stores, words) = (u64::from(stores), u64::from(words));
+            // A release writes one word.
+            let least = releases * (stores * (header + 8 * words) + header + 8);
+            // Where no bit is free, the epoch of each store is a byte.
+            let epochs = if free == 0 { releases * stores } else { 0 };
+            assert_eq!(with_posted, (least, releases * (stores + 1)));
+            let what = format!("{header} {free} {counter} {epoch} {words} {stores} {releases}");
+            assert_eq!(with_cord.0, least + epochs + releases * more, "{what}");
+            assert_eq!(with_cord.1, with_posted.1 + releases, "{what}");
+        }
+    }
+}
+
 /// With one home `cord` takes longer than posted stores by the bytes that its releases have more, and by the waits for its
 /// tables, which are counted: nothing else. At several slices of that home both keep releases behind earlier stores.
 #[test]
