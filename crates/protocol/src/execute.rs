@@ -301,6 +301,13 @@ impl<'a> Machine<'a> {
         self.offsets[variable as usize]
     }
 
+    /// The slots of a variable.
+    pub fn slots(&self, variable: u16) -> std::ops::Range<usize> {
+        let first = self.slot(variable);
+        let ty = self.controller.variables[variable as usize].ty;
+        first..first + slots(ty, self.remotes)
+    }
+
     /// Lets the agent react. On [`Outcome::Taken`] the configuration has moved on;
     /// otherwise, and on a fault, its state is unchanged (its slots may not be, after a fault).
     ///
@@ -727,8 +734,15 @@ impl Run<'_, '_, '_> {
         Ok(match expression {
             Expression::Constant(value) => i32::from(*value),
             Expression::None => 0,
-            Expression::Own => one_more(self.occasion.own),
-            Expression::Sender => one_more(self.occasion.sender),
+            Expression::Own | Expression::Sender => {
+                if let Some(changes) = &mut self.values.registers.changes {
+                    changes.asks_who = true;
+                }
+                one_more(match expression {
+                    Expression::Own => self.occasion.own,
+                    _ => self.occasion.sender,
+                })
+            }
             Expression::Each => i32::from(self.each),
             Expression::State => i32::from(self.state),
             Expression::Variable(variable) => i32::from(self.variable(*variable)),

@@ -5,7 +5,7 @@
 //! The content of a line that was never written is a function of its address and has no entry.
 //! Each entry knows the number of the write that made it, which is what the oracle compares.
 
-use cohkit_base::memory::prefetch;
+use cohkit_base::memory::{ask_for_large_pages, prefetch};
 
 /// Handle of one content of a line in [`Data`]; [`Copy::UNTOUCHED`] is the content before any write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,17 +39,24 @@ struct Chunk {
 
 /// A sparse array over all lines, in pages; what was never set has the default value.
 pub struct Paged<T> {
-    pages: Vec<Option<Box<[T; PAGE]>>>,
+    /// Which one of those that have been made each page is, or [`ABSENT`].
+    pages: Vec<u32>,
+    /// Those that have been made, so many side by side, which large pages of the machine may then hold.
+    made: Vec<Vec<T>>,
     default: T,
 }
 
 const PAGE: usize = 4096;
+const ABSENT: u32 = u32::MAX;
+/// Pages that lie side by side.
+const TOGETHER: usize = 256;
 
 impl<T: std::marker::Copy> Paged<T> {
     /// An array in which every line has this value.
     pub fn new(default: T) -> Self {
         Paged {
             pages: Vec::new(),
+            made: Vec::new(),
             default,
         }
     }
@@ -57,18 +64,24 @@ impl<T: std::marker::Copy> Paged<T> {
     /// The value of a line.
     #[inline]
     pub fn get(&self, line: u32) -> T {
-        match self.pages.get(line as usize / PAGE) {
-            Some(Some(page)) => page[line as usize % PAGE],
-            _ => self.default,
-        }
+        self.place(line)
+            .map_or(self.default, |(of, place)| self.made[of][place])
     }
 
     /// Asks memory for the value of a line.
     #[inline]
     pub fn prefetch(&self, line: u32) {
-        if let Some(Some(page)) = self.pages.get(line as usize / PAGE) {
-            prefetch(&page[line as usize % PAGE]);
+        if let Some((of, place)) = self.place(line) {
+            prefetch(&self.made[of][place]);
         }
+    }
+
+    /// Where the value of a line is, if there is a place for it.
+    #[inline(always)]
+    fn place(&self, line: u32) -> Option<(usize, usize)> {
+        let page = *self.pages.get(line as usize / PAGE)? as usize;
+        let place = page % TOGETHER * PAGE + line as usize % PAGE;
+        (page != ABSENT as usize).then_some((page / TOGETHER, place))
     }
 
     /// Sets the value of a line.
@@ -80,30 +93,38 @@ impl<T: std::marker::Copy> Paged<T> {
     /// The value of a line, to be changed.
     #[inline]
     pub fn of(&mut self, line: u32) -> &mut T {
-        let (page, place) = (line as usize / PAGE, line as usize % PAGE);
-        if !matches!(self.pages.get(page), Some(Some(_))) {
-            self.make(page);
-        }
-        match &mut self.pages[page] {
-            Some(page) => &mut page[place],
-            None => unreachable!("it has been made"),
-        }
+        let (of, place) = match self.place(line) {
+            Some(place) => place,
+            None => self.make(line),
+        };
+        &mut self.made[of][place]
     }
 
     /// The values of all lines that one has been set for, and of some others.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        self.pages
-            .iter()
-            .flatten()
-            .flat_map(|page| page.iter().copied())
+        self.made.iter().flatten().copied()
     }
 
     #[cold]
-    fn make(&mut self, page: usize) {
+    fn make(&mut self, line: u32) -> (usize, usize) {
+        let page = line as usize / PAGE;
         if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
+            self.pages.resize(page + 1, ABSENT);
         }
-        self.pages[page] = Some(Box::new([self.default; PAGE]));
+        let most = TOGETHER * PAGE;
+        if self.made.last().is_none_or(|pages| pages.len() == most) {
+            let mut pages = Vec::with_capacity(most);
+            // Of small machines only a part of the first ones is used.
+            if !self.made.is_empty() {
+                ask_for_large_pages(&mut pages);
+            }
+            self.made.push(pages);
+        }
+        let of = self.made.len() - 1;
+        let begin = self.made[of].len();
+        self.pages[page] = (of * TOGETHER + begin / PAGE) as u32;
+        self.made[of].resize(begin + PAGE, self.default);
+        (of, begin + line as usize % PAGE)
     }
 }
 

@@ -211,16 +211,18 @@ fn what_a_release_costs_at_one_home_is_an_acknowledgement_and_its_fields() {
 /// Nothing else: no store has a byte more, and neither the readers nor the flag go to another host.
 #[test]
 fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted_stores() {
-    let sizes = [("homes", 8), ("epochs", 16), ("entries", 8), ("most", 65535)];
+    let sizes = [
+        ("homes", 8),
+        ("epochs", 16),
+        ("entries", 8),
+        ("most", 65535),
+    ];
     let tables = [("counters", 8), ("slots", 8), ("notes", 16)];
     let cord = ordering("cord", &[&sizes[..], &tables].concat());
     let posted = ordering("mp", &[("homes", 8), ("credits", 65535)]);
     let published = machine();
     let hosts = published.hosts.as_ref().unwrap();
-    assert_eq!(
-        (hosts.number_bits.value, hosts.counter_bits.value),
-        (8, 32)
-    );
+    assert_eq!((hosts.number_bits.value, hosts.counter_bits.value), (8, 32));
     let (header, free) = (&published.link.header_bytes, &hosts.free_bits);
     assert_eq!((header.value, free.value), (16, 8));
     // Bytes of a header, its free bits, bits of a counter and of an epoch, and what a release then has more.

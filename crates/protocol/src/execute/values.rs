@@ -7,32 +7,42 @@ const TOGETHER: usize = 32;
 
 /// What a rule has changed of registers: which slots, each time it did, and what was there before.
 #[derive(Default, Debug)]
-pub struct Changes(Vec<(u32, u16)>);
+pub struct Changes {
+    of: Vec<(u32, u16)>,
+    /// Whether a rule or its guard has asked who sent the message, or who the agent is.
+    pub(super) asks_who: bool,
+}
 
 impl Changes {
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.of.clear();
+        self.asks_who = false;
+    }
+
+    /// Whether what came of the event may be something else for another sender or another agent.
+    pub fn asks_who(&self) -> bool {
+        self.asks_who
     }
 
     /// The registers become what they were before.
     pub fn undo(&mut self, registers: &mut [u16]) {
-        for (slot, value) in self.0.iter_mut().rev() {
+        for (slot, value) in self.of.iter_mut().rev() {
             std::mem::swap(&mut registers[*slot as usize], value);
         }
     }
 
     /// After [`Changes::undo`], they become again what the rule has made of them. Whether they differ from before.
     pub fn redo(&mut self, registers: &mut [u16]) -> bool {
-        for (slot, value) in &mut self.0 {
+        for (slot, value) in &mut self.of {
             std::mem::swap(&mut registers[*slot as usize], value);
         }
         // Of several changes of a slot the first one tells what was there.
         let differs = |&(place, (slot, before)): &(usize, &(u32, u16))| {
             registers[*slot as usize] != *before
-                && self.0[..place].iter().all(|(other, _)| other != slot)
+                && self.of[..place].iter().all(|(other, _)| other != slot)
         };
-        self.0.iter().enumerate().any(|change| differs(&change))
+        self.of.iter().enumerate().any(|change| differs(&change))
     }
 }
 
@@ -63,7 +73,7 @@ impl Values<'_> {
                 let before = std::mem::replace(&mut self.registers.slots[register], value);
                 let changes = self.registers.changes.as_mut();
                 if let Some(changes) = changes.filter(|_| before != value) {
-                    changes.0.push((register as u32, before));
+                    changes.of.push((register as u32, before));
                 }
             }
         }

@@ -6,9 +6,9 @@
 //! variables) are numbered in the order in which a run meets them; the initial one is 0.
 //!
 //! Where there are more remotes than [`MOST_KEPT`], what variables and messages say of them hardly ever comes again.
-//! Then nothing is kept: each transition is executed when it is asked for, and its acts are there until
-//! [`Program::forget`]. Configurations that speak of each remote have a number for each line, and numbers that no line
-//! has are used again after a [`Program::sweep`].
+//! Then only those are kept whose rules ask neither for a sender nor for the agent's own number: any other transition is
+//! executed when it is asked for, and its acts are there until [`Program::forget`]. Configurations that say something of each remote, such as who shares a line, have a number for
+//! each line, and numbers that no line has are used again after a [`Program::sweep`].
 
 use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{
@@ -47,11 +47,25 @@ pub struct Input {
     pub fields: [u16; FIELDS],
 }
 
+impl Input {
+    /// The same, whoever sends it to whom.
+    fn of_anyone(self) -> Input {
+        Input {
+            sender: HOME,
+            own: HOME,
+            ..self
+        }
+    }
+}
+
 /// An act that is kept without a list of its own.
 pub type Act = execute::Act<[u16; FIELDS]>;
 
 /// Most remotes for which a program keeps the transitions that depend on them.
 const MOST_KEPT: u16 = 16;
+
+/// The bit of an act that is there for good.
+const LASTS: u32 = 1 << 31;
 
 /// Configurations that are made anew, at least, before it is looked for those that nobody has.
 const SWEPT_AFTER: usize = 1 << 16;
@@ -162,6 +176,12 @@ const NOTHING: About = About {
     stable: false,
 };
 
+/// Whether these slots say nothing of each remote. There may be thousands, so they are looked at many at a time.
+fn are_shared(of_each: &[Range<usize>], slots: &[u16]) -> bool {
+    let zero = |some: &[u16]| some.iter().fold(0, |all, slot| all | slot) == 0;
+    of_each.iter().all(|of| slots[of.clone()].chunks(64).all(zero))
+}
+
 /// A controller with the transitions a run has met.
 pub struct Program {
     machine: Machine<'static>,
@@ -180,10 +200,12 @@ pub struct Program {
     choices: u8,
     /// Whether configuration and event alone decide; then `table` is used, otherwise `memo`.
     dense: bool,
-    /// Whether no transition is kept.
+    /// Whether transitions that depend on who sends, or on registers, are not kept.
     direct: bool,
-    /// Whether equal configurations have one number.
-    numbered: bool,
+    /// Slots that speak of each remote. Where one of them says anything, equal configurations need not have one number.
+    of_each: Vec<Range<usize>>,
+    /// The other slots that are kept.
+    others: Vec<usize>,
     /// The configuration that is executed on.
     scratch: Configuration,
     /// Numbers that no line has, and how many lines had one, as of the last sweep.
@@ -216,6 +238,8 @@ pub struct Program {
     /// Classes of the messages.
     classes: Vec<Option<Class>>,
     acts: Vec<Act>,
+    /// Of a direct program the acts of transitions that are kept: their indices have the bit [`LASTS`].
+    lasting: Vec<Act>,
     /// Whether each rule has been executed.
     executed: Vec<bool>,
 }
@@ -279,6 +303,12 @@ impl Program {
                 |over: Over| matches!(v.ty, Type::Array { over: first, .. } if first == over);
             !v.register && (over(Over::Remotes) || v.ty == Type::RemoteSet)
         };
+        let variables = controller.variables.iter().enumerate();
+        let apart = variables.filter(|(_, variable)| direct && of_each(variable));
+        let apart = apart.map(|(index, _)| machine.slots(index as u16));
+        let apart: Vec<Range<usize>> = apart.collect();
+        let others = 0..machine.registers().start;
+        let others = others.filter(|slot| !apart.iter().any(|of| of.contains(slot)));
         let mut program = Program {
             sends_stores,
             stores_later: controller.rules.iter().any(stores),
@@ -290,7 +320,8 @@ impl Program {
             choices,
             dense,
             direct,
-            numbered: !(direct && controller.variables.iter().any(of_each)),
+            others: others.collect(),
+            of_each: apart,
             free: Vec::new(),
             had: 0,
             table: Vec::new(),
@@ -313,6 +344,7 @@ impl Program {
                 .map(|id| protocol.class(id))
                 .collect(),
             acts: Vec::new(),
+            lasting: Vec::new(),
             executed: vec![false; controller.rules.len()],
             machine,
         };
@@ -467,11 +499,30 @@ impl Program {
     }
 
     fn look_up(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
-        match self.memo.get(&(configuration, *input)) {
-            Some(known) => *known,
-            // Without registers there are none to give.
-            None => self.execute(configuration, input, &mut []),
+        let key = match self.direct {
+            true => input.of_anyone(),
+            false => *input,
+        };
+        if let Some(known) = self.memo.get(&(configuration, key)) {
+            return *known;
         }
+        // Without registers there are none to give.
+        let mut transition = self.execute(configuration, input, &mut []);
+        let kept = self.direct && !self.changes.asks_who();
+        if kept
+            && [configuration, transition.next]
+                .iter()
+                .all(|&of| self.is_shared(of))
+        {
+            if !transition.acts().is_empty() {
+                let first = self.lasting.len() as u32 | LASTS;
+                let acts = transition.acts().map(|act| self.acts[act as usize]);
+                self.lasting.extend(acts);
+                transition.first = first;
+            }
+            self.memo.insert((configuration, key), transition);
+        }
+        transition
     }
 
     /// Nobody asks for the acts of earlier transitions any more.
@@ -484,13 +535,13 @@ impl Program {
 
     /// Whether a number stays that of the same configuration.
     pub fn is_numbered(&self) -> bool {
-        self.numbered
+        self.of_each.is_empty()
     }
 
     /// Whether so many configurations have been made that it is worth a [`Program::sweep`].
     pub fn is_full(&self) -> bool {
         let made = self.count() - self.free.len() - self.had;
-        !self.numbered && made > self.had.max(SWEPT_AFTER)
+        !self.is_numbered() && made > self.had.max(SWEPT_AFTER)
     }
 
     /// Numbers of configurations that are not among these, nor those in which agents begin, are used again.
@@ -500,6 +551,9 @@ impl Program {
             .iter()
             .for_each(|&number| free[number as usize] = false);
         had.for_each(|number| free[number as usize] = false);
+        self.numbers.retain(|_, number| !free[*number as usize]);
+        self.memo.clear();
+        self.lasting.clear();
         let numbers = 0..self.count() as ConfigurationId;
         self.free = numbers.filter(|&number| free[number as usize]).collect();
         self.had = self.count() - self.free.len();
@@ -513,7 +567,10 @@ impl Program {
     /// The act with this index.
     #[inline]
     pub fn act(&self, index: u32) -> Act {
-        self.acts[index as usize]
+        match index & LASTS {
+            0 => self.acts[index as usize],
+            _ => self.lasting[(index ^ LASTS) as usize],
+        }
     }
 
     /// What a configuration gives.
@@ -545,6 +602,11 @@ impl Program {
     fn is_scratch(&self, number: ConfigurationId) -> bool {
         let kept = self.kept(number);
         kept[0] == self.scratch.state && kept[1..] == self.scratch.slots[..]
+    }
+
+    /// Whether equal configurations have its number.
+    fn is_shared(&self, number: ConfigurationId) -> bool {
+        are_shared(&self.of_each, &self.kept(number)[1..])
     }
 
     /// Index of a configuration's state.
@@ -586,10 +648,10 @@ impl Program {
     fn number(&mut self) -> ConfigurationId {
         let next = self.count() as ConfigurationId;
         let slots = &self.scratch.slots[..];
-        if self.numbered {
+        if are_shared(&self.of_each, slots) {
             self.key.clear();
             self.key.push(self.scratch.state);
-            self.key.extend_from_slice(slots);
+            self.key.extend(self.others.iter().map(|&slot| slots[slot]));
             if let Some(&number) = self.numbers.get(&self.key) {
                 return number;
             }
