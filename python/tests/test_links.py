@@ -32,7 +32,7 @@ def test_links_are_told_as_by_the_command(cohkit_command: Command) -> None:
     ("name", "options", "said"),
     [
         ("pcie6", {}, "there are eci, pcie3"),
-        ("eci", {"lanes": 13}, "1 to 12 lanes"),
+        ("eci", {"lanes": 17}, "1 to 16 lanes"),
         ("eci", {"lanes": -1}, "`lanes` is a number from 0"),
         ("cxl68", {"payload": 128}, "data of 64 bytes"),
         ("ccix", {"dma": 64}, "are of pcie3, pcie4 and pcie5, not of ccix"),

@@ -6,6 +6,7 @@ use crate::{deliver, options};
 use cohkit_base::words::{counted, did_you_mean};
 use cohkit_link::pcie::dma::Way;
 use cohkit_link::rates::{Answer, Kind, Question, Transfers, DMA_MOST, DMA_QUEUE};
+use cohkit_link::Lanes;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -85,19 +86,8 @@ fn question(asked: &Asked) -> Result<Question, String> {
     };
     let usual = Question::new(kind);
     let lanes = asked.lanes.unwrap_or(usual.lanes.into());
-    let lanes = match u32::try_from(lanes) {
-        Ok(lanes) if (1..=usual.lanes).contains(&lanes) => lanes,
-        _ => {
-            return Err(format!(
-                "{name} has 1 to {} lanes, not {lanes}",
-                usual.lanes
-            ))
-        }
-    };
-    // What is left of a link of PCIe works with half of its lanes, or half of these, and so on.
-    if kind != Kind::Eci && !lanes.is_power_of_two() {
-        return Err(format!("{name} has 1, 2, 4, 8 or 16 lanes, not {lanes}"));
-    }
+    let lanes = Lanes::work(lanes, kind != Kind::Eci)
+        .map_err(|there| format!("{name} has {there}, not {lanes}"))?;
     let payload = asked.payload.unwrap_or(usual.payload.into());
     let Some(&payload) = kind
         .payloads()

@@ -72,6 +72,25 @@ impl Lanes {
         }
     }
 
+    /// Most lanes of a link, whatever travels on them.
+    pub const MOST: u32 = 16;
+
+    /// So many lanes, if a link can work with them. Blocks of ECI are spread over any number, of which its own links have 12;
+    /// what is left of a link of PCIe works with half of its lanes, or half of these, and so on.
+    ///
+    /// # Errors
+    /// What there is instead.
+    pub fn work(count: u64, of_pcie: bool) -> Result<u32, &'static str> {
+        let found = u32::try_from(count).ok();
+        let found = found.filter(|count| (1..=Lanes::MOST).contains(count));
+        match (found, of_pcie) {
+            (Some(count), false) => Ok(count),
+            (Some(count), true) if count.is_power_of_two() => Ok(count),
+            (_, true) => Err("1, 2, 4, 8 or 16 lanes"),
+            (_, false) => Err("1 to 16 lanes"),
+        }
+    }
+
     /// The same link with other lanes.
     #[must_use]
     pub fn with(self, count: u32) -> Lanes {

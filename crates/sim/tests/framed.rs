@@ -183,7 +183,10 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
         platform.set("link.layer", "usb").unwrap_err(),
         "`link.layer` is eci, ccix, cxl-68, cxl-256, cxl-cache-68 or none, not `usb`"
     );
-    assert!(platform.set("link.lanes", "4").is_err());
+    assert_eq!(
+        platform.set("link.lanes", "4").unwrap_err(),
+        "`link.lanes` needs a layer of the link: `link.layer` is one of eci, ccix, cxl-68, cxl-256, cxl-cache-68"
+    );
     platform.set("link.layer", "eci").unwrap();
     assert_eq!(platform.set("link.lanes", "4"), Ok(()));
 }
@@ -341,5 +344,46 @@ fn links_that_go_down_cost_what_they_should() {
     assert_eq!(
         wrong.to_string(),
         "a link of 12 lanes cannot come up with 13: `link.lanes_left` must be 1 to 12"
+    );
+}
+
+/// Packets and flits work with the lanes that PCIe has; blocks of ECI are spread over any number.
+#[test]
+fn links_work_with_the_lanes_that_they_can_have() {
+    let wrong = |settings: &[(&str, &str)]| {
+        let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
+        for (name, value) in settings {
+            platform.set(name, value).unwrap();
+        }
+        let workload = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
+        run(&Setup::new(protocol("eci"), platform, workload).unwrap())
+            .err()
+            .map(|error| error.to_string())
+    };
+    for lanes in ["1", "5", "12", "16"] {
+        let eci = [("link.layer", "eci"), ("link.lanes", lanes)];
+        assert_eq!(wrong(&eci), None);
+    }
+    for lanes in ["1", "2", "4", "8", "16"] {
+        let ccix = [("link.layer", "ccix"), ("link.lanes", lanes)];
+        assert_eq!(wrong(&ccix), None);
+    }
+    let layer = ("link.layer", "ccix");
+    assert_eq!(
+        wrong(&[layer, ("link.lanes", "3")]).unwrap(),
+        "a link of ccix has 1, 2, 4, 8 or 16 lanes, not 3: `link.lanes`"
+    );
+    // With how many it comes up matters where it goes down.
+    let left = ("link.lanes_left", "6");
+    assert_eq!(wrong(&[layer, left]), None);
+    assert_eq!(
+        wrong(&[layer, left, ("link.faults", "1us")]).unwrap(),
+        "a link of ccix has 1, 2, 4, 8 or 16 lanes, not 6: `link.lanes_left`"
+    );
+    let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    platform.set("link.layer", "eci").unwrap();
+    assert_eq!(
+        platform.set("link.lanes", "17").unwrap_err(),
+        "link.lanes must be 1 to 16, not 17"
     );
 }

@@ -205,7 +205,7 @@ pub(crate) struct Link {
     #[arg(value_name = "LINK", value_parser = Kind::ALL.map(|(name, _)| name))]
     pub link: String,
 
-    /// Lanes that work, of the 12 of ECI's link or the 16 of the others, which work with 1, 2, 4, 8 or 16; all if not
+    /// Lanes that work: 1 to 16 of ECI, whose own links have 12, and 1, 2, 4, 8 or 16 of the others; 12 and 16 if not
     /// given.
     #[arg(long, value_name = "N")]
     pub lanes: Option<u64>,

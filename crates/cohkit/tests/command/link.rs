@@ -60,8 +60,8 @@ fn the_same_seed_gives_the_same_errors() {
 #[test]
 fn what_a_link_does_not_have_is_said_with_what_it_has() {
     for (arguments, said) in [
-        (["eci", "--lanes", "13"], "eci has 1 to 12 lanes"),
-        (["eci", "--lanes", "0"], "eci has 1 to 12 lanes"),
+        (["eci", "--lanes", "17"], "eci has 1 to 16 lanes, not 17"),
+        (["eci", "--lanes", "0"], "eci has 1 to 16 lanes, not 0"),
         (["pcie4", "--lanes", "3"], "1, 2, 4, 8 or 16 lanes, not 3"),
         (
             ["pcie4", "--payload", "100"],

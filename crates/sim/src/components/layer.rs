@@ -7,7 +7,7 @@
 mod port;
 mod wired;
 
-use cohkit_link::cxl;
+use cohkit_link::{cxl, Lanes};
 use cohkit_protocol::protocol::{Class, End, MessageId, Protocol};
 use std::rc::Rc;
 
@@ -32,7 +32,17 @@ pub(crate) struct Way {
 /// A sentence that names the quantity.
 pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
     let (left, all) = (layer.lanes_left.value, layer.lanes.value);
-    match layer.faults.value > 0 && left > all {
+    let fails = layer.faults.value > 0;
+    let of_pcie = layer.framing != Framing::Eci;
+    for (name, lanes) in [("lanes", Some(all)), ("lanes_left", fails.then_some(left))] {
+        let framing = layer.framing.name();
+        lanes.map_or(Ok(0), |lanes| {
+            Lanes::work(lanes, of_pcie).map_err(|there| {
+                format!("a link of {framing} has {there}, not {lanes}: `link.{name}`")
+            })
+        })?;
+    }
+    match fails && left > all {
         true => Err(format!(
             "a link of {all} lanes cannot come up with {left}: `link.lanes_left` must be 1 to {all}"
         )),

@@ -622,6 +622,9 @@ impl Platform {
 
     fn set_quantity(&mut self, name: &str, value: &str) -> Result<(), String> {
         let Some((row, quantity)) = self.quantity(name) else {
+            if let Some(needed) = Row::needs_layer(name) {
+                return Err(format!("`{name}` {needed}"));
+            }
             let names = self.all_quantities().into_iter();
             let names: Vec<String> = names.map(|(known, ..)| known).collect();
             let beside = ["remotes", "lines"];

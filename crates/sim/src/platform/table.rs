@@ -1,9 +1,10 @@
 //! The one table of the quantities of machines: what each is called, what it counts, what it can be, and where it is kept.
 
 use super::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
-use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Home, Hosts, Layer, Link, Memory};
-use super::{Platform, Quantity, Translation, Unit, Uplink};
+use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Framing, Home, Hosts, Layer, Link};
+use super::{Memory, Platform, Quantity, Translation, Unit, Uplink, AGENTS};
 use crate::kernel::{NANOSECOND, SECOND};
+use cohkit_link::Lanes;
 
 /// What is true of a quantity in all machines.
 pub struct Row {
@@ -101,6 +102,15 @@ impl Row {
         self.optional
     }
 
+    /// What the quantity of a name needs, if it is of links with a layer. Who asks has found that there is none.
+    pub(super) fn needs_layer(name: &str) -> Option<String> {
+        let own = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
+        let row = Row::named(own.map_or(name, |(_, name)| name))?;
+        let layers = Framing::ALL.map(|(name, _)| name).join(", ");
+        matches!(row.place, Place::Layer(_))
+            .then(|| format!("needs a layer of the link: `link.layer` is one of {layers}"))
+    }
+
     /// Takes the quantity away from agents of a further kind that can be without it.
     pub(super) fn leave_out_of_agents(&self, agents: &mut Agents) -> bool {
         if let Place::ExtraCores(of) = self.place {
@@ -189,12 +199,12 @@ pub const TABLE: &[Row] = &[
     row("link.header_bytes", Bytes, HEADER, Place::Link(|l| &mut l.header_bytes)),
     row("link.credits", Count, (0, 1 << 16), Place::Link(|l| &mut l.credits)),
     row("link.jitter", Picoseconds, TIME, Place::Link(|l| &mut l.jitter)),
-    row("link.lanes", Count, (1, 16), Place::Layer(|l| &mut l.lanes)),
+    row("link.lanes", Count, (1, Lanes::MOST as u64), Place::Layer(|l| &mut l.lanes)),
     row("link.lane_rate", BytesPerSecond, RATE, Place::Layer(|l| &mut l.lane_rate)),
     row("link.errors", Count, (0, 1_000_000_000_000), Place::Layer(|l| &mut l.errors)),
     row("link.faults", Picoseconds, TIME, Place::Layer(|l| &mut l.faults)),
     row("link.down", Picoseconds, TIME, Place::Layer(|l| &mut l.down)),
-    row("link.lanes_left", Count, (1, 16), Place::Layer(|l| &mut l.lanes_left)),
+    row("link.lanes_left", Count, (1, Lanes::MOST as u64), Place::Layer(|l| &mut l.lanes_left)),
     row("link.join", Picoseconds, TIME, Place::Layer(|l| &mut l.join)),
     row("link.join_back", Picoseconds, TIME, Place::Layer(|l| &mut l.join_back)),
     row("home.slices", Count, (1, 64), Place::Home(|h| &mut h.slices)).of_two(),

@@ -295,10 +295,11 @@ impl Reader {
                     let near = near.map(|near| format!("did you mean `{prefix}{near}`? "));
                     let near = near.unwrap_or_default();
                     let beside = beside.join(", ");
-                    self.error(
-                        key.span(),
-                        format!("unknown key `{name}`; {near}there are {beside}"),
-                    );
+                    let what = match Row::needs_layer(&name) {
+                        Some(needed) => format!("unknown key `{name}`: it {needed}"),
+                        None => format!("unknown key `{name}`; {near}there are {beside}"),
+                    };
+                    self.error(key.span(), what);
                 }
             }
         }
@@ -589,7 +590,10 @@ mod tests {
             told("layer = \"usb\""),
             ["`link.layer` is eci, ccix, cxl-68, cxl-256, cxl-cache-68 or none, not `usb`"]
         );
-        assert!(told(lanes)[0].starts_with("unknown key `link.lanes`"));
+        assert_eq!(
+            told(lanes)[0],
+            "unknown key `link.lanes`: it needs a layer of the link: `link.layer` is one of eci, ccix, cxl-68, cxl-256, cxl-cache-68"
+        );
     }
 
     #[test]
