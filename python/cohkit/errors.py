@@ -66,6 +66,10 @@ class TextError(Error):
         self.column = diagnostics[0]["column"]
         """Column of the first error in characters, from 1."""
 
+    def __reduce__(self) -> tuple[type[TextError], tuple[str, list[Diagnostic]]]:
+        """Pickle what it was made of: what a worker raises arrives where its result would."""
+        return TextError, (self.file, self.diagnostics)
+
 
 class FaultError(Error):
     """The home's policy cannot be followed: `fault` says why, with the message sequences that show it.
@@ -85,6 +89,10 @@ class FaultError(Error):
         """The name under which the text was read."""
         self.fault = fault
         """What is wrong."""
+
+    def __reduce__(self) -> tuple[type[FaultError], tuple[str, Fault]]:
+        """Pickle what it was made of: what a worker raises arrives where its result would."""
+        return FaultError, (self.file, self.fault)
 
 
 def near(wrong: str, names: Iterable[str]) -> str:

@@ -43,6 +43,9 @@ class Machine:
             OSError: the file cannot be read.
 
         """
+        if not isinstance(name, str | os.PathLike):
+            told = "`cohkit.platform` tells of one, and `cohkit.Machine` makes one that runs"
+            raise InputError(f"a platform is a name, a file or a `Machine`, not {type(name).__name__}: {told}")
         self._take(os.fspath(name), None, {})
 
     def _take(self, name: str, text: str | None, settings: dict[str, str]) -> None:

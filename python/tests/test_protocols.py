@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -260,6 +262,33 @@ def test_protocols_and_results_go_through_pickle_and_compare(tmp_path: Path) -> 
     assert cohkit.read(file) != msi, "it came from elsewhere, which messages say"
     [verdict] = cohkit.check("msi", systems="three_caches")
     assert pickle.loads(pickle.dumps(verdict)) == verdict  # noqa: S301 -- what was dumped here
+
+
+def test_workers_take_what_runs_and_give_what_came_of_it() -> None:
+    """An error that a worker raised and the pool could not make again stopped the pool for good."""
+    msi, machine = cohkit.shipped("msi"), cohkit.Machine("enzian-dc-ddr").changed({"link.latency": "200ns"})
+    trace = cohkit.memory_trace([0x80, 0x100], name="two")
+    broken = "protocol p { line 64; channels { up } }"
+    fault = cohkit.read("tests/construction/ambiguous-answer-proven.coh")
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        verdicts = pool.submit(cohkit.check, msi, remotes=2)
+        simulated = pool.submit(cohkit.simulate, machine, trace)
+        refused: list[Future[Any]] = [
+            pool.submit(cohkit.parse, broken, file="p.coh"),
+            pool.submit(cohkit.table, fault),
+            pool.submit(cohkit.Machine, "nowhere"),
+        ]
+        assert [without_run(v) for v in verdicts.result(60)] == [without_run(v) for v in cohkit.check(msi, remotes=2)]
+        assert simulated.result(60)["statistics"] == cohkit.simulate(machine, trace)["statistics"]
+        text, policy, name = (one.exception(60) for one in refused)
+    assert isinstance(text, cohkit.TextError)
+    assert (text.file, text.line, text.column, text.diagnostics[0]["code"]) == ("p.coh", 1, 12, "syntax")
+    assert isinstance(policy, cohkit.FaultError)
+    assert (policy.fault["kind"], policy.fault["line"]) == ("unbounded", 58)
+    assert isinstance(name, cohkit.InputError)
+    for error in (text, policy, name):
+        for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):  # noqa: S301 -- what was dumped here
+            assert (type(again), str(again)) == (type(error), str(error))
 
 
 def test_every_result_is_compared_pickled_and_hashed() -> None:

@@ -379,6 +379,10 @@ def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:
     file.write_text((Path("platforms") / "enzian-dc-ddr.toml").read_text())
     mine = cohkit.Machine(file)
     file.unlink()
+    with pytest.raises(
+        cohkit.InputError, match=r"not Answer: `cohkit\.platform` tells of one, and `cohkit\.Machine` makes"
+    ):
+        cohkit.simulate(cohkit.platform("enzian-dc-ddr"), "random-read")  # type: ignore[arg-type]
     # What was read is kept.
     assert pickle.loads(pickle.dumps(mine)).changed({"cores.used": 4})["cores.used"] == 4  # noqa: S301
     assert "<td>link.latency</td>" in machine._repr_html_()
