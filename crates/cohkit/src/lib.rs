@@ -53,6 +53,7 @@ mod protocols;
 mod python;
 mod replay;
 mod rtl;
+mod several_runs;
 pub mod shipped;
 mod sim;
 pub mod simulate;
@@ -109,14 +110,14 @@ where
             Command::Library(options) => library::run(&options, console),
             Command::Doctor(options) => doctor::run(&options, console),
             Command::Platform(options) => list::show(&options, console),
-            Command::Reproduce(options) => python::hand_over("reproduce", &options.arguments),
+            Command::Reproduce(options) => python::hand_over("reproduce", &options.given.arguments),
             Command::Completions(options) => console
                 .print(&completions(options.shell))
                 .map(|()| Outcome::Yes),
             Command::LanguageServer(_) => language_server::run(console),
-            Command::Sweep(options) => python::hand_over("sweep", &options.arguments),
-            Command::Report(options) => python::hand_over("report", &options.arguments),
-            Command::Explore(options) => python::hand_over("explore", &options.arguments),
+            Command::Sweep(options) => python::hand_over("sweep", &options.given.arguments),
+            Command::Report(options) => python::hand_over("report", &options.given.arguments),
+            Command::Explore(options) => python::hand_over("explore", &options.given.arguments),
         },
         Err(answer) if answer.use_stderr() => {
             let message = answer.render();

@@ -4,6 +4,7 @@ use crate::explained;
 use crate::files;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
+use crate::several_runs::{self, run_each};
 use crate::simulate::{add_host, failure_json, NotRun};
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
@@ -24,9 +25,8 @@ use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Builder;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What is asked for.
@@ -434,34 +434,12 @@ pub fn play_all(
     cancel: &AtomicBool,
     ended: &AtomicU64,
 ) -> Result<Vec<Value>, NotRun> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.unwrap_or(processors).clamp(1, processors);
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(vec![None; plays.len()]);
-    let work = || loop {
-        let index = next.fetch_add(1, Ordering::SeqCst);
-        let Some(play) = plays.get(index) else {
-            return Ok(());
-        };
+    run_each(plays, several_runs::threads(threads), |play| {
         let begun = Instant::now();
         let played = play.run(&mut || !cancel.load(Ordering::Relaxed))?;
         ended.fetch_add(1, Ordering::Relaxed);
-        let value = play.json(&played, begun.elapsed().as_secs_f64());
-        results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);
-    };
-    std::thread::scope(|scope| {
-        // Where the system gives no more threads, this one does the rest.
-        let more = |_| Builder::new().spawn_scoped(scope, work).ok();
-        let workers: Vec<_> = (1..threads).map_while(more).collect();
-        work()?;
-        workers.into_iter().try_for_each(|worker| {
-            worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    })?;
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(results.into_iter().flatten().collect())
+        Ok(play.json(&played, begun.elapsed().as_secs_f64()))
+    })
 }
 
 /// The quarters of what has been counted since a moment: how many each has, and how long they took.

@@ -4,6 +4,7 @@ use crate::explained;
 pub use crate::not_run::NotRun;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
+use crate::several_runs::{self, run_each};
 use crate::size;
 use crate::work::{Kind, Trace, Work};
 use cohkit_base::words::{counted, did_you_mean};
@@ -24,9 +25,7 @@ use cohkit_sim::timeline::Filter;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::Builder;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// The protocol of the shipped platforms.
@@ -689,8 +688,7 @@ fn recorded(
 /// # Errors
 /// One alone has no room.
 pub fn side_by_side(simulations: &[&Simulation], threads: Option<usize>) -> Result<usize, NotRun> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let most = threads.unwrap_or(processors).clamp(1, processors);
+    let most = several_runs::threads(threads);
     let mut needs: Vec<u64> = simulations
         .iter()
         .map(|simulation| simulation.memory())
@@ -729,13 +727,7 @@ pub fn run_all(
     performed: &AtomicU64,
 ) -> Result<Vec<Value>, NotRun> {
     let threads = side_by_side(simulations, threads)?;
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(vec![None; simulations.len()]);
-    let work = || loop {
-        let index = next.fetch_add(1, Ordering::SeqCst);
-        let Some(simulation) = simulations.get(index) else {
-            return Ok(());
-        };
+    run_each(simulations, threads, |simulation| {
         let begun = Instant::now();
         let mut before = 0;
         let ended = simulation.run(&mut |now| {
@@ -746,22 +738,8 @@ pub fn run_all(
         })?;
         let total = simulation.accesses();
         performed.fetch_add(total.saturating_sub(before), Ordering::Relaxed);
-        let value = simulation.json(&ended, begun.elapsed().as_secs_f64());
-        results.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(value);
-    };
-    std::thread::scope(|scope| {
-        // Where the system gives no more threads, this one does the rest.
-        let more = |_| Builder::new().spawn_scoped(scope, work).ok();
-        let workers: Vec<_> = (1..threads).map_while(more).collect();
-        work()?;
-        workers.into_iter().try_for_each(|worker| {
-            worker
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    })?;
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(results.into_iter().flatten().collect())
+        Ok(simulation.json(&ended, begun.elapsed().as_secs_f64()))
+    })
 }
 
 /// How a run failed, as plain values.

@@ -3,19 +3,26 @@
 use clap::Args;
 use std::ffi::OsString;
 
-/// Runs published tables and figures and prints the published numbers beside ours.
-///
-/// This is done by the Python package; `cohkit reproduce --help` tells its options where that is installed.
+/// What is handed over as it is.
 #[derive(Args, Debug)]
-#[command(disable_help_flag = true)]
-pub(crate) struct Reproduce {
-    /// Experiments and options; without any, the experiments are listed.
+pub(crate) struct Given {
+    /// Arguments and options, which `--help` tells.
     #[arg(
         value_name = "ARGUMENT",
         trailing_var_arg = true,
         allow_hyphen_values = true
     )]
     pub arguments: Vec<OsString>,
+}
+
+/// Runs published tables and figures and prints the published numbers beside ours.
+///
+/// This is done by the Python package; `cohkit reproduce --help` tells its options where that is installed.
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Reproduce {
+    #[command(flatten)]
+    pub given: Given,
 }
 
 /// Runs a command at every point of a sweep, on all cores or a cluster, and makes one table of the results.
@@ -25,13 +32,8 @@ pub(crate) struct Reproduce {
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Sweep {
-    /// A file that says what is run, or a command and its arguments; and options.
-    #[arg(
-        value_name = "ARGUMENT",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    pub arguments: Vec<OsString>,
+    #[command(flatten)]
+    pub given: Given,
 }
 
 /// Makes one page of a folder with results, to look through in a browser.
@@ -42,13 +44,8 @@ pub(crate) struct Sweep {
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Report {
-    /// The folder, and options.
-    #[arg(
-        value_name = "ARGUMENT",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    pub arguments: Vec<OsString>,
+    #[command(flatten)]
+    pub given: Given,
 }
 
 /// Shows a protocol in a browser, to choose step by step what happens next in a system of it.
@@ -58,11 +55,6 @@ pub(crate) struct Report {
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Explore {
-    /// The protocol text, or the name of one that ships, and options.
-    #[arg(
-        value_name = "ARGUMENT",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    pub arguments: Vec<OsString>,
+    #[command(flatten)]
+    pub given: Given,
 }

@@ -179,7 +179,9 @@ const NOTHING: About = About {
 /// Whether these slots say nothing of each remote. There may be thousands, so they are looked at many at a time.
 fn are_shared(of_each: &[Range<usize>], slots: &[u16]) -> bool {
     let zero = |some: &[u16]| some.iter().fold(0, |all, slot| all | slot) == 0;
-    of_each.iter().all(|of| slots[of.clone()].chunks(64).all(zero))
+    of_each
+        .iter()
+        .all(|of| slots[of.clone()].chunks(64).all(zero))
 }
 
 /// A controller with the transitions a run has met.
