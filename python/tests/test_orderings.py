@@ -8,6 +8,7 @@ import pytest
 
 from cohkit.experiments import EXPERIMENTS, Conditions, cord_programs, cord_tables
 from cohkit.experiments.cord_programs import Runs, done
+from cohkit.published import Published, compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +54,24 @@ def test_the_model_of_a_chip_is_told_at_both_ends() -> None:
     for span in spans(Conditions()):
         low, high = span.ends()
         assert [low.ours, high.ours] == pytest.approx([span.ours / 2, span.ours * 4])
+
+
+def test_bytes_of_a_release_are_those_of_all_stores_beside_the_published_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Lines with a header of 16 bytes; 50 more stay in a host.
+    traffic = {"Relaxed": {"between": 100, "between_bytes": 100 * (64 + 16)}}
+    play: Any = {"traffic": traffic, "messages": {"Relaxed": 150, "Release": 5}}
+    assert cord_programs._released(play, "cxl-8x8") == 150 * 64 / 5  # noqa: SLF001
+    monkeypatch.setattr(cord_programs, "PROGRAMS", {name: cord_programs.PROGRAMS[name] for name in ("trns", "cr")})
+    ours = [one for one in EXPERIMENTS["cord-fig7"].run(Conditions(accesses=12800)) if one.unit == "B"]
+    trns, cr = compare("cord-fig7", ours, Published.shipped())
+    assert (trns["name"], trns["published"], cr["says"]) == (
+        "trns, CXL, stored for each release",
+        512,
+        "8 B to 2 KB",
+    )
+    # A barrier of each thread with seven others for each matrix releases as well.
+    assert 400 < trns["ours"] < 512
+    assert cr["holds"]
 
 
 def test_programs_run_on_all_cores_of_each_host_and_with_the_other_latency(monkeypatch: pytest.MonkeyPatch) -> None:

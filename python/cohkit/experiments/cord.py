@@ -156,15 +156,19 @@ class Compared(NamedTuple):
     runs: Mapping[str, Asks]
 
 
+def ran(compared: Sequence[Compared], conditions: Conditions, unless: str = "") -> dict[str, Play]:
+    """Play all runs, and give the results by what `repr` makes of a run; none of one that fails in this way."""
+    return none_fails(played([run for one in compared for run in one.runs.values()], conditions), unless)
+
+
 def over_cord(
     compared: Sequence[Compared],
+    results: Mapping[str, Play],
     measures: Mapping[str, Callable[[Play], float]],
     key: str,
     conditions: Conditions,
-    unless: str = "",
 ) -> list[Ours]:
-    """Give each measure of each other ordering over that of directories; none of a run that fails in this way."""
-    results = none_fails(played([run for one in compared for run in one.runs.values()], conditions), unless)
+    """Give each measure of each other ordering over that of directories, of those that there are results of."""
     return [
         Ours(
             f"{one.place} {name}, {one.panel}, {what}",
@@ -209,7 +213,7 @@ def _fig8(conditions: Conditions) -> list[Ours]:
         for machine, platform in MACHINES.items()
         for value, varied, work in _points()
     ]
-    return over_cord(wanted, MEASURES, "cord.sensitivity", conditions)
+    return over_cord(wanted, ran(wanted, conditions), MEASURES, "cord.sensitivity", conditions)
 
 
 def _fig9(conditions: Conditions) -> list[Ours]:
