@@ -10,8 +10,8 @@ use cohkit_protocol::terms::{Over, Type};
 use cohkit_system::world::{Carried, Flight, System, World};
 
 use crate::cores::{Asked, Core, Wish};
-use crate::lines::{Values, Written};
 use crate::program::{Location, Program, Update, Via};
+use crate::values::{Values, Written};
 
 /// What a thread does in a step of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@
 use cohkit_system::numbered::{Numbered, Rows};
 use cohkit_system::world::{Common, Flight, Line, Network, System, World};
 
-use crate::lines::Values;
+use crate::values::Values;
 
 /// Worlds, or several for each number: that of an upper level, and those below it.
 #[derive(Default)]

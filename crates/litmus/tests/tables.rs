@@ -7,11 +7,12 @@ use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::breadth::files;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
-use cohkit_litmus::lines::{Lines, Values};
+use cohkit_litmus::lines::Lines;
 use cohkit_litmus::machine::Moment;
 use cohkit_litmus::program::{Claim, Instruction, Operand, Program, Quantifier, Thread, Via};
 use cohkit_litmus::run::{run_on, shortest, Found, Options, Placed};
 use cohkit_litmus::timed::{self, Level};
+use cohkit_litmus::values::Values;
 use cohkit_protocol::protocol::Protocol;
 use texts::{home, read};
 
