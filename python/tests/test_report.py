@@ -49,6 +49,14 @@ def results(tmp_path_factory: pytest.TempPathFactory, cohkit_command: Command, r
         done = cohkit_command(*words, "--json")
         assert done.returncode in (0, 1), done.stderr
         (folder / f"{name}.json").write_text(done.stdout)
+    # As many bars as a figure has anywhere, without the minute that its numbers take.
+    like = json.loads((folder / "fig8.json").read_text())[0]
+    bars = [
+        {**like, "experiment": "cord-fig13", "name": f"{program} {by}, CXL, time", "key": f"{program}.{by}", "ours": at}
+        for at, program in enumerate(["pr", "sssp", "pad", "tqh", "hsti", "trns", "mocfe", "cmc2d", "bigfft", "cr"], 1)
+        for by in ("so", "mp", "wb")
+    ]
+    (folder / "bars.json").write_text(json.dumps(bars))
     options = ["random-read", "--accesses", 200, "--sweep", "link.latency=60ns,100ns", "--sweep", "outstanding=1,4"]
     done = cohkit_command("sim", "enzian-dc-ddr", *options, "--out", folder / "sweep")
     assert done.returncode == 0, done.stderr
@@ -187,6 +195,38 @@ def test_points_of_plots_say_what_they_are(
     assert page.locator("svg .mark").count() == 4
     page.locator("svg .mark").first.focus()
     assert page.inner_text(".tip").startswith("link.latency 60ns\noutstanding 1\nstatistics.latency_p50_ns: ")
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+@pytest.mark.parametrize("name", ["cord-fig13", "cckit-fig8", "eci-home"])
+def test_labels_of_plots_are_apart(opened: Callable[..., Page], name: str, viewport: dict[str, int]) -> None:
+    """Names of thirty bars stood below them, one over the other."""
+    page = opened(f"#/experiment-{name}", viewport=viewport)
+    plots = page.locator("main svg")
+    assert (plots.count() > 0) == (name != "eci-home")
+    for plot in plots.all():
+        whole = plot.bounding_box()
+        found = [(label.text_content(), label.bounding_box()) for label in plot.locator(".label").all()]
+        # A box is a line high, of which letters have half.
+        labels = [
+            (words, {"x": (box["x"], box["width"]), "y": (box["y"] + box["height"] / 4, box["height"] / 2)})
+            for words, box in found
+            if words and box
+        ]
+        assert whole
+        assert len(labels) > 4
+        assert name != "cord-fig13" or {"pr so", "bigfft wb"} <= {words for words, _ in labels}
+        for at, (words, box) in enumerate(labels):
+            (low, size), room = box["x"], whole["width"]
+            assert whole["x"] - 1 <= low, words
+            assert low + size <= whole["x"] + room + 1, words
+            for other, beside in labels[:at]:
+                apart = [
+                    box[way][0] + box[way][1] <= beside[way][0] or beside[way][0] + beside[way][1] <= box[way][0]
+                    for way in ("x", "y")
+                ]
+                assert any(apart), (words, other)
 
 
 @pytest.mark.needs("chromium")

@@ -39,11 +39,11 @@ function axes(picture, x, y, names) {
   picture.append(
     drawing("line", { class: "line", x1: left, x2: wide - right, y1: high - bottom, y2: high - bottom }),
     drawing("text", { class: "label", x: (left + wide - right) / 2, y: high - 8, "text-anchor": "middle" }, names.x),
-    drawing("text", { class: "label", transform: `translate(12 ${(top + high - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, names.y));
+    drawing("text", { class: "label", transform: `translate(15 ${(top + high - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, names.y));
 }
 
-function canvas(label) {
-  return drawing("svg", { width: PLOT.wide, height: PLOT.high, viewBox: `0 0 ${PLOT.wide} ${PLOT.high}`, role: "group", "aria-label": label, style: "max-width: 100%; height: auto" });
+function canvas(label, high = PLOT.high) {
+  return drawing("svg", { width: PLOT.wide, height: high, viewBox: `0 0 ${PLOT.wide} ${high}`, role: "group", "aria-label": label, style: "max-width: 100%; height: auto" });
 }
 
 // Each series has a name and points with `x`, `y`, what is `published` or null, and `words` to show; levels are published
@@ -84,24 +84,66 @@ function curves(series, { x: along, y: axis, logarithmic = "", title = "", level
   return element("figure", { style: "margin: 0" }, element("figcaption", { class: "faint" }, title), picture, element("div", { class: "legend", style: "max-width: 28rem" }, names));
 }
 
-// Each bar has a name, `y`, what is `published` or null, and `words` to show.
+// What a letter of a label takes of a plot's width, on the average.
+const LETTER = 6.2;
+
+function cut(name, letters) {
+  return name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
+}
+
+// Each bar has a name, `y`, what is `published` or null, and `words` to show. Bars stand where there is room for their names
+// below them; otherwise they lie, one below the other.
 function bars(list, { y: axis, title = "" }) {
-  const { wide, high, left, right, top, bottom } = PLOT;
-  const y = scale(list.flatMap((bar) => (bar.published === null ? [bar.y] : [bar.y, bar.published])), false, high - bottom, top, true);
-  const picture = canvas(title || axis);
-  axes(picture, { at: () => 0, marks: [] }, y, { x: "", y: axis });
-  const room = (wide - left - right) / list.length;
-  list.forEach((bar, number) => {
-    const begin = left + number * room, width = Math.min(34, room * 0.36), middle = begin + room / 2;
-    const column = (value, x, kind) => drawing("rect", { class: kind, x, y: y.at(value), width, height: Math.max(0, high - bottom - y.at(value)), fill: kind.includes("ours") ? "var(--series-0)" : "var(--published)" });
-    if (bar.published !== null) picture.append(tipped(column(bar.published, middle - width - 1, "mark published"), bar.words));
-    picture.append(tipped(column(bar.y, bar.published === null ? middle - width / 2 : middle + 1, "mark ours"), bar.words));
-    // Names are cut to the room there is; what is hovered tells all.
-    const letters = Math.max(3, Math.floor(room / 6.2));
-    const name = bar.name.length > letters ? `${bar.name.slice(0, letters - 1)}\u2026` : bar.name;
-    picture.append(drawing("text", { class: "label", x: middle, y: high - bottom + 16, "text-anchor": "middle" }, name));
-  });
+  const room = (PLOT.wide - PLOT.left - PLOT.right) / list.length, letters = Math.floor(room / LETTER);
+  const fits = list.every((bar) => bar.name.length <= letters);
+  const picture = fits ? standing(list, axis, title || axis) : lying(list, axis, title || axis);
   const legend = [element("span", { style: "--of: var(--series-0)" }, "ours")];
   if (list.some((bar) => bar.published !== null)) legend.push(element("span", { style: "--of: var(--published)" }, "published"));
   return element("figure", { style: "margin: 0" }, element("figcaption", { class: "faint" }, title), picture, element("div", { class: "legend" }, legend));
+}
+
+function heights(list) {
+  return list.flatMap((bar) => (bar.published === null ? [bar.y] : [bar.y, bar.published]));
+}
+
+function bar(words, kind, place) {
+  return tipped(drawing("rect", { class: `mark ${kind}`, ...place, fill: kind === "ours" ? "var(--series-0)" : "var(--published)" }), words);
+}
+
+function standing(list, axis, label) {
+  const { wide, high, left, right, top, bottom } = PLOT;
+  const y = scale(heights(list), false, high - bottom, top, true);
+  const picture = canvas(label);
+  axes(picture, { at: () => 0, marks: [] }, y, { x: "", y: axis });
+  const room = (wide - left - right) / list.length;
+  list.forEach((one, number) => {
+    const width = Math.min(34, room * 0.36), middle = left + (number + 0.5) * room;
+    const column = (value, x) => ({ x, y: y.at(value), width, height: Math.max(0, high - bottom - y.at(value)) });
+    if (one.published !== null) picture.append(bar(one.words, "published", column(one.published, middle - width - 1)));
+    picture.append(bar(one.words, "ours", column(one.y, one.published === null ? middle - width / 2 : middle + 1)));
+    picture.append(drawing("text", { class: "label", x: middle, y: high - bottom + 16, "text-anchor": "middle" }, one.name));
+  });
+  return picture;
+}
+
+function lying(list, axis, label) {
+  const { wide, right, top, bottom } = PLOT, room = 17, high = top + list.length * room + bottom;
+  // Names are cut to the room there is; what is hovered tells all.
+  const letters = Math.min(28, Math.max(...list.map((one) => one.name.length))), left = 16 + letters * 1.08 * LETTER;
+  const x = scale(heights(list), false, left, wide - right, true);
+  const picture = canvas(label, high);
+  for (const mark of x.marks) {
+    picture.append(drawing("line", { class: "grid", x1: x.at(mark), x2: x.at(mark), y1: top, y2: high - bottom }),
+      drawing("text", { class: "label", x: x.at(mark), y: high - bottom + 16, "text-anchor": "middle" }, number(mark)));
+  }
+  picture.append(drawing("line", { class: "line", x1: left, x2: left, y1: top, y2: high - bottom }),
+    drawing("text", { class: "label", x: (left + wide - right) / 2, y: high - 8, "text-anchor": "middle" }, axis));
+  list.forEach((one, number) => {
+    const middle = top + (number + 0.5) * room, height = one.published === null ? 9 : 6;
+    const row = (value, y) => ({ x: left, y, width: Math.max(0, x.at(value) - left), height });
+    if (one.published !== null) picture.append(bar(one.words, "published", row(one.published, middle - height - 0.5)));
+    picture.append(bar(one.words, "ours", row(one.y, one.published === null ? middle - height / 2 : middle + 0.5)));
+    picture.append(drawing("text", { class: "label", x: left - 6, y: middle + 4, "text-anchor": "end" }, cut(one.name, letters)));
+  });
+  return picture;
 }
