@@ -13,8 +13,8 @@
 //! * [`mixes`]: programs whose writes are made by several accesses of a text;
 //! * [`kinds`]: on which kinds of caches threads run; [`symmetry`]: which threads may change places;
 //! * [`machine`]: the caches that programs run on, of one level or two;
-//! * [`lines`]: single lines of these caches, and what each leads to, worked out once; [`worlds`]: how they are kept; [`values`]: what stands for
-//!   their bytes;
+//! * [`lines`]: single lines of these caches, and what each leads to, worked out once; [`worlds`]: how they are kept;
+//!   [`values`]: what stands for their bytes;
 //! * [`run`]: what a program shows on a protocol, in every order in which messages arrive and caches give lines up;
 //! * [`story`]: what happens on the way to an end, to be drawn;
 //! * [`compared`]: many programs on a protocol, and which show what a model forbids;
