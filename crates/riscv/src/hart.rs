@@ -163,9 +163,13 @@ impl Hart {
         };
         let mut word = u32::from(first);
         if word & 3 == 3 {
-            self.begun = Begun::Half(at, first);
-            word |= u32::from(half(at.wrapping_add(2))?) << 16;
-            self.begun = Begun::Nothing;
+            let second = half(at.wrapping_add(2));
+            // Only who waits goes on with the first half: behind an exception it may be another one.
+            self.begun = match second {
+                Err(Stop::Wait) => Begun::Half(at, first),
+                _ => Begun::Nothing,
+            };
+            word |= u32::from(second?) << 16;
         }
         let inst = self.decoder.decode(word);
         inst.ok_or(Exception::Illegal(word).into())
@@ -314,7 +318,11 @@ impl Hart {
                 };
                 stored(self.pc, memory.fence(fence))?;
             }
-            FenceI => stored(self.pc, memory.fence_i())?,
+            FenceI => {
+                // Nor does a first half stay that waits for its second one.
+                self.begun = Begun::Nothing;
+                stored(self.pc, memory.fence_i())?
+            }
             Ecall if self.csrs.mode == Mode::User => return Err(Exception::UserCall.into()),
             Ecall => return Err(Exception::MachineCall.into()),
             Ebreak => return Err(Exception::Breakpoint(self.pc).into()),

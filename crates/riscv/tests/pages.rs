@@ -392,3 +392,110 @@ fn a_run_of_pages_may_be_all_addresses_there_are_and_nothing_fits_behind() {
         assert!(error.contains("cannot lead"), "{error}");
     }
 }
+
+/// Steps of a core, and the two engines that keep what they have read.
+fn by_engine(engine: u32, hart: &mut Hart, memory: &mut Paged<Watched>) -> (u64, Option<Stop>) {
+    match engine {
+        0 => {
+            let before = hart.csrs.instret;
+            let end = loop {
+                if let Err(end) = hart.step(memory) {
+                    break end;
+                }
+            };
+            (hart.csrs.instret - before, Some(end))
+        }
+        1 => {
+            let (done, end) = cohkit_riscv::Fast::default().run(hart, memory, 1000);
+            (done, end.err())
+        }
+        _ => {
+            let (done, end) = Timed::new(Latencies::default()).run(hart, memory, 1000);
+            (done, end.err())
+        }
+    }
+}
+
+/// Two pages of code that lie the other way round in memory. A short instruction makes a long one reach over their border.
+fn over_the_border(last: &[u32]) -> (Hart, Paged<Watched>) {
+    let (mut hart, mut memory) = machine(&[], 4, 0);
+    let (first, second) = (2 * LARGE + 9 * SMALL, 2 * LARGE + 8 * SMALL);
+    let mut code = 0x0285_u16.to_le_bytes().to_vec(); // c.addi t0, 1
+    code.extend(last.iter().flat_map(|word| word.to_le_bytes()));
+    let (head, tail) = code.split_at(4);
+    for (at, bytes) in [(first + SMALL - 4, head), (second, tail)] {
+        memory
+            .memory
+            .flat
+            .bytes_mut(at, bytes.len())
+            .expect("there")
+            .copy_from_slice(bytes);
+    }
+    memory
+        .pages
+        .map(page(0x8000, first, PageSize::Small, "x"))
+        .expect("it can be");
+    hart.pc = 0x8ffc;
+    (hart, memory)
+}
+
+#[test]
+fn an_instruction_over_two_pages_has_each_half_from_where_its_page_is() {
+    let words = [i_type("addi", 6, 5, 0x123), bits("ebreak", 0)];
+    for engine in 0..3 {
+        let (mut hart, mut memory) = over_the_border(&words);
+        memory
+            .pages
+            .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, "x"))
+            .expect("it can be");
+        let (done, end) = by_engine(engine, &mut hart, &mut memory);
+        assert_eq!(
+            (done, end, hart.x(5), hart.x(6)),
+            (2, Some(Exception::Breakpoint(0x9002).into()), 1, 0x124),
+            "{engine}"
+        );
+    }
+}
+
+#[test]
+fn an_instruction_whose_second_half_may_not_be_read_is_told_with_that_address_and_is_read_anew() {
+    let words = [i_type("addi", 6, 5, 0x123), bits("ebreak", 0)];
+    for engine in 0..3 {
+        for rights in ["", "rw"] {
+            let (mut hart, mut memory) = over_the_border(&words);
+            if !rights.is_empty() {
+                let no_code = page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, rights);
+                memory.pages.map(no_code).expect("it can be");
+            }
+            let (done, end) = by_engine(engine, &mut hart, &mut memory);
+            // What stands before is carried out, and the core stays where the instruction begins.
+            assert_eq!(
+                (done, end, hart.pc, hart.x(5), hart.x(6)),
+                (
+                    1,
+                    Some(Exception::FetchUnmapped(0x9000).into()),
+                    0x8ffe,
+                    1,
+                    0
+                ),
+                "{engine} {rights:?}"
+            );
+        }
+        // Whoever maps the page may have changed the first half as well.
+        let (mut hart, mut memory) = over_the_border(&words);
+        by_engine(engine, &mut hart, &mut memory);
+        memory
+            .pages
+            .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, "x"))
+            .expect("it can be");
+        let other = i_type("addi", 7, 5, 0x123).to_le_bytes();
+        memory
+            .memory
+            .flat
+            .bytes_mut(2 * LARGE + 10 * SMALL - 2, 2)
+            .expect("there")
+            .copy_from_slice(&other[..2]);
+        let (done, _) = by_engine(engine, &mut hart, &mut memory);
+        assert_eq!((done, hart.x(6), hart.x(7)), (1, 0, 0x124), "{engine}");
+    }
+}
