@@ -49,7 +49,7 @@ fn rows() -> Vec<&'static Row> {
 /// So many programs, of this seed and those behind it, in one file; each begins and ends with all registers in memory.
 pub fn programs(seed: u64, count: usize, length: usize) -> Program {
     let mut program = Program {
-        data_at: START + 0x1000 + (count * (length * 12 + 1000)) as u64,
+        data_at: START + 0x1000 + (count * (length * 16 + 1000)) as u64,
         ..Program::default()
     };
     let (rows, decoder) = (rows(), Decoder::new(Extensions::HOST));
@@ -180,8 +180,9 @@ impl Writer<'_> {
             ) {
                 word = word & !(31 << 15) | u32::from(self.base) << 15;
             }
-            if matches!(row.form, Form::Csr | Form::CsrI) {
-                word = self.status(row, word);
+            let status = matches!(row.form, Form::Csr | Form::CsrI);
+            if status {
+                word = word & 0xfffff | (self.random.below(3) as u32 + 1) << 20;
             }
             // It may be one of a row that comes earlier, such as `c.jr` where `c.mv` was drawn.
             let own = self
@@ -192,24 +193,21 @@ impl Writer<'_> {
                 continue;
             };
             if inst.rd != self.base && (!accesses(&inst) || inst.rs1 == self.base) {
-                return self.program.push(word);
+                self.program.push(word);
+                if status {
+                    self.rounds();
+                }
+                return;
             }
         }
     }
 
-    /// An access to the floating-point status that leaves a rounding mode in it.
-    fn status(&mut self, row: &Row, word: u32) -> u32 {
-        let number = self.random.below(3) as u32 + 1;
-        let word = word & 0xfffff | number << 20;
-        if number == 1 {
-            return word;
-        }
-        let word = word & !(31 << 15);
-        match row.name {
-            "csrrwi" if number == 2 => word | (self.random.below(5) as u32) << 15,
-            "csrrw" | "csrrwi" => word & !(3 << 20) | 1 << 20,
-            _ => word,
-        }
+    /// What a program sees of the floating-point status after an access to it, which may have left a rounding mode that is
+    /// none; and one that is.
+    fn rounds(&mut self) {
+        let (seen, mode) = (self.other(), self.random.below(5) as u32);
+        self.program.push(bits("csrrs", seen << 7 | 3 << 20));
+        self.program.push(bits("csrrwi", mode << 15 | 2 << 20));
     }
 
     /// A jump over up to three others.
