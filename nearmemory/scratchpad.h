@@ -2,7 +2,7 @@
 //
 // A read of a line that is locked for reads is held until it is released, and gets the line as it is then. A write-back to
 // a line that is locked for write-backs is stored, and its acknowledgement is held until it is released; until then no other
-// one changes the line. Each request that is held makes one notice.
+// one changes the line, and a read behind that one waits, too. Each request that a lock holds makes one notice.
 
 #ifndef NEARMEMORY_SCRATCHPAD_H
 #define NEARMEMORY_SCRATCHPAD_H

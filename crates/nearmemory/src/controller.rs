@@ -256,8 +256,8 @@ impl Controller {
         match register {
             register::LOCK => self.scratchpad.lock(line, kind)?,
             register::RELEASE => {
-                let answer = self.scratchpad.release(line, kind, self.now)?;
-                self.answers.extend(answer);
+                let answers = self.scratchpad.release(line, kind, self.now)?;
+                self.answers.extend(answers);
             }
             _ => self.unlock(line, kind)?,
         }

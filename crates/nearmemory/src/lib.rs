@@ -19,7 +19,8 @@
 //! assert_eq!(scratchpad.notice(), Some(Notice { line: 3, kind: Kind::Read }));
 //! // The core changes the line and releases it: this is what the host reads.
 //! scratchpad.line_mut(3).unwrap()[0] = 42;
-//! let Some(Answer::Read { request: 7, data }) = scratchpad.release(3, Kind::Read, 130)? else { panic!() };
+//! let answers = scratchpad.release(3, Kind::Read, 130)?;
+//! let [Answer::Read { request: 7, data }] = &answers[..] else { panic!() };
 //! assert_eq!((data[0], scratchpad.stamps(3).unwrap().read), (42, 130));
 //! # Ok::<(), cohkit_nearmemory::NoLine>(())
 //! ```

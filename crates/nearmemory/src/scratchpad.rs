@@ -82,15 +82,17 @@ struct Slot {
     reads: VecDeque<u64>,
     /// The write-back that is stored and not acknowledged.
     written: Option<u64>,
-    /// Write-backs behind that one, the oldest first. They have changed nothing so far.
-    behind: VecDeque<(u64, Box<Data>)>,
+    /// What came behind that one, the oldest first, which is a write-back: write-backs, with their lines, have changed nothing so
+    /// far, and reads, without, are behind one of these.
+    behind: VecDeque<(u64, Option<Box<Data>>)>,
 }
 
 /// The lines, and the queue of notices to the core.
 ///
 /// A read of a line that is locked for reads is held until the core releases it, and is answered with the line as it is
 /// then. A write-back to a line that is locked for write-backs is stored at once, and its acknowledgement is held until the
-/// core releases it; until then no other write-back changes the line. Each request that is held makes one notice, so there
+/// core releases it; until then no other write-back changes the line, and a read behind that one waits, too: a host finds what
+/// it has written back. Each request that is held by a lock makes one notice, so there
 /// are never more of these than the host has requests under way. Nothing holds what the core or the copy engine does.
 ///
 /// Times are numbers to it, and `now` must not go back: it is what stamps are made of.
@@ -138,13 +140,23 @@ impl Scratchpad {
     /// The host reads a line.
     pub fn read(&mut self, line: usize, request: u64, now: u64) -> Result<Option<Answer>, NoLine> {
         let slot = self.slot(line)?;
+        if !slot.behind.is_empty() {
+            slot.behind.push_back((request, None));
+            return Ok(None);
+        }
+        Ok(self.read_now(line, request, now))
+    }
+
+    /// The same, with nothing before it.
+    fn read_now(&mut self, line: usize, request: u64, now: u64) -> Option<Answer> {
+        let slot = &mut self.slots[line];
         if !slot.read_locked {
-            return Ok(Some(slot.give(request, now)));
+            return Some(slot.give(request, now));
         }
         slot.reads.push_back(request);
         let kind = Kind::Read;
         self.notices.push_back(Notice { line, kind });
-        Ok(None)
+        None
     }
 
     /// The host writes a line back.
@@ -157,17 +169,22 @@ impl Scratchpad {
     ) -> Result<Option<Answer>, NoLine> {
         let slot = self.slot(line)?;
         if slot.written.is_some() {
-            slot.behind.push_back((request, Box::new(*data)));
+            slot.behind.push_back((request, Some(Box::new(*data))));
             return Ok(None);
         }
         slot.put(data, now);
         if !slot.write_locked {
             return Ok(Some(Answer::Written { request }));
         }
-        slot.written = Some(request);
+        self.holds(line, request);
+        Ok(None)
+    }
+
+    /// A write-back is stored, and its acknowledgement held.
+    fn holds(&mut self, line: usize, request: u64) {
+        self.slots[line].written = Some(request);
         let kind = Kind::WriteBack;
         self.notices.push_back(Notice { line, kind });
-        Ok(None)
     }
 
     /// Requests of this kind that come from now on are held at this line.
@@ -180,24 +197,31 @@ impl Scratchpad {
         Ok(())
     }
 
-    /// Lets the oldest request of this kind go that is held at this line, and keeps the lock. Where none is held, nothing
-    /// happens.
-    pub fn release(&mut self, line: usize, kind: Kind, now: u64) -> Result<Option<Answer>, NoLine> {
+    /// Lets the oldest request of this kind go that is held at this line, with the reads that waited for it alone, and keeps the
+    /// lock. Where none is held, nothing happens.
+    pub fn release(&mut self, line: usize, kind: Kind, now: u64) -> Result<Vec<Answer>, NoLine> {
         let slot = self.slot(line)?;
         if kind == Kind::Read {
             let request = slot.reads.pop_front();
-            return Ok(request.map(|request| slot.give(request, now)));
+            let answer = request.map(|request| slot.give(request, now));
+            return Ok(answer.into_iter().collect());
         }
-        let answer = slot
-            .written
-            .take()
-            .map(|request| Answer::Written { request });
-        if let Some((request, data)) = slot.behind.pop_front() {
-            slot.put(&data, now);
-            slot.written = Some(request);
-            self.notices.push_back(Notice { line, kind });
+        let stored = slot.written.take();
+        let mut answers: Vec<Answer> = (stored.into_iter())
+            .map(|request| Answer::Written { request })
+            .collect();
+        // The next write-back is stored, and reads up to the one behind it find that.
+        let next = self.slots[line].behind.pop_front();
+        if let Some((request, Some(data))) = next {
+            self.slots[line].put(&data, now);
+            self.holds(line, request);
         }
-        Ok(answer)
+        while let Some((request, None)) = self.slots[line].behind.front() {
+            let request = *request;
+            self.slots[line].behind.pop_front();
+            answers.extend(self.read_now(line, request, now));
+        }
+        Ok(answers)
     }
 
     /// Takes the lock away, and lets all requests of this kind go that are held at this line, the oldest first. Notices of
@@ -214,11 +238,8 @@ impl Scratchpad {
             }
             Kind::WriteBack => {
                 slot.write_locked = false;
-                let stored = slot.written.take();
-                answers.extend(stored.map(|request| Answer::Written { request }));
-                while let Some((request, data)) = slot.behind.pop_front() {
-                    slot.put(&data, now);
-                    answers.push(Answer::Written { request });
+                while self.slots[line].written.is_some() {
+                    answers.extend(self.release(line, kind, now)?);
                 }
             }
         }

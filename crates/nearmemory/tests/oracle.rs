@@ -40,6 +40,8 @@ struct Oracle {
     locked: [[bool; 2]; LINES],
     /// What is held, in the order in which it came, with the byte of a write-back.
     held: Vec<(usize, Kind, u64, u8)>,
+    /// Reads that wait for write-backs that came before them to be stored.
+    late: Vec<(usize, u64)>,
     /// Requests by number and, for a read, the byte.
     answers: Vec<(u64, Option<u8>)>,
     /// Notices that were not taken, the oldest first.
@@ -52,7 +54,18 @@ impl Oracle {
         held.position(|held| (held.0, held.1) == (line, kind))
     }
 
+    /// Whether a write-back that came before a read is not stored yet, as one before it is held.
+    fn is_late(&self, line: usize, read: u64) -> bool {
+        let held = self.held.iter();
+        let write_backs = held.filter(|held| (held.0, held.1) == (line, Kind::WriteBack));
+        write_backs.skip(1).any(|held| held.2 < read)
+    }
+
     fn ask(&mut self, line: usize, kind: Kind, request: u64, byte: u8, now: u64) {
+        if kind == Kind::Read && self.is_late(line, request) {
+            self.late.push((line, request));
+            return;
+        }
         let waits = self.locked[line][kind as usize];
         if kind == Kind::WriteBack && self.first(line, kind).is_none() {
             self.memory[line] = byte;
@@ -87,6 +100,9 @@ impl Oracle {
             self.memory[line] = self.held[next].3;
             self.stamps[line].1 = now;
             self.notices.push_back(Notice { line, kind });
+        }
+        for (line, request) in std::mem::take(&mut self.late) {
+            self.ask(line, Kind::Read, request, 0, now);
         }
         true
     }
@@ -123,11 +139,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::Release(line, kind) => {
                 oracle.release(line, kind, now);
-                scratchpad
-                    .release(line, kind, now)
-                    .unwrap()
-                    .into_iter()
-                    .collect()
+                scratchpad.release(line, kind, now).unwrap()
             }
             Step::Unlock(line, kind) => {
                 oracle.locked[line][kind as usize] = false;
@@ -170,6 +182,28 @@ proptest! {
 }
 
 #[test]
+fn a_read_finds_what_was_written_back_before_it() {
+    let mut scratchpad = Scratchpad::new(1);
+    let kind = Kind::WriteBack;
+    scratchpad.lock(0, kind).unwrap();
+    scratchpad.write_back(0, 1, &[1; LINE], 5).unwrap();
+    let read = |request, byte| Answer::Read {
+        request,
+        data: Box::new([byte; LINE]),
+    };
+    assert_eq!(scratchpad.read(0, 2, 6), Ok(Some(read(2, 1))));
+    scratchpad.write_back(0, 3, &[3; LINE], 7).unwrap();
+    assert_eq!(scratchpad.read(0, 4, 8), Ok(None));
+    scratchpad.write_back(0, 5, &[5; LINE], 9).unwrap();
+    assert_eq!(scratchpad.read(0, 6, 10), Ok(None));
+    let written = |request| Answer::Written { request };
+    let answers = scratchpad.release(0, kind, 11);
+    assert_eq!(answers, Ok(vec![written(1), read(4, 3)]));
+    let answers = scratchpad.unlock(0, kind, 12);
+    assert_eq!(answers, Ok(vec![written(3), read(6, 5), written(5)]));
+}
+
+#[test]
 fn a_write_back_behind_another_one_changes_the_line_when_that_is_released() {
     let mut scratchpad = Scratchpad::new(1);
     let kind = Kind::WriteBack;
@@ -185,7 +219,7 @@ fn a_write_back_behind_another_one_changes_the_line_when_that_is_released() {
     assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));
     assert_eq!(scratchpad.notice(), None);
     let answer = scratchpad.release(0, kind, 7);
-    assert_eq!(answer, Ok(Some(Answer::Written { request: 1 })));
+    assert_eq!(answer, Ok(vec![Answer::Written { request: 1 }]));
     assert_eq!(scratchpad.line(0), Some(&[2; LINE]));
     assert_eq!(scratchpad.stamps(0).unwrap().write, 7);
     assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));

@@ -1,5 +1,6 @@
 // Sends numbers to a core by a line that is locked for write-backs, and after each asks for their sum by one that is locked for
-// reads: each is held until the core has dealt with it. Then it stops a program that never ends, and starts one behind it.
+// reads: each is held until the core has dealt with it. It writes a line back in pieces, and does not wait between them. Then it
+// stops a program that never ends, and starts one behind it.
 
 #include "nearmemory/programs/bench.h"
 
@@ -35,8 +36,23 @@ static void add_up(void) {
   require(nm_wait(0, &status) == NM_EXITED && status == TIMES, "it ends by itself");
 }
 
+// Each piece is behind the one before, which is held: so is the read of the line that it is stored in.
+static void in_pieces(void) {
+  start(4);
+  volatile uint64_t *line = nm_line_of(0, 3);
+  for (uint64_t i = 0; i < TAG; i++) {
+    line[i] = i + 1;
+    nm_flush_now(line);
+  }
+  nm_order();
+  nm_send_word(nm_registers_of(0, 1), 1);
+  int status = 0;
+  require(nm_wait(0, &status) == NM_EXITED && status == TAG, "what is written back in pieces is whole");
+}
+
 int main(void) {
   add_up();
+  in_pieces();
   for (int kind = 1; kind <= 3; kind++) {
     start(kind);
     require(nm_state(0) == NM_RUNNING, "it runs");
