@@ -80,13 +80,15 @@ static inline volatile void *nm_uncached(volatile void *far) {
   return (volatile void *)((uintptr_t)far - NM_FAR_MEMORY + NM_UNCACHED);
 }
 
+// How much of far memory is taken: one count for a program, however many of its sources include this.
+__attribute__((weak)) uint64_t nm_far_used;
+
 // Far memory in whole lines, which is zero and never given back; nothing if there is no more.
 static inline void *nm_far_alloc(uint64_t bytes) {
-  static uint64_t used;
   uint64_t all = *nm_control(0, 0x858);
-  if (bytes > all - used) return NULL;
-  void *far = (void *)(NM_FAR_MEMORY + used);
-  used += (bytes + NM_LINE - 1) / NM_LINE * NM_LINE;
+  if (bytes > all - nm_far_used) return NULL;
+  void *far = (void *)(NM_FAR_MEMORY + nm_far_used);
+  nm_far_used += (bytes + NM_LINE - 1) / NM_LINE * NM_LINE;
   return far;
 }
 

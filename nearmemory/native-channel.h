@@ -5,8 +5,8 @@
 
 #include "nearmemory/native.h"
 
-// The core that this program runs on.
-struct nm_native_core *nm_native_own;
+// The core that this program runs on, whichever of its sources asks.
+__attribute__((weak)) struct nm_native_core *nm_native_own;
 
 static inline volatile uint64_t *nm_words(uint64_t line) { return nm_native_own->lines[line]; }
 static inline const volatile uint64_t *nm_stamps(uint64_t line) { return &nm_native_own->stamps[line * 2]; }

@@ -14,10 +14,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-static struct nm_native_core *nm_native_all(void) {
-  static struct nm_native_core *all;
+// The cores, and that of which a thread runs the program: the same ones for all sources of a program.
+__attribute__((weak)) struct nm_native_core *nm_native_cores;
+__attribute__((weak)) _Thread_local struct nm_native_core *nm_native_here;
+
+static inline struct nm_native_core *nm_native_all(void) {
+  struct nm_native_core *all = nm_native_cores;
   if (all) return all;
-  all = aligned_alloc(128, NM_NATIVE_CORES * sizeof *all);
+  nm_native_cores = all = aligned_alloc(128, NM_NATIVE_CORES * sizeof *all);
   if (!all) abort();
   memset(all, 0, NM_NATIVE_CORES * sizeof *all);
   for (uint64_t i = 0; i < NM_NATIVE_CORES; i++) {
@@ -63,7 +67,7 @@ static inline volatile void *nm_uncached(volatile void *far) { return far; }
 static inline void *nm_far_alloc(uint64_t bytes) {
   uint64_t whole = (bytes + NM_LINE - 1) / NM_LINE * NM_LINE;
   void *far = whole < bytes ? NULL : aligned_alloc(NM_LINE, whole);
-  if (far) memset(far, 0, bytes);
+  if (far) memset(far, 0, whole);
   return far;
 }
 static inline void nm_prefetch(const volatile void *line) { __builtin_prefetch((const void *)line); }
@@ -87,9 +91,6 @@ static inline FILE *nm_binary_file(const char *name) {
   fprintf(stderr, "no channel program is named `%s`\n  help: NEARMEMORY_CP=%s=FILE names one\n", name, name);
   return NULL;
 }
-
-// The core that a thread runs the program of.
-static _Thread_local struct nm_native_core *nm_native_here;
 
 static void *nm_native_thread(void *argument) {
   struct nm_native_core *core = argument;

@@ -111,6 +111,19 @@ fn arrays_and_typed_channels_are_the_same_there() {
 }
 
 #[test]
+fn programs_of_several_sources_have_one_library_there_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (host, channel) = (folder.path().join("host"), folder.path().join("parts.so"));
+    let source = |name| format!("crates/nearmemory/tests/programs/{name}.c");
+    let [first, second] = ["parts-host", "parts-host-2"].map(source);
+    compile(Path::new(&first), &host, &[&second]);
+    let [first, second] = ["parts", "parts-2"].map(source);
+    compile(Path::new(&first), &channel, &["-shared", &second]);
+    let output = run(&host, "", &format!("parts={}", channel.display()));
+    assert_eq!(text(&output), "all is right\n");
+}
+
+#[test]
 fn pipes_of_all_kinds_and_copies_of_the_hosts_own_memory_are_the_same_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = Path::new("crates/nearmemory/tests/programs");

@@ -187,6 +187,20 @@ fn what_a_host_has_of_the_pipes_of_a_program_before_is_nothing_of_the_next_one()
 }
 
 #[test]
+fn programs_of_several_sources_have_one_library() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let source = |name| format!("crates/nearmemory/tests/programs/{name}.c");
+    let host = compile("host", &source("parts-host"), &[&source("parts-host-2")]);
+    let parts = compile("channel", &source("parts"), &[&source("parts-2")]);
+    let channels: [(&str, &[u8]); 1] = [("parts", &parts)];
+    let ran = run_watched(&Platform::enzian(), &host, "", &channels, None);
+    assert_eq!(ran.text, "all is right\n");
+    assert_eq!(ran.happened, [Happened::Exit(0)]);
+}
+
+#[test]
 fn a_core_sends_one_stream_behind_the_other_by_the_same_lines() {
     if !require::require("riscv-gcc") {
         return;

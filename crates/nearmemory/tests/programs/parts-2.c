@@ -1,0 +1,10 @@
+// The other source of parts.c.
+
+#include "nearmemory/channel.h"
+
+uint64_t first_word(uint64_t line, uint64_t far) {
+  uint64_t before = nm_write_stamp(line);
+  nm_fetch(line, far, 1);
+  nm_fetched(line, before);
+  return nm_words(line)[0];
+}
