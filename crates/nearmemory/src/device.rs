@@ -118,6 +118,8 @@ pub(crate) struct Mcc {
     pub(crate) controller: Controller,
     pub(crate) state: State,
     code: u64,
+    /// How its program has ended, while copies that it has begun are under way.
+    ending: Option<(State, u64)>,
     fault: [u64; 3],
     arguments: [u64; 4],
     give_at: u64,
@@ -126,6 +128,8 @@ pub(crate) struct Mcc {
     pub(crate) rights: Option<Confined<()>>,
     /// The bytes of the binary on its way, and whether it is verified.
     binary: (usize, bool),
+    /// How many there were.
+    loads: u64,
     /// The binary, once it is there.
     pub(crate) file: Vec<u8>,
     /// Why it was refused.
@@ -164,6 +168,8 @@ impl Device {
             ),
             state: State::Idle,
             code: 0,
+            ending: None,
+            loads: 0,
             fault: [0; 3],
             arguments: [0; 4],
             give_at: 0,
@@ -403,7 +409,8 @@ impl Device {
         let mcc = &mut self.mccs[number];
         mcc.state = State::Loading;
         mcc.binary = (bytes as usize, verified);
-        queue.add(now + takes, Event::Loaded(number));
+        mcc.loads += 1;
+        queue.add(now + takes, Event::Loaded(number, mcc.loads));
     }
 
     /// What a program on this core may at most be given.
@@ -416,8 +423,12 @@ impl Device {
         }
     }
 
-    /// A binary is in private memory: its program starts, or is refused.
-    pub(crate) fn loaded(&mut self, queue: &mut Queue, number: usize) {
+    /// A binary is in private memory: its program starts, or is refused. Says whether it is still to be.
+    pub(crate) fn loaded(&mut self, queue: &mut Queue, number: usize, load: u64) -> bool {
+        let mcc = &self.mccs[number];
+        if mcc.state != State::Loading || mcc.loads != load {
+            return false;
+        }
         if let Some(watch) = &mut queue.watch {
             watch.starts(number);
         }
@@ -454,6 +465,7 @@ impl Device {
                 mcc.refusal = Some(refusal);
             }
         }
+        true
     }
 
     /// Puts a program where it belongs and gives it its rights. Its first instruction.
@@ -504,7 +516,8 @@ impl Device {
         Ok(image.entry)
     }
 
-    /// A program has ended, or was stopped.
+    /// A program has ended, or was stopped. The host is told once all copies are over that it has begun: whatever comes next to the
+    /// scratchpad or to far memory would meet them.
     pub(crate) fn end(
         &mut self,
         queue: &mut Queue,
@@ -516,14 +529,13 @@ impl Device {
         let clock = self.clock(now);
         let lines = self.platform.scratchpad.value as usize;
         let mcc = &mut self.mccs[number];
-        mcc.state = state;
-        mcc.code = code;
+        if mcc.ending.is_some() {
+            return;
+        }
+        mcc.ending = Some((state, code));
         mcc.rights = None;
         mcc.fifos.iter_mut().for_each(VecDeque::clear);
         mcc.controller.at(clock);
-        if let Some(watch) = &mut queue.watch {
-            watch.ends(number);
-        }
         if let Some(timeline) = &mut queue.timeline {
             timeline.ends(crate::events::Who::Mcc(number), now);
         }
@@ -535,6 +547,7 @@ impl Device {
             }
         }
         self.answers(queue, now, number);
+        self.is_over(queue, number);
         // Who waited for room in a FIFO has it.
         self.stirred = true;
     }
@@ -551,6 +564,22 @@ impl Device {
         let (cause, value) = exception.cause();
         self.mccs[number].fault = [cause, value, pc];
         self.end(queue, now, number, State::Stopped, u64::MAX);
+    }
+
+    /// Tells the host of a program that has ended, unless copies are under way.
+    fn is_over(&mut self, queue: &mut Queue, number: usize) {
+        let mcc = &mut self.mccs[number];
+        if mcc.controller.copies() > 0 {
+            return;
+        }
+        let Some((state, code)) = mcc.ending.take() else {
+            return;
+        };
+        mcc.state = state;
+        mcc.code = code;
+        if let Some(watch) = &mut queue.watch {
+            watch.ends(number);
+        }
     }
 
     /// A copy engine asks for its next line.
@@ -638,11 +667,12 @@ impl Device {
         if mcc.controller.done(access, data) {
             mcc.asked -= 1;
         }
-        self.stirred = true;
         if !mcc.copying {
             mcc.copying = true;
             queue.add(now, Event::Copy(number));
         }
+        self.is_over(queue, number);
+        self.stirred = true;
     }
 
     /// A word is at the end of a FIFO.

@@ -89,8 +89,8 @@ pub(crate) enum Event {
     AtHost(Away),
     /// The answer goes to the link.
     FromHost(Away),
-    /// A binary is in private memory.
-    Loaded(usize),
+    /// A binary is in private memory: of which core, and how many there were for it.
+    Loaded(usize, u64),
     /// A word is at the end of a FIFO, from the first of these cores to the second one.
     Passed(usize, usize),
 }

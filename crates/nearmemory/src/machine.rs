@@ -253,7 +253,7 @@ impl Machine {
         let hosts = self.hosts.iter().enumerate();
         let hosts = hosts.filter(|(_, runner)| runner.started);
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
-        let mccs = mccs.filter(|(_, (_, mcc))| mcc.state == State::Running);
+        let mccs = mccs.filter(|(_, (_, mcc))| mcc.rights.is_some());
         let hosts = hosts.map(|(core, runner)| (Who::Host(core), runner));
         let mccs = mccs.map(|(core, (runner, _))| (Who::Mcc(core), runner));
         let site = |(who, runner): (Who, &Runner)| Site {
@@ -347,8 +347,10 @@ impl Machine {
                 }
                 device.came_back(queue, arrives, away);
             }
-            Event::Loaded(mcc) => {
-                device.loaded(queue, mcc);
+            Event::Loaded(mcc, load) => {
+                if !device.loaded(queue, mcc, load) {
+                    return;
+                }
                 let file = std::mem::take(&mut device.mccs[mcc].file);
                 let name = self.binaries.named(&file).map(str::to_string);
                 self.names[mcc].clone_from(&name);

@@ -654,8 +654,17 @@ impl Races {
         }
     }
 
-    /// A program ends, and its copy engine forgets what it was to do.
+    /// A program has ended, and so have all its copies: who learns of it knows what it has stored to be in far memory.
     pub(crate) fn ends(&mut self, mcc: usize) {
+        let clock = &self.clocks[self.hosts + mcc];
+        let own = self.parts.iter().filter(|((own, _), _)| *own == mcc);
+        let stored = own.flat_map(|(_, parts)| parts).filter(|part| part.stores);
+        for part in stored {
+            let mark = self.marks.get_mut(&part.far);
+            if let Some(mark) = mark.filter(|mark| mark.version == part.version) {
+                mark.settle(clock);
+            }
+        }
         self.gives(Who::Mcc(mcc), Way::Control(mcc));
     }
 

@@ -123,6 +123,24 @@ fn locks_hold_a_host_whatever_is_evicted_and_a_program_that_never_ends_is_stoppe
     }
 }
 
+#[test]
+fn a_program_has_ended_once_its_copies_have() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let programs = "crates/nearmemory/tests/programs";
+    let host = compile("host", &format!("{programs}/unwaited-host.c"), &[]);
+    let unwaited = compile("channel", &format!("{programs}/unwaited.c"), &[]);
+    let channels: &[(&str, &[u8])] = &[("unwaited", &unwaited)];
+    for how in [How::InTime, How::Fast, How::Watched] {
+        let ran = run_as(&Platform::enzian(), &host, "", channels, None, how);
+        assert_eq!(ran.text, "all is right\n", "{how:?}: {:?}", ran.happened);
+        let [Happened::Stopped { mcc: 0, .. }, Happened::Exit(0)] = &ran.happened[..] else {
+            panic!("{how:?}: {:?}", ran.happened);
+        };
+    }
+}
+
 /// What was sent to a program that has ended is gone, and whoever waits for room goes on.
 #[test]
 fn a_core_that_sends_to_one_that_ends_goes_on() {

@@ -1,0 +1,45 @@
+// Starts a program that ends in three ways while its copies are under way, and behind each another one on the same core at once:
+// it finds nothing of the one before, and the host all that was stored. Then it stops a core that loads a binary.
+
+#include "nearmemory/programs/bench.h"
+
+#define HALF 256
+#define BYTES (HALF * NM_LINE)
+
+static char binary[NM_BINARY];
+static long length;
+static volatile uint64_t *far;
+
+static void start(uint64_t what) {
+  nm_give(0, far, 2 * BYTES);
+  require(nm_start(0, binary, length, (uint64_t[4]){what, (uintptr_t)far}, 0) == 0, "a program starts behind another one");
+}
+
+int main(void) {
+  static const enum nm_state ends[] = {NM_EXITED, NM_STOPPED, NM_EXITED};
+  far = nm_far_alloc(2 * BYTES);
+  length = nm_binary("unwaited", binary, sizeof binary);
+  memset((void *)far, 0x5a, BYTES);
+  nm_clean_all(far, BYTES);
+  for (uint64_t what = 0; what < 3; what++) {
+    volatile uint64_t *stored = far + BYTES / 8;
+    for (int i = 0; i < HALF; i++) stored[i * 16] = 0;
+    nm_clean_all(stored, BYTES);
+    start(what);
+    uint64_t word;
+    require(nm_receive_word(nm_registers_of(0, 0), &word), "it has begun its copies");
+    if (what == 2) nm_stop(0);
+    int status = 0;
+    require(nm_wait(0, &status) == ends[what] && status == (what == 0 ? 5 : -1), "how it ends");
+    nm_flush_all(stored, BYTES);
+    for (int i = 0; i < HALF; i++) require(stored[i * 16] == what + 1, "what it has stored is there once it has ended");
+    start(3);
+    require(nm_wait(0, &status) == NM_EXITED && status == 0, "the scratchpad is zero");
+  }
+  *nm_control(0, 0x838) = NM_BINARY;
+  nm_order();
+  nm_stop(0);
+  for (int i = 0; i < 2000; i++) require(nm_state(0) == NM_EXITED, "what is stopped while it is loaded does not begin");
+  printf("all is right\n");
+  return 0;
+}
