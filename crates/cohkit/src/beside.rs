@@ -89,12 +89,14 @@ pub(crate) fn run(
             None => {}
         }
         if outside.console.is_interrupted() {
+            machine.flush(&mut outside);
             outside.flush();
             let places = stand((file, image), &machine, &channels);
             let told = format!("interrupted\n{places}");
             return Err(Failure::new(Outcome::Interrupted, told));
         }
         if machine.instructions() >= options.most {
+            machine.flush(&mut outside);
             outside.say(&format!(
                 "not decided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
                 counted(options.most, "instruction"),

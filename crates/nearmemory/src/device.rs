@@ -155,6 +155,8 @@ pub(crate) struct Device {
     pub(crate) starts: Vec<Start>,
     /// Whether something has happened that a core may wait for.
     pub(crate) stirred: bool,
+    /// Cores whose programs have ended, until somebody has looked.
+    pub(crate) ended: Vec<usize>,
 }
 
 impl Device {
@@ -201,6 +203,7 @@ impl Device {
             came: 0,
             starts: Vec::new(),
             stirred: false,
+            ended: Vec::new(),
             platform: platform.clone(),
         }
     }
@@ -533,6 +536,7 @@ impl Device {
             return;
         }
         mcc.ending = Some((state, code));
+        self.ended.push(number);
         mcc.rights = None;
         mcc.fifos.iter_mut().for_each(VecDeque::clear);
         mcc.controller.at(clock);

@@ -33,6 +33,7 @@ mod copy;
 pub mod device;
 mod events;
 pub mod host;
+mod lines;
 pub mod machine;
 pub mod platform;
 mod races;

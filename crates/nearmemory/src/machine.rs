@@ -6,6 +6,7 @@ use crate::copy::{Transfer, Unfit};
 use crate::device::{Calls, Device, MccPort, Start, State};
 use crate::events::{Event, Time, Who, Why};
 use crate::host::{Evictions, Host, HostPort, FAR};
+use crate::lines::Lines;
 use crate::platform::Platform;
 use crate::races::{Queue, Race, Races, Site};
 use crate::timeline::Timeline;
@@ -137,6 +138,9 @@ pub struct Machine {
     mccs: Vec<Runner>,
     system: System,
     binaries: Binaries,
+    /// What the host prints, and each core beside far memory.
+    printed: Lines,
+    each_printed: Vec<Lines>,
     /// Whether time is not told.
     functional: bool,
     /// What each core has loaded last.
@@ -171,6 +175,8 @@ impl Machine {
             mccs: (0..platform.mccs.value as usize).map(mcc).collect(),
             system,
             binaries,
+            printed: Lines::default(),
+            each_printed: vec![Lines::default(); platform.mccs.value as usize],
             functional: false,
             names: vec![None; platform.mccs.value as usize],
             now: 0,
@@ -270,6 +276,22 @@ impl Machine {
 
     /// Goes on for so many events, or until something has happened that others are to know of.
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
+        let happened = self.go_on(events, world);
+        if let Some(Happened::Exit(_) | Happened::Exception(..) | Happened::Stuck(_)) = happened {
+            self.flush(world);
+        }
+        happened
+    }
+
+    /// Hands on what was printed of lines that have not ended. (Who cannot be written to says so by itself.)
+    pub fn flush(&mut self, world: &mut impl World) {
+        let all = std::iter::once(&mut self.printed).chain(&mut self.each_printed);
+        for printed in all {
+            let _ = printed.flush(world);
+        }
+    }
+
+    fn go_on(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
         for _ in 0..events {
             if let Some(happened) = self.happened.pop() {
                 return Some(happened);
@@ -281,6 +303,9 @@ impl Machine {
             match event {
                 Event::Run(who) => self.go(who, world),
                 event => self.happen(event),
+            }
+            while let Some(mcc) = self.device.ended.pop() {
+                let _ = self.each_printed[mcc].flush(world);
             }
             if let Some(watch) = &mut self.queue.watch {
                 self.happened
@@ -456,6 +481,7 @@ impl Machine {
                     world,
                     now: timed.now.saturating_mul(cycle) / 1000,
                     binaries: Some(&mut self.binaries),
+                    printed: &mut self.printed,
                 };
                 let hart = &mut runner.hart;
                 let served = self
@@ -552,6 +578,7 @@ impl Machine {
                     world,
                     now: now / 1000,
                     binaries: None,
+                    printed: &mut self.each_printed[number],
                 };
                 let mut system = System::new(0..0, 0..0, "");
                 port.memory.now = now;
@@ -708,6 +735,7 @@ struct Clocked<'a, W> {
     world: &'a mut W,
     now: u64,
     binaries: Option<&'a mut Binaries>,
+    printed: &'a mut Lines,
 }
 
 impl<W: World> World for Clocked<'_, W> {
@@ -729,6 +757,8 @@ impl<W: World> World for Clocked<'_, W> {
     }
 
     fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
+        // What asks for it is shown before.
+        self.printed.flush(self.world)?;
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.read(file, bytes) {
             Some(read) => Ok(read),
@@ -740,7 +770,10 @@ impl<W: World> World for Clocked<'_, W> {
         if self.binaries.is_none() && !matches!(file, 1 | 2) {
             return Err(Errno::Denied);
         }
-        self.world.write(file, bytes)
+        match file {
+            1 => self.printed.print(bytes, self.world),
+            _ => self.world.write(file, bytes),
+        }
     }
 
     fn seek(&mut self, file: u32, place: Place) -> Result<u64, Errno> {

@@ -141,6 +141,29 @@ fn a_program_has_ended_once_its_copies_have() {
     }
 }
 
+#[test]
+fn lines_that_several_print_are_whole_and_none_is_lost_whoever_is_stopped() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let programs = "crates/nearmemory/tests/programs";
+    let host = compile("host", &format!("{programs}/prints-host.c"), &[]);
+    let prints = compile("channel", &format!("{programs}/prints.c"), &[]);
+    let channels: &[(&str, &[u8])] = &[("prints", &prints)];
+    for how in [How::InTime, How::Fast] {
+        let ran = run_as(&Platform::enzian(), &host, "", channels, None, how);
+        assert_eq!(ran.happened.last(), Some(&Happened::Exit(0)), "{how:?}");
+        let mut text = ran.text;
+        for who in ["host", "core 0", "core 1", "core 2", "core 3"] {
+            for i in 0..5 {
+                text = text.replacen(&format!("{who} says {i}\n"), "", 1);
+            }
+            text = text.replacen(&format!("{who} ends"), "", 1);
+        }
+        assert_eq!(text, "", "{how:?}");
+    }
+}
+
 /// What was sent to a program that has ended is gone, and whoever waits for room goes on.
 #[test]
 fn a_core_that_sends_to_one_that_ends_goes_on() {

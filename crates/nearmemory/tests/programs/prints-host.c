@@ -1,0 +1,14 @@
+// Prints while four cores do, of which one is stopped for what it does, and one by the host.
+
+#include "nearmemory/programs/bench.h"
+
+int main(void) {
+  for (uint64_t core = 0; core < 4; core++) require(nm_spawn(core, "prints", (uint64_t[4]){core}) == 0, "a core starts");
+  for (int i = 0; i < 5; i++) printf("host says %d\n", i);
+  uint64_t word;
+  nm_receive_word(nm_registers_of(2, 0), &word);
+  nm_stop(2);
+  for (uint64_t core = 0; core < 4; core++) nm_wait(core, NULL);
+  printf("host ends");
+  return 0;
+}

@@ -1,0 +1,16 @@
+// Prints some lines and a part of one, and ends by itself, does what it must not, or never ends.
+
+#include "nearmemory/channel.h"
+
+#include <stdio.h>
+
+NM_CHANNEL(4096, NM_REGISTER_PIPE(0))
+
+int channel(uint64_t core, uint64_t b, uint64_t c, uint64_t d) {
+  for (int i = 0; i < 5; i++) printf("core %d says %d\n", (int)core, i);
+  printf("core %d ends", (int)core);
+  if (core == 1) *nm_words(512) = 1;
+  if (core == 2) nm_send_word(nm_register_pipe(0), 1);
+  while (core == 2) nm_now();
+  return 0;
+}
