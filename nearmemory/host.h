@@ -216,6 +216,7 @@ static inline int nm_receive_from(uint64_t core, struct nm_receiver *receiver, u
     for (int i = 0; i < NM_LOOKS; i++) {
       int count = nm_try_receive(receiver, words);
       if (count) return count < 0 ? 0 : count;
+      nm_relax();
     }
     if (!runs) return -1;
   }
@@ -228,7 +229,18 @@ static inline int nm_send_to(uint64_t core, struct nm_sender *sender, const uint
     words += sent;
     count -= sent;
     if (sent == 0 && looks % NM_LOOKS == 0 && !nm_runs(core)) return -1;
+    if (sent == 0) nm_relax();
   }
+  return 0;
+}
+
+// Ends the stream: 0, or -1 if the program has ended and there is no room.
+static inline int nm_end_to(uint64_t core, struct nm_sender *sender) {
+  for (uint64_t looks = 1; !nm_has_room(sender); looks++) {
+    if (looks % NM_LOOKS == 0 && !nm_runs(core)) return -1;
+    nm_relax();
+  }
+  nm_end(sender);
   return 0;
 }
 

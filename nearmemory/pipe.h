@@ -162,6 +162,33 @@ static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM
   return receiver->ended ? -1 : count;
 }
 
+// Receives the words of as many lines as are there now, and says how many: 0 if there are none, and -1 at the end of the stream. There is
+// room for so many, at least for those of a line. What is received at once is told to the sender once.
+static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t most) {
+  uint64_t before = receiver->received, count = 0;
+  while (!receiver->ended && receiver->received - before < receiver->lines) {
+    volatile struct nm_line *line = &receiver->pipe->lines[receiver->received % receiver->lines];
+    uint64_t tag = line->tag, inside = tag & 255;
+    if (tag >> 8 != receiver->received + 1) {
+      // What is not there yet is fetched anew the next time.
+      nm_flush(line);
+      break;
+    }
+    if (inside > most - count) break;
+    nm_order();
+    for (uint64_t i = 0; i < inside; i++) words[count++] = line->words[i];
+    receiver->received++;
+    receiver->ended = inside == 0;
+  }
+  if (receiver->received != before) {
+    nm_order();
+    volatile struct nm_line *taken = &receiver->pipe->taken;
+    taken->words[0] = receiver->received;
+    nm_flush(taken);
+  }
+  return count ? (int64_t)count : receiver->ended ? -1 : 0;
+}
+
 // Waits for a line and receives its words, at least one, or none at the end of the stream.
 static inline int nm_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
   int count;

@@ -6,14 +6,22 @@
 // only once it knows that the host has taken what was in it, and the host asks for what comes next only once the core knows.
 //
 // A core has one stream at a time, which takes all of its notices; once it has ended, another one may begin.
+//
+// Each line that the host asks for and that the core has yet to send is one of those that its last cache waits for
+// (host.llc_misses, which are 64). Two streams of 32 lines take all of these: the host can then do nothing else with a core, not even
+// send a word, until one of them sends a line. Who has several streams, or little to wait with, defines NM_STREAM less before this
+// header, the same for host and core.
 
 #ifndef NEARMEMORY_STREAM_H
 #define NEARMEMORY_STREAM_H
 
 #include "nearmemory/pipe.h"
 
-// Lines of a stream, and those after which the host tells that it has taken them. Behind the lines is one that tells it.
+// Lines of a stream, an even number, and those after which the host tells that it has taken them. Behind the lines is one that tells
+// it.
+#ifndef NM_STREAM
 #define NM_STREAM 32
+#endif
 #define NM_STREAM_TOLD (NM_STREAM / 2)
 
 #ifdef __riscv

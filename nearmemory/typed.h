@@ -10,6 +10,9 @@
 //     points_flush    all that wait, and
 //     points_end      the end of the stream, behind which nothing may be sent;
 //     points_receive  waits for a value: 1, or 0 at the end of the stream.
+//
+// Behind host.h there are points_send_to, points_flush_to, points_end_to and points_receive_from, too, which are called with the
+// core first and end with -1 if the program there has ended without, as it may by doing what it must not.
 
 #ifndef NEARMEMORY_TYPED_H
 #define NEARMEMORY_TYPED_H
@@ -17,6 +20,31 @@
 #include "nearmemory/pipe.h"
 
 #include <string.h>
+
+#ifdef NEARMEMORY_HOST_H
+#define NM_TYPED_HOST(name, type)                                                                                 \
+  static inline int name##_flush_to(uint64_t core, struct name##_sender *sender) {                                \
+    uint64_t count = sender->count;                                                                               \
+    sender->count = 0;                                                                                            \
+    return nm_send_to(core, &sender->pipe, sender->words, count * name##_words);                                  \
+  }                                                                                                               \
+  static inline int name##_send_to(uint64_t core, struct name##_sender *sender, type value) {                     \
+    name##_put(sender, value);                                                                                    \
+    return sender->count == name##_most ? name##_flush_to(core, sender) : 0;                                      \
+  }                                                                                                               \
+  static inline int name##_end_to(uint64_t core, struct name##_sender *sender) {                                  \
+    return name##_flush_to(core, sender) ? -1 : nm_end_to(core, &sender->pipe);                                   \
+  }                                                                                                               \
+  static inline int name##_receive_from(uint64_t core, struct name##_receiver *receiver, type *value) {           \
+    if (receiver->at < receiver->count) return name##_take(receiver, value);                                      \
+    int count = nm_receive_from(core, &receiver->pipe, receiver->words);                                          \
+    receiver->at = 0;                                                                                             \
+    receiver->count = count > 0 ? count / name##_words : 0;                                                       \
+    return count > 0 ? name##_take(receiver, value) : count;                                                      \
+  }
+#else
+#define NM_TYPED_HOST(name, type)
+#endif
 
 #define NM_TYPED(name, type)                                                                                      \
   enum { name##_words = (sizeof(type) + 7) / 8, name##_most = NM_WORDS / name##_words };                          \
@@ -39,13 +67,20 @@
     nm_send(&sender->pipe, sender->words, sender->count *name##_words);                                           \
     sender->count = 0;                                                                                            \
   }                                                                                                               \
-  static inline void name##_send(struct name##_sender *sender, type value) {                                      \
+  static inline void name##_put(struct name##_sender *sender, type value) {                                       \
     memcpy(sender->words + sender->count++ * name##_words, &value, sizeof value);                                 \
+  }                                                                                                               \
+  static inline void name##_send(struct name##_sender *sender, type value) {                                      \
+    name##_put(sender, value);                                                                                    \
     if (sender->count == name##_most) name##_flush(sender);                                                       \
   }                                                                                                               \
   static inline void name##_end(struct name##_sender *sender) {                                                   \
     name##_flush(sender);                                                                                         \
     nm_end(&sender->pipe);                                                                                        \
+  }                                                                                                               \
+  static inline int name##_take(struct name##_receiver *receiver, type *value) {                                  \
+    memcpy(value, receiver->words + receiver->at++ * name##_words, sizeof *value);                                \
+    return 1;                                                                                                     \
   }                                                                                                               \
   static inline int name##_receive(struct name##_receiver *receiver, type *value) {                               \
     if (receiver->at == receiver->count) {                                                                        \
@@ -53,8 +88,8 @@
       receiver->at = 0;                                                                                           \
       if (receiver->count == 0) return 0;                                                                         \
     }                                                                                                             \
-    memcpy(value, receiver->words + receiver->at++ * name##_words, sizeof *value);                                \
-    return 1;                                                                                                     \
-  }
+    return name##_take(receiver, value);                                                                          \
+  }                                                                                                               \
+  NM_TYPED_HOST(name, type)
 
 #endif

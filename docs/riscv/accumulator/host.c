@@ -16,7 +16,7 @@ int main(void) {
   struct nm_receiver sums = nm_receiver(nm_pipe_of(0, LINES + 1), LINES);
   for (uint64_t i = 1; i <= 1000; i++)
     if (nm_send_to(0, &numbers, &i, 1)) return 2;
-  nm_end(&numbers);
+  if (nm_end_to(0, &numbers)) return 2;
   uint64_t words[NM_WORDS];
   if (nm_receive_from(0, &sums, words) != 1) return 3;
   printf("their sum is %lu\n", (unsigned long)words[0]);

@@ -201,6 +201,25 @@ fn programs_of_several_sources_have_one_library() {
 }
 
 #[test]
+fn streams_of_four_cores_leave_the_host_room_and_values_end_with_their_program() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    for name in ["several", "leaves"] {
+        let source = |end: &str| format!("crates/nearmemory/tests/programs/{name}{end}.c");
+        let host = compile("host", &source("-host"), &[]);
+        let channel = compile("channel", &source(""), &[]);
+        for every in [None, Some(5)] {
+            let evictions = every.map(|every| Evictions { every, seed: 1 });
+            let channels: [(&str, &[u8]); 1] = [(name, &channel)];
+            let ran = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
+            assert_eq!(ran.text, "all is right\n", "{name}");
+            assert_eq!(ran.happened, [Happened::Exit(0)]);
+        }
+    }
+}
+
+#[test]
 fn a_core_sends_one_stream_behind_the_other_by_the_same_lines() {
     if !require::require("riscv-gcc") {
         return;

@@ -52,7 +52,9 @@ static void by_pipes(struct nm_sender *out, struct nm_receiver *in) {
         nm_end(out);
       ended = 1;
     }
-    came = kind == REGISTERS ? nm_try_receive_word(from, words) : nm_try_receive(in, words);
+    came = kind == REGISTERS ? nm_try_receive_word(from, words)
+           : kind == BATCHES ? nm_receive_some(in, words, NM_WORDS + sent % (BATCH_WORDS - NM_WORDS + 1))
+                             : nm_try_receive(in, words);
     arrive(words, came);
   }
 }

@@ -15,13 +15,14 @@ enum { LINES, REGISTERS, BATCHES, STREAM, FAR };
 static int first(uint64_t kind, uint64_t lines) {
   struct nm_receiver in = nm_receiver(nm_pipe_at(0), lines);
   struct nm_registers *registers = nm_register_pipe(0);
-  uint64_t words[NM_WORDS];
-  int count;
-  while ((count = kind == REGISTERS ? nm_receive_word(registers, words) : nm_receive(&in, words)))
-    if (kind == BATCHES)
-      for (int sent = 0; sent < count;) sent += nm_fifo_send_some(1, words + sent, count - sent);
-    else
-      for (int i = 0; i < count; i++) nm_fifo_send(1, words[i]);
+  uint64_t words[BATCH_WORDS];
+  int64_t count;
+  if (kind == BATCHES)
+    while ((count = nm_receive_some(&in, words, BATCH_WORDS)) >= 0)
+      for (int64_t sent = 0; sent < count;) sent += nm_fifo_send_some(1, words + sent, count - sent);
+  else
+    while ((count = kind == REGISTERS ? nm_receive_word(registers, words) : nm_receive(&in, words)))
+      for (int64_t i = 0; i < count; i++) nm_fifo_send(1, words[i]);
   nm_fifo_end(1);
   return 10;
 }

@@ -1,0 +1,27 @@
+// Takes so many values, or up to the end of their stream, and sends them back; without an end if the stream had none.
+
+#include "nearmemory/channel.h"
+#include "nearmemory/typed.h"
+
+typedef struct {
+  uint32_t low;
+  uint64_t high;
+} pair;
+NM_TYPED(pairs, pair)
+
+NM_CHANNEL(4096)
+
+int channel(uint64_t most, uint64_t b, uint64_t c, uint64_t d) {
+  struct pairs_receiver in = pairs_receiver(nm_pipe_at(0), 4);
+  struct pairs_sender out = pairs_sender(nm_pipe_at(10), 8);
+  pair value;
+  uint64_t taken = 0;
+  int found = 1;
+  while (taken < most && (found = pairs_receive(&in, &value))) {
+    value.high *= 2;
+    if (++taken < most / 2) pairs_send(&out, value);
+  }
+  pairs_flush(&out);
+  if (!found) pairs_end(&out);
+  return 0;
+}

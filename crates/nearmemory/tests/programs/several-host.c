@@ -1,0 +1,25 @@
+// Takes streams of four cores, line by line in turn, and tells each by a word where to begin only once it has asked for lines of all.
+
+#define NM_STREAM 8
+#include "nearmemory/programs/bench.h"
+#include "nearmemory/stream.h"
+
+#define CORES 4
+#define LINES 100
+
+int main(void) {
+  struct nm_stream_in in[CORES];
+  uint64_t word;
+  for (uint64_t core = 0; core < CORES; core++) require(nm_spawn(core, "several", NULL) == 0, "a core starts");
+  for (uint64_t core = 0; core < CORES; core++) {
+    require(nm_receive_word(nm_registers_of(core, 0), &word), "its stream has begun");
+    in[core] = nm_stream_from(core, 3);
+  }
+  for (uint64_t core = 0; core < CORES; core++) nm_send_word(nm_registers_of(core, 1), 1000 * core);
+  for (uint64_t i = 0; i < LINES; i++)
+    for (uint64_t core = 0; core < CORES; core++)
+      require(nm_stream_take(&in[core])[i % 16] == 1000 * core + i, "a word of a line");
+  for (uint64_t core = 0; core < CORES; core++) require(nm_wait(core, NULL) == NM_EXITED, "a core ends");
+  printf("all is right\n");
+  return 0;
+}
