@@ -8,7 +8,8 @@
 //! * total store order keeps it but for a write and a later read, with no full fence and no atomic access between them;
 //!   what a thread reads out of its own buffer says nothing about when others see the write;
 //! * release consistency keeps only what is asked for: by fences, by reads that acquire and writes that release, by
-//!   dependences of what is written, or whether, on what was read. A write is seen by all other threads at once.
+//!   dependences of what is written, or whether, on what was read, and of all that follows a branch on it where
+//!   instructions are fetched anew. A write is seen by all other threads at once.
 
 pub use cohkit_protocol::orders::Model;
 use std::collections::BTreeSet;
@@ -55,14 +56,24 @@ pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
     Ok(ends)
 }
 
+/// States of a program that is run, at most: eight threads take about a kilobyte for each.
+const MOST_STATES: usize = 1 << 22;
+
 /// The same, by running the program where there is a way to, which is faster.
 ///
 /// # Errors
-/// The program is too large for the axioms.
+/// The program is too large for that, or for the axioms.
 pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
+    let run = |cores| {
+        let too_large = || {
+            let name = &program.name;
+            format!("{name} has more than {MOST_STATES} states under {model}, which are too many to look at each")
+        };
+        models::ends_within(program, cores, MOST_STATES).ok_or_else(too_large)
+    };
     match model {
-        Model::Sc => Ok(models::ends(program, Cores::InOrder)),
-        Model::Tso => Ok(models::ends(program, Cores::StoreBuffer)),
+        Model::Sc => run(Cores::InOrder),
+        Model::Tso => run(Cores::StoreBuffer),
         Model::Rc => ends(program, model),
     }
 }
@@ -103,4 +114,5 @@ fn asked(e: &Execution, a: usize, b: usize) -> bool {
         || e.atomic(a, b)
         || e.data(a, b)
         || e.control(a, b) && then.kind == Kind::Write
+        || e.synchronised(a, b)
 }

@@ -67,6 +67,17 @@ impl Order {
     fn releases(self) -> bool {
         matches!(self, Order::Release | Order::Both | Order::Sequential)
     }
+
+    /// The order of an exchange that may fail and is then ordered so: one instruction has both, as it acquires before it is
+    /// known whether it fails.
+    fn or_failed(self, failed: Order) -> Order {
+        match (self, failed) {
+            (_, Order::Sequential) => Order::Sequential,
+            (Order::Relaxed, Order::Acquire) => Order::Acquire,
+            (Order::Release, Order::Acquire) => Order::Both,
+            _ => self,
+        }
+    }
 }
 
 /// First values, then the threads: functions `P0`, `P1` and so on.
@@ -166,6 +177,15 @@ fn tokens(code: Piece) -> Result<Vec<Piece>> {
         let length = match first {
             _ if word(first) => rest.text.find(|c| !word(c)).unwrap_or(rest.text.len()),
             '=' | '!' if rest.text[1..].starts_with('=') => 2,
+            '&' | '|' if rest.text[1..].starts_with(first) => {
+                let word = rest.until(2);
+                let message = format!("`{}` is not read here", word.text);
+                return helped(
+                    word,
+                    message,
+                    "an `if` within another, or `&` and `|` of comparisons",
+                );
+            }
             '(' | ')' | '{' | '}' | ';' | ',' | '*' | '&' | '|' | '^' | '+' | '-' | '=' | '!' => 1,
             _ => {
                 let character = rest.until(first.len_utf8());
@@ -548,14 +568,14 @@ impl<'t> Reader<'_, 't> {
             self.expect(",")?;
             value = self.expression(0, depth + 1, None)?;
         }
-        let (word, order) = self.order(said, false)?;
+        let (word, mut order) = self.order(said, false)?;
         said &= expected.is_some();
         if said {
-            // What holds where it fails asks for nothing more: only a read is ordered by it.
-            let (word, order) = self.order(true, false)?;
-            if order.releases() && order != Order::Sequential {
+            let (word, failed) = self.order(true, false)?;
+            if failed.releases() && failed != Order::Sequential {
                 return wrong(word, "what fails writes nothing that could release");
             }
+            order = order.or_failed(failed);
         }
         self.expect(")")?;
         let wrong_order = match function {

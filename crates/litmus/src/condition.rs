@@ -68,7 +68,7 @@ impl Reader<'_> {
         let piece = piece.trim();
         let end = piece
             .text
-            .find([' ', '(', '\n', '\t'])
+            .find(|c: char| c.is_whitespace() || c == '(')
             .unwrap_or(piece.text.len());
         let word = piece.until(end);
         self.program.quantifier = match word.text {
@@ -124,7 +124,7 @@ impl Reader<'_> {
         let not = rest
             .text
             .strip_prefix("not")
-            .filter(|after| after.starts_with([' ', '(']));
+            .filter(|after| after.starts_with(|c: char| c.is_whitespace() || c == '('));
         if let Some(after) = rest.text.strip_prefix('~').or(not) {
             *rest = rest.from(rest.text.len() - after.len()).trim();
             return Ok(Claim::Not(Box::new(self.atom(rest, depth + 1)?)));
@@ -141,16 +141,26 @@ impl Reader<'_> {
             return Ok(claim);
         }
         let stop = |c: char| c.is_whitespace() || matches!(c, ')' | '(' | '/' | '\\');
-        let end = rest.text.find(stop).unwrap_or(rest.text.len());
-        let atom = rest.until(end);
-        *rest = rest.from(end).trim();
-        if atom.text == "true" {
+        let first = *rest;
+        let mut until = |stops: &dyn Fn(char) -> bool| {
+            let end = rest.text.find(stops).unwrap_or(rest.text.len());
+            let part = rest.until(end);
+            *rest = rest.from(end).trim();
+            part
+        };
+        let left = until(&|c| stop(c) || c == '=');
+        if left.text == "true" {
             return Ok(Claim::True);
         }
-        let Some((left, value)) = atom.once("=") else {
+        let after = rest.text.strip_prefix('=');
+        let Some(after) = after.filter(|after| !after.starts_with('>')) else {
+            let atom = first.until(first.text.find(stop).unwrap_or(first.text.len()));
             return helped(atom, "a value is asked for here", "`0:X2=1`, or `x=1`");
         };
-        let value = number(value)?;
+        *rest = rest.from(rest.text.len() - after.len()).trim();
+        let end = rest.text.find(stop).unwrap_or(rest.text.len());
+        let value = number(rest.until(end))?;
+        *rest = rest.from(end).trim();
         let observed = match left.once(":") {
             Some((thread, register)) => {
                 let thread = thread_number(self.program, thread)?;

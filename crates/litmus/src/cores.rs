@@ -27,6 +27,10 @@ impl Cores {
     fn waits(self, earlier: &Instruction, later: &Instruction) -> bool {
         let fence = |i: &Instruction| matches!(i, Instruction::Fence(_));
         match (earlier, later) {
+            // As nothing begins behind a branch before it is known where that leads, it is through at once.
+            (Instruction::Fence(Fence::Fetch), _) | (_, Instruction::Fence(Fence::Fetch)) => {
+                return false
+            }
             (Instruction::Fence(Fence::Loads), _) => return true,
             (_, Instruction::Fence(Fence::Loads)) => return fence(earlier) || earlier.reads(),
             (Instruction::Fence(Fence::Stores), _) => return fence(later) || later.writes(),
@@ -256,16 +260,23 @@ impl Core {
 
     /// Whether nothing in the window has to end before an instruction there, whatever their locations.
     fn free(&self, code: &[Instruction], cores: Cores, at: usize) -> bool {
-        let later = &code[self.window[at].place];
+        let runs = |begun: &Begun| match code[begun.place] {
+            // Where copies may be old until caches are asked, what is read behind it is new only if they are.
+            Instruction::Fence(Fence::Fetch) if self.asks.loads => Instruction::Fence(Fence::Loads),
+            instruction => instruction,
+        };
+        let later = runs(&self.window[at]);
         let mut before = self.window[..at].iter();
-        !before.any(|earlier| cores.waits(&code[earlier.place], later))
+        !before.any(|earlier| cores.waits(&runs(earlier), &later))
     }
 
     /// What memory is asked for by what stands in the window, if it is about no location.
     fn asked(&self, code: &[Instruction], at: usize) -> Option<Asked> {
         let begun = &self.window[at];
         match code[begun.place] {
-            Instruction::Fence(Fence::Loads) => self.asks.loads.then_some(Asked::Acquired),
+            Instruction::Fence(Fence::Loads | Fence::Fetch) => {
+                self.asks.loads.then_some(Asked::Acquired)
+            }
             Instruction::Fence(Fence::Full | Fence::Stores) => {
                 self.asks.fences.then_some(Asked::Fence)
             }

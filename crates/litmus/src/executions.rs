@@ -13,6 +13,8 @@ use crate::program::{
 const MOST_EVENTS: usize = 64;
 /// Ways of the threads by themselves, at most, and candidates that are looked at.
 const MOST_CANDIDATES: usize = 1 << 20;
+/// Events of all ways of a thread, at most: each is some seventy bytes.
+const MOST_KEPT: usize = 1 << 22;
 
 /// What happens at one place of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,6 +48,8 @@ pub struct Event {
     data: u64,
     /// The earlier reads that decide whether it happens.
     control: u64,
+    /// Those of them that did so before instructions were fetched anew.
+    synchronised: u64,
 }
 
 /// A thread that has found some values where it read.
@@ -171,6 +175,11 @@ impl Execution<'_> {
     /// Whether an event happens because of what an earlier one reads.
     pub fn control(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].control >> self.number(a) & 1 != 0
+    }
+
+    /// The same, and instructions were fetched anew after that was known.
+    pub fn synchronised(&self, a: usize, b: usize) -> bool {
+        self.program_order(a, b) && self.events[b].synchronised >> self.number(a) & 1 != 0
     }
 
     /// Whether two events are the parts of one atomic access.
@@ -346,10 +355,12 @@ fn ways_with(program: &Program, values: &[BTreeSet<i64>]) -> Option<Vec<Vec<Way>
             },
             depends: vec![0; thread.registers.len()],
             control: 0,
+            synchronised: 0,
             ways: Vec::new(),
+            kept: 0,
         };
         walk.from(0);
-        if walk.ways.len() > MOST_CANDIDATES {
+        if walk.too_many() {
             return None;
         }
         all.push(walk.ways);
@@ -366,10 +377,18 @@ struct Walk<'w> {
     /// The reads that each register depends on.
     depends: Vec<u64>,
     control: u64,
+    /// What `control` was when instructions were fetched anew.
+    synchronised: u64,
     ways: Vec<Way>,
+    /// Events of the ways.
+    kept: usize,
 }
 
 impl Walk<'_> {
+    fn too_many(&self) -> bool {
+        self.ways.len() > MOST_CANDIDATES || self.kept > MOST_KEPT
+    }
+
     fn value(&self, operand: Operand) -> (i64, u64) {
         match operand {
             Operand::Number(value) => (value, 0),
@@ -389,6 +408,7 @@ impl Walk<'_> {
             atomic: false,
             data: value.1,
             control: self.control,
+            synchronised: self.synchronised,
         });
         let last = self.way.events.len() - 1;
         &mut self.way.events[last]
@@ -402,7 +422,7 @@ impl Walk<'_> {
 
     fn from(&mut self, mut place: usize) {
         while let Some(&instruction) = self.code.get(place) {
-            if self.ways.len() > MOST_CANDIDATES {
+            if self.too_many() {
                 return;
             }
             match instruction {
@@ -424,6 +444,7 @@ impl Walk<'_> {
                         continue;
                     }
                 }
+                Instruction::Fence(Fence::Fetch) => self.synchronised = self.control,
                 Instruction::Fence(fence) => {
                     self.way.fences.push((fence, self.way.events.len()));
                 }
@@ -439,6 +460,7 @@ impl Walk<'_> {
             }
             place += 1;
         }
+        self.kept += self.way.events.len();
         self.ways.push(self.way.clone());
     }
 
@@ -448,7 +470,8 @@ impl Walk<'_> {
         else {
             return;
         };
-        let (way, depends, control) = (self.way.clone(), self.depends.clone(), self.control);
+        let (way, depends) = (self.way.clone(), self.depends.clone());
+        let (control, synchronised) = (self.control, self.synchronised);
         for &found in &self.values[usize::from(at)] {
             match instruction {
                 Instruction::Load { to, acquire, .. } => {
@@ -488,7 +511,7 @@ impl Walk<'_> {
             self.from(place + 1);
             self.way.clone_from(&way);
             self.depends.clone_from(&depends);
-            self.control = control;
+            (self.control, self.synchronised) = (control, synchronised);
         }
     }
 }

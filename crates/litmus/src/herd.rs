@@ -1,7 +1,7 @@
 //! Tests in the format of the herd tools, in AArch64 assembly; those in C are read by [`crate::c`].
 //!
 //! Read are: `MOV`, `ADD`, `SUB`, `AND`, `ORR`, `EOR`; `LDR`, `LDAR`, `LDAPR`, `STR`, `STLR` with a register that holds
-//! an address; `SWP`, `LDADD` and `CAS` with their orders; `DMB`, `DSB` and `ISB`; `CBZ` and `CBNZ` to a later label.
+//! an address; `SWP`, `LDADD` and `CAS` with their orders; `DMB`, `DSB`, `ISB` and `NOP`; `CBZ` and `CBNZ` to a later label.
 //! `exists`, `~exists` and `forall` with `/\`, `\/` and `not`. Everything else is refused by name.
 
 use cohkit_base::words::counted;
@@ -71,6 +71,12 @@ pub fn read(text: &str) -> Result<Program> {
         return wrong(rest.from(open).until(1), "this block has no end");
     };
     let first = after.until(close);
+    if let Some(list) = first.text.find('{') {
+        return wrong(
+            first.from(list).until(1),
+            "a list of values is not read here",
+        );
+    }
     let rest = after.from(close + 1);
     // The condition begins a line.
     let begins = |word: &str| {
@@ -175,11 +181,18 @@ impl Test {
             Some((left, value)) => (left, Some(value)),
             None => (item, None),
         };
+        // A type may stand before the name.
+        let begins = left.text.rfind([' ', '\t', '*']).map(|place| place + 1);
         if let Some((thread, name)) = left.once(":") {
+            let begins = begins.filter(|&begins| begins <= thread.text.len());
+            let thread = thread.from(begins.unwrap_or(0));
             let thread = thread_number(&self.program, thread)?;
             let own = register(&mut self.program.threads[thread], name)?;
             let Some(value) = value else {
-                return wrong(item, "a register has a first value");
+                return match begins {
+                    Some(_) => Ok(()),
+                    None => wrong(item, "a register has a first value"),
+                };
             };
             if self.given.contains(&(Some(thread), own)) {
                 return wrong(item, "this register has a first value already");
@@ -194,11 +207,7 @@ impl Test {
             }
             return Ok(());
         }
-        // A type may stand before the name.
-        let name = match left.text.rfind([' ', '\t', '*']) {
-            Some(place) => left.from(place + 1),
-            None => left,
-        };
+        let name = left.from(begins.unwrap_or(0));
         let location = location(&mut self.program, name)?;
         if let Some(value) = value {
             let location = usize::from(location);
@@ -406,7 +415,8 @@ impl Test {
                     other => return wrong(parts[0], format!("`{other}` is no kind of barrier")),
                 }
             }
-            "ISB" | "NOP" => return Ok((None, None)),
+            "ISB" => Instruction::Fence(Fence::Fetch),
+            "NOP" => return Ok((None, None)),
             "CBZ" | "CBNZ" => {
                 takes(2)?;
                 let on = self.value(thread, parts[0])?;

@@ -9,6 +9,11 @@ use crate::program::{End, Observed, Program, Update};
 /// All ends of a program whose accesses are performed at once, one after the other: those of sequential consistency if its
 /// cores are in order, those of total store order if they buffer stores.
 pub fn ends(program: &Program, cores: Cores) -> BTreeSet<End> {
+    ends_within(program, cores, usize::MAX).expect("as many states as there are")
+}
+
+/// The same, if there are at most so many states.
+pub fn ends_within(program: &Program, cores: Cores, most: usize) -> Option<BTreeSet<End>> {
     let mut first = State {
         cores: Core::all(program),
         memory: program.initial.clone(),
@@ -20,6 +25,9 @@ pub fn ends(program: &Program, cores: Cores) -> BTreeSet<End> {
     let mut work = vec![first];
     let mut ends = BTreeSet::new();
     while let Some(state) = work.pop() {
+        if met.len() > most {
+            return None;
+        }
         let mut stopped = true;
         for (number, thread) in program.threads.iter().enumerate() {
             let core = &state.cores[number];
@@ -46,7 +54,7 @@ pub fn ends(program: &Program, cores: Cores) -> BTreeSet<End> {
             ends.insert(end(program, &state.cores, &state.memory));
         }
     }
-    ends
+    Some(ends)
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]

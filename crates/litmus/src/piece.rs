@@ -111,12 +111,21 @@ impl<'t> Piece<'t> {
     }
 }
 
-/// The text with blanks for comments, so that places stay. In C, what has no end is none: `(*x` may be an argument.
+/// The text with blanks for comments, so that places stay. In C, what is among the statements of a thread is none, nor what
+/// has no end: `(*x` may be an argument.
 pub(crate) fn without_comments(text: &str) -> Result<String> {
     let in_c = text.starts_with("C ");
     let mut bare = String::with_capacity(text.len());
     let mut rest = text;
+    let mut depth = Depth::FirstValues;
     while let Some(place) = rest.find("(*") {
+        let before = &rest[..place];
+        depth = depth.behind(before);
+        if in_c && matches!(depth, Depth::Code(1..)) {
+            bare.push_str(&rest[..place + 2]);
+            rest = &rest[place + 2..];
+            continue;
+        }
         let Some(length) = rest[place..].find("*)") else {
             if in_c {
                 break;
@@ -125,13 +134,40 @@ pub(crate) fn without_comments(text: &str) -> Result<String> {
             let text = &text[start..start + 2];
             return wrong(Piece { text, start }, "this comment has no end");
         };
-        bare.push_str(&rest[..place]);
+        bare.push_str(before);
         let comment = &rest[place..place + length + 2];
         bare.extend(comment.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
         rest = &rest[place + length + 2..];
     }
     bare.push_str(rest);
     Ok(bare)
+}
+
+/// Where a place of a text is.
+#[derive(Clone, Copy)]
+enum Depth {
+    /// Before the end of the block of first values.
+    FirstValues,
+    /// Behind it, within so many other blocks.
+    Code(i32),
+}
+
+impl Depth {
+    fn behind(self, text: &str) -> Depth {
+        let (mut depth, code) = match (self, text.split_once('}')) {
+            (Depth::Code(depth), _) => (depth, text),
+            (Depth::FirstValues, Some((_, code))) => (0, code),
+            (Depth::FirstValues, None) => return Depth::FirstValues,
+        };
+        for c in code.chars() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+        }
+        Depth::Code(depth)
+    }
 }
 
 /// A number.

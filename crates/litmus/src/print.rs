@@ -73,7 +73,7 @@ pub fn print(program: &Program) -> Result<String, String> {
 /// The test in C, as [`crate::herd::read`] reads it: loads, stores, fences, and numbers to be stored.
 ///
 /// # Errors
-/// What C11 has no words for: a fence of stores alone, an atomic access, a branch.
+/// What C11 has no words for: a fence of stores alone, a barrier of what is fetched; an atomic access, a branch.
 pub fn print_c(program: &Program) -> Result<String, String> {
     let program = &in_c(program);
     let mut text = format!("C {}\n{{ ", program.name);
@@ -146,6 +146,7 @@ fn statement(
         Instruction::Fence(Fence::Full) => "atomic_thread_fence(memory_order_seq_cst)".into(),
         Instruction::Fence(Fence::Loads) => "atomic_thread_fence(memory_order_acquire)".into(),
         Instruction::Fence(Fence::Stores) => return no("a fence of stores alone"),
+        Instruction::Fence(Fence::Fetch) => return no("a barrier of what is fetched"),
         Instruction::Compute {
             to,
             operation: Operation::Add,
@@ -325,6 +326,7 @@ impl Column {
             Instruction::Fence(Fence::Full) => "DMB SY".into(),
             Instruction::Fence(Fence::Loads) => "DMB LD".into(),
             Instruction::Fence(Fence::Stores) => "DMB ST".into(),
+            Instruction::Fence(Fence::Fetch) => "ISB".into(),
             Instruction::Compute {
                 to,
                 operation,

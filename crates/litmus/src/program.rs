@@ -99,6 +99,9 @@ pub enum Fence {
     Loads,
     /// Earlier stores come before later stores.
     Stores,
+    /// What follows is fetched anew, when it is known where earlier branches lead: behind a branch on what was read, reads
+    /// come after that.
+    Fetch,
 }
 
 /// By which of a text's accesses a write is made.

@@ -136,6 +136,45 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
     assert_eq!(sc, ends(&program, Cores::InOrder));
 }
 
+/// An exchange that fails is ordered as is said for that: it acquires what is found, and the read behind it is not old.
+#[test]
+fn an_exchange_that_fails_acquires_if_it_is_to() {
+    let ends = |orders: &str| {
+        let exchange =
+            format!("0;\n  int r9 = atomic_compare_exchange_strong_explicit(y, &r0, 2, {orders})");
+        let text = MP.replace("atomic_load_explicit(y, memory_order_acquire)", &exchange);
+        assert_ne!(text, MP);
+        let program = test(&text);
+        let ends = axioms::ends(&program, Model::Rc).unwrap();
+        ends.iter().any(|end| program.holds(end))
+    };
+    let [relaxed, release] = ["relaxed", "release"].map(|order| format!("memory_order_{order}"));
+    for success in [&relaxed, &release] {
+        assert!(ends(&format!("{success}, memory_order_relaxed")));
+        assert!(!ends(&format!("{success}, memory_order_acquire")));
+        assert!(!ends(&format!("{success}, memory_order_seq_cst")));
+    }
+    assert!(!ends("memory_order_acquire, memory_order_relaxed"));
+}
+
+/// `(*x` among statements begins no comment, wherever one ends; before, between and behind threads there are comments.
+#[test]
+fn what_stands_among_statements_is_no_comment() {
+    let text = MP.replace("exists", "(* what is asked *)\nexists");
+    let comments = text.replace("P1 (", "(* the other one: { *)\nP1 (");
+    assert_eq!(test(&comments), test(MP));
+    let plain = text.replace(
+        "atomic_store_explicit(y, 1, memory_order_release)",
+        "WRITE_ONCE(*y, 1)",
+    );
+    let error = read(&plain).unwrap_err().render("t", &plain, false);
+    assert!(error.contains("`WRITE_ONCE` is no function"), "{error}");
+    assert!(error.contains("t:7:3\n"), "{error}");
+    // An end is looked for once, not for each beginning.
+    let many = MP.replace("P1 (", &format!("{} P1 (", "(*".repeat(100_000)));
+    assert!(read(&many).is_err());
+}
+
 /// Each with the line and column it is told at, and what is said.
 #[test]
 fn what_is_not_read_is_refused_by_name_and_place() {
@@ -189,6 +228,8 @@ fn what_is_not_read_is_refused_by_name_and_place() {
             "7:3",
             "this depends on nothing",
         ),
+        ("y, 1,", "y, 1 && 2,", "7:30", "`&&` is not read here"),
+        ("y, 1,", "y, 1 || 2,", "7:30", "`||` is not read here"),
         ("int r1 =", "int r0 =", "12:7", "`r0` is declared already"),
         ("int r1 =", "r2 =", "12:3", "there is no variable `r2`"),
         ("int r1 =", "int *r1 =", "12:7", "pointers are not read"),

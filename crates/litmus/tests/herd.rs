@@ -1,8 +1,12 @@
 //! Tests as the herd tools write them.
 
+use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd::read;
-use cohkit_litmus::models::ends;
+use cohkit_litmus::models::{self, ends, ends_within};
+use cohkit_litmus::print::print;
+use cohkit_litmus::program::Program;
+use std::collections::BTreeSet;
 
 const SB: &str = "\
 AArch64 SB
@@ -69,6 +73,83 @@ forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X
     assert!(!read(&none).unwrap().fulfilled(&ends(&test, Cores::InOrder)));
 }
 
+/// The same test with ends of lines as other systems have them, with blanks in its condition, and with types before registers.
+#[test]
+fn what_differs_in_form_alone_is_the_same_test() {
+    let right = read(SB).unwrap();
+    // Registers may be numbered otherwise.
+    let shown = |test: &Program| {
+        let ends = ends(test, Cores::StoreBuffer).into_iter();
+        let shown = ends.map(|end| (test.words(&end), test.holds(&end)));
+        shown.collect::<BTreeSet<_>>()
+    };
+    for (from, to) in [
+        ("\n", "\r\n"),
+        ("exists (", "exists\r\n("),
+        ("=0 /\\", " = 0 /\\"),
+        ("=0)", "=\t0 )"),
+        ("0:X1=x;", "int64_t 0:X2; uint64_t 1:X2; int x; 0:X1=x;"),
+        ("0:X1=x;", "int *0:X1=x;"),
+    ] {
+        let text = SB.replace(from, to);
+        assert_ne!(text, SB, "{from}");
+        let test = read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
+        assert_eq!(shown(&test), shown(&right), "{to}");
+    }
+}
+
+/// A branch on what was read keeps writes behind it, and reads only if instructions are fetched anew in between.
+#[test]
+fn reads_behind_a_branch_and_a_barrier_of_what_is_fetched_come_after_what_it_depends_on() {
+    let test = |between: &str| {
+        let text = format!(
+            "AArch64 MP\n{{ 0:X1=x; 0:X3=y; 1:X1=y; 1:X3=x; }}\n P0 | P1 ;\n MOV W0,#1 | LDR W0,[X1] ;\n \
+             STR W0,[X1] | {between} ;\n DMB ST | LDR W2,[X3] ;\n STR W0,[X3] | ;\nexists (1:X0=1 /\\ 1:X2=0)\n"
+        );
+        read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)))
+    };
+    for (between, allowed) in [
+        ("CBNZ W0,L ;\n | L: ISB", false),
+        ("CBNZ W0,L ;\n | L: NOP", true),
+        ("ISB", true),
+        ("ISB ;\n | CBNZ W0,L ;\n | L: NOP", true),
+        ("CBZ W0,L ;\n | ISB ;\n | L: NOP", false),
+        ("CBZ W5,L ;\n | L: ISB", true),
+        ("DMB LD", false),
+    ] {
+        let program = test(between);
+        let ends = axioms::ends(&program, Model::Rc).unwrap();
+        assert_eq!(program.fulfilled(&ends), allowed, "{between}");
+        // It is no fence: stores may still wait in their buffer.
+        assert_eq!(
+            axioms::ends(&program, Model::Tso).unwrap(),
+            models::ends(&program, Cores::StoreBuffer),
+            "{between}"
+        );
+        let again = print(&program).unwrap();
+        assert_eq!(
+            axioms::ends(&read(&again).unwrap(), Model::Rc).unwrap(),
+            ends
+        );
+    }
+    let buffered = SB.replace("LDR W2,[X3] |", "ISB | ISB;\n LDR W2,[X3] |");
+    let test = read(&buffered).unwrap();
+    assert!(test.fulfilled(&ends(&test, Cores::StoreBuffer)));
+}
+
+/// Eight threads that write and read have millions of states, and one that reads often has as many ways.
+#[test]
+fn what_is_too_large_is_told_before_it_takes_all_memory() {
+    let test = read(SB).unwrap();
+    let all = ends(&test, Cores::StoreBuffer);
+    assert_eq!(ends_within(&test, Cores::StoreBuffer, 100), Some(all));
+    assert_eq!(ends_within(&test, Cores::StoreBuffer, 10), None);
+    let reads = " | LDR W5,[X1] ;\n".repeat(50);
+    let text = SB.replace("exists", &format!("{reads}exists"));
+    let said = axioms::ends(&read(&text).unwrap(), Model::Rc).unwrap_err();
+    assert_eq!(said, "SB has too many executions to look at each");
+}
+
 /// Each with the line and column it is told at, and what is said.
 #[test]
 fn what_is_wrong_has_a_place() {
@@ -131,7 +212,17 @@ fn what_is_wrong_has_a_place() {
             "1 column, and 2 threads",
         ),
         ("0:X2=0", "0:X2", "12:9", "a value is asked for"),
+        ("0:X2=0", "0:X2 => 0", "12:9", "a value is asked for"),
+        ("0:X2=0", "0:X2==0", "12:14", "`=0` is no number"),
+        ("0:X2=0", "0:X2=", "12:15", "`` is no number"),
         ("0:X2=0", "z=0", "12:9", "there is no location `z`"),
+        ("0:X1=x;", "0:X1;", "5:1", "a register has a first value"),
+        (
+            "0:X1=x;",
+            "int x[2]={1,1}; 0:X1=x;",
+            "5:10",
+            "a list of values is not read here",
+        ),
         (
             "1:X2=0)",
             "1:X2=0",

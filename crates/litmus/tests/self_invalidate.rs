@@ -2,6 +2,7 @@
 
 use cohkit_litmus::axioms::{allowed, Model};
 use cohkit_litmus::cores::Cores;
+use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run_on, Found, Options};
@@ -68,6 +69,43 @@ fn programs_of_two_threads_show_exactly_what_release_consistency_allows() {
         true
     });
     assert!(programs > 100, "{programs}");
+}
+
+/// Behind a branch on what was read, `ISB` keeps a later read from a copy that was there before. Threads that have read both
+/// locations before have such copies.
+#[test]
+fn what_is_fetched_anew_reads_no_old_copy() {
+    let protocol = text::parse(TEXT).expect("it is in order");
+    let Home::Controller(home) = &protocol.home else {
+        unreachable!("it is written as rows")
+    };
+    let mut old = Vec::new();
+    for between in ["ISB", "NOP"] {
+        let test = format!(
+            "AArch64 MP+dmb.st+ctrl\n{{ 0:X1=x; 0:X3=y; 1:X1=y; 1:X3=x; }}\n P0 | P1 ;\n MOV W0,#1 | LDR W4,[X3] ;\n \
+             STR W0,[X1] | LDR W0,[X1] ;\n DMB ST | CBNZ W0,L ;\n STR W0,[X3] | L: {between} ;\n | LDR W2,[X3] ;\n\
+             exists (1:X0=1 /\\ 1:X2=0)\n"
+        );
+        let program =
+            herd::read(&test).unwrap_or_else(|e| panic!("{}", e.render("t", &test, false)));
+        let options = Options {
+            cores: Cores::Relaxed(protocol.kept.expect("the text says them")),
+            ..Options::default()
+        };
+        let found = run_on(
+            &mut Lines::new(&protocol, home, 2, 2, options.room),
+            &program,
+            &options,
+            &mut || true,
+        );
+        let Found::Ends { ends, .. } = found else {
+            panic!("{found:?}")
+        };
+        let allowed = allowed(&program, Model::Rc).expect("it is small");
+        assert!(ends.is_subset(&allowed), "{between}");
+        old.push(ends.iter().any(|end| program.holds(end)));
+    }
+    assert_eq!(old, [false, true]);
 }
 
 /// The programs that show what release consistency forbids, or do not end.
