@@ -140,6 +140,6 @@ def _judge_runs(options: Options) -> None:
         if options.get("seed") is not None:
             raise InputError("`seed` is of runs in the simulator: give `simulate_runs` with it")
         return
-    for name in ("gives_up", "max_states", "chart", "stores"):
+    for name in ("gives_up", "max_states", "chart"):
         if options.get(name):
             raise InputError(f"`{name}` is of every order of events; runs in the simulator have none")

@@ -37,6 +37,10 @@ def without_run(entry: object) -> object:
         ({"protocol": "msi", "gives_up": 0}, ["--protocol", "protocols/msi.coh", "--gives-up", "0"]),
         ({"protocol": "ordering/cord.coh", "stores": "ab"}, ["--protocol", "ordering/cord.coh", "--stores", "ab"]),
         (
+            {"protocol": "ordering/cord.coh", "stores": "tb", "simulate_runs": 9},
+            ["--protocol", "ordering/cord.coh", "--stores", "tb", "--simulate", "9"],
+        ),
+        (
             {"protocol": "tests/kinds/mixed.coh", "kinds": ["device", "cache"]},
             ["--protocol", "tests/kinds/mixed.coh", "--kinds", "device,cache"],
         ),

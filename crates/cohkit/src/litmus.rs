@@ -41,6 +41,8 @@ pub struct Test {
     program: Program,
     /// The kinds of remotes that its threads run on, if that makes a difference or was asked for.
     kinds: Option<Kinds>,
+    /// A letter for each of its writes, if these are made so.
+    stores: Option<String>,
 }
 
 impl Test {
@@ -82,6 +84,7 @@ impl Test {
             file,
             program,
             kinds: None,
+            stores: None,
         }
     }
 
@@ -130,10 +133,12 @@ impl Test {
             }
         };
         let of = |mix: Vec<Via>| {
+            let letters = mixes::letters(&mix);
             let mut program = mixes::mixed(&self.program, &mix);
-            program.name = format!("{} {}", program.name, mixes::letters(&mix));
+            program.name = format!("{} {letters}", program.name);
             Test {
                 program,
+                stores: Some(letters),
                 ..self.clone()
             }
         };

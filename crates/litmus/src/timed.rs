@@ -6,6 +6,7 @@ use cohkit_application::interface::{
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Protocol, Right, StateId};
 use cohkit_protocol::remotes::KindId;
+use cohkit_protocol::threads::Accesses;
 use cohkit_sim::data::Random;
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::platform::{Platform, Quantity};
@@ -16,10 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cores::{Asked, Asks, Core, Cores, Wish};
-use crate::kinds::Kinds;
+use crate::kinds::{write, Kinds};
 use crate::mixes::ordered;
 use crate::models::end;
-use crate::program::{End, Instruction, Program, Update};
+use crate::program::{End, Instruction, Program, Update, Via};
 
 /// What was seen in runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -183,10 +184,11 @@ pub fn observe_placed(
     }
     changes_copies(protocol, kinds, program)?;
     let mut seen = Seen::default();
+    let accesses = kinds.accesses(protocol);
     // What follows a read that acquires, the simulator's threads ask for themselves.
-    let asks = kinds.accesses(protocol).into_iter().map(|of| Asks {
+    let asks = accesses.iter().map(|of| Asks {
         acquired: false,
-        ..Asks::of(&of)
+        ..Asks::of(of)
     });
     let asks: Vec<Asks> = asks.collect();
     for run in 0..options.runs {
@@ -200,6 +202,7 @@ pub fn observe_placed(
             cores: options.cores,
             kinds: kinds.clone(),
             asks: asks.clone(),
+            accesses: accesses.clone(),
             caches: machine.caches().into(),
             seed,
         });
@@ -261,6 +264,8 @@ struct InTime {
     kinds: Kinds,
     /// What that is about no line each thread's cache takes part in.
     asks: Vec<Asks>,
+    /// By what each thread writes.
+    accesses: Vec<Accesses>,
     /// Those before cores; a thread has one, and there may be more.
     caches: usize,
     seed: u64,
@@ -529,6 +534,19 @@ impl Played for Running {
             return self.waits(most);
         }
         self.next(number)
+    }
+
+    fn writes_by(&self, number: usize) -> Option<Access> {
+        let (_, thread) = self.seats[number];
+        let (via, release) = match self.steps[number] {
+            Doing::Access(Wish::Write(_, _, release, via)) => (via, release),
+            Doing::Access(Wish::Update(_, _, via)) => (via, false),
+            _ => return None,
+        };
+        match via {
+            Via::Text => None,
+            via => write(&self.test.accesses[thread], via, release),
+        }
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {

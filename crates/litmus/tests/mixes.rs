@@ -11,6 +11,7 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::mixes::{every, letters, mixed};
 use cohkit_litmus::program::Program;
 use cohkit_litmus::run::{run, Found, Options, Placed};
+use cohkit_litmus::timed::{self, Level, Seen};
 use cohkit_protocol::protocol::Protocol;
 use texts::{home, read};
 
@@ -73,6 +74,88 @@ fn no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
             found.programs
         );
     }
+}
+
+/// What so many runs of a program in the simulator show.
+fn in_time(protocol: &Protocol, program: &Program, runs: u64) -> Seen {
+    let upper = Level {
+        protocol,
+        home: home(protocol).clone(),
+        caches: program.threads.len() as u16,
+    };
+    let machines = [timed::Machine { upper, lower: None }];
+    let options = timed::Options {
+        cores: options(protocol).cores,
+        runs,
+        seed: 0,
+    };
+    timed::observe(&machines, program, &options, &mut || true).expect("it runs")
+}
+
+/// Every mix of all classic programs of two threads, with random times of messages and threads.
+#[test]
+fn in_time_no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
+    for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
+        let protocol = read(text);
+        let model = protocol.guarantee.model.expect("a guarantee");
+        let (mut programs, mut ends) = (0, 0);
+        for program in classic().into_iter().filter(|p| p.threads.len() <= 2) {
+            let allowed = allowed(&program, model).expect("a small program");
+            for mixed in all_mixes(&protocol, &program) {
+                let seen = in_time(&protocol, &mixed, 3);
+                let what = format!("{}: {}", protocol.name, mixed.name);
+                assert_eq!((seen.runs, &seen.failure), (3, &None), "{what}");
+                let other = seen.ends.keys().find(|end| !allowed.contains(end));
+                assert_eq!(other, None, "{what}");
+                programs += 1;
+                ends += seen.ends.len();
+            }
+        }
+        let what = format!("{}: {programs}, {ends}", protocol.name);
+        assert!(programs > 300 && 2 * ends > 3 * programs, "{what}");
+    }
+}
+
+/// Each write takes the messages of the access that its letter stands for.
+#[test]
+fn in_time_writes_are_made_as_their_letters_say() {
+    let (protocol, program) = (read(CORD), named("MP+popl+poap").expect("a shape"));
+    let sent = |mix: &str| {
+        let mut all = all_mixes(&protocol, &program).into_iter();
+        let mixed = all.find(|mixed| mixed.name.ends_with(&format!(" {mix}")));
+        let seen = in_time(&protocol, &mixed.expect("a mix"), 10);
+        ["Relaxed", "Release", "GetM", "Write"].map(|name| seen.messages[name])
+    };
+    assert_eq!(sent("tt"), [10, 10, 0, 0]);
+    assert_eq!(sent("ta"), [10, 0, 0, 10]);
+    assert_eq!(sent("at"), [0, 10, 0, 10]);
+    let [relaxed, release, writable, written] = sent("tb");
+    assert_eq!((relaxed, release, written), (10, 0, 0));
+    assert!(writable > 0);
+    let swaps = named("2+2W+swps").expect("a shape");
+    let back = all_mixes(&protocol, &swaps).into_iter();
+    let back = back.filter(|mixed| mixed.name.ends_with(" bbbb"));
+    let seen: Vec<Seen> = back.map(|mixed| in_time(&protocol, &mixed, 10)).collect();
+    assert_eq!(seen[0].messages["Atomic"], 0);
+    assert!(seen[0].messages["GetM"] > 10);
+}
+
+/// A release that is written back comes behind a fence; if that waits for nothing, the store before it may be late.
+#[test]
+fn in_time_a_fault_of_the_other_stores_is_seen() {
+    let right = "fence if count(touched + waiting) == 0";
+    assert!(CORD.contains(right));
+    let protocol = read(&CORD.replace(right, "fence if count(touched) == 0"));
+    let program = named("MP+popl+poap").expect("a shape");
+    let allowed = allowed(&program, Model::Rc).expect("a small program");
+    let mut wrong = Vec::new();
+    for mixed in all_mixes(&protocol, &program) {
+        let seen = in_time(&protocol, &mixed, 400);
+        if seen.ends.keys().any(|end| !allowed.contains(end)) {
+            wrong.push(mixed.name);
+        }
+    }
+    assert_eq!(wrong, ["MP+popl+poap tb", "MP+popl+poap ta"]);
 }
 
 /// What the mixes of a program find that release consistency forbids, or what is wrong otherwise, with their letters.

@@ -4,6 +4,7 @@ use cohkit_application::interface::{
     Application, Contents, Operation, Scenario, Step, Table, Thread,
 };
 use cohkit_protocol::construct::rights::KnownRights;
+use cohkit_protocol::controller::Access;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -90,6 +91,11 @@ pub trait Played {
 
     /// A thread's next step after one that gave `result`.
     fn step(&mut self, thread: usize, result: u64) -> Step;
+
+    /// By which of the text's accesses the thread makes its present write, or reads and writes at once, if not as others do.
+    fn writes_by(&self, _thread: usize) -> Option<Access> {
+        None
+    }
 
     /// Whether all is as it has to be at the end.
     ///

@@ -4,6 +4,7 @@
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Step, Table,
 };
+use cohkit_protocol::controller::Access;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -312,6 +313,11 @@ impl Application for SeveralPlayed {
 impl Played for SeveralPlayed {
     fn application(&mut self) -> &mut dyn Application {
         self
+    }
+
+    fn writes_by(&self, thread: usize) -> Option<Access> {
+        let part = self.part_of_thread(thread)?;
+        self.parts[part].writes_by(thread - self.shares[part].threads.start)
     }
 
     fn threads(&self) -> usize {

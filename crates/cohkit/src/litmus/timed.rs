@@ -27,7 +27,12 @@ pub(super) fn run(
     (seed, runs): (u64, u64),
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Report, NotJudged> {
-    let Test { file, program, .. } = test;
+    let Test {
+        file,
+        program,
+        stores,
+        ..
+    } = test;
     let level = |source, caches| {
         let home = home(source, caches)?;
         let protocol = &source.protocol;
@@ -76,6 +81,7 @@ pub(super) fn run(
         file: file.as_deref(),
         program,
         kinds: test.on(Some(source)),
+        stores: stores.as_deref(),
         cores,
         seed,
         seen,
@@ -98,6 +104,8 @@ struct Timed<'t> {
     program: &'t Program,
     /// The kinds of remotes that threads run on, if that makes a difference or was asked for.
     kinds: Option<Vec<String>>,
+    /// A letter for each write, which the name ends with.
+    stores: Option<&'t str>,
     cores: Cores,
     seed: u64,
     seen: Seen,
@@ -131,7 +139,10 @@ impl Timed<'_> {
     fn again(&self) -> Option<String> {
         let failure = self.seen.failure.as_ref();
         let seed = failure.map(|(_, seed)| *seed).or(self.decides())?;
-        let test = self.file.unwrap_or(&self.program.name);
+        let name = &self.program.name;
+        let mixed = |stores: &str| name.strip_suffix(stores).map(str::trim_end);
+        let name = self.stores.and_then(mixed).unwrap_or(name);
+        let test = self.file.unwrap_or(name);
         let cores = key(self.cores).replace('_', "-");
         let path = &self.path?.display().to_string();
         let (test, path) = (quoted(test), quoted(path));
@@ -140,8 +151,10 @@ impl Timed<'_> {
             .as_ref()
             .map(|kinds| format!(" --kinds {}", kinds.join(",")));
         let kinds = kinds.unwrap_or_default();
+        let stores = self.stores.map(|stores| format!(" --stores {stores}"));
+        let stores = stores.unwrap_or_default();
         Some(format!(
-            "cohkit litmus {test} --protocol {path}{kinds} --cores {cores} --simulate 1 --seed {seed}"
+            "cohkit litmus {test} --protocol {path}{kinds}{stores} --cores {cores} --simulate 1 --seed {seed}"
         ))
     }
 

@@ -38,12 +38,7 @@ pub(crate) struct Litmus {
     /// By which of the text's accesses each write is made: a letter for each, thread by thread (`t` as the text's cores store,
     /// `b` written back in the core's own copy, `a` acknowledged by the home), or `every` for all mixes, each a test of its
     /// own.
-    #[arg(
-        long,
-        value_name = "MIX",
-        requires = "protocol",
-        conflicts_with = "simulate"
-    )]
+    #[arg(long, value_name = "MIX", requires = "protocol")]
     pub stores: Option<String>,
 
     /// The kind of remote that each thread runs on, thread by thread: `cpu,device`. Where kinds have rows of their own, every

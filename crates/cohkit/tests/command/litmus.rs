@@ -336,4 +336,29 @@ fn mixes_of_stores_are_tests_of_their_own() {
     let (code, _, said) = litmus(&[&["MP+popl+poap", "--stores", "t"][..], &cord].concat());
     assert_eq!(code, Some(2));
     assert!(said.contains("--stores: `t` has 1 letter,"), "{said}");
+    let runs = ["MP+popl+poap", "--stores", "every", "--simulate", "4"];
+    let (code, shown, said) = litmus(&[&runs[..], &cord].concat());
+    assert_eq!(code, Some(3), "{said}");
+    assert_eq!(shown.matches("undecided: none of ").count(), 9, "{shown}");
+}
+
+/// What the command that shows it again says is what was run, with the same mix.
+#[test]
+fn a_mix_that_decides_in_the_simulator_is_shown_again() {
+    let runs = ["MP", "--stores", "tb", "--simulate", "200"];
+    let (code, shown, _) =
+        litmus(&[&runs[..], &["--protocol", "../../ordering/cord.coh"]].concat());
+    assert_eq!(code, Some(0), "{shown}");
+    let (_, again) = shown
+        .split_once("again: cohkit litmus ")
+        .expect("a command");
+    let again: Vec<&str> = again.split_whitespace().collect();
+    assert_eq!(again[0], "MP");
+    assert!(again.windows(2).any(|pair| pair == ["--stores", "tb"]));
+    let (code, shown, said) = litmus(&again);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        shown.starts_with("MP tb on cord in the simulator"),
+        "{shown}"
+    );
 }

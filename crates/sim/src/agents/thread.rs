@@ -125,7 +125,8 @@ impl Simulation {
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
                 Step::Store { line, word, .. } | Step::StoreWords { line, word, .. } => {
-                    let access = (accesses.write, "writes");
+                    let own = behind.played.writes_by(number);
+                    let access = (own.or(accesses.write), "writes");
                     match self.write_of_thread(core, (line, word), access, at) {
                         Some(goes_on) => at = goes_on,
                         None => return,
@@ -138,7 +139,8 @@ impl Simulation {
                     return self.word_of_thread(core, at_line, (access, "reads"), at);
                 }
                 Step::Release { line, word, .. } => {
-                    let access = (accesses.release, "writes");
+                    let own = behind.played.writes_by(number);
+                    let access = (own.or(accesses.release), "writes");
                     match self.write_of_thread(core, (line, word), access, at) {
                         Some(goes_on) => at = goes_on,
                         None => return,
@@ -148,8 +150,9 @@ impl Simulation {
                     let at_line = (line, word);
                     let purpose = Purpose::Atomic;
                     let update = matches!(step, Step::Update { .. });
-                    let access = match accesses.update {
-                        Some(Access::Atomic) if update => Access::Atomic,
+                    let access = match (behind.played.writes_by(number), accesses.update) {
+                        (Some(own), _) => own,
+                        (None, Some(Access::Atomic)) if update => Access::Atomic,
                         // In a copy of the cache's own, whatever the text does on a store.
                         _ => accesses.back.unwrap_or(Access::Store),
                     };
