@@ -68,7 +68,7 @@ pub(crate) fn run(
             Some(Happened::Exception(exception, pc)) => {
                 let instruction = machine.instruction();
                 let place = outside::place(file, image, pc, &instruction);
-                let why = core_at(&exception, &platform);
+                let why = why_not(&exception, &platform);
                 outside.say(&format!("error: {shown}: {exception}{why}, at {place}"));
                 outcome = Outcome::No;
                 break;
@@ -242,9 +242,9 @@ pub(crate) fn needs_cores(exception: &Exception) -> &'static str {
     }
 }
 
-/// Of which core beside far memory a host uses what there is not.
-fn core_at(exception: &Exception, platform: &Platform) -> String {
-    use host::{REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
+/// What a host uses that there is not, as far as it says more than the address.
+fn why_not(exception: &Exception, platform: &Platform) -> String {
+    use host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
     let (Exception::LoadFault(at) | Exception::StoreFault(at)) = *exception else {
         return String::new();
     };
@@ -253,9 +253,21 @@ fn core_at(exception: &Exception, platform: &Platform) -> String {
         false => at.saturating_sub(REGISTERS) / REGISTERS_STRIDE,
     };
     let cores = platform.mccs.value;
-    match (cores..256).contains(&core) {
-        true => format!(" (of core {core} beside far memory, and there are {cores}, from 0 on)"),
-        false => String::new(),
+    if (cores..256).contains(&core) {
+        return format!(" (of core {core} beside far memory, and there are {cores}, from 0 on)");
+    }
+    let lines = platform.scratchpad.value;
+    let line = at.wrapping_sub(SCRATCHPADS) % SCRATCHPAD_STRIDE / LINE as u64;
+    match at {
+        SCRATCHPADS..REGISTERS if line >= lines => {
+            format!(" (line {line} of the scratchpad of core {core}, which has {lines})")
+        }
+        // All other accesses to what is there are done.
+        SCRATCHPADS..REGISTERS => " (atomically, which a line of a scratchpad knows not)".into(),
+        FAR.. if at - FAR < platform.far_bytes.value => {
+            " (atomically, which far memory knows not, as nothing keeps it coherent)".into()
+        }
+        _ => String::new(),
     }
 }
 

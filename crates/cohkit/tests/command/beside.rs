@@ -333,4 +333,18 @@ fn where_programs_stand_that_do_not_end_is_told() {
     let told = "nothing can be loaded at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
     assert!(said.starts_with("exit code 1\n"), "{said}");
     assert!(said.contains(told), "{said}");
+    for (case, told) in [
+        (
+            "11",
+            "nothing can be stored at 0x4000000000 (atomically, which far memory knows not, as nothing keeps it coherent), at 0x",
+        ),
+        (
+            "12",
+            "nothing can be stored at 0x7001010000 (line 512 of the scratchpad of core 1, which has 512), at 0x",
+        ),
+    ] {
+        let words = ["--cp", "astray=astray.elf", "astray-host.elf", case];
+        let said = transcript(&self::run(folder, &words));
+        assert!(said.starts_with("exit code 1\n") && said.contains(told), "{said}");
+    }
 }
