@@ -116,6 +116,36 @@ fn in_time_no_mix_of_stores_shows_what_a_text_guarantees_not_to_show() {
     }
 }
 
+/// A store that has ended may still be on its way when its thread reads and writes the line at once: it is a store all the same.
+#[test]
+fn in_time_stores_under_way_stay_stores_before_an_atomic_access_of_their_line() {
+    let mp = include_str!("../../../ordering/mp.coh");
+    let test = "\
+AArch64 own
+{ 0:X0=x; 1:X0=x; }
+P0                | P1          ;
+MOV W1,#2         | MOV W1,#100 ;
+STR W1,[X0]       | STR W1,[X0] ;
+MOV W2,#10        |             ;
+LDADD W2,W3,[X0]  |             ;
+MOV W4,#7         |             ;
+STR W4,[X0]       |             ;
+CAS W4,W1,[X0]    |             ;
+exists (0:X4=100)
+";
+    let program = herd::read(test).expect("a program");
+    for text in [mp, SO, CORD, WB, CORD_TSO] {
+        let protocol = read(text);
+        let allowed = allowed(&program, Model::Rc).expect("a small program");
+        let seen = in_time(&protocol, &program, 100);
+        assert_eq!(seen.failure, None, "{}", protocol.name);
+        let other = seen.ends.keys().find(|end| !allowed.contains(end));
+        let shown = other.map(|end| program.words(end));
+        assert_eq!(shown, None, "{}", protocol.name);
+        assert!(seen.ends.len() > 2, "{}", protocol.name);
+    }
+}
+
 /// Each write takes the messages of the access that its letter stands for.
 #[test]
 fn in_time_writes_are_made_as_their_letters_say() {

@@ -134,6 +134,8 @@ pub(crate) struct Pending {
     pub purpose: Purpose,
     /// Whether the bytes that it writes have been sent to the home, which performs it.
     pub sent: bool,
+    /// The number of the message that they have been sent with.
+    pub flight: u32,
     /// Whether the home has performed it.
     pub performed: bool,
 }

@@ -313,6 +313,7 @@ impl Simulation {
             kind: Access::Store,
             purpose: Purpose::Drain,
             sent: false,
+            flight: 0,
             performed: false,
         });
         self.reach(index);
@@ -529,6 +530,7 @@ system one { remotes 1; lines 1 }
             kind,
             purpose: Purpose::Core,
             sent: false,
+            flight: 0,
             performed: false,
         });
         simulation.core(index);

@@ -74,6 +74,8 @@ struct Store {
     word: u16,
     words: u16,
     from: Agent,
+    /// The number of its message.
+    flight: u32,
     whole: bool,
 }
 
@@ -85,6 +87,7 @@ impl Store {
             word: message.word,
             words: message.words.max(1),
             from: message.from,
+            flight: message.flight,
             whole: kind.whole,
         }
     }

@@ -235,6 +235,7 @@ impl Simulation {
             kind,
             purpose: Purpose::Port,
             sent: false,
+            flight: 0,
             performed: false,
         });
         self.in_flight += 1;

@@ -72,6 +72,7 @@ impl Simulation {
             kind,
             purpose,
             sent: false,
+            flight: 0,
             performed: false,
         });
         let at = self.groups.leaves(core, at);

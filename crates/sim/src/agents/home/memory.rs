@@ -108,7 +108,7 @@ impl Simulation {
             );
             self.fail(FailureKind::SingleWriter, line, text);
         }
-        let sent = self.performed_by_home(store.from, line);
+        let sent = self.performed_by_home(store.from, line, store.flight);
         // What is written then is known elsewhere than from the bytes that came.
         let elsewhere = |access: &Pending| {
             matches!(

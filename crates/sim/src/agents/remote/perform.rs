@@ -68,21 +68,32 @@ impl Simulation {
             let what = "an atomic access needs the line, and its bytes are sent away";
             self.meaningless(cache, line, entry.configuration, what);
         }
-        self.accesses[index].sent = true;
+        let sent = &mut self.accesses[index];
+        // The next message is that one.
+        (sent.sent, sent.flight) = (true, self.flights.wrapping_add(1));
         if access.purpose == Purpose::Port {
             return (self.bytes_of_port(&access), access.word, access.words);
         }
         (self.data.filled(access.value), access.word, access.words)
     }
 
-    /// The home performs the write that a cache has sent for a line.
-    pub(crate) fn performed_by_home(&mut self, cache: Agent, line: Line) -> Option<Pending> {
+    /// The home performs the write that a cache has sent for a line with a message of this number. Gives the access that has
+    /// sent it, if that has not ended: a store that ends when it is sent may be followed by another access of the line.
+    pub(crate) fn performed_by_home(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        flight: u32,
+    ) -> Option<Pending> {
         let (_, entry) = self.caches.find(cache, line);
         if entry.first == NONE {
             return None;
         }
         let access = &mut self.accesses[entry.first];
-        access.performed |= access.sent;
+        if !(access.sent && access.flight == flight) {
+            return None;
+        }
+        access.performed = true;
         Some(*access)
     }
 
