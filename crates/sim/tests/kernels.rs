@@ -99,6 +99,36 @@ fn kernels_calculate_what_is_right_whatever_is_late() {
     }
 }
 
+/// Numbers of stores order them at one directory, where all that programs share lies then. The texts have no atomic accesses,
+/// and an exchange needs two hosts.
+#[test]
+fn kernels_calculate_what_is_right_with_numbers_at_one_directory() {
+    let sizes = [("numbers", 256), ("most", 255)];
+    let mut programs = 0;
+    for ordering in ["seq", "tso/seq"] {
+        let protocol = orderings::ordering(ordering, &sizes);
+        let updates = |(name, given): &(&str, &[(&str, u64)])| {
+            matches!(*name, "task-queue" | "padding" | "exchange") || given.contains(&("atomic", 1))
+        };
+        let kernels = KERNELS.iter().filter(|kernel| !updates(kernel));
+        for (name, given) in kernels {
+            let given = [given, &[("homes", 1)][..]].concat();
+            for seed in seeds(2) {
+                let mut platform = machine();
+                platform.link.jitter.value = 300_000;
+                let mut setup = setup(&protocol, &platform, kernel(name, &given));
+                setup.seed = seed;
+                let played = play_while(&setup, &mut |_| true).unwrap_or_else(|error| {
+                    panic!("{ordering}, {name}, COHKIT_SEED={seed}: {error}")
+                });
+                // Numbers come round.
+                programs += usize::from(played.statistics.sent("Write").unwrap() > 256);
+            }
+        }
+    }
+    assert!(programs > 10, "{programs}");
+}
+
 /// Threads add to a word, raise another to the largest that any has seen by comparing and swapping, and hand a place on
 /// that only one has at a time: each stores there before it says so by an atomic access after all that it has done.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
