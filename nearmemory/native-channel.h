@@ -81,9 +81,6 @@ static inline struct nm_native_fifo *nm_native_to(uint64_t core) {
   return &nm_native_own->all[core].from[nm_native_own->number];
 }
 
-// The highest bit of the count that is sent says whether the stream ends behind.
-#define NM_NATIVE_END ((uint64_t)1 << 63)
-
 static inline uint64_t nm_fifo_words(uint64_t core) {
   struct nm_native_fifo *fifo = nm_native_from(core);
   uint64_t sent = fifo->sent;

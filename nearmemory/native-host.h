@@ -103,8 +103,13 @@ static void *nm_native_thread(void *argument) {
   memset(core->locks, 0, sizeof core->locks);
   while (core->held) nm_native_release(core, core->held->line, core->held->kind);
   pthread_mutex_unlock(&core->mutex);
-  // What others have sent is for this program.
-  for (int i = 0; i < NM_NATIVE_CORES; i++) core->from[i].sent = core->from[i].taken = 0;
+  // What others have sent is for this program. They may be sending still, so it is taken as the program would.
+  for (int i = 0; i < NM_NATIVE_CORES; i++) {
+    struct nm_native_fifo *fifo = &core->from[i];
+    uint64_t sent = __atomic_load_n(&fifo->sent, __ATOMIC_ACQUIRE), words = sent & ~NM_NATIVE_END;
+    __atomic_store_n(&fifo->taken, words, __ATOMIC_RELEASE);
+    if (sent != words) __atomic_store_n(&fifo->sent, words, __ATOMIC_RELEASE);
+  }
   __atomic_store_n(&core->state, NM_EXITED, __ATOMIC_RELEASE);
   return NULL;
 }

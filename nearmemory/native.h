@@ -23,6 +23,9 @@
 #define NM_NATIVE_LINES 512
 #define NM_NATIVE_FIFO 1024
 
+// The highest bit of the count that is sent says whether the stream ends behind.
+#define NM_NATIVE_END ((uint64_t)1 << 63)
+
 // Words from one core to another one: each side writes a line of its own.
 struct nm_native_fifo {
   uint64_t words[NM_NATIVE_FIFO];

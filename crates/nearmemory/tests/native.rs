@@ -143,6 +143,7 @@ fn pipes_of_all_kinds_and_copies_of_the_hosts_own_memory_are_the_same_there() {
         ("streams", &[""], "all lines are right\n"),
         ("several", &[""], "all is right\n"),
         ("leaves", &[""], "all is right\n"),
+        ("remains", &[""], "all is right\n"),
         ("lends", &[""], "a line of the host "),
     ] {
         let (host, channel) = (

@@ -201,11 +201,11 @@ fn programs_of_several_sources_have_one_library() {
 }
 
 #[test]
-fn streams_of_four_cores_leave_the_host_room_and_values_end_with_their_program() {
+fn streams_of_four_cores_leave_the_host_room_and_what_a_program_leaves_is_nobodys() {
     if !require::require("riscv-gcc") {
         return;
     }
-    for name in ["several", "leaves"] {
+    for name in ["several", "leaves", "remains"] {
         let source = |end: &str| format!("crates/nearmemory/tests/programs/{name}{end}.c");
         let host = compile("host", &source("-host"), &[]);
         let channel = compile("channel", &source(""), &[]);
