@@ -57,7 +57,7 @@ pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
 }
 
 /// States of a program that is run, at most: eight threads take about a kilobyte for each.
-const MOST_STATES: usize = 1 << 22;
+const MOST_STATES: usize = 1 << 20;
 
 /// The same, by running the program where there is a way to, which is faster.
 ///
