@@ -7,7 +7,7 @@
 """
 
 from cohkit import cpu, device, types
-from cohkit._cohkit import Protocol, __version__
+from cohkit._cohkit import Composition, Protocol, __version__
 from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
 from cohkit.links import link
@@ -22,6 +22,9 @@ from cohkit.protocols import (
     chart_svg,
     chart_text,
     check,
+    compose,
+    composition,
+    compositions,
     construct,
     parse,
     read,
@@ -34,6 +37,7 @@ from cohkit.shown import Shown, show
 from cohkit.simulator import platform, platforms, simulate, simulate_many
 
 __all__ = [
+    "Composition",
     "Error",
     "FaultError",
     "InputError",
@@ -49,6 +53,9 @@ __all__ = [
     "chart_text",
     "check",
     "check_model",
+    "compose",
+    "composition",
+    "compositions",
     "construct",
     "cpu",
     "device",

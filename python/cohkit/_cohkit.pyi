@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import TypedDict, final, type_check_only
 
 __all__ = [
+    "Composition",
     "Exploration",
     "Litmus",
     "Machine",
@@ -13,7 +14,9 @@ __all__ = [
     "chart_svg",
     "chart_text",
     "check",
+    "check_composition",
     "check_model",
+    "composes",
     "construct",
     "did_you_mean",
     "link",
@@ -58,6 +61,29 @@ class Protocol:
     @property
     def systems(self) -> list[tuple[str, int, int]]: ...
 
+@final
+class Composition:
+    def __new__(cls, text: str, file: str, uses: list[tuple[str, str, str]] | None) -> Composition: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Composition], tuple[str, str, list[tuple[str, str, str]]]]: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def uses(self) -> list[tuple[str, str, str]]: ...
+    @property
+    def spaces(self) -> list[str]: ...
+    @property
+    def systems(self) -> list[str]: ...
+
+def composes(text: str) -> bool: ...
+def check_composition(
+    composition: Composition, *, systems: list[str] | None, capacity: int | None, looking: Looking
+) -> str: ...
 def check(
     protocol: Protocol,
     *,
@@ -95,7 +121,7 @@ class LitmusRun(TypedDict):
 class Litmus:
     def __new__(cls, name: str, text: str | None) -> Litmus: ...
 
-def litmus(test: Litmus, *, protocol: Protocol | None, how: LitmusRun) -> str: ...
+def litmus(test: Litmus, *, protocol: Protocol | Composition | None, how: LitmusRun) -> str: ...
 def chart_text(json: str, *, width: int | None, ascii_only: bool) -> str: ...
 def chart_svg(json: str, *, title: str) -> str: ...
 def shipped() -> list[tuple[str, str]]: ...
@@ -105,6 +131,7 @@ def did_you_mean(wrong: str, names: list[str]) -> str: ...
 class Machine:
     def __new__(cls, name: str, text: str | None) -> Machine: ...
     def json(self) -> str: ...
+    def beside(self, host: Machine) -> Machine: ...
     def set(self, settings: list[str]) -> Machine: ...
 
 @final
@@ -114,7 +141,7 @@ class Simulation:
         machine: Machine,
         workload: str,
         *,
-        protocol: Protocol,
+        protocol: Protocol | Composition,
         region: str | None,
         recorded: tuple[bool, bytes] | None,
         accesses: int | None,
@@ -147,7 +174,7 @@ class Play:
         application: str,
         *,
         own: tuple[Callable[[], object], int, bool] | None,
-        protocol: Protocol,
+        protocol: Protocol | Composition,
         numbers: list[str],
         time: str | None,
         warm_up: str,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 from cohkit import _cohkit
 from cohkit.errors import InputError, call, near
 from cohkit.looking import is_whole
-from cohkit.protocols import decoded, given
+from cohkit.protocols import decoded, executed
 from cohkit.results import answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cohkit import types
-    from cohkit._cohkit import LitmusRun, Protocol
+    from cohkit._cohkit import Composition, LitmusRun, Protocol
 
 
 class Options(TypedDict, total=False):
@@ -24,7 +24,8 @@ class Options(TypedDict, total=False):
 
     Attributes:
         text: the test itself, if it is not to be read from where it is said to be.
-        protocol: the protocol whose caches the threads run on, the path of its text, or the name of one that ships;
+        protocol: the protocol whose caches the threads run on, the path of its text, or the name of one that ships, or
+            a text of two levels;
             memory that acts at once if not given.
         cores: what stands between threads and caches; what the protocol's `accesses` ask for, and else `in_order`.
         model: what the ends are compared with, and without a protocol whose they are; the text's `guarantee` or what
@@ -43,7 +44,7 @@ class Options(TypedDict, total=False):
     """
 
     text: str | None
-    protocol: Protocol | str | os.PathLike[str] | None
+    protocol: Protocol | Composition | str | os.PathLike[str] | None
     cores: Literal["in_order", "store_buffer", "relaxed"] | None
     model: Literal["sc", "tso", "rc"] | None
     gives_up: int | None
@@ -79,7 +80,7 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
     if text is None and _is_file(test):
         text = decoded(name, Path(name).read_bytes())
     program = call(name, _cohkit.Litmus, name, text)
-    protocol = None if on is None else given(on)
+    protocol = None if on is None else executed(on)
     told = call(
         name if protocol is None else protocol.file, _cohkit.litmus, program, protocol=protocol, how=_how(options)
     )

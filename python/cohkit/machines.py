@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from cohkit import types
 
 
+Text = str | tuple["Text", "Text"] | None
+"""What the file of a platform holds; nothing if it ships; that of both a device and a host."""
+
+
 class Machine:
     """A platform that runs: its quantities by name, and others like it with some of them changed.
 
@@ -35,7 +39,7 @@ class Machine:
     """
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
-        """Take a platform that comes with the package, or a file whose name ends in `.toml`.
+        """Take one that comes with the package, a file whose name ends in `.toml`, or a device and a host: `A+B`.
 
         Raises:
             InputError: there is none of this name.
@@ -48,12 +52,11 @@ class Machine:
             raise InputError(f"a platform is a name, a file or a `Machine`, not {type(name).__name__}: {told}")
         self._take(os.fspath(name), None, {})
 
-    def _take(self, name: str, text: str | None, settings: dict[str, str]) -> None:
-        if text is None and name.endswith(".toml"):
-            text = decoded(name, Path(name).read_bytes())
+    def _take(self, name: str, text: Text, settings: dict[str, str]) -> None:
+        text = _read(name) if text is None else text
         self._name, self._text, self._settings = name, text, settings
         told = [f"{name}={value}" for name, value in settings.items()]
-        self._native = call(name, lambda: call(name, _cohkit.Machine, name, text).set(told))
+        self._native = call(name, _native(name, text).set, told)
         told_of: types.Platform = cast("types.Platform", answer(self._native.json()))
         self._platform = told_of
         self._quantities = {quantity["name"]: quantity for quantity in told_of["quantities"]}
@@ -118,7 +121,22 @@ class Machine:
         return show(self._platform).html
 
 
-def _again(name: str, text: str | None, settings: dict[str, str]) -> Machine:
+def _read(name: str) -> Text:
+    """Read the text of a platform's file, or of those of a device and a host."""
+    device, joined, host = name.partition("+")
+    if joined and not Path(name).exists():
+        return _read(device), _read(host)
+    return decoded(name, Path(name).read_bytes()) if name.endswith(".toml") else None
+
+
+def _native(name: str, text: Text) -> _cohkit.Machine:
+    if isinstance(text, tuple):
+        device, host = (_native(*part) for part in zip(name.split("+", 1), text, strict=True))
+        return call(name, device.beside, host)
+    return call(name, _cohkit.Machine, name, text)
+
+
+def _again(name: str, text: Text, settings: dict[str, str]) -> Machine:
     machine = object.__new__(Machine)
     machine._take(name, text, settings)
     return machine

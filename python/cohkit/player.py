@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
 from cohkit.own import Scenario, begin, uses
-from cohkit.protocols import given
+from cohkit.protocols import executed
 from cohkit.results import answer
 from cohkit.simulator import eci, machine
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from cohkit import types
-    from cohkit._cohkit import Protocol
+    from cohkit._cohkit import Composition, Protocol
     from cohkit.machines import Machine
 
 Application = Literal[
@@ -55,7 +55,7 @@ class Request(TypedDict, total=False):
     numbers: Mapping[str, int] | None
     time: str | None
     warm_up: str
-    protocol: Protocol | str | os.PathLike[str] | None
+    protocol: Protocol | Composition | str | os.PathLike[str] | None
     set: Mapping[str, str | int] | None
     sizes: Mapping[str, int] | None
     seed: int
@@ -70,7 +70,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
     numbers: Mapping[str, int] | None = None,
     time: str | None = None,
     warm_up: str = "0ns",
-    protocol: Protocol | str | os.PathLike[str] | None = None,
+    protocol: Protocol | Composition | str | os.PathLike[str] | None = None,
     set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
     sizes: Mapping[str, int] | None = None,
     seed: int = 0,
@@ -183,7 +183,7 @@ def _ready(request: Request) -> _cohkit.Play:
     if not (isinstance(seed, int) and 0 <= seed < 2**64):
         raise InputError(f"`seed` is 0 to {2**64 - 1}, not {seed!r}")
     protocol = options.pop("protocol")
-    protocol = eci() if protocol is None else given(protocol)
+    protocol = eci() if protocol is None else executed(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
     sizes = [f"{name}={value}" for name, value in (options.pop("sizes") or {}).items()]

@@ -1,4 +1,4 @@
-"""Protocols: reading, checking, tabulating and drawing them."""
+"""Protocols, and texts that compose them: reading, checking, tabulating and drawing them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 from cohkit import _cohkit
-from cohkit._cohkit import Protocol
+from cohkit._cohkit import Composition, Protocol
 from cohkit.errors import InputError, TextError, call, near
 from cohkit.looking import is_whole, looking, whole_numbers
 from cohkit.results import Answer, answer
@@ -145,8 +145,64 @@ def shipped_names() -> list[str]:
     ['back-invalidate', 'ccix', 'cxl-cache', 'cxl-mem']
 
     """
-    files = (file for file, _ in _cohkit.shipped())
-    return sorted(Path(file).stem for file in files if file.startswith(_FOLDER))
+    return _named(composing=False)
+
+
+def _named(*, composing: bool) -> list[str]:
+    texts = ((file, text) for file, text in _cohkit.shipped() if file.startswith(_FOLDER))
+    return sorted(Path(file).stem for file, text in texts if _cohkit.composes(text) == composing)
+
+
+def compositions() -> list[str]:
+    """Names of the texts that come with the package and compose protocols.
+
+    >>> import cohkit
+    >>> cohkit.compositions()
+    ['eci-both', 'two-level']
+
+    """
+    return _named(composing=True)
+
+
+def compose(text: str, *, file: str = "<text>") -> Composition:
+    """Parse a text that composes protocols, and those that it uses: of files beside `file`, or that ship.
+
+    Raises:
+        TextError: the text is wrong, or what it uses; all errors are listed.
+
+    >>> import cohkit
+    >>> both = cohkit.compose(cohkit.composition("eci-both").text)
+    >>> both.spaces, both.systems
+    (['far', 'near'], ['both'])
+
+    """
+    return call(file, Composition, text, file, None)
+
+
+def composition(name: str | os.PathLike[str]) -> Composition:
+    """Give a text that composes protocols, by the path of its file or by its name if it ships.
+
+    Raises:
+        TextError: the text is wrong, or what it uses; all errors are listed.
+        OSError: there is no such text.
+
+    >>> import cohkit
+    >>> cohkit.composition("two-level")
+    <cohkit.Composition two_level of protocols/two-level.coh>
+
+    """
+    found = str(name)
+    meant = [short for short in compositions() if found in (short, f"{_FOLDER}{short}.coh")]
+    if meant and not Path(name).exists():
+        file = f"{_FOLDER}{meant[0]}.coh"
+        return compose(shipped_file(file), file=file)
+    try:
+        data = Path(name).read_bytes()
+    except FileNotFoundError as error:
+        there = compositions()
+        said = f"no such file, nor a text that ships; {near(found, there)}there are {', '.join(there)}"
+        raise FileNotFoundError(error.errno, said, found) from None
+    return compose(decoded(found, data), file=found)
 
 
 def systems(protocol: Protocol | str | os.PathLike[str]) -> list[types.System]:
@@ -185,13 +241,45 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
     if isinstance(protocol, str) and "\n" in protocol:
         raise InputError("this is a text, not the path of one; `cohkit.parse` reads it")
     name = str(protocol)
+    if _composes(Path(name)):
+        raise InputError(f"{name} composes others: `cohkit.composition` gives it, and this takes one protocol")
     # A file goes before what ships.
     meant = [short for short in shipped_names() if name in (short, f"{_FOLDER}{short}.coh")]
     return shipped(meant[0]) if meant and not Path(name).exists() else read(protocol)
 
 
+def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Protocol | Composition:
+    """Give what a machine executes: a protocol, or a text that composes several; either may be named.
+
+    Raises:
+        TextError: the text is wrong.
+        InputError: this is a text, not the path of one.
+        OSError: there is no such text.
+
+    >>> from cohkit.protocols import executed
+    >>> [executed(name).name for name in ("msi", "two-level")]
+    ['msi', 'two_level']
+
+    """
+    if isinstance(protocol, Composition):
+        return protocol
+    if not isinstance(protocol, Protocol) and _composes(Path(protocol)):
+        return composition(protocol)
+    return given(protocol)
+
+
+def _composes(name: Path) -> bool:
+    if "\n" in str(name):
+        # This is a text itself, which may be longer than any name.
+        return False
+    if not name.is_file():
+        return any(str(name) in (short, f"{_FOLDER}{short}.coh") for short in compositions())
+    # What is no text is said where it is read.
+    return _cohkit.composes(name.read_bytes().decode(errors="replace"))
+
+
 def check(
-    protocol: Protocol | str | os.PathLike[str],
+    protocol: Protocol | Composition | str | os.PathLike[str],
     *,
     systems: str | Sequence[str] | None = None,
     remotes: int | None = None,
@@ -204,7 +292,8 @@ def check(
     Systems that are too large can be walked through at random: `simulate_steps` among the options.
 
     Args:
-        protocol: what to check: a protocol, the path of a text, or the name of one that ships.
+        protocol: what to check: a protocol, the path of a text, or the name of one that ships; or a text that composes
+            several, of which each part is checked, and two levels together besides.
         systems: names of systems in the text, or one name; all of them if not given.
         remotes: caching agents of a system to check instead of those of the text, 1 to 8; 1 if only `lines` is given.
         lines: cache lines of that system, 1 to 4; 1 if only `remotes` is given.
@@ -222,9 +311,21 @@ def check(
     ('verified', 4348, 14821)
 
     """
-    protocol = given(protocol)
+    protocol = executed(protocol)
     if isinstance(systems, str):
         systems = [systems]
+    names = None if systems is None else list(systems)
+    looks = looking(options, beside=("systems", "remotes", "lines", "capacity"))
+    if isinstance(protocol, Composition):
+        for name, number in (("remotes", remotes), ("lines", lines)):
+            if number is not None:
+                raise InputError(f"`{name}` is for one protocol, and {protocol.file} composes several")
+        if capacity is not None:
+            _number("capacity", capacity, _MOST_CAPACITY)
+        parts = call(
+            protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, looking=looks
+        )
+        return cast("list[types.Verdict]", [whole_numbers(verdict) for verdict in answer(parts)])
     size = None
     if remotes is not None or lines is not None:
         if systems is not None:
@@ -237,10 +338,10 @@ def check(
             protocol.file,
             _cohkit.check,
             protocol,
-            systems=None if systems is None else list(systems),
+            systems=names,
             size=size,
             capacity=capacity,
-            looking=looking(options, beside=("systems", "remotes", "lines", "capacity")),
+            looking=looks,
         )
     )
     return cast("list[types.Verdict]", [whole_numbers(verdict) for verdict in verdicts])

@@ -11,14 +11,14 @@ from cohkit import _cohkit
 from cohkit.errors import InputError, call, near
 from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, TraceFile
-from cohkit.protocols import given, shipped
+from cohkit.protocols import executed, shipped
 from cohkit.results import answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from cohkit import types
-    from cohkit._cohkit import Protocol
+    from cohkit._cohkit import Composition, Protocol
 
 Workload = Literal[
     "sequential-read",
@@ -48,7 +48,7 @@ class Request(TypedDict, total=False):
 
     platform: Required[str | os.PathLike[str] | Machine]
     workload: Required[Workload | str | MemoryTrace | TraceFile]
-    protocol: Protocol | str | os.PathLike[str] | None
+    protocol: Protocol | Composition | str | os.PathLike[str] | None
     region: str | None
     accesses: int | None
     cores: int | None
@@ -96,7 +96,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     platform: str | os.PathLike[str] | Machine,
     workload: Workload | str | MemoryTrace | TraceFile,
     *,
-    protocol: Protocol | str | os.PathLike[str] | None = None,
+    protocol: Protocol | Composition | str | os.PathLike[str] | None = None,
     region: str | None = None,
     accesses: int | None = None,
     cores: int | None = None,
@@ -250,7 +250,7 @@ def _ready(request: Request) -> _cohkit.Simulation:
             allowed = f"{low} to {high}" if high < _ENDLESS else f"at least {low}"
             raise InputError(f"`{name}` is {allowed}, not {value!r}")
     protocol = options.pop("protocol")
-    protocol = eci() if protocol is None else given(protocol)
+    protocol = eci() if protocol is None else executed(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
     settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
     if options["region"] is not None:

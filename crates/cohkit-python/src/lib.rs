@@ -4,6 +4,7 @@
 //! what is plain Python (types, exceptions, frames, experiments) stands in `python/cohkit`.
 //! Long work runs beside the interpreter, which goes on and can be interrupted.
 
+mod composition;
 mod exploration;
 mod interruptible;
 mod links;
@@ -228,14 +229,19 @@ fn check(
         judge(Source::clone(&source), &request, &mut verdicts)?;
         Ok(Value::Array(verdicts.values).to_string())
     })?;
-    judged.map_err(|wrong| match wrong {
-        Wrong::Refused(refusal) => bad_text(&json!([protocol.source.refusal_json(&refusal)])),
+    judged.map_err(|wrong| not_judged(&protocol.source, wrong))
+}
+
+/// Why there is no verdict, as an exception.
+fn not_judged(source: &Source, wrong: Wrong) -> PyErr {
+    match wrong {
+        Wrong::Refused(refusal) => bad_text(&json!([source.refusal_json(&refusal)])),
         Wrong::Input { what, help } => {
             let help = help.map_or(String::new(), |help| format!("; {help}"));
-            bad_input(&format!("{}: {what}{help}", protocol.file()))
+            bad_input(&format!("{}: {what}{help}", source.path.display()))
         }
         Wrong::Failure(failure) => bad_input(&failure.message),
-    })
+    }
 }
 
 /// A verdict on a Murphi model, given as text, as `cohkit check --json` gives it.
@@ -362,6 +368,8 @@ mod _cohkit {
         chart_svg, chart_text, check, check_model, construct, did_you_mean, table, Protocol,
         RefusedError,
     };
+    #[pymodule_export]
+    use crate::composition::{check_composition, composes, Composition};
     #[pymodule_export]
     use crate::exploration::Exploration;
     #[pymodule_export]

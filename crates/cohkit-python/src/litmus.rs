@@ -1,11 +1,13 @@
 //! What programs of a few threads may show.
 
+use crate::composition::Executed;
 use crate::interruptible::interruptible;
-use crate::{bad_input, bad_text, no_home, Protocol};
-use cohkit::litmus::{answer, Asked, NotJudged, Test};
+use crate::{bad_input, bad_text, no_home};
+use cohkit::composed::Texts;
+use cohkit::litmus::{answer, Asked, NotJudged, On, Test};
 use cohkit::Failure;
 use pyo3::prelude::*;
-use std::sync::Arc;
+use std::path::PathBuf;
 
 /// A litmus test that was read.
 #[pyclass(frozen, module = "cohkit._cohkit")]
@@ -50,12 +52,30 @@ pub(crate) struct How {
 pub(crate) fn litmus(
     py: Python<'_>,
     test: &Litmus,
-    protocol: Option<&Protocol>,
+    protocol: Option<Executed<'_>>,
     how: How,
 ) -> PyResult<String> {
     let mut test = test.test.clone();
-    let source = protocol.map(|protocol| Arc::clone(&protocol.source));
-    if let Some(source) = &source {
+    let file = protocol.as_ref().map(|on| PathBuf::from(on.file()));
+    let (source, lower) = match protocol.map(|on| on.texts()).transpose()? {
+        None => (None, None),
+        Some(Texts::One(source)) => (Some(source), None),
+        Some(Texts::Levels(upper, lower)) => (Some(upper), Some(lower)),
+        Some(Texts::Directions(device, host)) => {
+            return Err(bad_input(&format!(
+                "a test runs on one space, and the text composes two; give {} or {}",
+                device.path.display(),
+                host.path.display()
+            )))
+        }
+    };
+    if let (Some(kinds), Some(lower)) = (&how.kinds, &lower) {
+        let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
+        return Err(bad_input(&format!(
+            "`kinds` is {kinds}: threads before two levels run on `{kind}` of {text}"
+        )));
+    }
+    if let (Some(source), None) = (&source, &lower) {
         let placed = test
             .placed(how.kinds.as_deref(), &source.protocol)
             .map_err(refused)?;
@@ -68,7 +88,7 @@ pub(crate) fn litmus(
         })?;
         test = one;
     }
-    if let (Some(stores), Some(source)) = (&how.stores, &source) {
+    if let (Some(stores), Some(source)) = (&how.stores, lower.as_ref().or(source.as_ref())) {
         let mixed = test.mixes(stores, &source.protocol).map_err(refused)?;
         // Letters are of one mix.
         let [one] = <[_; 1]>::try_from(mixed)
@@ -84,7 +104,12 @@ pub(crate) fn litmus(
         simulate: how.simulate,
     };
     let answered = interruptible(py, move |cancel| {
-        answer(&test, source.as_deref(), &asked, cancel)
+        let on = On {
+            source: source.as_ref(),
+            lower: lower.as_ref(),
+            file: file.as_deref(),
+        };
+        answer(&test, on, &asked, cancel)
     })?;
     match answered {
         Ok(value) => Ok(value.to_string()),

@@ -24,16 +24,9 @@ const FILES: &[(&str, &str)] = files![
     "tests/construction/base.coh",
 ];
 
-/// The shipped files: `(path, text)`. Texts that compose others are the command's.
+/// The shipped files: `(path, text)`.
 #[pyfunction]
 pub(crate) fn shipped() -> Vec<(&'static str, &'static str)> {
-    let protocols = PROTOCOLS
-        .iter()
-        .filter(|(_, text)| !text.contains("\nuse "));
-    FILES
-        .iter()
-        .chain(LIBRARY)
-        .chain(protocols)
-        .copied()
-        .collect()
+    let all = FILES.iter().chain(LIBRARY).chain(PROTOCOLS);
+    all.copied().collect()
 }

@@ -1,12 +1,14 @@
 //! Platforms and simulations.
 
+use crate::composition::Executed;
 use crate::interruptible::{interruptible, watched};
 use crate::own::{Own, Raised};
 use crate::{bad_input, bad_text, no_home, Protocol, RefusedError};
+use cohkit::composed::Texts;
 use cohkit::playing::{self, play_all};
 use cohkit::simulate::{platform_json, read_platform, run_all, shipped_platform, NotRun, Request};
 use cohkit::work::Work;
-use cohkit::Outcome;
+use cohkit::{Outcome, Source};
 use cohkit_protocol::controller::Controller;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::home;
@@ -64,6 +66,14 @@ impl Machine {
         Ok(Machine { platform })
     }
 
+    /// A device beside a host, each a machine: one of two spaces.
+    fn beside(&self, host: &Machine) -> PyResult<Machine> {
+        let device = self.platform.clone();
+        let both = device.beside(host.platform.clone());
+        let platform = both.map_err(|what| bad_input(&what))?;
+        Ok(Machine { platform })
+    }
+
     /// Its quantities, as JSON.
     fn json(&self) -> String {
         platform_json(&self.platform).to_string()
@@ -75,6 +85,20 @@ impl Machine {
         let mut platform = self.platform.clone();
         cohkit::simulate::set(&mut platform, &settings).map_err(refused)?;
         Ok(Machine { platform })
+    }
+}
+
+impl Executed<'_> {
+    /// The controller of the home of its first text for so many remotes; that of a protocol is kept.
+    fn home(&self, py: Python<'_>, first: &Source, remotes: u16) -> PyResult<Controller> {
+        match self {
+            Executed::One(protocol) => protocol.home(py, remotes),
+            Executed::Several(_) => {
+                let protocol = first.protocol.clone();
+                let constructed = interruptible(py, move |_| home(&protocol, remotes))?;
+                constructed.map_err(|error| no_home(first, error))
+            }
+        }
     }
 }
 
@@ -112,7 +136,7 @@ impl Simulation {
         py: Python<'_>,
         machine: &Machine,
         workload: &str,
-        protocol: &Protocol,
+        protocol: Executed<'_>,
         region: Option<String>,
         recorded: Option<(bool, PyBackedBytes)>,
         accesses: Option<u64>,
@@ -144,9 +168,9 @@ impl Simulation {
         };
         let mut platform = machine.platform.clone();
         cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
-        let home = protocol.home(py, platform.all_remotes() as u16)?;
-        let source = cohkit::Source::clone(&protocol.source);
-        let simulation = cohkit::simulate::Simulation::new(source, home, platform, request);
+        let (source, second) = protocol.texts()?.on(&platform).map_err(refused)?;
+        let home = protocol.home(py, &source, platform.all_remotes() as u16)?;
+        let simulation = cohkit::simulate::Simulation::of(source, home, second, platform, request);
         let simulation = Arc::new(simulation.map_err(refused)?);
         Ok(Simulation { simulation })
     }
@@ -205,7 +229,7 @@ impl Play {
         machine: &Machine,
         application: String,
         own: Option<(Py<PyAny>, u32, bool)>,
-        protocol: &Protocol,
+        protocol: Executed<'_>,
         numbers: Vec<String>,
         time: Option<String>,
         warm_up: String,
@@ -228,10 +252,20 @@ impl Play {
         };
         let mut platform = machine.platform.clone();
         cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
-        let source = cohkit::Source::clone(&protocol.source);
+        let (source, host) = match protocol.texts()? {
+            Texts::One(source) => (source, None),
+            Texts::Directions(device, host) => (device, Some(host)),
+            Texts::Levels(..) => {
+                return Err(bad_input(&format!(
+                    "{}: {}",
+                    protocol.file(),
+                    playing::TWO_LEVELS
+                )))
+            }
+        };
         let raised = Raised::default();
         let play = match own {
-            None => playing::Play::new(source, None, platform, request),
+            None => playing::Play::new(source, host, platform, request),
             Some((begin, lines, ends)) => {
                 let raised = raised.clone();
                 let own = Own {
@@ -240,7 +274,7 @@ impl Play {
                     ends,
                     raised,
                 };
-                playing::Play::of(source, None, platform, request, Arc::new(own))
+                playing::Play::of(source, host, platform, request, Arc::new(own))
             }
         };
         if let Some(exception) = raised.take() {

@@ -4,35 +4,58 @@ use crate::console::Console;
 use crate::joint::{self, Together};
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
-use crate::protocols::{shown, Source};
+use crate::protocols::{shown, Source, Wrong};
 use crate::{files, shipped};
 use cohkit_protocol::composition::{Composition, Joint, Over};
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text;
-use cohkit_protocol::text::suggestion;
+use cohkit_protocol::text::{self, suggestion, Diagnostic};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// A text that composes others, and these.
-pub(crate) struct Composed {
+#[derive(Clone, Debug)]
+pub struct Composed {
     path: PathBuf,
     composition: Composition,
     /// The texts used, without the systems that they have of their own.
     sources: Vec<Source>,
 }
 
+/// A text that another uses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Used {
+    /// The file as the other text names it.
+    pub file: String,
+    /// Where it came from.
+    pub path: PathBuf,
+    /// The text.
+    pub text: String,
+}
+
 impl Composed {
     /// Reads what the text uses: files beside it, or texts that ship.
     pub(crate) fn read(path: &Path, text: &str, console: &Console) -> Result<Composed, Failure> {
+        Composed::parse(path, text, &[])
+            .map_err(|diagnostics| shown(path, text, &diagnostics, console.terminal.colour))
+    }
+
+    /// Parses a text that came from this place, and what it uses: of texts that are at hand, of files beside it, or of
+    /// texts that ship.
+    ///
+    /// # Errors
+    /// All errors of the text; one that it uses is an error where it is used.
+    pub fn parse(path: &Path, text: &str, at_hand: &[Used]) -> Result<Composed, Vec<Diagnostic>> {
         let mut texts = Vec::new();
         let composition = text::compose(text, &mut |file| {
-            let (path, text) = find(path, file)?;
+            let (path, text) = match at_hand.iter().find(|used| used.file == file) {
+                Some(used) => (used.path.clone(), used.text.clone()),
+                None => find(path, file)?,
+            };
             let protocol = parsed(file, &text)?;
             texts.push((path, text));
             Ok(protocol)
-        });
-        let composition = composition
-            .map_err(|diagnostics| shown(path, text, &diagnostics, console.terminal.colour))?;
+        })?;
         let spaces = composition.spaces.iter().zip(texts);
         let sources = spaces.map(|(space, (path, text))| {
             let mut protocol = space.protocol.clone();
@@ -57,29 +80,50 @@ impl Composed {
     /// Options that mean nothing here.
     pub(crate) fn systems(&self, options: &Check) -> Result<Vec<&Joint>, Failure> {
         suited(options, &self.path)?;
-        let systems = &self.composition.systems;
         if options.systems.is_empty() {
-            return Ok(systems.iter().collect());
+            return Ok(self.composition.systems.iter().collect());
         }
+        self.named(&options.systems)
+            .map_err(|wrong| wrong.failure(&self.path))
+    }
+
+    /// The systems of these names, in this order.
+    ///
+    /// # Errors
+    /// There is none of a name.
+    pub fn named(&self, names: &[String]) -> Result<Vec<&Joint>, Wrong> {
+        let systems = &self.composition.systems;
         let find = |name: &String| {
             let system = systems.iter().find(|system| system.name == *name);
             system.ok_or_else(|| {
                 let known = systems.iter().map(|system| system.name.as_str());
-                Failure::new(
-                    Outcome::BadInput,
-                    format!(
-                        "error: {}: no system is named `{name}`\n  help: {}",
-                        self.path.display(),
-                        suggestion(name, "system", known)
-                    ),
+                Wrong::input(
+                    format!("no system is named `{name}`"),
+                    suggestion(name, "system", known),
                 )
             })
         };
-        options.systems.iter().map(find).collect()
+        names.iter().map(find).collect()
+    }
+
+    /// What the text says.
+    pub fn composition(&self) -> &Composition {
+        &self.composition
+    }
+
+    /// The texts that it uses.
+    pub fn uses(&self) -> Vec<Used> {
+        let spaces = self.composition.spaces.iter().zip(&self.sources);
+        let used = spaces.map(|(space, source)| Used {
+            file: space.file.clone(),
+            path: source.path.clone(),
+            text: source.text.clone(),
+        });
+        used.collect()
     }
 
     /// The texts used, each with its part of a system.
-    pub(crate) fn parts<'c>(&'c self, system: &'c Joint) -> impl Iterator<Item = Source> + 'c {
+    pub fn parts<'c>(&'c self, system: &'c Joint) -> impl Iterator<Item = Source> + 'c {
         let parts = self.sources.iter().zip(&system.parts);
         parts.map(|(source, part)| {
             let mut source = source.clone();
@@ -97,6 +141,17 @@ impl Composed {
     ) -> impl Iterator<Item = Together> + 'c {
         let levels = self.composition.levels.iter();
         levels.map(move |&level| joint::judge(&self.composition, system, level, most, cancel))
+    }
+
+    /// The same as entries of JSON.
+    pub fn levels_json<'c>(
+        &'c self,
+        system: &'c Joint,
+        most: Option<u64>,
+        cancel: &'c AtomicBool,
+    ) -> impl Iterator<Item = Value> + 'c {
+        let levels = self.levels(system, most, cancel);
+        levels.map(|together| together.json(&self.path))
     }
 
     /// The texts of the upper and of the lower level, where there is nothing else.
@@ -123,7 +178,7 @@ impl Composed {
     ///
     /// # Errors
     /// What is missing.
-    pub(crate) fn directions(&self) -> Result<[Source; 2], String> {
+    fn directions(&self) -> Result<[Source; 2], String> {
         let directions = self.composition.directions()?;
         Ok([directions.device, directions.host].map(|number| {
             let mut source = self.sources[number].clone();
@@ -134,8 +189,20 @@ impl Composed {
         }))
     }
 
-    /// The text that composes.
-    pub(crate) fn path(&self) -> &Path {
+    /// What a machine has that executes the text.
+    ///
+    /// # Errors
+    /// It composes what no machine has.
+    pub fn texts(&self) -> Result<Texts, Failure> {
+        if let Ok([device, host]) = self.directions() {
+            return Ok(Texts::Directions(device, host));
+        }
+        let [upper, lower] = self.two_levels()?;
+        Ok(Texts::Levels(upper, lower))
+    }
+
+    /// Where the text that composes came from.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -174,6 +241,27 @@ impl Composed {
         let product = product.map_or("2^128 or more".to_string(), |states| states.to_string());
         let parts = parts.join(" x ");
         format!("{name}: verified: {product} states ({parts}, spaces that share nothing)\n")
+    }
+}
+
+/// The texts of a machine's protocols.
+pub enum Texts {
+    /// Of all of it.
+    One(Source),
+    /// Of the upper level, and of the lower one.
+    Levels(Source, Source),
+    /// Of lines of the device, and of lines of the host's memory.
+    Directions(Source, Source),
+}
+
+impl Texts {
+    /// Reads a text and those that it uses.
+    pub(crate) fn read(path: &Path, console: &Console) -> Result<Texts, Failure> {
+        let text = files::read(path)?;
+        if !text::composes(&text) {
+            return Ok(Texts::One(Source::of(path, text, console)?));
+        }
+        Composed::read(path, &text, console)?.texts()
     }
 }
 

@@ -1,5 +1,5 @@
 //! The `cohkit` command as a library: options in, text and an [`Outcome`] out.
-//! What the Python package does too stands in [`explorer`], [`judge`], [`link`], [`litmus`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
+//! What the Python package does too stands in [`composed`], [`explorer`], [`judge`], [`link`], [`litmus`], [`models`], [`playing`], [`simulate`] and [`tabulate`]: a [`Source`] in, plain values out.
 //!
 //! It knows how people and programs speak to Cohkit: options, files, exit codes.
 //! It deliberately knows nothing of coherence; that is in the crates below.
@@ -17,7 +17,7 @@ mod asked;
 mod beside;
 mod check;
 mod checkpoints;
-mod composed;
+pub mod composed;
 mod console;
 mod coverage;
 mod csv;

@@ -181,22 +181,12 @@ impl From<Failure> for NotJudged {
 ///
 /// # Errors
 /// Why it is not judged.
-pub fn answer(
-    test: &Test,
-    source: Option<&Source>,
-    asked: &Asked,
-    cancel: &AtomicBool,
-) -> Result<Value, NotJudged> {
+pub fn answer(test: &Test, on: On, asked: &Asked, cancel: &AtomicBool) -> Result<Value, NotJudged> {
     let cores = asked.cores.as_deref().map(chosen).transpose()?;
     let model = asked.model.as_deref().map(chosen).transpose()?;
-    let on = On {
-        source,
-        lower: None,
-        file: source.map(|source| source.path.as_path()),
-    };
     let how = on.how(cores, model, asked.gives_up, asked.max_states);
     let mut goes_on = || !cancel.load(Ordering::SeqCst);
-    match (source, asked.simulate) {
+    match (on.source, asked.simulate) {
         (Some(source), Some(seeds)) => {
             let report = timed::run((source, on), test, &how, seeds, &mut goes_on)?;
             Ok(report.json)
@@ -226,11 +216,13 @@ fn chosen<T: ValueEnum>(name: &str) -> Result<T, Failure> {
 
 /// What threads run on: a protocol, in front of another if there are two levels, or memory that acts at once.
 #[derive(Clone, Copy)]
-struct On<'s> {
-    source: Option<&'s Source>,
-    lower: Option<&'s Source>,
+pub struct On<'s> {
+    /// The text of the protocol, of two levels that of the upper one.
+    pub source: Option<&'s Source>,
+    /// The text of the level below it.
+    pub lower: Option<&'s Source>,
     /// The file that says so, which composes others if there are two levels.
-    file: Option<&'s Path>,
+    pub file: Option<&'s Path>,
 }
 
 /// How a test is run.

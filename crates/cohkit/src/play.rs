@@ -1,11 +1,12 @@
 //! `cohkit play`: an application behind a home, with what it has counted and timed, or a chart of what went wrong.
 
+use crate::composed::Texts;
 use crate::console::Console;
 use crate::options::Play as Options;
 use crate::outcome::{Failure, Outcome};
-use crate::playing::{Play, Played, Request};
+use crate::playing::{Play, Played, Request, TWO_LEVELS};
 use crate::protocols::Source;
-use crate::sim::{failed, failure, platform, shown, Texts};
+use crate::sim::{failed, failure, platform, shown};
 use crate::simulate::{set, NotRun, Simulation};
 use crate::{deliver, exhaustive, files, rtl, watched};
 use cohkit_application::shipped::{Shipped, ALL};
@@ -110,9 +111,7 @@ fn texts(options: &Options, console: &Console) -> Result<(Source, Option<Source>
             "`--exhaustive` explores one space, and the text composes two",
         )),
         Texts::Directions(device, host) => Ok((device, Some(host))),
-        Texts::Levels(..) => Err(wrong(
-            "an application stands behind a home of one level, and the text has two",
-        )),
+        Texts::Levels(..) => Err(wrong(TWO_LEVELS)),
     }
 }
 

@@ -152,6 +152,10 @@ fn of_file(part: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// What is said where a text of two levels is to be played.
+pub const TWO_LEVELS: &str =
+    "an application stands behind a home of one level, and the text has two";
+
 /// Reads the graph of an application.
 fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
     // What takes none says so whatever the file.

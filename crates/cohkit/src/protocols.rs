@@ -41,6 +41,19 @@ impl Wrong {
     pub(crate) fn plain(what: String) -> Wrong {
         Wrong::Input { what, help: None }
     }
+
+    /// For people, of the text of this file, where it has no place for it.
+    pub fn failure(self, path: &Path) -> Failure {
+        match self {
+            Wrong::Refused(refusal) => Failure::new(Outcome::BadInput, refused(&refusal)),
+            Wrong::Input { what, help } => {
+                let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
+                let message = format!("error: {}: {what}{help}", path.display());
+                Failure::new(Outcome::BadInput, message)
+            }
+            Wrong::Failure(failure) => failure,
+        }
+    }
 }
 
 impl From<Failure> for Wrong {
@@ -128,12 +141,7 @@ impl Source {
     pub(crate) fn failure(&self, wrong: Wrong, console: &Console) -> Failure {
         match wrong {
             Wrong::Refused(refusal) => self.refusal(&refusal, console.terminal.colour),
-            Wrong::Input { what, help } => {
-                let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
-                let message = format!("error: {}: {what}{help}", self.path.display());
-                Failure::new(Outcome::BadInput, message)
-            }
-            Wrong::Failure(failure) => failure,
+            other => other.failure(&self.path),
         }
     }
 

@@ -1,13 +1,13 @@
 //! `cohkit sim`: a workload on a machine, with statistics, or with a chart of what went wrong.
 
-use crate::composed::Composed;
+use crate::composed::{Composed, Texts};
 use crate::console::Console;
 use crate::options::Sim;
 use crate::outcome::{Failure, Outcome};
 use crate::progress::Bar;
 use crate::protocols::{error_at, error_in_line, Source};
 use crate::simulate::{
-    read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Second, Simulation,
+    read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Simulation,
 };
 use crate::table::wrap;
 use crate::{deliver, files, rtl, watched};
@@ -37,41 +37,21 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         Some(path) => Texts::read(path, console)?,
         None => Texts::One(Simulation::protocol().map_err(|wrong| failure(wrong, colour))?),
     };
-    let (source, lower, host) = match texts {
-        Texts::One(source) => (source, None, None),
-        Texts::Levels(upper, lower) => (upper, Some(lower), None),
-        Texts::Directions(device, host) => (device, None, Some(host)),
-    };
     let charts = options.output.charts(console.terminal);
     let request = request(options);
     // How many remotes there are decides the home, too.
     set(&mut platform, &request.settings).map_err(|wrong| failure(wrong, colour))?;
+    let two_levels = matches!(texts, Texts::Levels(..));
+    let (source, second) = texts.on(&platform).map_err(|wrong| match wrong {
+        NotRun::NoHome(lower, error) => lower.no_home(&error, &charts, colour),
+        wrong => failure(wrong, colour),
+    })?;
     let home = home(&source.protocol, platform.all_remotes() as u16)
         .map_err(|error| source.no_home(&error, &charts, colour))?;
     let clocked = rtl::home::instead(&options.executed, &source, &platform, console)?;
-    let lower = match (lower, &platform.below) {
-        (Some(lower), Some(below)) => {
-            let home = cohkit_sim::simulation::home(&lower.protocol, below.remotes)
-                .map_err(|error| lower.no_home(&error, &charts, colour))?;
-            Some((lower, home))
-        }
-        (None, _) => None,
-        (Some(_), None) => {
-            let what = format!(
-                "{} has one level of caches, and the text two",
-                platform.name
-            );
-            let wrong = NotRun::input(what, "name a platform with caches `below` its caches");
-            return Err(failure(wrong, colour));
-        }
-    };
-    if lower.is_some() {
+    if two_levels {
         tells_of_one_level(options).map_err(|wrong| failure(wrong, colour))?;
     }
-    let second = match (lower, host) {
-        (Some((lower, home)), _) => Some(Second::Below(lower, home)),
-        (None, host) => host.map(Second::Host),
-    };
     let mut simulation = Simulation::of(source, home, second, platform, request)
         .map_err(|wrong| failure(wrong, colour))?;
     simulation.setup.clocked = clocked;
@@ -142,31 +122,6 @@ pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<S
     }
     let [upper, lower] = Composed::read(path, &text, console)?.two_levels()?;
     Ok((upper, Some(lower)))
-}
-
-/// The texts of a machine's protocols.
-pub(crate) enum Texts {
-    One(Source),
-    /// Of the upper level, and of the lower one.
-    Levels(Source, Source),
-    /// Of lines of the device, and of lines of the host's memory.
-    Directions(Source, Source),
-}
-
-impl Texts {
-    /// Reads a text and those that it uses.
-    pub(crate) fn read(path: &Path, console: &Console) -> Result<Texts, Failure> {
-        let text = files::read(path)?;
-        if !composes(&text) {
-            return Ok(Texts::One(Source::of(path, text, console)?));
-        }
-        let composed = Composed::read(path, &text, console)?;
-        if let Ok([device, host]) = composed.directions() {
-            return Ok(Texts::Directions(device, host));
-        }
-        let [upper, lower] = composed.two_levels()?;
-        Ok(Texts::Levels(upper, lower))
-    }
 }
 
 /// Writes what happens on a line.

@@ -1,5 +1,6 @@
 //! Simulations of workloads on platforms, as `cohkit sim` and the Python package both run them.
 
+use crate::composed::Texts;
 use crate::explained;
 pub use crate::not_run::NotRun;
 use crate::outcome::{Failure, Outcome};
@@ -171,11 +172,39 @@ pub struct Request {
 pub type Ended = Result<Statistics, Box<explain::Failure>>;
 
 /// What a machine has beside the space of its first text.
-pub(crate) enum Second {
+pub enum Second {
     /// Another level below each cache, with its home.
     Below(Source, Controller),
     /// The host's memory as a space of its own.
     Host(Source),
+}
+
+impl Texts {
+    /// The first text, and what there is beside its space on a platform on which all is [`set`].
+    ///
+    /// # Errors
+    /// The platform has no two levels, or there is no home for the lower one.
+    pub fn on(self, platform: &Platform) -> Result<(Source, Option<Second>), NotRun> {
+        match self {
+            Texts::One(source) => Ok((source, None)),
+            Texts::Directions(device, host) => Ok((device, Some(Second::Host(host)))),
+            Texts::Levels(upper, lower) => {
+                let Some(below) = &platform.below else {
+                    return Err(NotRun::input(
+                        format!(
+                            "{} has one level of caches, and the text two",
+                            platform.name
+                        ),
+                        "name a platform with caches `below` its caches",
+                    ));
+                };
+                match simulation::home(&lower.protocol, below.remotes) {
+                    Ok(home) => Ok((upper, Some(Second::Below(lower, home)))),
+                    Err(error) => Err(NotRun::NoHome(Box::new(lower), error)),
+                }
+            }
+        }
+    }
 }
 
 impl Second {
@@ -240,7 +269,10 @@ impl Simulation {
     }
 
     /// The same with a second text, of what is below each cache, or of the host's memory.
-    pub(crate) fn of(
+    ///
+    /// # Errors
+    /// What is wrong with the request, or with the second text on this platform.
+    pub fn of(
         source: Source,
         home: Controller,
         second: Option<Second>,

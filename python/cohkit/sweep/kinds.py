@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cohkit import player, simulator
+from cohkit._cohkit import Composition
 from cohkit.errors import InputError, near
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.looking import looking
-from cohkit.protocols import check, given, systems
+from cohkit.protocols import check, executed, systems
 from cohkit.published import Published, compare
 from cohkit.sweep import native
 
@@ -111,9 +112,9 @@ def _looks(options: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _judge_check(options: dict[str, Any], seed: int) -> None:
-    protocol = given(options["protocol"])
+    protocol = executed(options["protocol"])
     told = _looks(options, seed)
-    there = [system["name"] for system in systems(protocol)]
+    there = protocol.systems if isinstance(protocol, Composition) else [one["name"] for one in systems(protocol)]
     for name in told.pop("systems", []):
         if name not in there:
             raise InputError(

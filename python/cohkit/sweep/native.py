@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cohkit._cohkit import Protocol
+from cohkit._cohkit import Composition, Protocol
 from cohkit.errors import InputError, UnavailableError
 from cohkit.native import binary
-from cohkit.protocols import given
+from cohkit.protocols import executed, given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,11 +55,24 @@ def told(words: Sequence[object]) -> tuple[list[dict[str, Any]], int]:
 
 
 def _file(word: object, folder: Path) -> str:
-    if not isinstance(word, Protocol | Text):
+    if not isinstance(word, Composition | Protocol | Text):
         return str(word)
     name = Path(word.file).name if word.file else "text"
+    if isinstance(word, Composition):
+        return _files(word, name, folder)
     (folder / name).write_text(word.text)
     return name
+
+
+def _files(word: Composition, name: str, folder: Path) -> str:
+    """Write a text and those that it uses, which may be in folders above it."""
+    up = max((Path(file).parts.count("..") for file, _, _ in word.uses), default=0)
+    place = folder.joinpath(*["below"] * up)
+    for file, text in [(name, word.text), *((file, text) for file, _, text in word.uses)]:
+        written = place / file
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(text)
+    return str((place / name).relative_to(folder))
 
 
 def litmus(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], int]:
@@ -73,7 +86,7 @@ def judge_litmus(options: dict[str, Any], _: int) -> None:
     test = options["test"]
     _printed(Text.of(test) or test)
     if "protocol" in options:
-        given(options["protocol"])
+        executed(options["protocol"])
 
 
 def _printed(test: str | Text) -> None:

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import __version__
+from cohkit._cohkit import Composition, Protocol
 from cohkit.errors import Error, UnavailableError
+from cohkit.machines import Machine
 from cohkit.memory_traces import TraceFile
-from cohkit.protocols import given, parse
+from cohkit.protocols import executed
 from cohkit.simulator import machine
 from cohkit.sweep.kinds import KINDS
 from cohkit.sweep.native import Text
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 class Texts(NamedTuple):
     """Texts and traces that a point reads, so that who runs it needs no files: of each the file and what is in it."""
 
-    protocol: tuple[str, str] | None = None
-    platform: tuple[str, str | None] | None = None
+    protocol: Protocol | Composition | None = None
+    platform: tuple[str, str | None] | Machine | None = None
     test: Text | None = None
     trace: TraceFile | None = None
 
@@ -38,14 +40,14 @@ class Texts(NamedTuple):
     def of(options: Mapping[str, Value]) -> Texts:
         """Read them."""
         protocol, platform = options.get("protocol"), options.get("platform")
-        text = given(str(protocol)) if protocol is not None else None
+        text = executed(str(protocol)) if protocol is not None else None
         on = str(platform)
-        own = Path(on).read_bytes().decode(errors="replace") if on.endswith(".toml") else None
         program = Text.of(str(options.get("test")))
         trace = TraceFile.of(str(options.get("workload")))
-        return Texts(
-            (text.file, text.text) if text else None, (on, own) if platform is not None else None, program, trace
-        )
+        if "+" in on and not Path(on).exists():
+            return Texts(text, Machine(on), program, trace)
+        own = Path(on).read_bytes().decode(errors="replace") if on.endswith(".toml") else None
+        return Texts(text, (on, own) if platform is not None else None, program, trace)
 
 
 class Point(NamedTuple):
@@ -73,23 +75,40 @@ class Point(NamedTuple):
             told["workload"] = f"{kind}:{hashlib.sha256(self.texts.trace.file).hexdigest()}"
         # A platform that ships is what it says; files may stand anywhere.
         on = self.texts.platform
-        platform = on and (_shipped(on[0]) if on[1] is None else on[1])
-        what = [self.run, told, self.seed, self.texts.protocol and self.texts.protocol[1], platform, __version__]
+        what = [self.run, told, self.seed, _said(self.texts.protocol), _of_machine(on), __version__]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
     def ready(self) -> dict[str, Any]:
         """Give the options with the texts in the places of their files."""
         options: dict[str, Any] = dict(self.options)
         if self.texts.protocol:
-            file, text = self.texts.protocol
-            options["protocol"] = parse(text, file=file)
-        if self.texts.platform and self.texts.platform[1] is not None:
-            options["platform"] = machine(self.texts.platform[0], text=self.texts.platform[1])
+            options["protocol"] = self.texts.protocol
+        on = self.texts.platform
+        if isinstance(on, Machine):
+            options["platform"] = on
+        elif on and on[1] is not None:
+            options["platform"] = machine(on[0], text=on[1])
         if self.texts.test:
             options["test"] = self.texts.test
         if self.texts.trace:
             options["workload"] = self.texts.trace
         return options
+
+
+def _said(protocol: Protocol | Composition | None) -> str | list[str] | None:
+    """Give the text, and those that it uses."""
+    if isinstance(protocol, Composition):
+        return [protocol.text, *(text for _, _, text in protocol.uses)]
+    return protocol and protocol.text
+
+
+def _of_machine(platform: tuple[str, str | None] | Machine | None) -> str | None:
+    if isinstance(platform, Machine):
+        return platform.native.json()
+    if platform is None:
+        return None
+    name, text = platform
+    return _shipped(name) if text is None else text
 
 
 @functools.cache

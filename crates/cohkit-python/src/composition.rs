@@ -1,0 +1,198 @@
+//! Texts that compose protocols.
+
+use crate::interruptible::interruptible;
+use crate::{bad_input, bad_text, not_judged, Looking, Protocol, Verdicts};
+use cohkit::composed::{Composed, Texts, Used};
+use cohkit::judge::{judge, Systems};
+use cohkit::{diagnostics_json, Failure, Source, Wrong};
+use cohkit_protocol::text;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use serde_json::Value;
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A text that is used: the file as it is named, where it came from, and the text itself.
+type Use = (String, String, String);
+
+/// A text that composes protocols, with those that it uses.
+#[pyclass(frozen, module = "cohkit._cohkit")]
+pub(crate) struct Composition {
+    text: String,
+    composed: Arc<Composed>,
+}
+
+#[pymethods]
+impl Composition {
+    /// Parses a text; `file` is the name shown in messages, beside which used texts are looked for that are not given.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        text: String,
+        file: String,
+        uses: Option<Vec<Use>>,
+    ) -> PyResult<Composition> {
+        let uses = uses.unwrap_or_default().into_iter();
+        let at_hand = uses.map(|(file, path, text)| Used {
+            file,
+            path: path.into(),
+            text,
+        });
+        let at_hand: Vec<Used> = at_hand.collect();
+        match py.detach(|| Composed::parse(Path::new(&file), &text, &at_hand)) {
+            Ok(composed) => Ok(Composition {
+                text,
+                composed: Arc::new(composed),
+            }),
+            Err(diagnostics) => Err(bad_text(&diagnostics_json(&diagnostics, &file, &text))),
+        }
+    }
+
+    /// Compositions are equal if their texts are, those used, and where they came from.
+    fn __eq__(&self, other: &Composition) -> bool {
+        self.file() == other.file() && self.text == other.text && self.uses() == other.uses()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        (self.file(), &self.text, self.uses()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// It is pickled as its text and those that it uses.
+    fn __reduce__(slf: &Bound<'_, Composition>) -> (Py<PyType>, (String, String, Vec<Use>)) {
+        let own = slf.get();
+        let values = (own.text.clone(), own.file(), own.uses());
+        (slf.get_type().unbind(), values)
+    }
+
+    /// The name of what is composed.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.composed.composition().name
+    }
+
+    /// Where the text came from.
+    #[getter]
+    fn file(&self) -> String {
+        self.composed.path().display().to_string()
+    }
+
+    /// The text itself.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The texts used: the file as it is named, where it came from, and the text.
+    #[getter]
+    fn uses(&self) -> Vec<Use> {
+        let uses = self.composed.uses().into_iter();
+        uses.map(|used| (used.file, used.path.display().to_string(), used.text))
+            .collect()
+    }
+
+    /// The names that the used texts have here.
+    #[getter]
+    fn spaces(&self) -> Vec<String> {
+        let spaces = self.composed.composition().spaces.iter();
+        spaces.map(|space| space.name.clone()).collect()
+    }
+
+    /// Names of the systems to check.
+    #[getter]
+    fn systems(&self) -> Vec<String> {
+        let systems = self.composed.composition().systems.iter();
+        systems.map(|system| system.name.clone()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<cohkit.Composition {} of {}>", self.name(), self.file())
+    }
+}
+
+/// Verdicts on all parts of the systems of a text that composes others, as `cohkit check --json` gives them.
+#[pyfunction]
+#[pyo3(signature = (composition, *, systems, capacity, looking))]
+pub(crate) fn check_composition(
+    py: Python<'_>,
+    composition: &Composition,
+    systems: Option<Vec<String>>,
+    capacity: Option<u8>,
+    looking: Looking,
+) -> PyResult<String> {
+    let composed = Arc::clone(&composition.composed);
+    let judged = interruptible(
+        py,
+        move |cancel| -> Result<String, Box<(Option<Source>, Wrong)>> {
+            let whole = |wrong: Wrong| Box::new((None, wrong));
+            let asked = match &systems {
+                None => composed.composition().systems.iter().collect(),
+                Some(names) => composed.named(names).map_err(whole)?,
+            };
+            let mut verdicts = Verdicts {
+                values: Vec::new(),
+                checkpoints: (looking.checkpoints()).map_err(|failure| whole(failure.into()))?,
+            };
+            for system in asked {
+                for source in composed.parts(system) {
+                    let request = looking.request(Systems::Declared, capacity, cancel);
+                    judge(source.clone(), &request, &mut verdicts)
+                        .map_err(|wrong| Box::new((Some(source), wrong)))?;
+                }
+                let levels = composed.levels_json(system, looking.max_states, cancel);
+                verdicts.values.extend(levels);
+            }
+            Ok(Value::Array(verdicts.values).to_string())
+        },
+    )?;
+    judged.map_err(|why| match *why {
+        (Some(source), wrong) => not_judged(&source, wrong),
+        (None, wrong) => said(&wrong.failure(composition.composed.path())),
+    })
+}
+
+fn said(failure: &Failure) -> PyErr {
+    let what = failure.message.replace("\n  help: ", "; ");
+    bad_input(what.strip_prefix("error: ").unwrap_or(&what))
+}
+
+/// Whether a text composes others.
+#[pyfunction]
+pub(crate) fn composes(text: &str) -> bool {
+    text::composes(text)
+}
+
+/// What a machine executes: a protocol, or a text that composes several.
+#[derive(FromPyObject)]
+pub(crate) enum Executed<'py> {
+    #[pyo3(transparent)]
+    One(PyRef<'py, Protocol>),
+    #[pyo3(transparent)]
+    Several(PyRef<'py, Composition>),
+}
+
+impl Executed<'_> {
+    /// Its texts.
+    ///
+    /// # Errors
+    /// They compose what no machine has.
+    pub(crate) fn texts(&self) -> PyResult<Texts> {
+        match self {
+            Executed::One(protocol) => Ok(Texts::One(Source::clone(&protocol.source))),
+            Executed::Several(composition) => composition
+                .composed
+                .texts()
+                .map_err(|failure| said(&failure)),
+        }
+    }
+
+    /// Where it came from.
+    pub(crate) fn file(&self) -> String {
+        match self {
+            Executed::One(protocol) => protocol.file(),
+            Executed::Several(composition) => composition.file(),
+        }
+    }
+}

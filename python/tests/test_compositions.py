@@ -1,0 +1,162 @@
+"""Texts that compose protocols: what they are, and what is done with them as with a protocol."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import cohkit
+from cohkit.sweep.native import _file
+from cohkit.sweep.points import Point, Texts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Command
+
+BOTH = "enzian-dc-bram+enzian-cpu-home"
+DIRECTIONS = "protocols/eci-both.coh"
+LEVELS = "protocols/two-level.coh"
+
+
+def without_run(told: list[Any]) -> list[Any]:
+    return [{name: value for name, value in one.items() if name != "run"} for one in told]
+
+
+def same(ours: list[Any], printed: str) -> None:
+    """Compare answers with what the command prints, but for what depends on the machine."""
+    assert without_run(json.loads(json.dumps(ours))) == without_run(json.loads(printed))
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Two levels of which the inner one gives a writer's right away while readers keep theirs."""
+    for name in ("two-level", "mesi", "mesi-l1"):
+        shutil.copy(f"protocols/{name}.coh", tmp_path)
+    return tmp_path / "two-level.coh"
+
+
+def test_a_composition_has_parts() -> None:
+    both = cohkit.composition("eci-both")
+    assert (both.name, both.file, both.spaces, both.systems) == ("eci_both", DIRECTIONS, ["far", "near"], ["both"])
+    assert [file for file, _, _ in both.uses] == ["eci.coh", "eci-near.coh"]
+    assert both.uses[0][2] == cohkit.shipped("eci").text
+    assert both == cohkit.composition(DIRECTIONS) != cohkit.composition(LEVELS)
+    assert repr(both) == "<cohkit.Composition eci_both of protocols/eci-both.coh>"
+
+
+def test_a_composition_takes_what_it_uses_along(broken: Path) -> None:
+    read = cohkit.composition(broken)
+    kept = pickle.dumps(read)
+    for file in list(broken.parent.iterdir()):
+        file.unlink()
+    again = pickle.loads(kept)  # noqa: S301 -- our own
+    assert again == read
+    assert hash(again) == hash(read)
+    [outer, *_] = cohkit.check(again, max_states=600)
+    assert (outer["system"], outer["outcome"]) == ("joint.outer", "verified")
+
+
+def test_its_verdicts_are_those_of_the_command(cohkit_command: Command) -> None:
+    for file in (DIRECTIONS, LEVELS):
+        few = cohkit_command("check", file, "--max-states", 3000, "--json")
+        same(cohkit.check(file, max_states=3000), few.stdout)
+    outcomes = [verdict["outcome"] for verdict in cohkit.check("two-level", systems="joint", max_states=3000)]
+    assert outcomes == ["verified", "verified", "undecided"]
+
+
+def test_a_used_text_that_changed_changes_the_verdict(broken: Path) -> None:
+    outer = broken.parent / "mesi.coh"
+    text = outer.read_text()
+    # Who is told to invalidate its copy acknowledges and keeps it.
+    spoilt = [line for line in text.splitlines() if line.split("|")[0].split() == ["S"] and "| Inv " in line]
+    [row] = spoilt
+    before, _, state = row.rpartition("|")
+    assert state.strip() == "I"
+    outer.write_text(text.replace(row, f"{before}| S"))
+    [first, *_] = cohkit.check(broken, max_states=3000)
+    assert (first["outcome"], first["run"]["file"]) == ("violated", str(outer))
+
+
+def test_simulations_are_those_of_the_command(cohkit_command: Command) -> None:
+    asked: dict[str, Any] = {"region": "64KiB", "accesses": 500, "seed": 3}
+    options = ("--region", "64KiB", "--accesses", 500, "--seed", 3, "--json", "--protocol")
+    for machine, file in (("clusters-4x4", LEVELS), (BOTH, DIRECTIONS)):
+        ours = cohkit.simulate(machine, "random-mixed", protocol=file, **asked)
+        assert ours["failure"] is None
+        same([ours], f"[{cohkit_command('sim', machine, 'random-mixed', *options, file).stdout}]")
+
+
+def test_a_machine_of_two_spaces_is_made_of_two(tmp_path: Path) -> None:
+    device, host = BOTH.split("+")
+    own = tmp_path / "own.toml"
+    shutil.copy(f"platforms/{host}.toml", own)
+    joined = cohkit.Machine(f"{device}+{own}")
+    kept = pickle.dumps(joined.changed({"link.latency": "200ns"}))
+    own.unlink()
+    again = pickle.loads(kept)  # noqa: S301 -- our own
+    assert again["link.latency"] == cohkit.Machine(device).changed({"link.latency": "200ns"})["link.latency"]
+    assert again != joined
+    ran = cohkit.simulate(joined, "random-read", protocol="eci-both", region="64KiB", accesses=100)
+    assert ran["failure"] is None
+    with pytest.raises(cohkit.InputError, match="no platform is named `none`"):
+        cohkit.Machine(f"{device}+none")
+    with pytest.raises(FileNotFoundError):
+        cohkit.Machine(f"{device}+none.toml")
+
+
+def test_an_application_stands_between_both_directions(cohkit_command: Command) -> None:
+    ours = cohkit.play(BOTH, "gather", protocol="eci-both", numbers={"queries": 20})
+    done = cohkit_command("play", BOTH, "gather", "--protocol", DIRECTIONS, "--with", "queries=20", "--json")
+    same([ours], f"[{done.stdout}]")
+
+
+def test_litmus_tests_run_before_two_levels(cohkit_command: Command) -> None:
+    ours = cohkit.litmus("SB", protocol="two-level")
+    same([ours], f"{cohkit_command('litmus', 'SB', '--protocol', LEVELS, '--json').stdout}")
+    assert cohkit.litmus("SB", protocol="two-level", cores="store_buffer", simulate_runs=3)["runs"] == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda: cohkit.composition("two-levels"), "did you mean `two-level`"),
+        (lambda: cohkit.check("two-level", systems="join"), "no system is named `join`; did you mean `joint`"),
+        (lambda: cohkit.check("two-level", remotes=2), "`remotes` is for one protocol, and protocols/two-level.coh"),
+        (lambda: cohkit.check("two-level", capacity=0), "`capacity`"),
+        (lambda: cohkit.compose('protocol a\nuse "none.coh" as b\nsystem s { b.home 1 }'), "none.coh"),
+        (lambda: cohkit.simulate("enzian-dc-ddr", "random-read", protocol="two-level"), "has one level of caches"),
+        (lambda: cohkit.play("enzian-dc-ddr", "gather", protocol="two-level"), "the text has two"),
+        (lambda: cohkit.litmus("SB", protocol="eci-both"), "a test runs on one space"),
+        (lambda: cohkit.litmus("SB", protocol="two-level", kinds=["l1", "l1"]), "threads before two levels"),
+        (lambda: cohkit.table("two-level"), "cohkit.composition"),
+        (lambda: cohkit.simulate("clusters-4x4", "random-read", protocol="two-level", explain=True), "one level"),
+    ],
+)
+def test_what_cannot_be_is_told(asked: Any, said: str) -> None:
+    with pytest.raises((cohkit.Error, FileNotFoundError), match=said.replace("(", r"\(")):
+        asked()
+
+
+def test_points_of_sweeps_name_and_carry_all_texts(broken: Path, tmp_path: Path) -> None:
+    def point() -> Point:
+        return Point(0, "check", {"protocol": str(broken)}, {}, 0, 0, Texts.of({"protocol": str(broken)}))
+
+    first = point()
+    assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301 -- our own
+    with (broken.parent / "mesi-l1.coh").open("a") as inner:
+        inner.write("# another word\n")
+    assert first.hash() != point().hash()
+    written = tmp_path / "written"
+    written.mkdir()
+    (tmp_path / "folder").mkdir()
+    above = cohkit.compose(
+        "\n".join(line.replace('"mesi.coh"', '"../mesi.coh"') for line in broken.read_text().splitlines()),
+        file=str(tmp_path / "folder/two-level.coh"),
+    )
+    name = _file(above, written)
+    assert cohkit.composition(written / name).uses[0][2] == above.uses[0][2]
