@@ -326,6 +326,8 @@ pub(crate) struct Attribution {
     count: u64,
     latency: u128,
     slowest: Option<Transaction>,
+    /// Room for the steps of the next access.
+    room: Vec<Segment>,
     /// All of them, where that is asked for.
     all: Option<Vec<Transaction>>,
     /// What is drawn of the run, where that is asked for.
@@ -357,6 +359,7 @@ impl Attribution {
             count: 0,
             latency: 0,
             slowest: None,
+            room: Vec::new(),
             all: all.then(Vec::new),
             timeline: None,
             contention: FxHashMap::default(),
@@ -497,7 +500,8 @@ impl Attribution {
         own: Chain,
         mut transaction: Transaction,
     ) {
-        let mut segments = Vec::new();
+        let mut segments = std::mem::take(&mut self.room);
+        segments.clear();
         self.collect(end, own.end, &mut segments);
         self.collect(own, transaction.issued, &mut segments);
         segments.reverse();
@@ -517,8 +521,9 @@ impl Attribution {
         if let Some(timeline) = &mut self.timeline {
             timeline.performed(agent, &transaction);
         }
-        if let Some(all) = &mut self.all {
-            all.push(transaction);
+        match &mut self.all {
+            Some(all) => all.push(transaction),
+            None => self.room = transaction.segments,
         }
     }
 

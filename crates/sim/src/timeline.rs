@@ -5,6 +5,7 @@
 pub mod writer;
 
 use cohkit_base::words::did_you_mean;
+use cohkit_protocol::controller::Access;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -109,6 +110,8 @@ pub(crate) struct Timeline {
     /// Numbers of the names of messages and steps.
     messages: Vec<u64>,
     steps: Vec<u64>,
+    /// Those of the names of accesses that have been seen.
+    accesses_named: [Option<u64>; Access::ALL.len()],
     /// The names of configurations of caches, and of homes.
     states: [FxHashMap<u32, u64>; 2],
     /// The track of each agent, and that of its states of the one line that is shown.
@@ -148,6 +151,7 @@ impl Timeline {
             writer: Writer::new(filter, &NOTES, u64::from(side == Some(Side::Host))),
             messages: Vec::new(),
             steps: Vec::new(),
+            accesses_named: [None; Access::ALL.len()],
             states: Default::default(),
             agents: Vec::new(),
             open: vec![None; agents.len()],
@@ -307,7 +311,8 @@ impl Timeline {
         let (track, done) = &mut self.cores[core][place];
         *done = of.done;
         let track = *track;
-        let name = self.writer.name(of.access.name());
+        let name = *self.accesses_named[of.access as usize]
+            .get_or_insert_with(|| self.writer.name(of.access.name()));
         self.writer
             .event(of.issued, Kind::Begin, track, Some(name), |event| {
                 event.note(LINE, of.line.into());

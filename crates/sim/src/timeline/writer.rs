@@ -128,13 +128,14 @@ impl Bytes {
 /// Most bytes of a packet with one event.
 const SHORT: usize = 96;
 
-/// Bytes of a packet with one event, which are few, so that they are written at once.
-pub struct Short {
-    bytes: [u8; SHORT],
+/// Bytes of a packet with one event, which are few, where they are going to stay: bytes that are written one by one and
+/// then copied would have to be waited for.
+pub struct Short<'w> {
+    bytes: &'w mut [u8; SHORT],
     length: usize,
 }
 
-impl Short {
+impl Short<'_> {
     /// A number beside the event: of which name, from 1 on, and what.
     #[inline(always)]
     pub fn note(&mut self, name: u64, value: u64) {
@@ -160,12 +161,27 @@ impl Short {
     }
 
     #[inline(always)]
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.push(value as u8 | 0x80);
-            value >>= 7;
+    fn varint(&mut self, value: u64) {
+        if value < 0x80 {
+            return self.push(value as u8);
         }
-        self.push(value as u8);
+        // Seven bits of each byte are the number's; times have six bytes and more, so that a loop would not be foreseen.
+        let low = value & ((1 << 56) - 1);
+        let low = low & 0x0fff_ffff | (low & 0x00ff_ffff_f000_0000) << 4;
+        let low = low & 0x0000_3fff_0000_3fff | (low & 0x0fff_c000_0fff_c000) << 2;
+        let low = low & 0x007f_007f_007f_007f | (low & 0x3f80_3f80_3f80_3f80) << 1;
+        let length = (u64::BITS - value.leading_zeros()).div_ceil(7) as usize;
+        let goes_on = match length {
+            ..=8 => 0x0080_8080_8080_8080 >> (8 * (8 - length)),
+            _ => 0x8080_8080_8080_8080,
+        };
+        let end = self.length + 8;
+        self.bytes[self.length..end].copy_from_slice(&(low | goes_on).to_le_bytes());
+        if length > 8 {
+            self.bytes[end] = (value >> 56) as u8 | u8::from(length > 9) << 7;
+            self.bytes[end + 1] = (value >> 63) as u8;
+        }
+        self.length += length;
     }
 
     #[inline(always)]
@@ -372,12 +388,15 @@ impl Writer {
         name: Option<u64>,
         fill: impl FnOnce(&mut Short),
     ) {
-        let mut short = Short {
-            bytes: [0; SHORT],
-            length: 0,
+        let start = self.out.0.len();
+        self.out.0.resize(start + SHORT, 0);
+        let Some(bytes) = self.out.0[start..].first_chunk_mut() else {
+            return;
         };
+        let mut short = Short { bytes, length: 0 };
+        let sequence = self.part + 1;
         short.message(field::PACKET, |packet| {
-            packet.number(field::SEQUENCE, self.part + 1);
+            packet.number(field::SEQUENCE, sequence);
             packet.number(field::TIMESTAMP, time);
             if name.is_some() {
                 packet.number(field::SEQUENCE_FLAGS, 2);
@@ -391,9 +410,7 @@ impl Writer {
                 fill(event);
             });
         });
-        // A copy of a length that is known takes less time than a shorter one.
-        let length = self.out.0.len() + short.length;
-        self.out.0.extend_from_slice(&short.bytes);
+        let length = start + short.length;
         self.out.0.truncate(length);
         if length >= self.piece {
             self.give();
@@ -432,8 +449,9 @@ mod tests {
         bytes.number(1, 300);
         bytes.bytes(3, b"ab");
         assert_eq!(bytes.0, [0x08, 0xac, 2, 0x1a, 2, b'a', b'b']);
+        let mut bytes = [0; SHORT];
         let mut short = Short {
-            bytes: [0; SHORT],
+            bytes: &mut bytes,
             length: 0,
         };
         short.message(1, |inner| {
@@ -447,6 +465,26 @@ mod tests {
         bytes.message(1, |inner| inner.0.extend([7; 200]));
         assert_eq!(bytes.0[..4], [0x0a, 200, 1, 7]);
         assert_eq!(bytes.0.len(), 203);
+    }
+
+    /// Both ways to write a number give the same bytes, and only so many.
+    #[test]
+    fn numbers_of_events_are_those_of_other_packets() {
+        let edges = (0..64).flat_map(|bit| {
+            let power = 1u64 << bit;
+            [power - 1, power, power + 1, power | 0x5a5a]
+        });
+        for value in edges.chain([u64::MAX, u64::MAX - 1]) {
+            let mut one_by_one = Bytes::default();
+            one_by_one.varint(value);
+            let mut bytes = [0; SHORT];
+            let mut short = Short {
+                bytes: &mut bytes,
+                length: 0,
+            };
+            short.varint(value);
+            assert_eq!(short.bytes[..short.length], one_by_one.0, "{value:#x}");
+        }
     }
 
     /// However long a run, all time is in some stretch, and none in two.
