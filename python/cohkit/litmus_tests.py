@@ -25,8 +25,7 @@ class Options(TypedDict, total=False):
     Attributes:
         text: the test itself, if it is not to be read from where it is said to be.
         protocol: the protocol whose caches the threads run on, the path of its text, or the name of one that ships, or
-            a text of two levels;
-            memory that acts at once if not given.
+            a text of two levels; memory that acts at once if not given.
         cores: what stands between threads and caches; what the protocol's `accesses` ask for, and else `in_order`.
         model: what the ends are compared with, and without a protocol whose they are; the text's `guarantee` or what
             the cores are known for, if not given.

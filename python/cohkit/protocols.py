@@ -240,12 +240,15 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
         return protocol
     if isinstance(protocol, str) and "\n" in protocol:
         raise InputError("this is a text, not the path of one; `cohkit.parse` reads it")
-    name = str(protocol)
-    if _composes(Path(name)):
-        raise InputError(f"{name} composes others: `cohkit.composition` gives it, and this takes one protocol")
+    if _composes(Path(protocol)):
+        raise InputError(f"{protocol} composes others: `cohkit.composition` gives it, and this takes one protocol")
+    return _one(protocol)
+
+
+def _one(name: str | os.PathLike[str]) -> Protocol:
     # A file goes before what ships.
-    meant = [short for short in shipped_names() if name in (short, f"{_FOLDER}{short}.coh")]
-    return shipped(meant[0]) if meant and not Path(name).exists() else read(protocol)
+    meant = [short for short in shipped_names() if str(name) in (short, f"{_FOLDER}{short}.coh")]
+    return shipped(meant[0]) if meant and not Path(name).exists() else read(name)
 
 
 def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Protocol | Composition:
@@ -261,17 +264,14 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
     ['msi', 'two_level']
 
     """
-    if isinstance(protocol, Composition):
+    if isinstance(protocol, Composition | Protocol):
         return protocol
-    if not isinstance(protocol, Protocol) and _composes(Path(protocol)):
-        return composition(protocol)
-    return given(protocol)
+    if "\n" in str(protocol):
+        return given(protocol)
+    return composition(protocol) if _composes(Path(protocol)) else _one(protocol)
 
 
 def _composes(name: Path) -> bool:
-    if "\n" in str(name):
-        # This is a text itself, which may be longer than any name.
-        return False
     if not name.is_file():
         return any(str(name) in (short, f"{_FOLDER}{short}.coh") for short in compositions())
     # What is no text is said where it is read.

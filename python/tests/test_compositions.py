@@ -33,8 +33,8 @@ def same(ours: list[Any], printed: str) -> None:
 
 
 @pytest.fixture
-def broken(tmp_path: Path) -> Path:
-    """Two levels of which the inner one gives a writer's right away while readers keep theirs."""
+def own(tmp_path: Path) -> Path:
+    """Copy the two levels and what they use, to be changed."""
     for name in ("two-level", "mesi", "mesi-l1"):
         shutil.copy(f"protocols/{name}.coh", tmp_path)
     return tmp_path / "two-level.coh"
@@ -49,10 +49,10 @@ def test_a_composition_has_parts() -> None:
     assert repr(both) == "<cohkit.Composition eci_both of protocols/eci-both.coh>"
 
 
-def test_a_composition_takes_what_it_uses_along(broken: Path) -> None:
-    read = cohkit.composition(broken)
+def test_a_composition_takes_what_it_uses_along(own: Path) -> None:
+    read = cohkit.composition(own)
     kept = pickle.dumps(read)
-    for file in list(broken.parent.iterdir()):
+    for file in list(own.parent.iterdir()):
         file.unlink()
     again = pickle.loads(kept)  # noqa: S301 -- our own
     assert again == read
@@ -69,8 +69,8 @@ def test_its_verdicts_are_those_of_the_command(cohkit_command: Command) -> None:
     assert outcomes == ["verified", "verified", "undecided"]
 
 
-def test_a_used_text_that_changed_changes_the_verdict(broken: Path) -> None:
-    outer = broken.parent / "mesi.coh"
+def test_a_used_text_that_changed_changes_the_verdict(own: Path) -> None:
+    outer = own.parent / "mesi.coh"
     text = outer.read_text()
     # Who is told to invalidate its copy acknowledges and keeps it.
     spoilt = [line for line in text.splitlines() if line.split("|")[0].split() == ["S"] and "| Inv " in line]
@@ -78,7 +78,7 @@ def test_a_used_text_that_changed_changes_the_verdict(broken: Path) -> None:
     before, _, state = row.rpartition("|")
     assert state.strip() == "I"
     outer.write_text(text.replace(row, f"{before}| S"))
-    [first, *_] = cohkit.check(broken, max_states=3000)
+    [first, *_] = cohkit.check(own, max_states=3000)
     assert (first["outcome"], first["run"]["file"]) == ("violated", str(outer))
 
 
@@ -142,20 +142,20 @@ def test_what_cannot_be_is_told(asked: Any, said: str) -> None:
         asked()
 
 
-def test_points_of_sweeps_name_and_carry_all_texts(broken: Path, tmp_path: Path) -> None:
+def test_points_of_sweeps_name_and_carry_all_texts(own: Path, tmp_path: Path) -> None:
     def point() -> Point:
-        return Point(0, "check", {"protocol": str(broken)}, {}, 0, 0, Texts.of({"protocol": str(broken)}))
+        return Point(0, "check", {"protocol": str(own)}, {}, 0, 0, Texts.of({"protocol": str(own)}))
 
     first = point()
     assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301 -- our own
-    with (broken.parent / "mesi-l1.coh").open("a") as inner:
+    with (own.parent / "mesi-l1.coh").open("a") as inner:
         inner.write("# another word\n")
     assert first.hash() != point().hash()
     written = tmp_path / "written"
     written.mkdir()
     (tmp_path / "folder").mkdir()
     above = cohkit.compose(
-        "\n".join(line.replace('"mesi.coh"', '"../mesi.coh"') for line in broken.read_text().splitlines()),
+        "\n".join(line.replace('"mesi.coh"', '"../mesi.coh"') for line in own.read_text().splitlines()),
         file=str(tmp_path / "folder/two-level.coh"),
     )
     name = _file(above, written)

@@ -1,10 +1,10 @@
 //! Texts that compose protocols.
 
 use crate::interruptible::interruptible;
-use crate::{bad_input, bad_text, not_judged, Looking, Protocol, Verdicts};
+use crate::{bad_input, bad_text, in_a_line, not_judged, Looking, Protocol, Verdicts};
 use cohkit::composed::{Composed, Texts, Used};
 use cohkit::judge::{judge, Systems};
-use cohkit::{diagnostics_json, Failure, Source, Wrong};
+use cohkit::{diagnostics_json, Source, Wrong};
 use cohkit_protocol::text;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -149,13 +149,8 @@ pub(crate) fn check_composition(
     )?;
     judged.map_err(|why| match *why {
         (Some(source), wrong) => not_judged(&source, wrong),
-        (None, wrong) => said(&wrong.failure(composition.composed.path())),
+        (None, wrong) => bad_input(&in_a_line(&wrong.failure(composition.composed.path()))),
     })
-}
-
-fn said(failure: &Failure) -> PyErr {
-    let what = failure.message.replace("\n  help: ", "; ");
-    bad_input(what.strip_prefix("error: ").unwrap_or(&what))
 }
 
 /// Whether a text composes others.
@@ -184,7 +179,7 @@ impl Executed<'_> {
             Executed::Several(composition) => composition
                 .composed
                 .texts()
-                .map_err(|failure| said(&failure)),
+                .map_err(|failure| bad_input(&in_a_line(&failure))),
         }
     }
 

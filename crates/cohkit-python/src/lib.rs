@@ -48,6 +48,12 @@ fn bad_text(diagnostics: &Value) -> PyErr {
     RefusedError::new_err(("text", diagnostics.to_string()))
 }
 
+/// What is said for a terminal, in one line.
+fn in_a_line(failure: &Failure) -> String {
+    let what = failure.message.replace("\n  help: ", "; ");
+    what.strip_prefix("error: ").unwrap_or(&what).to_string()
+}
+
 /// What the public package makes an `InputError` of.
 fn bad_input(what: &str) -> PyErr {
     RefusedError::new_err(("input", json!(what).to_string()))

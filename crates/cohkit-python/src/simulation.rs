@@ -3,7 +3,7 @@
 use crate::composition::Executed;
 use crate::interruptible::{interruptible, watched};
 use crate::own::{Own, Raised};
-use crate::{bad_input, bad_text, no_home, Protocol, RefusedError};
+use crate::{bad_input, bad_text, in_a_line, no_home, Protocol, RefusedError};
 use cohkit::composed::Texts;
 use cohkit::playing::{self, play_all};
 use cohkit::simulate::{platform_json, read_platform, run_all, shipped_platform, NotRun, Request};
@@ -31,10 +31,9 @@ fn refused(wrong: NotRun) -> PyErr {
         NotRun::Trace { file, error } => bad_input(&format!("{file}: {error}")),
         NotRun::NoHome(source, error) => no_home(&source, error),
         NotRun::Failure(failure) => {
-            let what = failure.message.replace("\n  help: ", "; ");
-            let what = what.strip_prefix("error: ").unwrap_or(&what);
+            let what = in_a_line(&failure);
             match failure.outcome {
-                Outcome::BadInput => bad_input(what),
+                Outcome::BadInput => bad_input(&what),
                 _ => RefusedError::new_err(("unavailable", json!(what).to_string())),
             }
         }
@@ -88,16 +87,19 @@ impl Machine {
     }
 }
 
+fn constructed(py: Python<'_>, source: Source, remotes: u16) -> PyResult<Controller> {
+    let source = Arc::new(source);
+    let of = Arc::clone(&source);
+    let home = interruptible(py, move |_| home(&of.protocol, remotes))?;
+    home.map_err(|error| no_home(&source, error))
+}
+
 impl Executed<'_> {
     /// The controller of the home of its first text for so many remotes; that of a protocol is kept.
     fn home(&self, py: Python<'_>, first: &Source, remotes: u16) -> PyResult<Controller> {
         match self {
             Executed::One(protocol) => protocol.home(py, remotes),
-            Executed::Several(_) => {
-                let protocol = first.protocol.clone();
-                let constructed = interruptible(py, move |_| home(&protocol, remotes))?;
-                constructed.map_err(|error| no_home(first, error))
-            }
+            Executed::Several(_) => constructed(py, first.clone(), remotes),
         }
     }
 }
@@ -109,9 +111,7 @@ impl Protocol {
         if let Some(home) = kept().get(&remotes) {
             return Ok(home.clone());
         }
-        let source = Arc::clone(&self.source);
-        let constructed = interruptible(py, move |_| home(&source.protocol, remotes))?;
-        let home = constructed.map_err(|error| no_home(&self.source, error))?;
+        let home = constructed(py, Source::clone(&self.source), remotes)?;
         kept().insert(remotes, home.clone());
         Ok(home)
     }
@@ -170,7 +170,7 @@ impl Simulation {
         cohkit::simulate::set(&mut platform, &request.settings).map_err(refused)?;
         let (source, second) = protocol.texts()?.on(&platform).map_err(refused)?;
         let home = protocol.home(py, &source, platform.all_remotes() as u16)?;
-        let simulation = cohkit::simulate::Simulation::of(source, home, second, platform, request);
+        let simulation = cohkit::simulate::Simulation::new(source, home, second, platform, request);
         let simulation = Arc::new(simulation.map_err(refused)?);
         Ok(Simulation { simulation })
     }

@@ -45,7 +45,10 @@ impl Wrong {
     /// For people, of the text of this file, where it has no place for it.
     pub fn failure(self, path: &Path) -> Failure {
         match self {
-            Wrong::Refused(refusal) => Failure::new(Outcome::BadInput, refused(&refusal)),
+            Wrong::Refused(refusal) => {
+                let message = format!("error: {}: {}", path.display(), refused(&refusal));
+                Failure::new(Outcome::BadInput, message)
+            }
             Wrong::Input { what, help } => {
                 let help = help.map_or(String::new(), |help| format!("\n  help: {help}"));
                 let message = format!("error: {}: {what}{help}", path.display());

@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     if two_levels {
         tells_of_one_level(options).map_err(|wrong| failure(wrong, colour))?;
     }
-    let mut simulation = Simulation::of(source, home, second, platform, request)
+    let mut simulation = Simulation::new(source, home, second, platform, request)
         .map_err(|wrong| failure(wrong, colour))?;
     simulation.setup.clocked = clocked;
     simulation.timeline = options

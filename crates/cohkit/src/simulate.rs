@@ -255,24 +255,12 @@ impl Simulation {
     }
 
     /// Puts a simulation together, of a platform on which the settings of the request are [`set`].
-    /// The home is the protocol's for so many remotes as the platform has.
-    ///
-    /// # Errors
-    /// What is wrong with the request.
-    pub fn new(
-        source: Source,
-        home: Controller,
-        platform: Platform,
-        request: Request,
-    ) -> Result<Simulation, NotRun> {
-        Simulation::of(source, home, None, platform, request)
-    }
-
-    /// The same with a second text, of what is below each cache, or of the host's memory.
+    /// The home is the protocol's for so many remotes as the platform has; there may be a second text, of what is below each
+    /// cache, or of the host's memory.
     ///
     /// # Errors
     /// What is wrong with the request, or with the second text on this platform.
-    pub fn of(
+    pub fn new(
         source: Source,
         home: Controller,
         second: Option<Second>,
