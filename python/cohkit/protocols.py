@@ -42,14 +42,20 @@ def read(file: str | os.PathLike[str]) -> Protocol:
     FileNotFoundError: [Errno 2] no such file; `cohkit.shipped('msi')` gives the protocol that ships: 'msi'
 
     """
+    return _read(file, shipped_names())
+
+
+def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
+    # `names` are those that could have been given instead.
     name = str(file)
     try:
         data = Path(file).read_bytes()
     except FileNotFoundError as error:
-        names = shipped_names()
         said = f"no such file, nor a protocol that ships; {near(name, names)}there are {', '.join(names)}"
-        if name in names:
+        if name in shipped_names():
             said = f"no such file; `cohkit.shipped({name!r})` gives the protocol that ships"
+        elif name in compositions():
+            said = f"no such file; `cohkit.composition({name!r})` gives the text that ships, which composes others"
         raise FileNotFoundError(error.errno, said, name) from None
     return parse(decoded(name, data), file=name)
 
@@ -125,6 +131,8 @@ def shipped(name: str) -> Protocol:
     True
 
     """
+    if name in compositions():
+        raise InputError(f"`{name}` composes others: `cohkit.composition({name!r})` gives it")
     if name not in shipped_names():
         there = shipped_names()
         raise InputError(f"no protocol `{name}` is shipped; {near(name, there)}there are {', '.join(there)}")
@@ -242,13 +250,13 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
         raise InputError("this is a text, not the path of one; `cohkit.parse` reads it")
     if _composes(Path(protocol)):
         raise InputError(f"{protocol} composes others: `cohkit.composition` gives it, and this takes one protocol")
-    return _one(protocol)
+    return _one(protocol, shipped_names())
 
 
-def _one(name: str | os.PathLike[str]) -> Protocol:
+def _one(name: str | os.PathLike[str], names: list[str]) -> Protocol:
     # A file goes before what ships.
     meant = [short for short in shipped_names() if str(name) in (short, f"{_FOLDER}{short}.coh")]
-    return shipped(meant[0]) if meant and not Path(name).exists() else read(name)
+    return shipped(meant[0]) if meant and not Path(name).exists() else _read(name, names)
 
 
 def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Protocol | Composition:
@@ -268,7 +276,9 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
         return protocol
     if "\n" in str(protocol):
         return given(protocol)
-    return composition(protocol) if _composes(Path(protocol)) else _one(protocol)
+    if _composes(Path(protocol)):
+        return composition(protocol)
+    return _one(protocol, sorted([*shipped_names(), *compositions()]))
 
 
 def _composes(name: Path) -> bool:

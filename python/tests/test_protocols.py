@@ -90,8 +90,16 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
         cohkit.read(tmp_path / "none.coh")
     with pytest.raises(FileNotFoundError, match=r"did you mean `mesi`\? "):
         cohkit.check("mesl")
+    with pytest.raises(
+        FileNotFoundError, match=r"did you mean `two-level`\? there are .*eci-both, eci-near.*, two-level,"
+    ):
+        cohkit.check("two-levl")
     with pytest.raises(FileNotFoundError, match=r"`cohkit.shipped\('msi'\)` gives the protocol that ships"):
         cohkit.read("msi")
+    with pytest.raises(FileNotFoundError, match=r"`cohkit.composition\('two-level'\)` gives the text that ships"):
+        cohkit.read("two-level")
+    with pytest.raises(cohkit.InputError, match=r"composes others: `cohkit.composition\('two-level'\)` gives it"):
+        cohkit.shipped("two-level")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +248,7 @@ def test_a_check_takes_paths_and_names_and_one_system_by_its_name(tmp_path: Path
     with pytest.raises(OSError, match=r"nowhere\.coh"):
         cohkit.check("nowhere.coh")
     with pytest.raises(
-        FileNotFoundError, match="there are back-invalidate, ccix, cxl-cache, cxl-mem, eci, eci-near, mesi"
+        FileNotFoundError, match="there are back-invalidate, ccix, cxl-cache, cxl-mem, eci, eci-both, eci-near, mesi"
     ):
         cohkit.check("mse")
     with pytest.raises(cohkit.InputError, match=r"`cohkit\.parse` reads it"):

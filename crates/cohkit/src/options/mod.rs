@@ -37,7 +37,7 @@ fn example(command: &str) -> String {
     format!("Example:\n  $ {command}\n\n{EXIT_CODES}")
 }
 
-/// Checks cache-coherence protocols written as one text.
+/// Checks, simulates and synthesises cache-coherence protocols written as one text, and runs programs on cores beside far memory.
 #[derive(Parser, Debug)]
 #[command(name = "cohkit", version, after_help = example("cohkit check protocols/msi.coh --system three_caches"), max_term_width = 80)]
 pub(crate) struct Options {
