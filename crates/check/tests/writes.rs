@@ -133,6 +133,49 @@ fn faults_of_stores_in_two_steps_are_found() {
     assert_eq!(violated(owed, ""), "no unexpected message");
 }
 
+/// A line that comes back was made without the store that the home has set aside, and is written before it. Once the bytes
+/// at hand were taken for current after the store, and the other order was verified.
+#[test]
+fn a_store_set_aside_is_lost_under_a_line_that_is_written_after_it() {
+    let text = "
+protocol crossed
+line 64 bytes
+channels { req remote -> home; put remote -> home; rep home -> remote; snp home -> remote; ordered rep, snp }
+messages { req: Get, Wr (partial store); put: Put (line, dirty); rep: Data (line), Done; snp: Recall }
+remote cache {
+  states { I; M reads writes dirty; W waits Data; X waits Done }
+  I     | load store    | send Get | W
+  W     | Data          |          | M
+  M     | evict Recall  | send Put | I
+  I     | write_partial | send Wr  | X
+  I X W | Recall        |          | stay
+  X     | Done          | done     | I
+}
+home dir {
+  states { I; M; Y waits Put; R waits Put }
+  variables { owner: remote; wants: remote }
+  I   | Get    | send Data, owner := sender | M
+  I   | Wr     | write, send Done | stay
+  M   | Put    | write, owner := none | I
+  M   | Get    | send Recall to owner, wants := sender | R
+  R   | Put    | write, send Data to wants, owner := wants, wants := none | M
+  M   | Wr     | aside, send Recall to owner, wants := sender | Y
+  Y   | Put    | write, write aside, send Done to wants, owner := none, wants := none | I
+  Y R | Get Wr | leave
+}
+system two { remotes 2; lines 1 }
+";
+    assert_eq!(search(text, 2, 1), Ok((471, 1_556)));
+    let other = text.replace("write, write aside", "write aside, write");
+    assert_eq!(search(&other, 2, 1), Err("data value".into()));
+    let last = "write, write aside, send Done to wants, owner := none, wants := none";
+    let told = "write aside, send Done to wants, owner := none, wants := none, write";
+    assert_eq!(
+        search(&text.replace(last, told), 2, 1),
+        Err("data value".into())
+    );
+}
+
 /// A home written as goals gives the same: what comes after `Go` is a request of its own.
 #[test]
 fn a_policy_may_ask_for_the_bytes_of_a_store() {

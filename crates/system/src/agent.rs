@@ -225,6 +225,8 @@ pub trait AroundHome {
 
     /// Whether a copy has the effect of every write so far.
     fn current(&self, copy: &Self::Copy) -> bool;
+    /// What a copy at hand is once a store that it does not have is performed in memory.
+    fn aged(&self, copy: &Self::Copy) -> Self::Copy;
     /// A message leaves.
     ///
     /// # Errors
@@ -293,6 +295,7 @@ pub fn home<A: AroundHome>(
     let wrong = |what: &str| A::Wrong::from(Violation::data_value(what));
     let carries = taken.message.map(|m| protocol.message(m).carries);
     let whole = carries == Some(Carries::Store);
+    let mut brought = taken.brought.map(Cow::Borrowed);
     for act in acts {
         match act {
             Act::Send {
@@ -304,8 +307,8 @@ pub fn home<A: AroundHome>(
                     Carries::Nothing => Bytes::None,
                     Carries::Line | Carries::DirtyLine => {
                         // What memory has read, if that is what is being taken; otherwise memory is read now.
-                        let copy = match (taken.brought, taken.message) {
-                            (Some(read), None) => read.clone(),
+                        let copy = match (&brought, taken.message) {
+                            (Some(read), None) => read.as_ref().clone(),
                             _ => around.memory(),
                         };
                         if facts.used_once[message.index()] {
@@ -328,7 +331,7 @@ pub fn home<A: AroundHome>(
                     bytes,
                 })?;
             }
-            Act::WriteMemory => match (carries, taken.brought) {
+            Act::WriteMemory => match (carries, &brought) {
                 (Some(Carries::Store | Carries::PartialStore), _) => {
                     around.store(taken.sender, whole)?;
                 }
@@ -344,10 +347,12 @@ pub fn home<A: AroundHome>(
             Act::WriteAside => {
                 let (from, whole) = around.take_aside()?;
                 around.store(from, whole)?;
+                // The copy that the row takes was made without that store.
+                brought = brought.map(|copy| Cow::Owned(around.aged(&copy)));
             }
             Act::StartRead => around.start(Wish::Read)?,
-            Act::StartWrite => match taken.brought {
-                Some(copy) => around.start(Wish::Write(copy.clone()))?,
+            Act::StartWrite => match &brought {
+                Some(copy) => around.start(Wish::Write(copy.as_ref().clone()))?,
                 None => return Err(wrong("the home writes memory without a line")),
             },
             Act::StartStore { whole } => around.start(Wish::Store { whole })?,

@@ -1,7 +1,7 @@
 //! Random well-formed protocol texts: a sound protocol, decorated with variables, fields, guards and assignments of every
 //! type and operator that change nothing of what it does, and now and then a row that is not as it should be.
 
-use super::templates::{blocking, chatter, token, Row, Template};
+use super::templates::{blocking, chatter, through, token, Row, Template};
 
 /// The same numbers for the same seed, whatever the machine.
 pub struct Random(u64);
@@ -87,6 +87,9 @@ struct Generator {
     joined: Option<u8>,
 }
 
+/// The texts from this number on have stores that the home sets aside, and performs in any order with what else it writes.
+pub const ASIDE: u64 = 1 << 34;
+
 /// The texts from this number on have two lines, registers, and one home or two.
 pub const JOINED: u64 = 1 << 33;
 
@@ -97,11 +100,14 @@ pub const ARRAYS: u64 = 1 << 32;
 pub fn protocol(seed: u64) -> String {
     let mut random = Random::new(seed);
     let template = match random.below(5) {
+        _ if seed >= ASIDE => set_aside(&mut random),
         0 | 1 => chatter(),
         2 | 3 => token(),
         _ => blocking(),
     };
-    let joined = (seed >= JOINED).then(|| 1 + (seed % 2) as u8);
+    let joined = (JOINED..ASIDE)
+        .contains(&seed)
+        .then(|| 1 + (seed % 2) as u8);
     let remotes = match joined {
         Some(_) => 1,
         None => 1 + random.of(&[1, 1, 1, 1, 0, 2]),
@@ -121,6 +127,22 @@ pub fn protocol(seed: u64) -> String {
     };
     generator.decorate(&template);
     generator.text(template)
+}
+
+/// Stores set aside, with the writes of memory in any order in one text of two.
+fn set_aside(random: &mut Random) -> Template {
+    let mut template = through();
+    let both = |row: &&mut Row| row.actions.contains(&"write aside");
+    let order = random.below(4);
+    let at = random.below(4);
+    for row in template.rows.iter_mut().filter(both) {
+        match order {
+            0 => row.actions.swap(0, 1),
+            1 => row.actions.rotate_left(at),
+            _ => {}
+        }
+    }
+    template
 }
 
 impl Generator {

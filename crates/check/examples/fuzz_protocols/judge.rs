@@ -10,7 +10,7 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
-use cohkit_system::data::Current;
+use cohkit_system::data::{Current, Words};
 use cohkit_system::world::{explore, Step, System, World, Wrong};
 use std::collections::BTreeMap;
 
@@ -180,6 +180,7 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
     let model = safety(protocol, home(protocol), *remotes)?;
     let plain = run(&model, &flat())?;
     let agreed = same("interpreted", found, &plain)?;
+    values(protocol, *remotes, found)?;
     let compiled = Options {
         engine: Engine::Native,
         threads: 2,
@@ -219,6 +220,28 @@ pub fn ours(text: &str) -> Result<Agreed, Trouble> {
         state_by_state(protocol, &model, worlds)?;
     }
     Ok(agreed)
+}
+
+/// What is found with one bit a copy, against what is found with words that stores really write. There are ever more of
+/// those, so that only the first worlds are visited: what is wrong in them, and how soon, is wrong with bits, too.
+fn values(protocol: &Protocol, remotes: Remotes, found: &Found) -> Result<(), Trouble> {
+    let room = system::Options::default().capacity;
+    let system = System::new(protocol, home(protocol), remotes, lines_of(protocol), room);
+    let words = explore(&system, World::<Words>::new(&system), MOST);
+    match (found, &words) {
+        (_, cohkit_system::world::Found::Wrong { way, .. }) if !matches!(found, Found::Wrong { way: bits, .. } if bits.len() <= way.len()) =>
+        {
+            let steps = way.len();
+            let why = format!("with words something is wrong after {steps} steps, with bits not");
+            Err(Trouble::Differ(why))
+        }
+        (Found::Wrong { way, .. }, cohkit_system::world::Found::Safe { .. }) => {
+            let steps = way.len();
+            let why = format!("with bits something is wrong after {steps} steps, with words never");
+            Err(Trouble::Differ(why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Execution against an independent checker of what is printed as Murphi, which says whether all is well and how many

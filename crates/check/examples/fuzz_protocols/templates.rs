@@ -216,6 +216,57 @@ pub fn blocking() -> Template {
     made
 }
 
+/// A writer that gives its copy back, and stores that are sent to the home, which sets them aside meanwhile.
+pub fn through() -> Template {
+    let messages = messages(&[
+        ("request", "Get", ""),
+        ("request", "Part", "partial store"),
+        ("request", "Whole", "store"),
+        ("victim", "Put", "line, dirty"),
+        ("reply", "Data", "line"),
+        ("reply", "Done", ""),
+        ("snoop", "Recall", ""),
+    ]);
+    let remote = "
+        I     | load store    | send Get   | W
+        W     | Data          |            | M
+        M     | evict         | send Put   | I
+        M     | Recall        | send Put   | I
+        I X W | Recall        |            | stay
+        I     | write_partial | send Part  | X
+        I     | write_line    | send Whole | X
+        X     | Done          | done       | I";
+    let home = "
+        U | Get   | send Data, owner := sender                         | M
+        U | Part  | write, send Done                                   | stay
+        U | Whole | write, send Done                                   | stay
+        M | Put   | write, owner := none                               | U
+        M | Get   | send Recall to owner, wants := sender              | R
+        R | Put   | write, send Data to wants, owner := wants          | M
+        M | Part  | aside, send Recall to owner, wants := sender       | Y
+        M | Whole | aside, send Recall to owner, wants := sender       | Y
+        Y | Put   | write, write aside, send Done to wants, owner := none | U
+        Y R | Get   | leave
+        Y R | Part  | leave
+        Y R | Whole | leave";
+    template(
+        &[
+            ("request", "remote -> home"),
+            ("victim", "remote -> home"),
+            ("reply", "home -> remote"),
+            ("snoop", "home -> remote"),
+        ],
+        &[&["reply", "snoop"], &["reply", "snoop"], &[]],
+        messages,
+        (
+            "I; M reads writes dirty; W waits Data; X waits Done",
+            remote,
+        ),
+        ("U; M; Y waits Put; R waits Put", home),
+        &[("owner", "remote"), ("wants", "remote")],
+    )
+}
+
 /// Agents that pass each other messages, with no right to anything.
 pub fn chatter() -> Template {
     let messages = messages(&[

@@ -44,6 +44,22 @@ impl<'p> System<'p> {
         Ok(out)
     }
 
+    /// Statements that are carried out for some agents, or not at all: what the rest of the row has at hand must not
+    /// depend on them.
+    fn part(
+        &mut self,
+        moment: &mut Execution,
+        body: &[Statement],
+    ) -> Result<Vec<Stmt>, SystemError> {
+        let before = (moment.copy.clone(), moment.brought.clone());
+        let out = self.statements(moment, body)?;
+        if before != (moment.copy.clone(), moment.brought.clone()) {
+            let what = "performs a write in a part of it that may be left out";
+            return Err(self.meaningless(what, moment.context));
+        }
+        Ok(out)
+    }
+
     fn statement(
         &mut self,
         moment: &mut Execution,
@@ -91,7 +107,7 @@ impl<'p> System<'p> {
                         brought: moment.brought.clone(),
                         ..*moment
                     };
-                    let body = system.statements(&mut moment, body)?;
+                    let body = system.part(&mut moment, body)?;
                     Ok(each.each(vec![when(condition, body)]))
                 })?;
                 out.push(each);
@@ -102,13 +118,13 @@ impl<'p> System<'p> {
                 otherwise,
             } => {
                 let condition = self.truth(context, condition);
-                let then = self.statements(moment, then)?;
-                let otherwise = self.statements(moment, otherwise)?;
+                let then = self.part(moment, then)?;
+                let otherwise = self.part(moment, otherwise)?;
                 out.push(choose(condition, then, otherwise));
             }
             Statement::WriteMemory => self.write_memory(moment, out)?,
             Statement::SetAside => out.extend(self.set_aside(moment)?),
-            Statement::WriteAside => out.extend(self.write_aside(context)?),
+            Statement::WriteAside => out.extend(self.write_aside(moment)?),
             Statement::Done => self.done(moment, out),
             // The search tries every access in every state anyway.
             Statement::Retry => {}
@@ -248,7 +264,8 @@ impl<'p> System<'p> {
     }
 
     /// The bytes that were kept reach memory.
-    fn write_aside(&mut self, context: &Context) -> Result<Vec<Stmt>, SystemError> {
+    fn write_aside(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
+        let context = moment.context;
         let Some(aside) = self.aside else {
             return Err(self.meaningless("writes what it never sets aside", context));
         };
@@ -265,6 +282,13 @@ impl<'p> System<'p> {
         let part = self.store_to_memory(line, false);
         out.push(choose(whole.clone(), all, part));
         out.extend([from.set(0), whole.set(false)]);
+        if let (true, Some(brought)) = (self.facts.coherent, &mut moment.brought) {
+            // The copy that the row takes was made without that store.
+            *brought = Expr::Bool(false);
+            if moment.taken.is_none() {
+                moment.copy = Expr::Bool(false);
+            }
+        }
         Ok(out)
     }
 

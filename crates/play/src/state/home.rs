@@ -1,6 +1,7 @@
 //! The home: its controller, its units, and its memory operations.
 
 use super::*;
+use cohkit_protocol::rows::event_words;
 use cohkit_system::agent::{self, AroundHome, Bytes, Sending, Taken, Wish};
 
 impl<S: Scenario> Transition<'_, '_, S>
@@ -35,7 +36,13 @@ where
         };
         let before = std::mem::replace(progress, Progress::Idle);
         let (game, place) = (self.of.game, &self.state.lines[line as usize]);
-        let (outcome, _) = reaction(&self.of.home, game.home, &place.home, occasion)?;
+        let (outcome, _) = reaction(
+            game.protocol,
+            &self.of.home,
+            game.home,
+            &place.home,
+            occasion,
+        )?;
         let alternative = matches!(event, Cause::MemoryData(1..));
         if alternative && outcome == Outcome::Unexpected {
             return Ok(false);
@@ -77,15 +84,16 @@ where
     ) -> Result<bool, Violation> {
         let game = self.of.game;
         let before = self.state.lines[line as usize].home.clone();
-        let (outcome, reaction) = reaction(&self.of.home, game.home, &before, occasion)?;
+        let (outcome, reaction) =
+            reaction(game.protocol, &self.of.home, game.home, &before, occasion)?;
         let Some(reaction) = reaction else {
             return match outcome {
                 Outcome::Leave => Ok(false),
                 _ => {
                     let state = &game.home.states[usize::from(before.state)].name;
-                    let event = occasion.event;
+                    let event = event_words(game.protocol, game.home, occasion.event);
                     Err(format!(
-                        "the home of line {line} has no rule for {event:?} in {state}"
+                        "the home of line {line} has no rule for {event} in {state}"
                     ))
                 }
             };
@@ -261,6 +269,11 @@ where
 
     fn current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].last)
+    }
+
+    /// Words are what they were; that they are no longer the last ones is seen by them.
+    fn aged(&self, copy: &Option<Words>) -> Option<Words> {
+        copy.clone()
     }
 
     fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {

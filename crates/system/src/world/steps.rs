@@ -2,9 +2,10 @@
 
 mod around;
 
-use cohkit_protocol::controller::{Access, Effect, Event, Statement};
-use cohkit_protocol::execute::{Act, Configuration, Occasion, Outcome, Receiver};
+use cohkit_protocol::controller::{Access, Controller, Effect, Event, Statement};
+use cohkit_protocol::execute::{Act, Configuration, Interrupted, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{MessageId, Right, StateId};
+use cohkit_protocol::rows::{event_words, fault_words};
 
 use around::{AroundRemote, AtHome};
 
@@ -84,10 +85,40 @@ fn occasion(event: Event, own: Option<u8>, home: u16) -> Occasion<'static> {
     }
 }
 
-/// An agent has no answer.
-fn unexpected(event: Event) -> Wrong {
-    let what = format!("there is no rule for {event:?}");
-    Wrong::Violated(Violation::new("no unexpected message", what))
+/// Whose row is at hand: a remote's, or the home's.
+#[derive(Clone, Copy)]
+enum Whose {
+    Remote(u8),
+    Home,
+}
+
+impl Whose {
+    fn of<'s>(self, system: &'s System) -> (&'s str, &'s Controller) {
+        match self {
+            Whose::Remote(number) => {
+                let (kind, _) = system.of_each.kind(number.into());
+                let name = &system.protocol.kinds[kind.index()].name;
+                (name, &system.protocol.remote)
+            }
+            Whose::Home => (&system.home.name, system.home),
+        }
+    }
+
+    /// It has no answer.
+    fn unexpected(self, system: &System, event: Event) -> Wrong {
+        let (name, controller) = self.of(system);
+        let event = event_words(system.protocol, controller, event);
+        let what = format!("{name} has no rule for {event}");
+        Wrong::Violated(Violation::new("no unexpected message", what))
+    }
+
+    /// Its row cannot be executed.
+    fn impossible(self, system: &System, interrupted: &Interrupted) -> Wrong {
+        let (name, controller) = self.of(system);
+        let why = fault_words(system.protocol, controller, &interrupted.fault);
+        let what = format!("a row of {name} cannot be executed: {why}");
+        Wrong::Violated(Violation::new("no unexpected message", what))
+    }
 }
 
 impl<D: Data> World<D> {
@@ -272,10 +303,12 @@ impl<D: Data> World<D> {
         let mut next = place.configuration.clone();
         let occasion = occasion(Event::Access(access), Some(remote), system.home_of(line));
         let mut tables = &system.protocol.remote;
+        let whose = Whose::Remote(remote);
         let stepped = system
             .remote_machine()
             .step(&mut next, occasion, &mut tables);
-        let Outcome::Taken { rule, acts } = stepped.map_err(impossible)? else {
+        let Outcome::Taken { rule, acts } = stepped.map_err(|i| whose.impossible(system, &i))?
+        else {
             return Ok(false);
         };
         let plan = &system.plans[0][rule];
@@ -425,16 +458,17 @@ impl<D: Data> World<D> {
             return match self.home(system, flight.line, occasion, taken)? {
                 Answer::Taken => Ok(true),
                 Answer::Waits => Ok(false),
-                Answer::Refused | Answer::None => Err(unexpected(event)),
+                Answer::Refused | Answer::None => Err(Whose::Home.unexpected(system, event)),
             };
         };
         let place = &self.lines[usize::from(flight.line)].remotes[usize::from(remote)];
         let mut next = place.configuration.clone();
         let mut tables = &system.protocol.remote;
+        let whose = Whose::Remote(remote);
         let stepped = system
             .remote_machine()
             .step(&mut next, occasion, &mut tables);
-        match stepped.map_err(impossible)? {
+        match stepped.map_err(|i| whose.impossible(system, &i))? {
             Outcome::Taken { rule, acts } => {
                 let row = (rule, acts, next);
                 // Which part of a line a store writes is known when it begins; here one stands for all.
@@ -443,7 +477,9 @@ impl<D: Data> World<D> {
                 Ok(true)
             }
             Outcome::Leave => Ok(false),
-            Outcome::Refuse | Outcome::Unexpected => Err(unexpected(event)),
+            Outcome::Refuse | Outcome::Unexpected => {
+                Err(Whose::Remote(remote).unexpected(system, event))
+            }
         }
     }
 
@@ -707,7 +743,7 @@ impl<D: Data> World<D> {
         )? {
             Answer::Taken => Ok(true),
             Answer::Waits => Ok(false),
-            Answer::Refused | Answer::None => Err(unexpected(event)),
+            Answer::Refused | Answer::None => Err(Whose::Home.unexpected(system, event)),
         }
     }
 
@@ -779,7 +815,7 @@ impl<D: Data> World<D> {
         let mut next = self.lines[usize::from(line)].home.clone();
         let mut tables = system.home;
         let stepped = system.home_machine().step(&mut next, occasion, &mut tables);
-        let acts = match stepped.map_err(impossible)? {
+        let acts = match stepped.map_err(|i| Whose::Home.impossible(system, &i))? {
             Outcome::Taken { acts, .. } => acts,
             Outcome::Leave => return Ok(Answer::Waits),
             Outcome::Refuse => return Ok(Answer::Refused),
@@ -814,12 +850,6 @@ fn nothing<'t, Copy>() -> Taken<'t, Copy> {
         sender: None,
         brought: None,
     }
-}
-
-/// A row that cannot be executed.
-fn impossible(interrupted: cohkit_protocol::execute::Interrupted) -> Wrong {
-    let what = format!("a rule cannot be executed: {:?}", interrupted.fault);
-    Wrong::Violated(Violation::new("no unexpected message", what))
 }
 
 impl System<'_> {

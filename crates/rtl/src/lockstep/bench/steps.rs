@@ -347,6 +347,11 @@ impl AroundHome for AtHome<'_, '_> {
         self.bench.lines[self.at].is_current(copy, self.bench.words)
     }
 
+    /// Bytes are what they were; that they are no longer the last ones is seen by them.
+    fn aged(&self, copy: &Bytes) -> Bytes {
+        *copy
+    }
+
     fn send(&mut self, sending: Sending<Bytes>) -> Checked {
         let at = self.at;
         let kind = sending.message;

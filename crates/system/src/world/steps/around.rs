@@ -105,6 +105,13 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
         self.world.data.current(self.line, copy)
     }
 
+    fn aged(&self, copy: &D::Copy) -> D::Copy {
+        match self.system.facts.coherent {
+            true => D::aged(copy),
+            false => copy.clone(),
+        }
+    }
+
     fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
         let what = D::Write::default();
         self.world.send(self.system, self.line, None, what, sending)
