@@ -7,6 +7,7 @@ use crate::controller::{
     Controller, Effect, Event, Expression, HomeSet, OfHomes, Operator, Rule, Set, Statement,
     Target, Value,
 };
+use crate::execute::Fault;
 use crate::protocol::{End, MessageId, Protocol, Type, VariableId};
 use crate::terms::{Span, StateId};
 use serde::Serialize;
@@ -65,6 +66,44 @@ pub fn rows(protocol: &Protocol, controller: &Controller) -> Rows {
     }
 }
 
+/// What happens to an agent: `store`, `GetM`, `clean_invalidate`, `memory data`.
+pub fn event_words(protocol: &Protocol, controller: &Controller, event: Event) -> String {
+    match event {
+        Event::Access(access) => access.name().to_string(),
+        Event::Message(message) => protocol.message(message).name.clone(),
+        Event::Local(local) => controller.locals[usize::from(local)].name.clone(),
+        Event::Unlock => "unlock".to_string(),
+        Event::MemoryData(0) => "memory data".to_string(),
+        Event::MemoryData(choice) => format!("memory data, choice {choice}"),
+        Event::MemoryDone => "memory done".to_string(),
+    }
+}
+
+/// Why a row could not be executed.
+pub fn fault_words(protocol: &Protocol, controller: &Controller, fault: &Fault) -> String {
+    match fault {
+        Fault::OutOfRange { variable, value } => {
+            let name = &controller.variables[usize::from(*variable)].name;
+            format!("`{name}` has no room for {value}")
+        }
+        Fault::FieldOutOfRange {
+            message,
+            field,
+            value,
+        } => {
+            let message = protocol.message(*message);
+            let field = message.fields.get(*field);
+            let field = field.map_or("", |field| field.name.as_str());
+            format!("`{field}` of {} has no room for {value}", message.name)
+        }
+        Fault::NoReceiver(message) => {
+            format!("{} is sent to `none`", protocol.message(*message).name)
+        }
+        Fault::Arithmetic => "an amount leaves the numbers that there are".to_string(),
+        Fault::Table(_) => "a table of the home has no entry for this".to_string(),
+    }
+}
+
 /// What the words of one rule refer to.
 struct Words<'a> {
     protocol: &'a Protocol,
@@ -96,15 +135,7 @@ impl Words<'_> {
     }
 
     fn event(&self) -> String {
-        match self.rule.event {
-            Event::Access(access) => access.name().to_string(),
-            Event::Message(message) => self.message(message),
-            Event::Local(local) => self.local(local),
-            Event::Unlock => "unlock".to_string(),
-            Event::MemoryData(0) => "memory data".to_string(),
-            Event::MemoryData(choice) => format!("memory data, choice {choice}"),
-            Event::MemoryDone => "memory done".to_string(),
-        }
+        event_words(self.protocol, self.controller, self.rule.event)
     }
 
     fn message(&self, message: MessageId) -> String {

@@ -105,6 +105,22 @@ fn a_row_may_say_that_an_access_is_tried_again() {
     parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
 }
 
+/// What follows from rows that were not understood is not told: once the state seemed to wait in vain, and before the row.
+#[test]
+fn a_row_with_an_error_makes_no_others() {
+    let row =
+        "  IS_D           | Data                    |                                                | S\n";
+    let with = "  IS_D | Data | awed := 1 | S\n";
+    let codes: Vec<&str> = (errors("msi", row, with).iter())
+        .map(|(code, ..)| *code)
+        .collect();
+    assert_eq!(codes, ["unknown-name"]);
+    let codes: Vec<&str> = (errors("msi", row, "").iter())
+        .map(|(code, ..)| *code)
+        .collect();
+    assert_eq!(codes, ["waits-in-vain", "never-performed"]);
+}
+
 #[test]
 fn what_is_performed_is_not_tried_again() {
     let row = "  M              | evict                   | send PutM                                      | MI_A\n";

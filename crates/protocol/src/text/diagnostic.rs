@@ -4,6 +4,7 @@ use super::{Mention, Span, LONGEST_TEXT};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use cohkit_base::words::did_you_mean;
 use rustc_hash::FxHashSet;
+use std::borrow::Cow;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident $name:literal,)*) => {
@@ -302,6 +303,18 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     sink.count() == 0
 }
 
+/// Several of a kind of names.
+fn plural(kind: &str) -> Cow<'_, str> {
+    match kind {
+        "variable or field" => "variables and fields".into(),
+        "variable, field or kind of remotes" => "variables, fields and kinds of remotes".into(),
+        "kind of remotes" => "kinds of remotes".into(),
+        "part of a system" => "parts of a system".into(),
+        "access with an order" => "accesses with an order".into(),
+        noun => format!("{noun}s").into(),
+    }
+}
+
 /// ``did you mean `X`? `` and the names that exist, for a name that does not.
 pub fn suggestion<'a>(
     wrong: &str,
@@ -310,17 +323,12 @@ pub fn suggestion<'a>(
 ) -> String {
     const SHOWN: usize = 16;
     let mut help = did_you_mean(wrong, names.clone());
-    let plural = if kind == "variable or field" {
-        "variables and fields"
-    } else {
-        kind
-    };
-    let s = if plural == kind { "s" } else { "" };
+    let plural = plural(kind);
     let number = names.clone().count();
     match number {
-        0 => help.extend(["there are no ", plural, s]),
+        0 => help.extend(["there are no ", &plural]),
         1 => help.extend(["the only ", kind, " is "]),
-        _ => help.extend(["the ", plural, s, " are "]),
+        _ => help.extend(["the ", &plural, " are "]),
     }
     for (index, name) in names.take(SHOWN).enumerate() {
         help.extend([if index > 0 { ", `" } else { "`" }, name, "`"]);

@@ -164,7 +164,9 @@ impl<'a> Parser<'a, '_> {
                     then: None,
                 });
             }
-            self.expect_word("remote")?;
+            if !self.eat_word("remote") {
+                return self.expected("`remote` or `home`");
+            }
             return Ok(Type::RemoteSet);
         }
         match self.word() {

@@ -169,7 +169,9 @@ impl<'a> Composer<'a, '_> {
             return Some(Place::Home(space));
         }
         let kinds = protocol.kinds.iter().map(|kind| kind.name.as_str());
-        unknown("part", part.name, kinds.chain([home]), self.sink);
+        let own = (home != "home").then_some(home);
+        let parts = kinds.chain(["home"]).chain(own);
+        unknown("part", part.name, parts, self.sink);
         None
     }
 
@@ -235,7 +237,7 @@ impl<'a> Composer<'a, '_> {
     /// How many agents and lines each space has in a system.
     fn system(&mut self, name: Name<'a>, block: &Block<Counted<'a>>) -> Option<Joint> {
         let kinds = |space: &Option<Space>| space.as_ref().map_or(0, |s| s.protocol.kinds.len());
-        let spaces = self.spaces.iter().map(|space| vec![0u32; kinds(space)]);
+        let spaces = self.spaces.iter().map(|space| vec![None; kinds(space)]);
         let mut has = Has {
             remotes: spaces.collect(),
             homes: vec![0; self.spaces.len()],
@@ -261,21 +263,23 @@ impl<'a> Composer<'a, '_> {
                     self.nodes.get(usize::from(node))?.clone()
                 }
             };
-            let count = self.count(number)?;
+            // Of a kind there may be none, if the text says so; of a node and of a home there is one.
+            let some = part.space.is_none() || matches!(places[..], [Place::Home(_)]);
+            let count = self.count(number, some.into())?;
             for &place in &places {
                 match place {
-                    Place::Remotes(space, kind) => has.remotes[space][kind.index()] += count,
+                    Place::Remotes(space, kind) => has.add(space, kind, count),
                     Place::Home(space) => has.homes[space] += count,
                 }
             }
             for &(part, number) in counted.each.iter().flat_map(|each| &each.items) {
-                let (place, count) = (self.place(part)?, self.count(number)?);
+                let (place, count) = (self.place(part)?, self.count(number, 0)?);
                 let below = |l: &Over| places.contains(&Place::Home(l.inner));
                 match place {
                     Place::Remotes(space, kind)
                         if self.levels.iter().any(|l| l.inner == space && below(l)) =>
                     {
-                        has.remotes[space][kind.index()] += count;
+                        has.add(space, kind, count);
                     }
                     _ => {
                         let what = "only what is below a cache is counted for each of them";
@@ -302,15 +306,27 @@ impl<'a> Composer<'a, '_> {
         })
     }
 
-    fn count(&mut self, number: Number) -> Option<u32> {
+    fn count(&mut self, number: Number, least: u32) -> Option<u32> {
         let most = p::System::MOST_REMOTES.into();
-        ranged(number, 1, most, "the number is", self.sink)
+        ranged(number, least, most, "the number is", self.sink)
     }
 
     /// What a system has of one space.
     fn part(&mut self, name: Name<'a>, has: &Has, space: usize) -> Option<p::System> {
         let used = self.spaces[space].as_ref()?;
-        let of_each = &has.remotes[space];
+        let kinds = used.protocol.kinds.iter().zip(&has.remotes[space]);
+        let untold = kinds.filter(|(_, count)| count.is_none());
+        let untold: Vec<String> = untold
+            .map(|(kind, _)| format!("`{}.{} N`", used.name, kind.name))
+            .collect();
+        // Where there is one kind, that there is none of it is said by their number.
+        if !untold.is_empty() && has.remotes[space].len() > 1 {
+            let text = format!("`{}` lacks {}", name.text, untold.join(" and "));
+            let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
+            self.sink.push(missing.label("how many are there?"));
+            return None;
+        }
+        let of_each = has.of_each(space);
         let what = format!("the number of remotes of `{}` is", used.name);
         let total = Number {
             value: of_each.iter().sum(),
@@ -320,7 +336,7 @@ impl<'a> Composer<'a, '_> {
         let level = self.levels.iter().find(|level| level.inner == space);
         // The lines of a level are those of the one above, and so are its homes.
         let above = level.map_or(space, |level| level.outer);
-        let homes = level.map_or(1, |level| has.remotes[level.outer].iter().sum());
+        let homes = level.map_or(1, |level| has.of_each(level.outer).iter().sum());
         let number = match (level, has.lines[space]) {
             (Some(_), Some(number)) => {
                 let text = format!("the lines of `{}` are those of the caches above", used.name);
@@ -376,8 +392,20 @@ impl<'a> Composer<'a, '_> {
 
 /// What a system has of each space.
 struct Has {
-    /// Of each kind; of a space below another, below each cache.
-    remotes: Vec<Vec<u32>>,
+    /// Of each kind, if it says so; of a space below another, below each cache.
+    remotes: Vec<Vec<Option<u32>>>,
     homes: Vec<u32>,
     lines: Vec<Option<Number>>,
+}
+
+impl Has {
+    fn add(&mut self, space: usize, kind: KindId, count: u32) {
+        *self.remotes[space][kind.index()].get_or_insert(0) += count;
+    }
+
+    /// How many remotes of each kind a space has.
+    fn of_each(&self, space: usize) -> Vec<u32> {
+        let kinds = self.remotes[space].iter();
+        kinds.map(|count| count.unwrap_or(0)).collect()
+    }
 }

@@ -96,6 +96,14 @@ impl Scope<'_, '_> {
     }
 }
 
+/// How much of an agent was understood.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Understood {
+    Whole,
+    WithoutSomeRows,
+    Broken,
+}
+
 impl<'a> Resolver<'a, '_> {
     /// All remotes, or a hand-written home; the names of the states, in order; and the first state of each table.
     /// The rights that a home's local operations ensure are named by states of the remotes.
@@ -125,20 +133,24 @@ impl<'a> Resolver<'a, '_> {
                 .map_or(Span::default(), |agent| name_of(agent).span),
         };
         let mut names = Names::new("state", false);
-        let (mut initial, mut whole) = (Vec::new(), true);
+        let (mut initial, mut understood) = (Vec::new(), Understood::Whole);
         for agent in agents {
             initial.push(StateId(controller.states.len() as u16));
             let own = agents.len() > 1;
-            let (states, good) = self.table(agent, remote, side, own, &mut controller);
+            let (states, table) = self.table(agent, remote, side, own, &mut controller);
             names.partial |= states.partial;
             for name in states.list {
                 let index = names.list.len() as u16;
                 names.index.entry(name.text).or_insert(index);
                 names.list.push(name);
             }
-            whole &= good;
+            understood = understood.max(table);
         }
-        if whole {
+        if understood < Understood::Broken && side == Side::Remote {
+            pending::lost(&controller, self.sink);
+        }
+        // What follows from all rows together is asked where all have been read.
+        if understood == Understood::Whole {
             self.never_set_aside(&controller);
             self.waits_in_vain(&controller);
             if side == Side::Remote {
@@ -149,7 +161,7 @@ impl<'a> Resolver<'a, '_> {
         (controller, names, initial)
     }
 
-    /// Reads one block into a controller. Gives the names of its states, and whether all of it was understood.
+    /// Reads one block into a controller. Gives the names of its states, and how much of it was understood.
     /// Where remotes have several tables, the states of each are shown with its name.
     fn table(
         &mut self,
@@ -158,7 +170,7 @@ impl<'a> Resolver<'a, '_> {
         side: Side,
         one_of_several: bool,
         controller: &mut Controller,
-    ) -> (Names<'a>, bool) {
+    ) -> (Names<'a>, Understood) {
         let name = name_of(agent);
         let Declared {
             states,
@@ -241,10 +253,10 @@ impl<'a> Resolver<'a, '_> {
             reading.depends.extend(depends);
         }
         let first_rule = reading.controller.rules.len();
-        let broken = self.rows(agent, &mut reading);
+        let understood = self.rows(agent, &mut reading);
         self.split(first_rule, &mut reading);
         *controller = reading.controller;
-        (reading.states, !broken)
+        (reading.states, understood)
     }
 
     /// The blocks of an agent in which something is declared; what has no place there, or lacks, is reported.
@@ -316,13 +328,15 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Reads all rows. Whether some of them, or the block itself, were not understood.
-    fn rows(&mut self, agent: &Agent<'a>, reading: &mut Reading<'a>) -> bool {
+    /// Reads all rows.
+    fn rows(&mut self, agent: &Agent<'a>, reading: &mut Reading<'a>) -> Understood {
         let mut rules = 0;
-        // What follows from all rows together is asked where all have been read.
-        let mut broken = agent.body.broken;
+        let mut understood = match agent.body.broken {
+            true => Understood::Broken,
+            false => Understood::Whole,
+        };
         let mut guarded: FxHashMap<(StateId, Event), usize> = FxHashMap::default();
-        'items: for item in &agent.body.items {
+        for item in &agent.body.items {
             let AgentItem::Row(row) = item else { continue };
             // Counted here, good or not: a short row can stand for very many.
             let states = match row.states.len() {
@@ -332,11 +346,12 @@ impl<'a> Resolver<'a, '_> {
             rules += states * row.events.len();
             if rules > usize::from(u16::MAX) {
                 too_many("rule", row.span, usize::from(u16::MAX), self.sink);
-                broken = true;
-                break;
+                return Understood::Broken;
             }
             let before = reading.controller.rules.len();
-            self.row(row, reading);
+            if !self.row(row, reading) {
+                understood = understood.max(Understood::WithoutSomeRows);
+            }
             for rule in &reading.controller.rules[before..] {
                 let count = guarded.entry((rule.state, rule.event)).or_default();
                 *count += 1;
@@ -346,12 +361,11 @@ impl<'a> Resolver<'a, '_> {
                         Diagnostic::new(Code::TooMany, row.span, message)
                             .label("this one is too many"),
                     );
-                    broken = true;
-                    break 'items;
+                    return Understood::Broken;
                 }
             }
         }
-        broken
+        understood
     }
 
     /// The variable by which a home asks whether its memory may be written.
@@ -536,8 +550,8 @@ impl<'a> Resolver<'a, '_> {
             .push(Diagnostic::new(Code::Misplaced, span, message).label(label));
     }
 
-    /// Adds the rules of a row: one for each of its states with each of its events.
-    fn row(&mut self, row: &Row<'a>, reading: &mut Reading<'a>) {
+    /// Adds the rules of a row: one for each of its states with each of its events. Gives whether all of it was understood.
+    fn row(&mut self, row: &Row<'a>, reading: &mut Reading<'a>) -> bool {
         // A row about no line is taken in whatever state a line is.
         let lineless = row.states.is_empty();
         let names = match lineless {
@@ -549,8 +563,10 @@ impl<'a> Resolver<'a, '_> {
             .filter_map(|&name| reading.states.find(name, self.sink))
             .map(|state| StateId(reading.base.0 + state))
             .collect();
+        let mut whole = states.len() == names.len();
         for &name in &row.events {
             let Some(event) = self.event(name, reading) else {
+                whole = false;
                 continue;
             };
             self.sort_of_rows(event, name, lineless);
@@ -578,6 +594,7 @@ impl<'a> Resolver<'a, '_> {
                     &effect,
                     guard.clone().map_or(Some(None), |guard| guard.map(Some)),
                 ) else {
+                    whole = false;
                     continue;
                 };
                 let state_of = |id: StateId| &reading.controller.states[id.index()];
@@ -601,6 +618,7 @@ impl<'a> Resolver<'a, '_> {
                 });
             }
         }
+        whole
     }
 
     /// A message is taken by rows about its line, or by rows about no line; whatever else happens is about a line.

@@ -589,7 +589,14 @@ impl<'a> Resolver<'a, '_> {
                     .iter()
                     .map(|known| known.text)
                     .chain(fields.iter().map(|field| field.name.as_str()));
-                unknown("variable or field", name, known, self.sink);
+                // The one kind of remotes is seldom what is meant.
+                match &self.kind_names.list[..] {
+                    kinds @ [_, _, ..] => {
+                        let known = known.chain(kinds.iter().map(|kind| kind.text));
+                        unknown("variable, field or kind of remotes", name, known, self.sink);
+                    }
+                    _ => unknown("variable or field", name, known, self.sink),
+                }
                 None
             }
         }

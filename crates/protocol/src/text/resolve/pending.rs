@@ -37,11 +37,6 @@ pub(super) fn check(
         asks: messages.iter().map(asks).collect(),
     };
     let mut silent = FxHashSet::default();
-    for row in &controller.rules {
-        if let Some(diagnostic) = lost(controller, row) {
-            sink.push(diagnostic);
-        }
-    }
     for (access, name) in Access::ALL {
         let Some((pending, ends)) = accesses.pending(access) else {
             continue;
@@ -81,9 +76,16 @@ pub(super) fn check(
     }
 }
 
+/// Reports rows of accesses that nobody would perform.
+pub(super) fn lost(controller: &Controller, sink: &mut Sink) {
+    let rows = controller.rules.iter();
+    rows.filter_map(|row| lost_in(controller, row))
+        .for_each(|diagnostic| sink.push(diagnostic));
+}
+
 /// What is wrong with a row of an access that nobody would perform: it has not the right to, sends nothing, and
 /// leads to a state that waits for nothing. Every engine would go on without a word.
-fn lost(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
+fn lost_in(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
     let (Event::Access(access), Effect::Take { body, next }) = (row.event, &row.effect) else {
         return None;
     };

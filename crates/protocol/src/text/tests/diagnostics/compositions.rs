@@ -38,7 +38,16 @@ fn each_space_has_a_home_lines_and_remotes() {
         #                                                ^ out-of-range: the number of lines is out of range
           system unsaid { far.home 1; far.cpu 1 }
         #        ^^^^^^ missing-block: `unsaid` lacks `far.lines N`
+          use "eci-near.coh" as near
+          system llc { near.home 1; near.llc 1; near.lines 1; far.home 1; far.cpu 1; far.lines 1 }
+        #        ^^^ missing-block: `llc` lacks `near.device N`
+          system no_device { near.home 1; near.llc 1; near.device 0; near.lines 1; far.home 1; far.cpu 1; far.lines 1 }
+          system nobody { near.home 1; near.llc 0; near.device 0; near.lines 1; far.home 1; far.cpu 0; far.lines 1 }
+        #        ^^^^^^ out-of-range: the number of remotes of `far` is out of range
+          system homeless { near.home 0; near.llc 1; near.device 0; near.lines 1; far.home 1; far.cpu 1; far.lines 1 }
+        #                             ^ out-of-range: the number is out of range
           system unsaid { far.home 1; far.cpu 1; far.lines 1; far.lines 2 }
+        #        ^^^^^^ missing-block: `unsaid` lacks `near.llc N` and `near.device N`
         #        ^^^^^^ duplicate-name: a second system `unsaid`
         #                                                               ^ duplicate: a second `lines`
           use eci

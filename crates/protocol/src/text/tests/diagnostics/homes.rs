@@ -68,7 +68,6 @@ fn what_a_row_about_no_line_may_do() {
               - | fence | done
             # ^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
             #             ^^^^ misplaced: a row about no line
-            # 10:3 never-performed: a load that begins here is never performed
         "#]],
     );
     homes(

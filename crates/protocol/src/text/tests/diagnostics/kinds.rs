@@ -207,7 +207,7 @@ fn arrays_and_loops() {
             #                                                                                                               ^ misplaced: another loop stands in a loop
               J | GetM | for r in some { send Inv to who }, a[r] := 0, for some in some { send Inv to some } | stay
             #                            ^^^^^^^^^^^^^^^ misplaced: a message of a loop goes elsewhere
-            #                                                 ^ unknown-name: unknown variable or field `r`
+            #                                                 ^ unknown-name: unknown variable, field or kind of remotes `r`
             #                                                              ^^^^ ambiguous-name: `some` means something else in this row
         "#]],
     );
@@ -260,7 +260,6 @@ fn sizes_by_name() {
           messages { ask: Get (n: 0..few, m: 0..fwe, few: bool); reply: Data (line) }
         #                                       ^^^ unknown-name: unknown size `fwe`
           remote cache { states { I; W waits Data }; I | read_once | send Get (n = few, m = 0, few = true) | W; W | Data | done | I }
-        #                                                                                                       ^^^^^^^^^^^^^^^^^^^ never-performed: `done` in `W`, where nothing is under way
           home memory { states { I }; variables { few: 0..later }; I | Get | send Data | stay }
         #                                         ^^^ duplicate-name: `few` is a size
         #                                                 ^^^^^ unknown-name: unknown size `later`
@@ -309,7 +308,7 @@ fn arrays_over_numbers() {
             #                                                                                                           ^ type: `c` is an array
               J | GetS | for r in some { c[0] += 1 }, c[r] := 0, c := 7 | stay
             #                            ^^^^^^^^^ misplaced: this depends on the remote at which a loop begins
-            #                                           ^ unknown-name: unknown variable or field `r`
+            #                                           ^ unknown-name: unknown variable, field or kind of remotes `r`
             #                                                         ^ out-of-range: 7 is out of range
         "#]],
     );
