@@ -1,7 +1,7 @@
 //! Texts that compose protocols: read together with the texts that they use, and checked part by part.
 
 use crate::console::Console;
-use crate::joint::{self, Together};
+use crate::joint::{self, JointVerdict};
 use crate::options::Check;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::{shown, Source, Wrong};
@@ -138,7 +138,7 @@ impl Composed {
         system: &'c Joint,
         most: Option<u64>,
         cancel: &'c AtomicBool,
-    ) -> impl Iterator<Item = Together> + 'c {
+    ) -> impl Iterator<Item = JointVerdict> + 'c {
         let levels = self.composition.levels.iter();
         levels.map(move |&level| joint::judge(&self.composition, system, level, most, cancel))
     }
@@ -159,19 +159,29 @@ impl Composed {
     /// # Errors
     /// Other compositions.
     pub(crate) fn two_levels(&self) -> Result<[Source; 2], Failure> {
+        self.one_over_another()
+            .ok_or_else(|| self.unsuitable("two levels", "run"))
+    }
+
+    fn one_over_another(&self) -> Option<[Source; 2]> {
         match self.composition.levels[..] {
             [level] if self.sources.len() == 2 => {
-                Ok([level.outer, level.inner].map(|number| self.sources[number].clone()))
+                Some([level.outer, level.inner].map(|number| self.sources[number].clone()))
             }
-            _ => Err(Failure::new(
-                Outcome::BadInput,
-                format!(
-                    "error: {}: this text composes what no machine that is simulated is: two levels, or both directions between a host and a device\n  \
-                     help: simulate the texts that it uses",
-                    self.path.display()
-                ),
-            )),
+            _ => None,
         }
+    }
+
+    /// The text composes something else.
+    fn unsuitable(&self, wanted: &str, used: &str) -> Failure {
+        Failure::new(
+            Outcome::BadInput,
+            format!(
+                "error: {}: this text composes something else than {wanted}\n  \
+                 help: {used} the texts that it uses, each by itself",
+                self.path.display()
+            ),
+        )
     }
 
     /// The texts of a device's lines and of those of the host's memory, where these are what it composes.
@@ -197,7 +207,11 @@ impl Composed {
         if let Ok([device, host]) = self.directions() {
             return Ok(Texts::Directions(device, host));
         }
-        let [upper, lower] = self.two_levels()?;
+        let wanted = "two levels, or both directions between a host and a device";
+        let levels = self
+            .one_over_another()
+            .ok_or_else(|| self.unsuitable(wanted, "simulate"));
+        let [upper, lower] = levels?;
         Ok(Texts::Levels(upper, lower))
     }
 

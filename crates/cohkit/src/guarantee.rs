@@ -22,10 +22,12 @@ const NO_ROW: &str = "need accesses for which a kind of remotes has no row";
 /// What programs have found.
 pub struct Guaranteed(Promised);
 
-/// Runs every classic program of up to [`THREADS`] threads on the text's caches. `home` gives the home of so many caches.
+/// Runs every classic program of up to [`THREADS`] threads on the text's caches, each over so many states at most. `home`
+/// gives the home of so many caches.
 pub(crate) fn judge<'h>(
     protocol: &Protocol,
     model: Model,
+    max_states: Option<u64>,
     home: &dyn Fn(u16) -> Cow<'h, Controller>,
     cancel: &AtomicBool,
 ) -> Guaranteed {
@@ -34,6 +36,7 @@ pub(crate) fn judge<'h>(
         protocol,
         model,
         THREADS,
+        max_states.map(|states| states.try_into().unwrap_or(usize::MAX)),
         home,
         &mut goes_on,
     ))

@@ -1,4 +1,4 @@
-//! Two levels of a text that composes others, explored together.
+//! Two levels of a text that composes others, explored verdict.
 
 use crate::outcome::Outcome;
 use cohkit_base::words::counted;
@@ -16,8 +16,8 @@ const MOST: u64 = 20_000_000;
 /// Most equal messages without an order, and most messages per line in one order, where a text states no bound.
 const ROOM: u16 = 7;
 
-/// What two levels do together.
-pub(crate) struct Together {
+/// The verdict on two levels explored verdict.
+pub(crate) struct JointVerdict {
     /// The text's and the system's name.
     name: String,
     protocol: String,
@@ -46,10 +46,10 @@ pub(crate) fn judge(
     level: Over,
     most: Option<u64>,
     cancel: &AtomicBool,
-) -> Together {
+) -> JointVerdict {
     let [outer, inner] = [level.outer, level.inner].map(|space| &composition.spaces[space]);
     let [above, below] = [level.outer, level.inner].map(|space| &system.parts[space]);
-    let mut together = Together {
+    let mut verdict = JointVerdict {
         name: format!("{} {}", composition.name, system.name),
         protocol: composition.name.clone(),
         system: system.name.clone(),
@@ -64,8 +64,8 @@ pub(crate) fn judge(
     let homes = [(outer, above), (inner, below)]
         .map(|(space, part)| home(&space.protocol, part.remotes.total()));
     let [Ok(outer_home), Ok(inner_home)] = homes else {
-        together.ended = Ended::Undecided("a home cannot be constructed".into());
-        return together;
+        verdict.ended = Ended::Undecided("a home cannot be constructed".into());
+        return verdict;
     };
     let part = |space, home, part: &cohkit_protocol::protocol::System| {
         System::new(space, home, part.remotes, part.lines, ROOM)
@@ -88,11 +88,11 @@ pub(crate) fn judge(
             depth,
             lost,
         } => {
-            together.states = worlds.len();
-            (together.transitions, together.depth) = (Some(transitions), Some(depth));
+            verdict.states = worlds.len();
+            (verdict.transitions, verdict.depth) = (Some(transitions), Some(depth));
             if let Some(way) = lost {
                 let what = "from here nothing that has to happen leads to rest".to_string();
-                together.ended = Ended::Broken("drain".into(), what, begin.follow(&levels, &way));
+                verdict.ended = Ended::Broken("drain".into(), what, begin.follow(&levels, &way));
             }
         }
         Found::Wrong { what, way } => {
@@ -101,7 +101,7 @@ pub(crate) fn judge(
                 Wrong::Violated(violation) => Some(violation),
                 Wrong::Exceeded(_) => None,
             });
-            together.ended = match (violated, what.first()) {
+            verdict.ended = match (violated, what.first()) {
                 (Some(violation), _) => {
                     Ended::Broken(violation.property.to_string(), violation.what.clone(), way)
                 }
@@ -110,18 +110,18 @@ pub(crate) fn judge(
             };
         }
         Found::TooMany { worlds } => {
-            together.states = worlds;
+            verdict.states = worlds;
             let why = match go_on() {
                 true => "there are more states than are to be visited (`--max-states N`)",
                 false => "interrupted",
             };
-            together.ended = Ended::Undecided(why.into());
+            verdict.ended = Ended::Undecided(why.into());
         }
     }
-    together
+    verdict
 }
 
-impl Together {
+impl JointVerdict {
     /// What the verdict means for the exit code.
     pub(crate) fn outcome(&self) -> Outcome {
         match self.ended {

@@ -199,7 +199,8 @@ pub fn judge(
     if let (Some(model), Systems::Declared) = (source.protocol.guarantee.model, &request.systems) {
         if let Ok(Some(homes)) = Homes::of(&source.protocol, request.cancel) {
             let home = |threads| homes.controller(threads);
-            let verdict = guarantee::judge(&source.protocol, model, &home, request.cancel);
+            let states = request.max_states;
+            let verdict = guarantee::judge(&source.protocol, model, states, &home, request.cancel);
             listener.guaranteed(&verdict, &source)?;
         }
     }

@@ -775,7 +775,8 @@ impl Judged {
             Found::Stuck { .. } => ("violated", Some("nothing leads on".to_string())),
             Found::Wrong(Wrong::Exceeded(what)) => ("undecided", Some(what.clone())),
             Found::Lacks(what) | Found::Cannot(what) => ("undecided", Some(what.clone())),
-            Found::TooMany | Found::Interrupted => ("undecided", Some("max_states".to_string())),
+            Found::TooMany => ("undecided", Some("max_states".to_string())),
+            Found::Interrupted => ("undecided", Some("interrupted".to_string())),
         };
         let shown = |end: &End| {
             json!({

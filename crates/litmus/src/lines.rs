@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use crate::cores::{Asked, Asks, Wish};
 use crate::kinds::{write, Kinds};
-use crate::machine::{Machine, Moment, Queue};
+use crate::machine::{Machine, MachineState, Queue};
 use crate::mixes;
 use crate::program::{Program, Update, Via};
 use crate::values::{Values, Written};
@@ -71,7 +71,7 @@ pub struct Lines<'p> {
     joined: bool,
     worlds: Worlds,
     /// What was made last of a number.
-    last: Option<(Line, Rc<Moment<Values>>)>,
+    last: Option<(Line, Rc<MachineState<Values>>)>,
     /// What may happen to a line, with what caches give up that they were not asked for, or without it.
     moves: FxHashMap<(Line, bool), Rc<[Move]>>,
     begun: FxHashMap<Begin, Option<Rc<Move>>>,
@@ -193,19 +193,19 @@ impl<'p> Lines<'p> {
     }
 
     /// The worlds of a line.
-    pub(crate) fn moment(&self, line: Line) -> Moment<Values> {
+    pub(crate) fn state(&self, line: Line) -> MachineState<Values> {
         let worlds = self.worlds.worlds(line, self.machine.systems());
-        self.machine.moment(worlds.into_iter())
+        self.machine.state(worlds.into_iter())
     }
 
     /// The same, made once of the same number.
-    fn before(&mut self, line: Line) -> Rc<Moment<Values>> {
+    fn before(&mut self, line: Line) -> Rc<MachineState<Values>> {
         match &self.last {
-            Some((last, moment)) if *last == line => Rc::clone(moment),
+            Some((last, state)) if *last == line => Rc::clone(state),
             _ => {
-                let moment = Rc::new(self.moment(line));
-                self.last = Some((line, Rc::clone(&moment)));
-                moment
+                let state = Rc::new(self.state(line));
+                self.last = Some((line, Rc::clone(&state)));
+                state
             }
         }
     }
@@ -219,9 +219,9 @@ impl<'p> Lines<'p> {
     }
 
     /// The system of one level, and all of its worlds that programs have met.
-    pub fn met(&self) -> Option<(&System<'p>, impl Iterator<Item = Moment<Values>> + '_)> {
+    pub fn met(&self) -> Option<(&System<'p>, impl Iterator<Item = MachineState<Values>> + '_)> {
         let all = 0..self.worlds.count() as Line;
-        Some((self.system()?, all.map(|number| self.moment(number))))
+        Some((self.system()?, all.map(|number| self.state(number))))
     }
 
     /// Forgets what is known if that is much: beyond it more memory is taken than time is saved. Numbers of lines mean
@@ -258,16 +258,16 @@ impl<'p> Lines<'p> {
         };
         let mut first = Vec::new();
         for values in worlds {
-            let mut moment: Moment<Values> = self.machine.first();
+            let mut state: MachineState<Values> = self.machine.first();
             for (line, value) in values {
                 let line = usize::from(line);
-                for world in moment.worlds_mut() {
+                for world in state.worlds_mut() {
                     world.data.last[line].1 = value;
                 }
-                let above = moment.worlds_mut().next();
+                let above = state.worlds_mut().next();
                 above.expect("there is one").lines[line].memory.1 = value;
             }
-            first.push(self.number(moment)?);
+            first.push(self.number(state)?);
         }
         Ok(first)
     }
@@ -291,10 +291,10 @@ impl<'p> Lines<'p> {
     }
 
     /// What holds of every world is asked of each once.
-    fn number(&mut self, moment: Moment<Values>) -> Result<Line, Wrong> {
-        let (number, new) = self.worlds.number(moment.worlds());
+    fn number(&mut self, state: MachineState<Values>) -> Result<Line, Wrong> {
+        let (number, new) = self.worlds.number(state.worlds());
         if new {
-            self.machine.claims(&moment)?;
+            self.machine.claims(&state)?;
         }
         Ok(number)
     }
@@ -311,7 +311,7 @@ impl<'p> Lines<'p> {
         let before = self.before(line);
         let mut moves = Vec::new();
         for step in self.machine.steps(&before, giving_up) {
-            let mut next = Moment::clone(&before);
+            let mut next = MachineState::clone(&before);
             let mut ended = Vec::new();
             if self.machine.take(&mut next, step, &mut ended)? {
                 // An order of a single line binds no others, and a world of all lines keeps them by itself.
@@ -391,7 +391,7 @@ impl<'p> Lines<'p> {
             return Ok(known.clone());
         }
         let before = self.before(line);
-        let mut next = Moment::clone(&before);
+        let mut next = MachineState::clone(&before);
         let mut ended = Vec::new();
         let (at, what) = ((within, thread), (access, Written(Some(what))));
         let begun = match self.machine.begin(&mut next, at, what, &mut ended)? {
@@ -407,8 +407,8 @@ impl<'p> Lines<'p> {
 
     fn told(
         &mut self,
-        before: &Moment<Values>,
-        after: Moment<Values>,
+        before: &MachineState<Values>,
+        after: MachineState<Values>,
         ended: Vec<Ended<Values>>,
         takes: Option<Queue>,
         gives_up: bool,

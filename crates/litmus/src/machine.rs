@@ -17,7 +17,7 @@ pub enum Machine<'p> {
 
 /// The world of a line, or of all lines together.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Moment<D: Data> {
+pub enum MachineState<D: Data> {
     /// Of one level.
     One(World<D>),
     /// Of two.
@@ -37,14 +37,14 @@ impl<'p> Machine<'p> {
     }
 
     /// Where everything begins.
-    pub fn first<D: Data>(&self) -> Moment<D> {
+    pub fn first<D: Data>(&self) -> MachineState<D> {
         match self {
-            Machine::One(system, _) => Moment::One(World::new(system)),
-            Machine::Two(levels, _) => Moment::Two(Clusters::new(levels)),
+            Machine::One(system, _) => MachineState::One(World::new(system)),
+            Machine::Two(levels, _) => MachineState::Two(Clusters::new(levels)),
         }
     }
 
-    /// The system of each world of a moment.
+    /// The system of each world of a state.
     pub fn systems(&self) -> impl Iterator<Item = &System<'p>> {
         let (first, others, below) = match self {
             Machine::One(system, _) => (&**system, 0, &**system),
@@ -53,12 +53,12 @@ impl<'p> Machine<'p> {
         std::iter::once(first).chain((0..others).map(move |_| below))
     }
 
-    /// The moment of worlds, one of each system.
-    pub fn moment<D: Data>(&self, mut worlds: impl Iterator<Item = World<D>>) -> Moment<D> {
+    /// The state of worlds, one of each system.
+    pub fn state<D: Data>(&self, mut worlds: impl Iterator<Item = World<D>>) -> MachineState<D> {
         let first = worlds.next().expect("there is one");
         match self {
-            Machine::One(..) => Moment::One(first),
-            Machine::Two(..) => Moment::Two(Clusters {
+            Machine::One(..) => MachineState::One(first),
+            Machine::Two(..) => MachineState::Two(Clusters {
                 outer: first,
                 inner: worlds.collect(),
             }),
@@ -67,7 +67,7 @@ impl<'p> Machine<'p> {
 
     /// What may happen next without the threads, and unless caches are `giving_up` what they were not asked for, without
     /// that. There is no device.
-    pub fn steps<D: Data>(&self, moment: &Moment<D>, giving_up: bool) -> Vec<LevelStep> {
+    pub fn steps<D: Data>(&self, state: &MachineState<D>, giving_up: bool) -> Vec<LevelStep> {
         let begun = |step: &Step| match step {
             Step::Access(_, _, access) => {
                 !access.about_line() || access.needs() > cohkit_protocol::protocol::Right::None
@@ -77,8 +77,8 @@ impl<'p> Machine<'p> {
         };
         let device =
             |step: &Step| matches!(step, Step::Asks(..) | Step::Writes(_) | Step::Unlock(_));
-        match (self, moment) {
-            (Machine::One(system, _), Moment::One(world)) => {
+        match (self, state) {
+            (Machine::One(system, _), MachineState::One(world)) => {
                 let steps = match giving_up {
                     true => world.steps(system),
                     false => world.steps_without_remotes(system),
@@ -97,7 +97,7 @@ impl<'p> Machine<'p> {
                 };
                 own.filter(rows).map(LevelStep::Outer).collect()
             }
-            (Machine::Two(levels, _), Moment::Two(clusters)) => {
+            (Machine::Two(levels, _), MachineState::Two(clusters)) => {
                 let mut steps = clusters.steps(levels);
                 steps.retain(|step| match step {
                     LevelStep::Outer(step) => !device(step),
@@ -106,7 +106,7 @@ impl<'p> Machine<'p> {
                 steps.retain(|&step| giving_up || !clusters.gives_up(levels, step));
                 steps
             }
-            _ => unreachable!("moments are those of their machine"),
+            _ => unreachable!("states are those of their machine"),
         }
     }
 
@@ -116,24 +116,24 @@ impl<'p> Machine<'p> {
     /// What is wrong with it.
     pub fn take<D: Data>(
         &self,
-        moment: &mut Moment<D>,
+        state: &mut MachineState<D>,
         step: LevelStep,
         ended: &mut Vec<Ended<D>>,
     ) -> Result<bool, Wrong> {
-        match (self, moment, step) {
-            (Machine::One(system, seats), Moment::One(world), LevelStep::Outer(step)) => {
+        match (self, state, step) {
+            (Machine::One(system, seats), MachineState::One(world), LevelStep::Outer(step)) => {
                 let taken = world.take_and_tell(system, step, ended)?;
                 seated(seats, |&remote| remote, ended);
                 Ok(taken)
             }
-            (Machine::Two(levels, seats), Moment::Two(clusters), step) => {
+            (Machine::Two(levels, seats), MachineState::Two(clusters), step) => {
                 let taken = clusters.take_and_tell(levels, step, ended)?;
                 if let LevelStep::Inner(cluster, _) = step {
                     seated(seats, below(cluster), ended);
                 }
                 Ok(taken)
             }
-            _ => unreachable!("moments are those of their machine"),
+            _ => unreachable!("states are those of their machine"),
         }
     }
 
@@ -143,26 +143,26 @@ impl<'p> Machine<'p> {
     /// What is wrong with it.
     pub fn begin<D: Data>(
         &self,
-        moment: &mut Moment<D>,
+        state: &mut MachineState<D>,
         (line, thread): (u8, u8),
         (access, what): (Access, D::Write),
         ended: &mut Vec<Ended<D>>,
     ) -> Result<bool, Wrong> {
-        match (self, moment) {
-            (Machine::One(system, seats), Moment::One(world)) => {
+        match (self, state) {
+            (Machine::One(system, seats), MachineState::One(world)) => {
                 let at = (line, seats[usize::from(thread)]);
                 let begun = world.begin(system, at, access, what, ended)?;
                 seated(seats, |&remote| remote, ended);
                 Ok(begun)
             }
-            (Machine::Two(levels, seats), Moment::Two(clusters)) => {
+            (Machine::Two(levels, seats), MachineState::Two(clusters)) => {
                 let (cluster, cache) = seats[usize::from(thread)];
                 let begun =
                     clusters.begin(levels, cluster, (line, cache), (access, what), ended)?;
                 seated(seats, below(cluster), ended);
                 Ok(begun)
             }
-            _ => unreachable!("moments are those of their machine"),
+            _ => unreachable!("states are those of their machine"),
         }
     }
 
@@ -170,19 +170,19 @@ impl<'p> Machine<'p> {
     ///
     /// # Errors
     /// The first that does not.
-    pub fn claims<D: Data>(&self, moment: &Moment<D>) -> Result<(), Wrong> {
-        match (self, moment) {
-            (Machine::One(system, _), Moment::One(world)) => world.claims(system)?,
-            (Machine::Two(levels, _), Moment::Two(clusters)) => clusters.claims(levels)?,
-            _ => unreachable!("moments are those of their machine"),
+    pub fn claims<D: Data>(&self, state: &MachineState<D>) -> Result<(), Wrong> {
+        match (self, state) {
+            (Machine::One(system, _), MachineState::One(world)) => world.claims(system)?,
+            (Machine::Two(levels, _), MachineState::Two(clusters)) => clusters.claims(levels)?,
+            _ => unreachable!("states are those of their machine"),
         }
         Ok(())
     }
 
     /// Whether a cache gives up what it was not asked for.
-    pub fn gives_up<D: Data>(&self, moment: &Moment<D>, step: LevelStep) -> bool {
-        match (self, moment, step) {
-            (Machine::Two(levels, _), Moment::Two(clusters), step) => {
+    pub fn gives_up<D: Data>(&self, state: &MachineState<D>, step: LevelStep) -> bool {
+        match (self, state, step) {
+            (Machine::Two(levels, _), MachineState::Two(clusters), step) => {
                 clusters.gives_up(levels, step)
             }
             (_, _, LevelStep::Outer(step) | LevelStep::Inner(_, step)) => step.spontaneous(),
@@ -202,9 +202,9 @@ impl<'p> Machine<'p> {
     }
 
     /// The orders across lines that messages wait in, each with how many.
-    pub fn queued<D: Data>(&self, moment: &Moment<D>) -> Vec<(Queue, usize)> {
+    pub fn queued<D: Data>(&self, state: &MachineState<D>) -> Vec<(Queue, usize)> {
         let mut queued = Vec::new();
-        for ((world, at), system) in (0..).zip(moment.worlds()).zip(self.systems()) {
+        for ((world, at), system) in (0..).zip(state.worlds()).zip(self.systems()) {
             for arrival in at.network.arrivals(system.protocol) {
                 if let Arrival::Ordered(order @ (.., None)) = arrival {
                     queued.push(((world, order), at.network.queued(order)));
@@ -215,12 +215,12 @@ impl<'p> Machine<'p> {
     }
 }
 
-impl<D: Data> Moment<D> {
+impl<D: Data> MachineState<D> {
     /// The only world, or that of the upper level and those below it.
     pub fn worlds(&self) -> impl Iterator<Item = &World<D>> {
         let (first, below): (_, &[World<D>]) = match self {
-            Moment::One(world) => (world, &[]),
-            Moment::Two(clusters) => (&clusters.outer, &clusters.inner),
+            MachineState::One(world) => (world, &[]),
+            MachineState::Two(clusters) => (&clusters.outer, &clusters.inner),
         };
         std::iter::once(first).chain(below)
     }
@@ -228,8 +228,8 @@ impl<D: Data> Moment<D> {
     /// The same, to be changed.
     pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut World<D>> {
         let (first, below): (_, &mut [World<D>]) = match self {
-            Moment::One(world) => (world, &mut []),
-            Moment::Two(clusters) => (&mut clusters.outer, &mut clusters.inner),
+            MachineState::One(world) => (world, &mut []),
+            MachineState::Two(clusters) => (&mut clusters.outer, &mut clusters.inner),
         };
         std::iter::once(first).chain(below)
     }

@@ -53,11 +53,12 @@ pub enum Ended {
 
 /// Runs every classic program of at most so many threads, placed on kinds of remotes in every way, before cores that keep
 /// the orders of the text's accesses; without these, before those that have the model of themselves. `home` gives the home of
-/// so many caches; `goes_on` is asked now and then.
+/// so many caches; `goes_on` is asked now and then. `states` is how many states of each program are visited at most.
 pub fn judge<'h>(
     protocol: &Protocol,
     model: Model,
     most: usize,
+    states: Option<usize>,
     home: &dyn Fn(u16) -> Cow<'h, Controller>,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Promised {
@@ -83,9 +84,11 @@ pub fn judge<'h>(
         let locations = programs.iter().map(|program| program.locations.len());
         let locations = locations.max().unwrap_or(0) as u8;
         for (kinds, programs) in placed(protocol, programs) {
+            let usual = Options::default();
             let mut options = Options {
                 cores,
-                ..Options::default()
+                most: states.map_or(usual.most, |states| states.min(usual.most)),
+                ..usual
             };
             let room = options.room;
             let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, room);

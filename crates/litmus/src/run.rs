@@ -370,16 +370,16 @@ impl<'r, 'p> Runner<'r, 'p> {
                 }
                 (false, world) => vec![world.map(|world| world as Location)],
             };
-            let moments =
-                changed.map(|world| [before, after].map(|state| self.lines.moment(state[world])));
+            let states =
+                changed.map(|world| [before, after].map(|state| self.lines.state(state[world])));
             let cores = [before, after].map(|state| {
                 let cores = self.threads.iter().zip(&state[first_thread..]);
                 let cores = cores.map(|(thread, &core)| Core::clone(thread.cores.thing(core)));
                 cores.collect::<Vec<_>>()
             });
-            let worlds = moments.as_ref().map(|both| {
+            let worlds = states.as_ref().map(|both| {
                 both.each_ref()
-                    .map(|moment| moment.worlds().next().expect("there is one"))
+                    .map(|state| state.worlds().next().expect("there is one"))
             });
             let change = Change {
                 system,

@@ -79,7 +79,7 @@ impl Worlds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Machine, Moment};
+    use crate::machine::{Machine, MachineState};
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
     use cohkit_system::world::{Explored, LevelStep, Levels};
@@ -96,26 +96,26 @@ mod tests {
     /// have one number exactly if they are equal.
     fn round_trips(machine: &Machine, most: usize) {
         let mut worlds = Worlds::default();
-        let mut met: Vec<Moment<Values>> = vec![machine.first()];
+        let mut met: Vec<MachineState<Values>> = vec![machine.first()];
         let mut seen = HashSet::from([machine.first()]);
         let mut next = 0;
-        while let Some(moment) = met.get(next).cloned() {
-            let (number, new) = worlds.number(moment.worlds());
+        while let Some(state) = met.get(next).cloned() {
+            let (number, new) = worlds.number(state.worlds());
             assert_eq!((number as usize, new), (next, true));
-            assert_eq!(worlds.number(moment.worlds()), (number, false));
+            assert_eq!(worlds.number(state.worlds()), (number, false));
             next += 1;
             let made = worlds.worlds(number, machine.systems());
-            assert_eq!(machine.moment(made.into_iter()), moment);
-            let own = match (machine, &moment) {
-                (Machine::One(system, _), Moment::One(world)) => {
+            assert_eq!(machine.state(made.into_iter()), state);
+            let own = match (machine, &state) {
+                (Machine::One(system, _), MachineState::One(world)) => {
                     let steps = world.steps(system).into_iter();
                     steps.map(LevelStep::Outer).collect()
                 }
-                (Machine::Two(levels, _), Moment::Two(clusters)) => clusters.steps(levels),
-                _ => unreachable!("moments are those of their machine"),
+                (Machine::Two(levels, _), MachineState::Two(clusters)) => clusters.steps(levels),
+                _ => unreachable!("states are those of their machine"),
             };
             for step in own {
-                let mut after = moment.clone();
+                let mut after = state.clone();
                 let taken = machine.take(&mut after, step, &mut Vec::new());
                 if met.len() < most && taken == Ok(true) && seen.insert(after.clone()) {
                     met.push(after);

@@ -252,7 +252,7 @@ fn a_guarantee_is_judged_wherever_threads_run() {
     let judged = |text: &str| {
         let protocol = read(&promise(text));
         let of = |_| Cow::Borrowed(home(&protocol));
-        judge(&protocol, Model::Sc, 2, &of, &mut || true)
+        judge(&protocol, Model::Sc, 2, None, &of, &mut || true)
     };
     let held = judged(MIXED);
     assert_eq!(held.ended, Ended::Holds);

@@ -8,7 +8,7 @@ use cohkit_litmus::breadth::files;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
-use cohkit_litmus::machine::Moment;
+use cohkit_litmus::machine::MachineState;
 use cohkit_litmus::program::{Claim, Instruction, Operand, Program, Quantifier, Thread, Via};
 use cohkit_litmus::run::{run_on, shortest, Found, Options, Placed};
 use cohkit_litmus::timed::{self, Level};
@@ -120,8 +120,8 @@ fn used(lines: &Lines, table: &str, epochs: u16) -> usize {
     let number = variables.iter().position(|v| v.name == table);
     let first = system.slot_of_home(number.expect("a register") as u16);
     let epochs = usize::from(epochs);
-    let in_world = |moment: &Moment<Values>| {
-        let homes = moment.worlds().flat_map(|world| &world.lines);
+    let in_world = |state: &MachineState<Values>| {
+        let homes = state.worlds().flat_map(|world| &world.lines);
         let most = homes.map(|line| {
             let cores = (0..usize::from(system.remotes)).map(|core| {
                 let from = first + core * epochs;
@@ -254,7 +254,7 @@ fn a_table_that_is_not_waited_for_is_refuted_by_what_it_overflows() {
                 notes: 2,
                 ..smallest
             },
-            "a rule cannot be executed: OutOfRange",
+            "a row of core cannot be executed: `unacked` has no room for 2",
         ),
         (
             "homes are counted for which a core has no entry",

@@ -11,7 +11,8 @@ use cohkit_application::interface::{
 };
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Occasion, Outcome, Receiver};
-use cohkit_protocol::protocol::{Class, MessageId, Right};
+use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right};
+use cohkit_protocol::rows::fault_words;
 use cohkit_system::plan::{Facts, Plan};
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -595,6 +596,7 @@ fn access_of(step: Step) -> Option<(Line, Access)> {
 
 /// What a controller does with an event, and where that leads if it takes it.
 fn reaction(
+    protocol: &Protocol,
     machine: &Machine,
     controller: &Controller,
     before: &Configuration,
@@ -613,8 +615,9 @@ fn reaction(
         }
         Ok(outcome) => Ok((outcome, None)),
         Err(interrupted) => Err(format!(
-            "a rule cannot be executed: {:?}",
-            interrupted.fault
+            "a row of {} cannot be executed: {}",
+            controller.name,
+            fault_words(protocol, controller, &interrupted.fault)
         )),
     }
 }

@@ -85,18 +85,20 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
         (Access::WriteLine, 1),
     ];
     let reads = protocol.name == "readers";
+    let cores = |agents: u16| (2 * u32::from(agents)).min(Platform::MOST_AGENTS.into());
     let workload = |agents: u16, mix: usize| Workload {
         pattern: Pattern::Random,
         mix: all[..mix].to_vec(),
         lines: 1 + (seed % 7) as u32,
         accesses: ACCESSES,
-        cores: 2 * u32::from(agents),
+        cores: cores(agents),
         outstanding: 3,
         prefetch: 0,
         write_hints: 0,
     };
     let line = u64::from(protocol.line_bytes);
     let mut platform = Platform::torture(first);
+    platform.cores.used.value = cores(first).into();
     if seed % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
@@ -113,6 +115,33 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
     setup.others = vec![workload(second, if reads { 2 } else { 5 })];
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
     setup
+}
+
+/// The limit of agents is one of each kind, and all of them take part.
+#[test]
+fn there_are_as_many_agents_of_each_kind() {
+    let most = Platform::MOST_AGENTS;
+    let mut setup = torture(parse(READERS), "device", [most, most], 2);
+    let others = setup.others.iter_mut();
+    for workload in std::iter::once(&mut setup.workload).chain(others) {
+        workload.accesses = most.into();
+        workload.lines = 8 * u32::from(most);
+    }
+    let statistics = run(&setup).unwrap();
+    let sent = |name: &str| {
+        statistics
+            .messages
+            .iter()
+            .find(|(sent, _)| sent == name)
+            .unwrap()
+            .1
+    };
+    // Each core has one access, and of most of them asks.
+    assert!(sent("GetM") > u64::from(most) / 2, "{}", sent("GetM"));
+    assert!(sent("GetS") > u64::from(most) / 2, "{}", sent("GetS"));
+    let more = (most + 1).to_string();
+    let refused = setup.platform.set("agents.device.remotes", &more);
+    assert!(refused.is_err());
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 
-    /// Give up beyond this many states.
+    /// Give up a system, or a program of a guarantee, beyond this many states.
     #[arg(long, value_name = "N")]
     pub max_states: Option<u64>,
 

@@ -3,6 +3,7 @@
 use super::{example, Output};
 use crate::work::{Work, WorkParser};
 use clap::Args;
+use cohkit_sim::platform::Platform;
 use cohkit_sim::spaces::Side;
 use std::path::PathBuf;
 
@@ -43,7 +44,7 @@ pub(crate) struct Sim {
     pub accesses: Option<u64>,
 
     /// Number of cores; the platform's `cores.used` if not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(Platform::MOST_AGENTS)))]
     pub cores: Option<u32>,
 
     /// Most accesses of one core in flight; the platform's `cores.outstanding` if not given.

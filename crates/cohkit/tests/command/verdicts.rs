@@ -673,16 +673,24 @@ fn what_takes_all_states_is_refused_with_hash_compaction() {
 fn what_a_text_guarantees_is_judged_by_programs() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = fs::read_to_string(shipped("write-through.coh")).expect("the text can be read");
-    let judged = |more: &str| {
+    let judged_with = |more: &str, options: &[&str]| {
         let file = folder.path().join("guarantee.coh");
         fs::write(&file, format!("{text}{more}\n")).expect("the text can be written");
         let arguments = ["check", file.to_str().expect("a path"), "--json"];
-        let output = cohkit(arguments).output().expect("it runs");
+        let output = cohkit([&arguments, options].concat())
+            .output()
+            .expect("it runs");
         let entries: serde_json::Value =
             serde_json::from_slice(&output.stdout).expect("JSON is printed");
         let last = entries.as_array().and_then(|all| all.last()).cloned();
         (output.status.code(), last.expect("there are verdicts"))
     };
+    let judged = |more: &str| judged_with(more, &[]);
+    // The limit holds for each of the programs, too.
+    let (code, verdict) = judged_with("guarantee sc", &["--max-states", "100"]);
+    assert_eq!(code, Some(3));
+    let reason = verdict["reason"].as_str().expect("a reason");
+    assert!(reason.ends_with(" has too many states"), "{reason}");
     for model in ["sc", "tso", "rc"] {
         let (code, verdict) = judged(&format!("guarantee {model}"));
         assert_eq!(code, Some(0), "{model}");

@@ -32,8 +32,15 @@ where
         occasion: Occasion,
     ) -> Result<(Outcome, Option<Reaction>), Violation> {
         let before = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        let controller = &self.of.game.protocol.remote;
-        reaction(&self.of.remote, controller, &before.configuration, occasion)
+        let protocol = self.of.game.protocol;
+        let (machine, controller) = (&self.of.remote, &protocol.remote);
+        reaction(
+            protocol,
+            machine,
+            controller,
+            &before.configuration,
+            occasion,
+        )
     }
 
     /// Whether the bounds of the text let a spontaneous step send what it sends.

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::message::Line;
 use crate::platform::units;
-use crate::platform::Unit;
+use crate::platform::{Platform, Unit};
 
 /// What a binary trace begins with.
 pub const MAGIC: [u8; 8] = *b"COHKTRC1";
@@ -28,7 +28,7 @@ const PAGE: u64 = 4096;
 const LONGEST: u64 = 4096;
 
 /// Most cores of a trace.
-const CORES: u64 = 4096;
+const CORES: u64 = Platform::MOST_AGENTS as u64;
 
 /// The accesses that a trace may have, by the numbers they have in binary ones.
 pub const ACCESSES: [Access; 8] = [

@@ -458,7 +458,7 @@ fn check(setup: &Setup) -> Result<(), String> {
         ));
     }
     let caches = u32::from(setup.platform.remotes) * u32::from(below.platform.remotes);
-    let most = Platform::MOST_REMOTES.into();
+    let most = Platform::MOST_AGENTS.into();
     if !(1..=most).contains(&caches) {
         let what = "caches before cores, those below all others together";
         return Err(format!("{what}, must be 1 to {most}, not {caches}"));

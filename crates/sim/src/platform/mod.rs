@@ -499,7 +499,7 @@ pub struct Agents {
 pub struct Platform {
     /// Its name.
     pub name: String,
-    /// Number of caching agents of the first kind, 1 to [`Platform::MOST_REMOTES`] with those of all others.
+    /// Number of caching agents of the first kind, 1 to [`Platform::MOST_AGENTS`].
     pub remotes: u16,
     /// Before the caching agents.
     pub cores: Cores,
@@ -536,8 +536,8 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Most caching agents of a machine.
-    pub const MOST_REMOTES: u16 = 4096;
+    /// Most caching agents of each kind, and most of whatever else a machine counts: cores of a workload, homes, hosts.
+    pub const MOST_AGENTS: u16 = 4096;
 
     /// Most lines that a home can have memory for.
     pub const MOST_LINES: u64 = (1 << 31) - 1;
@@ -575,11 +575,11 @@ impl Platform {
         };
         match name {
             "lines" => self.lines = whole(1, Platform::MOST_LINES)? as u32,
-            "remotes" => self.remotes = whole(1, Platform::MOST_REMOTES.into())? as u16,
+            "remotes" => self.remotes = whole(1, Platform::MOST_AGENTS.into())? as u16,
             "link.layer" => self.link.set_layer(value)?,
             _ => match name.strip_prefix(AGENTS).and_then(|of| of.split_once('.')) {
                 Some((kind, "remotes")) if !kind.is_empty() => {
-                    let remotes = whole(0, Platform::MOST_REMOTES.into())? as u16;
+                    let remotes = whole(0, Platform::MOST_AGENTS.into())? as u16;
                     self.agents_of(kind).remotes = remotes;
                 }
                 None if name == "translation.used" => {
@@ -767,13 +767,6 @@ impl Platform {
     /// # Errors
     /// A sentence: the kinds of machine and text do not fit.
     pub fn kinds(&self, protocol: &Protocol) -> Result<Remotes, String> {
-        let most = Platform::MOST_REMOTES;
-        if self.all_remotes() > most.into() {
-            let all = self.all_remotes();
-            return Err(format!(
-                "remotes of all kinds must be 1 to {most}, not {all}"
-            ));
-        }
         let kinds = &protocol.kinds[..];
         if self.agents.is_empty() && !protocol.several_tables() {
             return Ok(self.remotes.into());

@@ -159,11 +159,12 @@ const RATE: (u64, u64) = (1_000_000, 1_000_000_000_000_000);
 const SIZE: (u64, u64) = (1, 1 << 32);
 const EITHER: (u64, u64) = (0, 1);
 const HEADER: (u64, u64) = (0, 4096);
+const MANY: (u64, u64) = (1, Platform::MOST_AGENTS as u64);
 
 /// All quantities, in the order in which they are told. It is read by columns, so each keeps to its line.
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
-    row("cores.used", Count, (1, 4096), Place::Cores(|c| &mut c.used)),
+    row("cores.used", Count, MANY, Place::Cores(|c| &mut c.used)),
     row("cores.chunked", Count, EITHER, Place::Cores(|c| &mut c.chunked)),
     row("cores.outstanding", Count, (1, 4096), Place::Cores(|c| &mut c.outstanding)),
     row("cores.prefetch", Count, (0, 4096), Place::Cores(|c| &mut c.prefetch)),
@@ -218,7 +219,7 @@ pub const TABLE: &[Row] = &[
     row("home.local_interval", Picoseconds, TIME, Place::Home(|h| &mut h.local_interval)),
     row("home.resume", Picoseconds, TIME, Place::Extra(|h| &mut h.resume)),
     row("home.resume_occupancy", Picoseconds, TIME, Place::Extra(|h| &mut h.resume_occupancy)),
-    row("home.count", Count, (1, 4096), Place::Extra(|h| &mut h.count)).of_two(),
+    row("home.count", Count, MANY, Place::Extra(|h| &mut h.count)).of_two(),
     row("home.reads", Count, (1, 64), Place::Extra(|h| &mut h.reads)),
     row("home.writes", Count, (1, 64), Place::Extra(|h| &mut h.writes)),
     row("device.issue", Picoseconds, TIME, Place::Extra(|h| &mut h.issue)),
@@ -237,7 +238,7 @@ pub const TABLE: &[Row] = &[
     row("bram.bandwidth", BytesPerSecond, RATE, Place::Bram(|b| &mut b.bandwidth)),
     row("bram.latency", Picoseconds, TIME, Place::Bram(|b| &mut b.latency)),
     row("switch.latency", Picoseconds, TIME, Place::Switch),
-    row("hosts.count", Count, (1, 4096), Place::Hosts(|h| &mut h.count)).of_two(),
+    row("hosts.count", Count, MANY, Place::Hosts(|h| &mut h.count)).of_two(),
     row("hosts.columns", Count, (1, 64), Place::Hosts(|h| &mut h.columns)),
     row("hosts.rows", Count, (1, 64), Place::Hosts(|h| &mut h.rows)),
     row("hosts.hop", Picoseconds, TIME, Place::Hosts(|h| &mut h.hop)),
@@ -249,7 +250,7 @@ pub const TABLE: &[Row] = &[
     row("hosts.late", Picoseconds, TIME, Place::Hosts(|h| &mut h.late)),
     row("hosts.late_from", Count, (0, 4095), Place::Hosts(|h| &mut h.late_from)),
     row("hosts.late_to", Count, (0, 4095), Place::Hosts(|h| &mut h.late_to)),
-    row("uplink.hosts", Count, (1, 4096), Place::Uplink(|u| &mut u.hosts)).of_two(),
+    row("uplink.hosts", Count, MANY, Place::Uplink(|u| &mut u.hosts)).of_two(),
     row("uplink.links", Count, (1, 64), Place::Uplink(|u| &mut u.links)),
     row("uplink.bandwidth", BytesPerSecond, RATE, Place::Uplink(|u| &mut u.bandwidth)),
     row("uplink.latency", Picoseconds, TIME, Place::Uplink(|u| &mut u.latency)),

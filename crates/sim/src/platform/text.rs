@@ -119,7 +119,7 @@ impl Reader {
 
     fn platform(&mut self, table: &DeTable) -> Option<Platform> {
         let name = self.string(table, "name");
-        let remotes = self.number(table, "remotes", 1..=Platform::MOST_REMOTES.into());
+        let remotes = self.number(table, "remotes", 1..=Platform::MOST_AGENTS.into());
         let lines = self.number(table, "lines", 1..=Platform::MOST_LINES);
         let mut known = vec!["name".to_string(), "remotes".into(), "lines".into()];
         let has = ["bus", "switch", "hosts", "uplink"].map(|part| table.contains_key(part));
@@ -142,7 +142,7 @@ impl Reader {
             let remotes = self.number(
                 table,
                 &format!("{BELOW}remotes"),
-                1..=Platform::MOST_REMOTES.into(),
+                1..=Platform::MOST_AGENTS.into(),
             );
             below.remotes = u16::try_from(remotes?).ok()?;
             platform.below = Some(Box::new(below));
@@ -209,7 +209,7 @@ impl Reader {
     ) -> Option<Agents> {
         let before = format!("{AGENTS}{kind}.");
         let remotes = format!("{before}remotes");
-        let count = self.number(table, &remotes, 0..=Platform::MOST_REMOTES.into());
+        let count = self.number(table, &remotes, 0..=Platform::MOST_AGENTS.into());
         known.push(remotes);
         let mut agents = Agents {
             kind: kind.to_string(),

@@ -268,7 +268,12 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
     }
     let region = workload.lines.into();
     within("lines of the region", region, 1, lines.into())?;
-    within("cores", workload.cores.into(), 1, 4096)?;
+    within(
+        "cores",
+        workload.cores.into(),
+        1,
+        Platform::MOST_AGENTS.into(),
+    )?;
     if remotes == 0 {
         return Err("there are cores before caching agents of which the machine has none".into());
     }
@@ -391,12 +396,13 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         "remotes",
         platform.remotes.into(),
         1,
-        Platform::MOST_REMOTES.into(),
+        Platform::MOST_AGENTS.into(),
     )?;
     let remotes = platform.kinds(&setup.protocol)?;
     let kinds = (0..remotes.kinds() as u8).map(|kind| remotes.of(KindId(kind)));
     if setup.others.is_empty() && setup.host.is_none() {
-        within("cores", setup.workload.cores.into(), 1, 4096)?;
+        let most = Platform::MOST_AGENTS.into();
+        within("cores", setup.workload.cores.into(), 1, most)?;
     }
     for (of_kind, workload) in kinds.zip(setup.workloads()) {
         check_workload(workload, of_kind, platform.lines)?;
