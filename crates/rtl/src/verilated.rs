@@ -137,7 +137,7 @@ impl Verilated {
     /// memory answers in any order. The application sees lines by their numbers at the home's ports.
     /// `further` are more arguments, as of [`Model::open`].
     ///
-    /// [`Endpoint::Application`]: crate::lockstep::build::Endpoint::Application
+    /// [`Endpoint::Application`]: crate::lockstep::shapes::Endpoint::Application
     ///
     /// # Errors
     /// As for [`Verilated::open`].

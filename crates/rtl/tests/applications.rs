@@ -9,7 +9,7 @@ mod homes;
 use cohkit_application::hardware::{Hardware, InHardware};
 use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::shared_table::SharedTable;
-use cohkit_rtl::lockstep::build::{Endpoint, Shape};
+use cohkit_rtl::lockstep::shapes::{Endpoint, Shape};
 use cohkit_rtl::verilated::{Application, Verilated};
 use cohkit_sim::kernel::Time;
 use cohkit_sim::oracle::Level;

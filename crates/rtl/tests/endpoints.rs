@@ -5,10 +5,10 @@
 mod homes;
 
 use cohkit_rtl::lockstep::bench::{Pattern, Run, Traffic};
-use cohkit_rtl::lockstep::build::{Endpoint, Shape};
-use cohkit_rtl::lockstep::campaign::Setup;
 use cohkit_rtl::lockstep::measure::{rate, Scenario};
 use cohkit_rtl::lockstep::model::{Inputs, Outputs};
+use cohkit_rtl::lockstep::setup::Setup;
+use cohkit_rtl::lockstep::shapes::{Endpoint, Shape};
 use cohkit_rtl::sources::{ENDPOINTS, HOME, SOURCES};
 use homes::{built, compiled, require, Built};
 use std::process::Command;

@@ -6,9 +6,10 @@
 
 mod homes;
 
-use cohkit_rtl::lockstep::bench::{Check, Mismatch, Run};
-use cohkit_rtl::lockstep::build::Shape;
-use cohkit_rtl::lockstep::campaign::{Failed, Setup};
+use cohkit_rtl::lockstep::bench::Run;
+use cohkit_rtl::lockstep::setup::{Check, Mismatch};
+use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::shapes::Shape;
 use homes::seeded::{argument, seeded, Fault};
 use homes::{compiled, Built};
 

@@ -8,9 +8,9 @@ mod traces;
 
 use cohkit_protocol::protocol::{Bound, Protocol};
 use cohkit_rtl::lockstep::bench::{Run, Withheld};
-use cohkit_rtl::lockstep::build::Shape;
-use cohkit_rtl::lockstep::campaign::{Failed, Setup};
 use cohkit_rtl::lockstep::model::{Inputs, Outputs};
+use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{named, SHIPPED};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::registers::{present, COUNTERS, PLACES, REGISTERS};

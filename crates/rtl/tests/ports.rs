@@ -4,8 +4,8 @@
 
 mod homes;
 
-use cohkit_rtl::lockstep::build::Shape;
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
+use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::sources::SOURCES;
 use homes::{built, compiled, Built};
 

@@ -5,8 +5,8 @@
 mod homes;
 
 use cohkit_rtl::lockstep::bench::Run;
-use cohkit_rtl::lockstep::build::Shape;
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs, CIRCUITS};
+use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::registers::{place, register};
 use cohkit_rtl::sources::SOURCES;
 use homes::seeded::{argument, seeded, Fault};

@@ -7,7 +7,7 @@ mod common;
 mod homes;
 
 use cohkit_protocol::protocol::Right;
-use cohkit_rtl::lockstep::build::Shape;
+use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_rtl::sources::SOURCES;
 use cohkit_rtl::verilated::Verilated;

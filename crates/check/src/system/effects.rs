@@ -9,7 +9,7 @@ use cohkit_system::plan::Done;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, right_code, slot, Slot, Storage, System};
-use super::story::Act;
+use super::story::{note, Act};
 use super::SystemError;
 use cohkit_engine::build::{assert, choose, when};
 use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, Violation};
@@ -667,6 +667,25 @@ impl<'p> System<'p> {
     /// The line of a note, where there are several.
     pub fn note_line(&self, line: &Expr) -> Option<Expr> {
         (self.lines > 1).then(|| line.clone())
+    }
+
+    /// A note that an agent acts. `visible`: whether the home can see it.
+    pub fn tells(&self, agent: impl Into<Expr>, act: Act, line: &Expr, visible: bool) -> Stmt {
+        note(agent.into(), act, self.note_line(line), visible)
+    }
+
+    /// A note that an agent sends or receives a message.
+    pub fn tells_of(
+        &self,
+        message: MessageId,
+        agent: Expr,
+        act: Act,
+        line: &Expr,
+        visible: bool,
+    ) -> Stmt {
+        let about_line = self.protocol.message(message).about_line;
+        let line = self.note_line(line).filter(|_| about_line);
+        note(agent, act, line, visible)
     }
 
     /// A note that an agent does something of its own.

@@ -12,8 +12,8 @@ use cohkit_system::plan::Facts;
 use rustc_hash::FxHashMap;
 
 use super::lent::Lent;
-use super::progress::Watch;
 use super::story::Charts;
+use super::watch::Watch;
 use super::{Mark, Options, SystemError};
 use cohkit_engine::build::Builder;
 use cohkit_engine::explain::Remark;

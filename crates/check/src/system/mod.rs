@@ -63,6 +63,7 @@
 mod effects;
 mod expressions;
 mod layout;
+mod lender;
 mod lent;
 pub mod progress;
 mod properties;
@@ -71,6 +72,7 @@ mod sending;
 mod story;
 mod triggers;
 mod waits;
+mod watch;
 
 use std::fmt;
 

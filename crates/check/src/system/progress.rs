@@ -38,29 +38,11 @@ use cohkit_protocol::under_way::every;
 
 use super::expressions::Context;
 use super::layout::System;
+pub use super::watch::Kind;
+use super::watch::{Watch, Watched};
 use super::{Modelled, Options, SystemError};
 use cohkit_engine::build::when;
-use cohkit_engine::model::{Expr, Invariant, Stmt, TableId, VariableId};
-
-/// A kind of access, or of local operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Of a remote.
-    Access(Access),
-    /// Of the device behind the home: index into [`Controller::locals`].
-    Local(u8),
-}
-
-impl Kind {
-    /// The name in the text.
-    pub fn name(self, home: &Controller) -> &str {
-        match self {
-            Kind::Access(access) => access.name(),
-            Kind::Local(index) => (home.locals.get(usize::from(index)))
-                .map_or("local operation", |local| local.name.as_str()),
-        }
-    }
-}
+use cohkit_engine::model::{Expr, Invariant, Stmt};
 
 /// What some row or right begins, and the local operations of the home.
 pub fn kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
@@ -290,36 +272,6 @@ impl<'p> Ways<'p> {
     /// Whether some row ends it without performing it.
     fn give_up(&self) -> bool {
         self.ends().iter().any(|end| matches!(end, End::GivenUp))
-    }
-}
-
-/// What a model says besides of one kind of access or operation.
-#[derive(Clone, Copy)]
-pub(super) struct Watch {
-    kind: Kind,
-    wanted: VariableId,
-    /// Of accesses alone.
-    remote: Option<Watched>,
-}
-
-/// What a model says besides of one remote.
-#[derive(Clone, Copy)]
-struct Watched {
-    which: VariableId,
-    under_way: VariableId,
-    /// For each state a [`Goal`].
-    goal: TableId,
-}
-
-impl Watch {
-    /// Whether rows for this event begin what is watched.
-    pub fn begins(&self, event: Event) -> bool {
-        matches!(self.kind, Kind::Access(access) if event == Event::Access(access))
-    }
-
-    /// The remote that is watched.
-    pub fn which(&self) -> Option<VariableId> {
-        self.remote.map(|remote| remote.which)
     }
 }
 

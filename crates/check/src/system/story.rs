@@ -1,10 +1,8 @@
 //! What charts show of a system: messages on their way, what agents do, and the states they come to.
 
-use super::layout::System;
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_engine::model::{Expr, Model, Note, Number, Phrase, Stmt, Teller};
 use cohkit_engine::story::{Said, Story};
-use cohkit_protocol::protocol::MessageId;
 
 /// What an agent does, with its words still to be filled in.
 ///
@@ -43,34 +41,8 @@ mod sort {
     pub const VISIBLE: u32 = 1 << 3;
 }
 
-impl System<'_> {
-    /// A note that an agent acts. `visible`: whether the home can see it.
-    pub(super) fn tells(
-        &self,
-        agent: impl Into<Expr>,
-        act: Act,
-        line: &Expr,
-        visible: bool,
-    ) -> Stmt {
-        note(agent.into(), act, self.note_line(line), visible)
-    }
-
-    /// A note that an agent sends or receives a message.
-    pub(super) fn tells_of(
-        &self,
-        message: MessageId,
-        agent: Expr,
-        act: Act,
-        line: &Expr,
-        visible: bool,
-    ) -> Stmt {
-        let about_line = self.protocol.message(message).about_line;
-        let line = self.note_line(line).filter(|_| about_line);
-        note(agent, act, line, visible)
-    }
-}
-
-fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> Stmt {
+/// A note that an agent acts. `visible`: whether the home can see it.
+pub(super) fn note(agent: Expr, act: Act, line: Option<Expr>, visible: bool) -> Stmt {
     let (act, other, words) = match act {
         Act::Send { message, to } => (sort::SEND, Some(to), message),
         Act::Receive { message, from } => (sort::RECEIVE, from, message),

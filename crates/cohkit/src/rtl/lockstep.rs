@@ -9,9 +9,11 @@ use crate::progress::Bar;
 use crate::protocols::Source;
 use crate::{deliver, files};
 use cohkit_base::words::counted;
-use cohkit_rtl::lockstep::bench::{Mismatch, Report, Run};
-use cohkit_rtl::lockstep::build::{Printed, Shape};
-use cohkit_rtl::lockstep::campaign::{Failed, Setup, Waveform};
+use cohkit_rtl::lockstep::bench::{Report, Run};
+use cohkit_rtl::lockstep::build::Printed;
+use cohkit_rtl::lockstep::setup::Mismatch;
+use cohkit_rtl::lockstep::setup::{Failed, Setup, Waveform};
+use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{of_seed, SHAPES};
 use cohkit_rtl::lockstep::ways::Ways;
 use cohkit_rtl::print::package;
@@ -475,7 +477,7 @@ fn json(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cohkit_rtl::lockstep::bench::Check;
+    use cohkit_rtl::lockstep::setup::Check;
 
     #[test]
     fn what_hinders_a_waveform_is_said() {

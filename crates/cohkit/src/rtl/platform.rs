@@ -1,8 +1,8 @@
 //! The table `[home]` of a platform, as measured.
 
 use cohkit_base::words::counted;
-use cohkit_rtl::lockstep::campaign::Setup;
 use cohkit_rtl::lockstep::measure::Parts;
+use cohkit_rtl::lockstep::setup::Setup;
 use cohkit_rtl::verilated::PERIOD;
 use cohkit_rtl::CLOCK;
 use cohkit_sim::platform::{units, Unit};

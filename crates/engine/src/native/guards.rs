@@ -5,8 +5,8 @@
 //! What rules are enabled in a state is then the conjunction of a few words. What is left of a
 //! guard, if anything, is code that runs only where the tables say yes.
 
-use super::code::{Data, Setting};
-use super::range::{target, Ranges};
+use super::ranges::{target, Ranges};
+use super::setting::{Data, Setting};
 use crate::interpret::Machine;
 use crate::model::Number;
 use crate::program::*;

@@ -10,12 +10,14 @@ mod code;
 mod guards;
 mod many;
 mod range;
+mod ranges;
+mod setting;
 
 use crate::model::Number;
 use crate::program::*;
 use crate::threads::side_by_side;
 use crate::view::View;
-use code::{Data, Exits, Setting, Translation};
+use code::{Exits, Translation};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, UserFuncName};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -23,6 +25,7 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{default_libcall_names, FuncId, Module};
 pub(crate) use guards::Guards;
 use many::{Many, MOST_PARAMETERS};
+use setting::{Data, Setting};
 use std::sync::Mutex;
 
 /// A function of a packed state: 1 for yes, 0 for no, 2 for a fault.

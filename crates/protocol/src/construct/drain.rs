@@ -7,7 +7,8 @@
 
 use super::environment::{Environment, Move, SettingId};
 use super::explain::Drawing;
-use super::explore::{Cell, HomeGraph, Input};
+use super::explain::Input;
+use super::explore::{Cell, HomeGraph};
 use super::fault::{Fault, FaultKind, Note};
 use super::program::{HAND, LOCAL, LOCKED, MEMORY};
 use crate::controller::Event;

@@ -4,13 +4,15 @@
 //! [`explain`] finds a shortest one that ends with a given remote in a given setting.
 
 use super::environment::{Environment, Move, SettingId, Trouble};
-use super::explore::Input;
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::MessageId;
 use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+
+/// An event at the home, and the remote it comes from if it is a message.
+pub type Input = (Event, Option<u16>);
 
 /// One input of the home and what it did on it.
 #[derive(Clone, Debug)]

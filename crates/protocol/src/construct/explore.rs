@@ -1,7 +1,7 @@
 //! Finds every state a home can reach, by running its program on everything that may happen to it.
 
 use super::environment::{SettingId, Trouble};
-use super::explain::{explain, View, ViewStep};
+use super::explain::{explain, Input, View, ViewStep};
 use super::fault::{Fault, FaultKind, Note};
 use super::knowledge::{Knowledge, KnowledgeId, Stop};
 use super::program::{Entry, Lazy, Slot, HAND, KNOWN, LOCAL, MEMORY, REQUESTER};
@@ -15,9 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Home states above which a construction gives up; three remotes of ECI stay far below.
 const MOST_STATES: usize = 400_000;
-
-/// An event at the home, and the remote it comes from if it is a message.
-pub type Input = (Event, Option<u16>);
 
 /// What a home does on an input in a state.
 #[derive(Clone, PartialEq, Eq, Debug)]

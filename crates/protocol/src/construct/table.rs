@@ -1,6 +1,7 @@
 //! The home of one remote as a flat table: merged, named, and as a controller of plain rows.
 
-use super::explore::{Cell, HomeGraph, Input};
+use super::explain::Input;
+use super::explore::{Cell, HomeGraph};
 use super::knowledge::Knowledge;
 use super::names::Namer;
 use super::program::{locals, HAND, REQUESTER};

@@ -21,11 +21,11 @@ pub use application::{Withheld, LINES};
 use guide::{Aims, Guide};
 pub use traffic::{Crossing, Ports, Rate, Traffic};
 
-use super::build::{Endpoint, Shape};
-use super::campaign::{Failed, Setup, Waveform};
 use super::chance::Chance;
 use super::changes::{Change, Changes};
 use super::model::{Inputs, Model, Outputs, CIRCUITS, SLICES};
+use super::setup::{Check, Failed, Mismatch, Setup, Waveform};
+use super::shapes::{Endpoint, Shape};
 use crate::rom::Rom;
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::controller::{Access, Controller, Event, Local};
@@ -78,7 +78,7 @@ pub struct Run {
     /// Of 16 cycles, in how many the device begins something.
     pub device: u64,
     /// The row of the ROM, counted from the last, with which guiding begins; it goes on with those before it.
-    /// It needs [`super::campaign::Setup::ways`].
+    /// It needs [`super::setup::Setup::ways`].
     pub aim: usize,
     /// Of 256 cycles, in how many something comes to each port, if it is free, that nobody should send: what the home has to
     /// refuse or drop. In three of eight runs there are some. Not with anything behind the home.
@@ -151,32 +151,6 @@ pub struct Report {
     pub stalls: [u64; 2],
     /// What the home's counters said at the end, of both slices together, by place.
     pub counters: Vec<u64>,
-}
-
-/// What notices that something is wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Check {
-    /// The comparison of steps, messages and bytes with the controllers.
-    Comparison,
-    /// An assertion of the RTL.
-    Assertion,
-    /// The watch over progress: nothing moves any more.
-    Progress,
-    /// The look at what is left over when everything has come to rest.
-    Rest,
-}
-
-/// The RTL did something else than the controllers.
-#[derive(Clone, Debug)]
-pub struct Mismatch {
-    /// What has noticed it.
-    pub check: Check,
-    /// What, in words.
-    pub what: String,
-    /// The cycle.
-    pub cycle: u64,
-    /// What happened before on the line, if it is about one.
-    pub sequence: Option<Sequence>,
 }
 
 const REMOTE: usize = 0;

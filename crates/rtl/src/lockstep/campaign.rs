@@ -1,64 +1,18 @@
 //! Many runs with different seeds, and runs with a spoilt ROM, which have to be noticed.
 
-use super::bench::{Bench, Mismatch, Pattern, Report, Run, Withheld, Wrong, LINES};
-use super::build::Shape;
+use super::bench::{Bench, Pattern, Report, Run, Withheld, Wrong, LINES};
 use super::chance::Chance;
 use super::measure;
 use super::model::Model;
-use super::ways::Ways;
+use super::setup::{Failed, Setup, Waveform};
 use crate::rom::{Effect, Known, Memory, Rom, Row};
 use cohkit_base::sequence::Sequence;
-use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::Right;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 /// Most runs in which a spoilt row may be noticed.
 const ATTEMPTS: u64 = 20;
-
-/// A home that was built, and what it is compared with.
-#[derive(Clone, Copy)]
-pub struct Setup<'a> {
-    /// The protocol.
-    pub protocol: &'a Protocol,
-    /// Its home.
-    pub home: &'a Controller,
-    /// The same as a ROM.
-    pub rom: &'a Rom,
-    /// The library of [`super::build::build`].
-    pub library: &'a Path,
-    /// The size it was built in.
-    pub shape: Shape,
-    /// The ways to its rows, by which runs are guided to rare ones; without them chance rules alone.
-    pub ways: Option<&'a Ways>,
-    /// What the RTL is told at its start besides the image, as Verilog's `$value$plusargs` reads it without the `+`.
-    pub argument: &'a str,
-    /// A folder for images of ROMs.
-    pub folder: &'a Path,
-    /// Runs end soon after this is set.
-    pub stop: &'a AtomicBool,
-}
-
-/// Why a run has no report.
-#[derive(Debug)]
-pub enum Failed {
-    /// The RTL did something else than the controllers.
-    Mismatch(Box<Mismatch>),
-    /// The library or a file could not be used; why.
-    Tool(String),
-    /// It was told to stop.
-    Stopped,
-}
-
-/// Where the waveform of a run goes, and the cycle from which on it is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Waveform<'a> {
-    /// The file, of the kind that GTKWave reads (FST).
-    pub file: &'a Path,
-    /// The first cycle.
-    pub from: u64,
-}
 
 impl Setup<'_> {
     /// Does one run with the ROM as it is.

@@ -3,7 +3,7 @@
 //! Latencies are of an idle home, from header to header: memory and remote answer in the next cycle.
 
 use super::bench::{Bench, Crossing, Pattern, Rate, Run, Traffic};
-use super::campaign::{Failed, Setup};
+use super::setup::{Failed, Setup};
 use cohkit_protocol::controller::{Access, Event};
 
 /// How long one thing takes the home, in cycles.

@@ -1,6 +1,87 @@
-//! The sizes of homes over which seeds are spread: the one that ships, and others that are small enough to be always full.
+//! The sizes of homes, and those over which seeds are spread: the one that ships, and others that are small enough to be always full.
 
-use super::build::{Endpoint, Shape};
+/// The size of the home that is built. Small directories are meant to overflow.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub struct Shape {
+    /// Units of each slice, a power of two up to 32.
+    pub units: usize,
+    /// Sets of each unit's directory, as a power of two.
+    pub set_bits: u32,
+    /// Bits of a tag, at least 16: runs use lines of so large a range.
+    pub tag_bits: u32,
+    /// Ways of a set, a power of two, at least 4.
+    pub ways: usize,
+    /// Ways that are compared in one cycle, a power of two up to all of them.
+    pub ways_per_step: usize,
+    pub reads: usize,
+    pub writes: usize,
+    pub locals: usize,
+    /// Requests that a unit sets aside.
+    pub waiting: usize,
+    pub store_slots: usize,
+    /// Changes of rights that a slice keeps for whoever listens, a power of two.
+    pub change_depth: usize,
+    /// Units that share a port of the protocol ROM.
+    pub units_per_port: usize,
+    /// Bits of a beat: 64, 128, 256 or 512, up to a line's. With an endpoint, 512.
+    pub payload: usize,
+    /// Cycles that a full set may take to get room by itself, as a power of two.
+    pub patience: u32,
+    /// What is behind it.
+    pub endpoint: Endpoint,
+    /// Lines of each slice that a memory behind it holds, a power of two.
+    pub memory_lines: usize,
+}
+
+/// What is behind a home that is built; without one it is driven from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Endpoint {
+    /// Nothing.
+    #[default]
+    None,
+    /// Coherent memory.
+    Memory,
+    /// The same, and the invalidation engine at the ports for local operations.
+    Invalidation,
+    /// Remote procedure calls over two lines of each slice.
+    Rpc,
+    /// An application, named when the home is made, with pins for a memory of its own: see
+    /// [`crate::verilated::Verilated::open_with`].
+    Application,
+}
+
+impl Endpoint {
+    /// The kinds that there are.
+    pub const ALL: [Endpoint; 5] = [
+        Endpoint::None,
+        Endpoint::Memory,
+        Endpoint::Invalidation,
+        Endpoint::Rpc,
+        Endpoint::Application,
+    ];
+}
+
+impl Shape {
+    /// A home that tracks a whole cache of so many sets and ways, with what ships of everything else.
+    pub fn whole(units: usize, set_bits: u32, ways: usize) -> Shape {
+        Shape {
+            units,
+            set_bits,
+            ways,
+            writes: 2,
+            change_depth: 16,
+            patience: 8,
+            ..Shape::default()
+        }
+    }
+}
+
+impl Default for Shape {
+    fn default() -> Shape {
+        SHAPES[0].1
+    }
+}
 
 /// The name of the shape that ships: what `home.sv` is where nobody says otherwise.
 pub const SHIPPED: &str = "shipped";

@@ -6,4 +6,5 @@
 pub mod levels;
 pub mod netlist;
 mod primitives;
+mod size;
 pub mod yosys;

@@ -1,6 +1,6 @@
 //! What the primitives of the FPGA cost, and which of their pins lie on a path.
 
-use super::netlist::Size;
+use super::size::Size;
 
 /// A primitive, as far as size and paths are concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

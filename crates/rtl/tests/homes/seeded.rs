@@ -1,7 +1,7 @@
 //! Homes with faults in a copy of their RTL, asleep: an argument wakes one, so that all share a build.
 
 use super::{built, Built, Compiled};
-use cohkit_rtl::lockstep::build::Shape;
+use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::sources::SOURCES;
 
 /// A fault of the RTL.

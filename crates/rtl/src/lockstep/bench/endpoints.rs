@@ -4,7 +4,7 @@
 //! which here are those of the endpoint.
 
 use super::*;
-use crate::lockstep::build::Endpoint;
+use crate::lockstep::shapes::Endpoint;
 
 /// What is foretold of the endpoint.
 #[derive(Default)]

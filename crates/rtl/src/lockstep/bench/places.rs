@@ -4,7 +4,7 @@
 //! at the home's ports, which comes later. In between it may be either.
 
 use super::*;
-use crate::lockstep::build::Shape;
+use crate::lockstep::shapes::Shape;
 use crate::rom;
 
 /// Cycles after which the unit has surely heard of what has crossed the home's ports.

@@ -1,0 +1,225 @@
+//! Memory that is lent, as [`cohkit_system::world`] has it: when the right to it grows, and when it goes.
+
+use cohkit_protocol::controller::MEMORY_WRITES;
+use cohkit_protocol::protocol::{MessageId, Right};
+use cohkit_protocol::terms::VariableId as ValueId;
+use cohkit_system::world::{MORE_THAN_LENT, WRITES_UNLENT};
+
+use super::layout::{ends, lock, right_code, Direction, Storage, System};
+use super::SystemError;
+use cohkit_engine::build::assert;
+use cohkit_engine::model::{Expr, Rule, Stmt, VariableId, Violation};
+
+impl System<'_> {
+    /// How far a line is lent, if it is at all: 0, 1 or 2.
+    fn lent_right(&self, line: &Expr) -> Option<Expr> {
+        let lent = self.lent.as_ref()?;
+        Some(lent.right.at(line).into())
+    }
+
+    /// Whether the home may take a message now.
+    pub fn admitted(&self, message: MessageId, direction: Direction, line: &Expr) -> Expr {
+        match (&self.lent, direction) {
+            (Some(lent), Direction::ToHome) => {
+                let needs = lent.needs[message.index()];
+                match needs {
+                    Right::None => Expr::Bool(true),
+                    _ => Expr::from(lent.right.at(line)).ge(right_code(needs)),
+                }
+            }
+            _ => Expr::Bool(true),
+        }
+    }
+
+    /// That memory which the home writes may be written.
+    pub fn may_write(&self, line: &Expr) -> Option<Stmt> {
+        let right = self.lent_right(line)?;
+        let said = Violation::new("inclusion", WRITES_UNLENT);
+        Some(assert(said, right.is(right_code(Right::Write))))
+    }
+
+    /// What `memory writes` is in guards of the home, where they ask and the memory is lent.
+    pub fn memory_writes(&mut self, line: &Expr, writes: bool) -> Option<Stmt> {
+        self.lent.as_ref()?;
+        let mut variables = self.home.controller.variables.iter();
+        let index = variables.position(|variable| variable.name == MEMORY_WRITES)?;
+        let context = Self::context(true, line, None);
+        let place = self.variable(&context, ValueId(index as u16));
+        Some(place.set(i32::from(writes)))
+    }
+
+    /// Whether the outside may ask for a local operation: it takes back what is lent, one thing at a time.
+    pub fn may_ask(&self, local: usize, line: &Expr) -> Expr {
+        let about = &self.home.controller.locals[local];
+        let (Some(right), Some(device)) = (self.lent_right(line), self.device) else {
+            return Expr::Bool(true);
+        };
+        if !about.locks {
+            return Expr::Bool(false);
+        }
+        let open = device.lock.at(line).is(device.locks.nth(lock::NONE));
+        let free = device.accepted.at(line).is(0).and(open);
+        free.and(right.gt(right_code(about.ensures)))
+    }
+
+    /// No remote has a right that is not lent.
+    pub fn included(&mut self) {
+        if self.lent.is_none() {
+            return;
+        }
+        let holds = self.for_all_lines(|system, line| {
+            let lent = system.lent_right(line).unwrap_or(Expr::Int(2));
+            let (right, state) = (system.remote.right, system.remote.state.at(line));
+            system.with_bound(system.remote_type, |_, r| {
+                r.all(right.of(state.at(r)).le(lent))
+            })
+        });
+        self.build
+            .invariant(Violation::new("inclusion", MORE_THAN_LENT), holds);
+    }
+
+    /// Whether memory of a line is there.
+    pub fn is_lent(&self, line: &Expr) -> Expr {
+        match self.lent_right(line) {
+            Some(right) => right.gt(0),
+            None => Expr::Bool(true),
+        }
+    }
+
+    /// Whether a request that could be taken needs this right, or more.
+    fn needed(&mut self, line: &Expr, right: Right) -> Expr {
+        let needs = |system: &Self, message: MessageId| {
+            let lent = system.lent.as_ref();
+            lent.map_or(Right::None, |lent| lent.needs[message.index()])
+        };
+        let mut some = Expr::Bool(false);
+        for flow in 0..self.flows.len() {
+            let (message, direction) = (self.flows[flow].message, self.flows[flow].direction);
+            if direction != Direction::ToHome || needs(self, message) < right {
+                continue;
+            }
+            let found = self.with_bound(self.remote_type, |system, from| {
+                let from_it = Expr::from(from);
+                let there = match system.flows[flow].storage {
+                    Storage::Counted(variable) => {
+                        let place = ends(variable.at(line), Some(&from_it), None);
+                        let there = system.count_cells(flow, place).gt(0);
+                        let ends = (Some(&from_it), None);
+                        there.and(system.nothing_before(message, direction, line, ends))
+                    }
+                    Storage::Queued(queue, label) => {
+                        let place = system.queue_at(queue, line, Some(&from_it), None);
+                        let head = place.field("slot").at(0);
+                        let queue = &system.queues[queue];
+                        let its = head.clone().field("kind").is(queue.kinds.nth(label));
+                        its.and(queue.about(&head, line))
+                    }
+                };
+                from.any(there)
+            });
+            some = some.or(found);
+        }
+        some
+    }
+
+    /// The right to memory grows while a request waits for it, and goes under a lock; others write what is not lent.
+    pub fn lender_steps(&mut self) -> Result<(), SystemError> {
+        let Some(lent) = &self.lent else {
+            return Ok(());
+        };
+        let right = lent.right;
+        let Some(device) = self.device else {
+            let what = "memory is lent, and the home has no local operation that gives it back";
+            return Err(SystemError::Meaningless(what.into()));
+        };
+        let l = self.parameter("l", self.line_type);
+        let line = Expr::from(l);
+        let is = |of: Right| Expr::from(right.at(l)).is(right_code(of));
+        let held = device.lock.at(l);
+        let locked = |label: u32| held.clone().is(device.locks.nth(label));
+        let (reads, writes) = (
+            self.needed(&line, Right::Read),
+            self.needed(&line, Right::Write),
+        );
+        let waits = is(Right::None).and(reads).or(is(Right::Read).and(writes));
+        let grows = |to: Right| {
+            waits
+                .clone()
+                .and(Expr::from(right.at(l)).lt(right_code(to)))
+        };
+        let (none, some) = (
+            locked(lock::WRITE),
+            locked(lock::WRITE).or(locked(lock::READ)),
+        );
+        let goes = [
+            (
+                "takes memory back",
+                Right::None,
+                (!is(Right::None)).and(none),
+            ),
+            (
+                "leaves memory to be read",
+                Right::Read,
+                is(Right::Write).and(some),
+            ),
+        ];
+        for (what, to) in [
+            ("lends memory to be read", Right::Read),
+            ("lends memory to be written", Right::Write),
+        ] {
+            let grown = grows(to);
+            let mut body = vec![self.does(device.agent, &line, what, true)];
+            body.push(
+                self.memory
+                    .at(l)
+                    .set(Expr::from(self.memory.at(l)).or(is(Right::None))),
+            );
+            body.extend(self.becomes_lent(&line, to));
+            self.lends(what, l, (grown, body), false);
+        }
+        for (what, to, guard) in goes {
+            let mut body = vec![self.does(device.agent, &line, what, true)];
+            if to == Right::None {
+                body.push(self.memory.at(l).set(false));
+            }
+            body.extend(self.becomes_lent(&line, to));
+            self.lends(what, l, (guard, body), true);
+        }
+        let changes = self.another_is_current(&line, None);
+        let mut body = vec![self.does(device.agent, &line, "others write", true)];
+        body.extend(self.make_all_old(&line, true));
+        self.lends(
+            "others write",
+            l,
+            (is(Right::None).and(changes), body),
+            true,
+        );
+        Ok(())
+    }
+
+    fn becomes_lent(&mut self, line: &Expr, to: Right) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        if let Some(lent) = &self.lent {
+            out.push(lent.right.at(line).set(right_code(to)));
+        }
+        out.extend(self.memory_writes(line, to == Right::Write));
+        out
+    }
+
+    fn lends(
+        &mut self,
+        what: &str,
+        line: VariableId,
+        (guard, body): (Expr, Vec<Stmt>),
+        spontaneous: bool,
+    ) {
+        self.build.rule(Rule {
+            name: format!("lender {what}"),
+            parameters: vec![line],
+            guard,
+            body,
+            spontaneous,
+            priority: 0,
+        });
+    }
+}

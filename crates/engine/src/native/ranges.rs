@@ -1,0 +1,292 @@
+//! What values the cells of a piece of code can have.
+
+use super::range::{arithmetic, Range};
+use super::setting::Setting;
+use crate::model::{Model, Number};
+use crate::program::{Arithmetic, Cell, Op, UNDEFINED};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Ranges of cells in a piece of code: wherever in the piece it is asked for, and at the instruction at hand.
+pub(super) struct Ranges<'a> {
+    setting: &'a Setting<'a>,
+    /// Of the cells that the piece writes, anywhere in it.
+    cells: FxHashMap<Cell, Range>,
+    /// What is known besides, since the last place that is jumped to.
+    now: FxHashMap<Cell, Range>,
+}
+
+impl<'a> Ranges<'a> {
+    pub fn of(setting: &'a Setting, entry: u32) -> Ranges<'a> {
+        let piece = setting.program.piece(entry);
+        let targets: FxHashSet<u32> = piece.iter().filter_map(target).collect();
+        let mut ranges = Ranges {
+            setting,
+            cells: FxHashMap::default(),
+            now: FxHashMap::default(),
+        };
+        // What is stored at a computed place is not followed.
+        for op in piece {
+            if let Op::Store { base, len, .. } = *op {
+                if base as usize >= setting.program.slots.len() {
+                    let cells = base..base.saturating_add(len as u32);
+                    ranges.cells.extend(cells.map(|cell| (cell, Range::ANY)));
+                }
+            }
+        }
+        // Loops make ranges grow; what still grows after some rounds can be anything.
+        for round in 0.. {
+            let mut grown = false;
+            ranges.forget();
+            for (at, op) in (entry..).zip(piece) {
+                if targets.contains(&at) {
+                    ranges.forget();
+                }
+                let written = ranges.result(op);
+                ranges.pass(op);
+                let Some((dst, range)) = written else {
+                    continue;
+                };
+                let before = ranges.cells.get(&dst).copied();
+                let mut after = before.map_or(range, |before| before.union(range));
+                if Some(after) != before {
+                    if round >= 3 {
+                        // Arithmetic gives numbers alone, so that a value is there is kept.
+                        let lo = after.lo.min(Model::NUMBERS.0);
+                        after = Range::between(lo, Number::MAX);
+                    }
+                    grown |= Some(after) != before;
+                    ranges.cells.insert(dst, after);
+                }
+            }
+            if !grown {
+                break;
+            }
+        }
+        ranges.forget();
+        ranges
+    }
+
+    /// The range of a cell at the instruction at hand.
+    pub fn get(&self, cell: Cell) -> Range {
+        let written = || self.cells.get(&cell).copied();
+        let parameter = || self.setting.of_parameter(cell);
+        let anywhere = || self.setting.fixed(cell).or_else(parameter).or_else(written);
+        let now = self.now.get(&cell).copied();
+        now.or_else(anywhere).unwrap_or(Range::ANY)
+    }
+
+    /// The next instruction may be jumped to.
+    pub fn forget(&mut self) {
+        self.now.clear();
+    }
+
+    /// Goes on behind an instruction.
+    pub fn pass(&mut self, op: &Op) {
+        let slots = self.setting.program.slots.len();
+        match *op {
+            Op::Set { dst, a } => {
+                let range = self.get(a);
+                self.now.insert(dst, range);
+            }
+            Op::Store { base, .. } if (base as usize) < slots => {
+                self.now.retain(|&cell, _| cell as usize >= slots);
+            }
+            Op::Store { base, len, .. } => {
+                let cells = base..base.saturating_add(len as u32);
+                self.now.retain(|cell, _| !cells.contains(cell));
+            }
+            Op::Check { a, bounds } => {
+                let (lo, hi) = self.setting.program.bounds[bounds as usize];
+                let range = self.get(a).clipped(lo, hi);
+                self.now.insert(a, range);
+            }
+            Op::Defined { a } => {
+                let mut range = self.get(a);
+                if let Some(slot) = self.setting.program.slots.get(a as usize) {
+                    range = range.clipped(slot.lo, slot.hi);
+                }
+                let range = range.clipped(UNDEFINED + 1, Range::ANY.hi);
+                self.now.insert(a, range);
+            }
+            _ => {
+                if let Some((dst, range)) = self.result(op) {
+                    self.now.insert(dst, range);
+                }
+            }
+        }
+    }
+
+    /// The cell that an instruction writes other than a slot, and the values it can write.
+    pub fn result(&self, op: &Op) -> Option<(Cell, Range)> {
+        let program = self.setting.program;
+        Some(match *op {
+            Op::Arithmetic { op, dst, a, b } => {
+                let range = arithmetic(op, self.get(a), self.get(b));
+                (dst, range.numbers())
+            }
+            Op::Compare { dst, .. } => (dst, Range::TRUTH),
+            Op::Copy { dst, a } => (dst, self.get(a)),
+            Op::Index { dst, a, shape } => {
+                let shape = program.shapes[shape as usize];
+                let (lo, count) = (shape.lo, Number::from(shape.count));
+                let a = self.get(a).clipped(lo, lo + (count - 1).max(0));
+                let stride = Number::from(shape.stride);
+                let range = Range {
+                    lo: (a.lo - lo) * stride,
+                    hi: (a.hi - lo) * stride,
+                    step: a.step * u64::from(shape.stride),
+                };
+                (dst, range)
+            }
+            Op::Table { dst, table, .. } => {
+                let values = program.tables[table as usize].values.iter();
+                let ones = values.map(|&value| Range::one(value.into()));
+                (dst, ones.reduce(hull).unwrap_or(Range::ANY))
+            }
+            Op::Load {
+                dst, offset, base, ..
+            } => {
+                let cells = self.get(offset).values(1 << 12);
+                let range = cells.and_then(|offsets| {
+                    let cells = offsets.map(|offset| (Number::from(base) + offset) as Cell);
+                    let ranges = cells.map(|cell| match (cell as usize) < program.slots.len() {
+                        true => self.get(cell),
+                        false => Range::ANY,
+                    });
+                    ranges.reduce(hull)
+                });
+                (dst, range.unwrap_or(Range::ANY))
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether an instruction can fault.
+    pub fn may_fault(&self, op: &Op) -> bool {
+        let program = self.setting.program;
+        match *op {
+            Op::Arithmetic { op, a, b, .. } => {
+                let (a, b) = (self.get(a), self.get(b));
+                let odd = match op {
+                    // Overflow by division takes a negative divisor.
+                    Arithmetic::Divide | Arithmetic::Remainder => b.lo <= 0,
+                    Arithmetic::ShiftLeft | Arithmetic::ShiftRight => !b.within(0, 63),
+                    _ => false,
+                };
+                let result = arithmetic(op, a, b);
+                odd || !result.fits() || result.meets_undefined()
+            }
+            Op::Check { a, bounds } => {
+                let (lo, hi) = program.bounds[bounds as usize];
+                !self.get(a).within(lo, hi)
+            }
+            Op::Defined { a } => self.get(a).lo == UNDEFINED,
+            Op::Index { a, shape, .. } => {
+                let shape = program.shapes[shape as usize];
+                let (lo, count) = (shape.lo, Number::from(shape.count));
+                !self.get(a).within(lo, lo + (count - 1))
+            }
+            Op::Table { a, table, .. } => {
+                let table = &program.tables[table as usize];
+                let last = table.values.len() as Number - 1;
+                !self.get(a).within(table.lo, table.lo + last)
+            }
+            Op::Compare { .. }
+            | Op::Copy { .. }
+            | Op::Set { .. }
+            | Op::Load { .. }
+            | Op::Store { .. }
+            | Op::Jump { .. }
+            | Op::JumpIf { .. }
+            | Op::Note { .. }
+            | Op::Cover { .. }
+            | Op::Return { .. } => false,
+            Op::Fail { .. } | Op::Call { .. } | Op::Back => true,
+        }
+    }
+}
+
+/// Where an instruction may jump to.
+pub(super) fn target(op: &Op) -> Option<u32> {
+    match *op {
+        Op::Jump { to } | Op::JumpIf { to, .. } => Some(to),
+        _ => None,
+    }
+}
+
+/// All numbers from the smallest to the largest of two ranges.
+fn hull(a: Range, b: Range) -> Range {
+    Range::between(a.lo.min(b.lo), a.hi.max(b.hi))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_hold_every_result() {
+        let all = |lo, hi| Range::between(lo, hi);
+        let (least, most) = Model::NUMBERS;
+        let operands = [
+            all(-3, 4),
+            all(0, 5),
+            all(2, 2),
+            all(-7, -2),
+            all(0, 0),
+            all(least, least + 3),
+            all(most - 3, most),
+            all(58, 65),
+            all(-1, 1),
+        ];
+        let compute = |op: Arithmetic, a: Number, b: Number| {
+            // Shifts the other way and beyond are left to the interpreter.
+            let shift = matches!(op, Arithmetic::ShiftLeft | Arithmetic::ShiftRight);
+            match shift && !(0..64).contains(&b) {
+                true => None,
+                false => op.of(a, b),
+            }
+        };
+        use Arithmetic::*;
+        for op in [
+            Add, Subtract, Multiply, Divide, Remainder, BitAnd, BitOr, BitXor, ShiftLeft,
+            ShiftRight,
+        ] {
+            for a in operands {
+                for b in operands {
+                    let wide = arithmetic(op, a, b);
+                    let range = wide.numbers();
+                    for x in a.lo..=a.hi {
+                        for y in b.lo..=b.hi {
+                            let Some(z) = compute(op, x, y) else {
+                                let sure = wide.fits() && !wide.meets_undefined();
+                                let odd = y <= 0 || y > 63;
+                                assert!(odd || !sure, "{op:?} {x} {y}");
+                                continue;
+                            };
+                            assert!(range.lo <= z && z <= range.hi, "{op:?} {x} {y}");
+                            let above = z.abs_diff(range.lo);
+                            assert!(above % range.step.max(1) == 0, "{op:?} {x} {y}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unions_keep_what_all_values_share() {
+        let evens = Range {
+            lo: 0,
+            hi: 8,
+            step: 4,
+        };
+        let union = evens.union(Range::one(2));
+        assert_eq!(
+            union.values(10).unwrap().collect::<Vec<_>>(),
+            [0, 2, 4, 6, 8]
+        );
+        assert!(union.values(4).is_none());
+        assert_eq!(Range::one(3).union(Range::one(3)), Range::one(3));
+        assert_eq!(Range::ANY.clipped(2, 5), Range::between(2, 5));
+    }
+}

@@ -1,0 +1,151 @@
+//! What code is translated against: a program, how its states are packed, and what of it machine code reads.
+
+use super::range::Range;
+use crate::model::Number;
+use crate::program::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Where a slot lies in a packed state, as machine code finds it in memory.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Spot {
+    /// First bit of the field, counted over all words.
+    pub bit: u64,
+    /// Of the value, unshifted.
+    pub mask: u64,
+    /// What is added to the field to get the value.
+    pub add: i64,
+    /// Whether 0 stands for the undefined value.
+    pub undefined: u64,
+}
+
+/// What pieces of code are translated against.
+pub(super) struct Setting<'a> {
+    pub program: &'a Program,
+    pub packing: &'a Packing,
+    /// Values of the slots that are not packed.
+    pub frame: &'a [Number],
+    /// Cells that some instruction writes; all others hold what they hold in the program's frame.
+    written: FxHashSet<Cell>,
+    /// What the cells of parameters can hold whose values are found there.
+    parameters: FxHashMap<Cell, Range>,
+    /// What the code refers to in memory. It stays where it is for as long as the code is used.
+    pub data: &'a Data,
+}
+
+/// Memory that machine code reads.
+pub(super) struct Data {
+    pub spots: Box<[Spot]>,
+    pub tables: Box<[Box<[i32]>]>,
+}
+
+impl Data {
+    pub fn new(program: &Program, packing: &Packing, frame: &[Number]) -> Data {
+        let spot = |slot: usize| {
+            let field = packing.field(slot as Cell);
+            match field.mask {
+                0 => Spot {
+                    bit: 0,
+                    mask: 0,
+                    add: frame[slot],
+                    undefined: 0,
+                },
+                mask => Spot {
+                    bit: field.word as u64 * 64 + field.shift as u64,
+                    mask,
+                    add: field.lo.wrapping_sub(field.undefined.into()),
+                    undefined: field.undefined as u64,
+                },
+            }
+        };
+        Data {
+            spots: (0..program.slots.len()).map(spot).collect(),
+            tables: (program.tables.iter())
+                .map(|table| table.values.clone().into_boxed_slice())
+                .collect(),
+        }
+    }
+}
+
+impl<'a> Setting<'a> {
+    pub fn new(
+        program: &'a Program,
+        packing: &'a Packing,
+        frame: &'a [Number],
+        data: &'a Data,
+    ) -> Setting<'a> {
+        let mut written = FxHashSet::default();
+        for op in &program.code {
+            match *op {
+                Op::Arithmetic { dst, .. }
+                | Op::Compare { dst, .. }
+                | Op::Copy { dst, .. }
+                | Op::Index { dst, .. }
+                | Op::Load { dst, .. }
+                | Op::Table { dst, .. } => {
+                    written.insert(dst);
+                }
+                Op::Store { base, len, .. } if base as usize >= program.slots.len() => {
+                    written.extend(base..base + len as u32);
+                }
+                _ => {}
+            }
+        }
+        let every = program.rules.iter().chain(&program.starts);
+        let every = every.filter_map(|instance| instance.every.as_ref());
+        let parameters: FxHashMap<Cell, Range> = (every.flat_map(|every| &every.parameters))
+            .map(|p| (p.cell, Range::between(p.lo, p.hi)))
+            .collect();
+        written.extend(parameters.keys());
+        Setting {
+            program,
+            packing,
+            frame,
+            written,
+            parameters,
+            data,
+        }
+    }
+
+    /// The range of a cell that holds the value of a parameter, wherever it is.
+    pub fn of_parameter(&self, cell: Cell) -> Option<Range> {
+        self.parameters.get(&cell).copied()
+    }
+
+    /// The range of a cell that is a slot or never written.
+    pub fn fixed(&self, cell: Cell) -> Option<Range> {
+        let Some(slot) = self.program.slots.get(cell as usize) else {
+            let constant = !self.written.contains(&cell);
+            return constant.then(|| Range::one(self.program.frame[cell as usize]));
+        };
+        Some(match self.packing.field(cell).mask {
+            0 => Range::one(self.frame[cell as usize]),
+            _ if slot.undefined => Range::between(UNDEFINED, slot.hi),
+            _ => Range::between(slot.lo, slot.hi),
+        })
+    }
+
+    /// Whether machine code can be made of a piece.
+    pub fn knows(&self, piece: &[Op]) -> bool {
+        piece.iter().all(|op| match *op {
+            Op::Arithmetic { .. }
+            | Op::Compare { .. }
+            | Op::Copy { .. }
+            | Op::Set { .. }
+            | Op::Check { .. }
+            | Op::Defined { .. }
+            | Op::Cover { .. }
+            | Op::Index { .. }
+            | Op::Table { .. }
+            | Op::Jump { .. }
+            | Op::JumpIf { .. }
+            | Op::Fail { .. }
+            | Op::Return { .. } => true,
+            // Elsewhere the true reach is not known.
+            Op::Load { base, len, .. } | Op::Store { base, len, .. } => {
+                (base as usize) < self.program.slots.len() || len < u16::MAX
+            }
+            Op::Note { .. } | Op::Call { .. } | Op::Back => false,
+        })
+    }
+}
