@@ -1,0 +1,111 @@
+//! What is found with one bit a copy, against what is found with the words that stores leave, in mutants of texts.
+
+use cohkit_mutants::mutants;
+use cohkit_protocol::construct;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Home, Protocol};
+use cohkit_protocol::remotes::Remotes;
+use cohkit_protocol::text::{composes, parse};
+use cohkit_system::data::{Current, Data, Words};
+use cohkit_system::world::{explore, Found, Step, System, World};
+use std::path::Path;
+
+/// Worlds that are visited, those nearest to the first. Of words there are ever more.
+const NEAREST: usize = 2_000;
+
+/// Messages that there is room for.
+const ROOM: u16 = 7;
+
+/// After how many steps something is wrong in the nearest worlds.
+#[derive(Clone, Copy)]
+enum Wrong {
+    After(usize),
+    /// In none of them, and there are others.
+    Later,
+    /// In no world at all.
+    Never,
+}
+
+fn wrong<D: Data>(system: &System) -> Wrong {
+    let found: Found<World<D>, Step> = explore(system, World::new(system), NEAREST);
+    match found {
+        Found::Wrong { way, .. } => Wrong::After(way.len()),
+        Found::Safe { .. } => Wrong::Never,
+        Found::TooMany { .. } => Wrong::Later,
+    }
+}
+
+/// What does not agree on a text. `sound` is the home of the text that it is a mutant of, if that is its home too.
+fn differ(protocol: &Protocol, sound: Option<&Controller>, remotes: Remotes) -> Option<String> {
+    let constructed;
+    let home = match (&protocol.home, sound) {
+        (Home::Controller(home), _) => home,
+        (Home::Policy(_), Some(home)) => home,
+        (Home::Policy(_), None) => {
+            constructed = construct::home(protocol, remotes.total()).ok()?;
+            &constructed
+        }
+    };
+    let system = System::new(protocol, home, remotes, protocol.homes as u8, ROOM);
+    match (wrong::<Current>(&system), wrong::<Words>(&system)) {
+        (Wrong::Never, Wrong::After(steps)) => {
+            Some(format!("words are wrong after {steps} steps, bits never"))
+        }
+        (Wrong::After(bits), Wrong::After(words)) if bits > words => Some(format!(
+            "words are wrong after {words} steps, bits after {bits}"
+        )),
+        (Wrong::After(steps), Wrong::Never) => {
+            Some(format!("bits are wrong after {steps} steps, words never"))
+        }
+        _ => None,
+    }
+}
+
+/// Compares one mutant in so many, of all texts; gives how many were taken.
+fn compared(one_in: usize) -> usize {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut taken = 0;
+    for folder in ["protocols", "ordering", "tests/kinds"] {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap();
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            if composes(&text) {
+                continue;
+            }
+            let sound = parse(&text).unwrap();
+            let remotes = match sound.kinds.len() {
+                1 => Remotes::from(2),
+                _ => sound.systems[0].remotes,
+            };
+            let home = construct::home(&sound, remotes.total()).unwrap();
+            for mutant in mutants(&text).iter().step_by(one_in) {
+                let Ok(protocol) = parse(&mutant.text) else {
+                    continue;
+                };
+                taken += 1;
+                let same_home = Some(&home).filter(|_| !mutant.goals);
+                if let Some(what) = differ(&protocol, same_home, remotes) {
+                    panic!("{}: {}: {what}", path.display(), mutant.what);
+                }
+            }
+        }
+    }
+    taken
+}
+
+#[test]
+fn bits_say_of_mutants_what_words_say() {
+    let taken = compared(20);
+    assert!(taken > 300, "{taken}");
+}
+
+#[test]
+#[ignore = "minutes, for `make soak`"]
+fn bits_say_of_all_mutants_what_words_say() {
+    let taken = compared(1);
+    println!("{taken} mutants: bits and words agree");
+    assert!(taken > 8_000, "{taken}");
+}
