@@ -216,6 +216,10 @@ impl Layer for End {
         Vec::new()
     }
 
+    fn taken(&self) -> u64 {
+        self.link.receiver.taken()
+    }
+
     fn replayed(&self) -> u64 {
         self.link.sender.replayed
     }

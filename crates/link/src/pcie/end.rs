@@ -606,6 +606,10 @@ impl Layer for End<Message> {
         Vec::new()
     }
 
+    fn taken(&self) -> u64 {
+        self.receiver.taken()
+    }
+
     fn replayed(&self) -> u64 {
         self.sender.replayed
     }
