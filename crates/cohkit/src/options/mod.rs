@@ -111,7 +111,8 @@ Where shells look for them:
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit list msi"))]
 pub(crate) struct List {
-    /// A protocol or a platform, whose text is printed instead.
+    /// A protocol or a platform, whose text is printed instead; or `protocols`, `platforms`, `workloads`, `applications` or
+    /// `experiments`, of which these alone are listed.
     #[arg(value_name = "NAME", conflicts_with_all = ["json", "csv", "stats"])]
     pub name: Option<PathBuf>,
 

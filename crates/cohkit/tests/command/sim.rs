@@ -890,6 +890,11 @@ fn a_wrong_trace_is_refused_with_its_line() {
         (&b""[..], &[][..], "error: my.trace: there is no access in it\n"),
         (b"COHKTRC1\0", &[], "error: my.trace: record 1: it has 1 of 16 bytes\n"),
         (
+            b"\x1f\x8b\x08\0",
+            &[],
+            "error: my.trace: what gzip packed is cut off or damaged, or something follows it: unexpected end of file\n",
+        ),
+        (
             b"3 load 0",
             &["--cores", "2"],
             "error: trace:my.trace has accesses of 4 cores, and there are 2\n  help: a trace says itself how many there are\n",
