@@ -264,7 +264,7 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
 
     Raises:
         TextError: the text is wrong.
-        InputError: this is a text, not the path of one.
+        InputError: this is a text, not the path of one, or a Murphi model.
         OSError: there is no such text.
 
     >>> from cohkit.protocols import executed
@@ -278,6 +278,11 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
         return given(protocol)
     if _composes(Path(protocol)):
         return composition(protocol)
+    if Path(protocol).suffix == ".m":
+        raise InputError(
+            f"{protocol}: a Murphi model is no protocol text; "
+            "the command `check` takes it, without a sweep, and `cohkit.check_model`"
+        )
     return _one(protocol, sorted([*shipped_names(), *compositions()]))
 
 

@@ -162,6 +162,11 @@ fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
     if !ALL.iter().any(|shipped| shipped.name == name) {
         return Ok(Arc::default());
     }
+    if file.is_empty() {
+        let what = format!("`{name}:` names no file");
+        let help = format!("give a graph, as in `{name}:FILE`");
+        return Err(NotRun::input(what, help));
+    }
     let (path, folder) = (Path::new(file), "name one of the graphs in it");
     let missing = "a graph is a file in Matrix Market's coordinate format";
     let bytes = files::read_bytes(path, missing, folder).map_err(NotRun::Failure)?;

@@ -187,6 +187,15 @@ fn what_cannot_be_played_is_refused() {
             "#]],
         ),
         (
+            vec!["upi-8x8", "sssp:"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: `sssp:` names no file
+                  help: give a graph, as in `sssp:FILE`
+            "#]],
+        ),
+        (
             vec!["upi-8x8", "sssp:there-is-none.mtx"],
             expect![[r#"
                 exit code 2
