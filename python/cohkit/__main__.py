@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cohkit import __version__
-from cohkit.errors import Error, InputError, UnavailableError
+from cohkit.errors import Error, InputError, TextError, UnavailableError
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.explorer import Explorer, serve
 from cohkit.files import write
@@ -272,7 +272,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
     except Error as error:
-        sys.stderr.write(f"error: {error}\n")
+        # What is wrong with a text begins so itself.
+        sys.stderr.write(f"{error}\n" if isinstance(error, TextError) else f"error: {error}\n")
         return COULD_NOT_RUN if isinstance(error, UnavailableError) else BAD_INPUT
     except OSError as error:
         missing = isinstance(error, FileNotFoundError | IsADirectoryError) and (

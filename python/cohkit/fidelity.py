@@ -51,8 +51,9 @@ BROKEN = """\
 
 That the device asks for no more than 322 million lines in a second, one in each clock, is itself a published \
 definition of the machine, so 662 million is no mere error of a prediction but a fault of the model.
-Each of its two slices takes a local operation in each clock, and nothing before them is limited.
-The fault is to be mended with the links; the blind value stays as it is.
+Each of its two slices took a local operation in each clock, and nothing before them was limited.
+Since then one port of the device gives them to both, one in each clock (`device.issue`), and \
+`cohkit reproduce cckit-table3` shows 322 million; the blind value stays as it is.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from contextlib import contextmanager
@@ -42,7 +43,17 @@ def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public na
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put this into the file: all of it and for good, or the file stays as it was."""
+    """Put this into the file: all of it and for good, or the file stays as it was.
+
+    Through a symbolic link the file behind it is written; a device or a pipe is written to, and stays one.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    with writing(path):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
     with writing(path), _new_file(path.parent) as new:
         try:
             new.write(content)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call
+from cohkit.looking import is_whole
 from cohkit.own import Scenario, begin, uses
 from cohkit.protocols import executed
 from cohkit.results import answer
@@ -180,8 +181,9 @@ def _ready(request: Request) -> _cohkit.Play:
         if options[name] is None:
             raise InputError(f"a play needs a `{name}`")
     seed = options["seed"]
-    if not (isinstance(seed, int) and 0 <= seed < 2**64):
+    if not (is_whole(seed) and 0 <= seed < 2**64):
         raise InputError(f"`seed` is 0 to {2**64 - 1}, not {seed!r}")
+    options["seed"] = int(seed)
     protocol = options.pop("protocol")
     protocol = eci() if protocol is None else executed(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]

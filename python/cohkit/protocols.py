@@ -264,7 +264,7 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
 
     Raises:
         TextError: the text is wrong.
-        InputError: this is a text, not the path of one.
+        InputError: this is a text, not the path of one, or a Murphi model.
         OSError: there is no such text.
 
     >>> from cohkit.protocols import executed
@@ -278,6 +278,11 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
         return given(protocol)
     if _composes(Path(protocol)):
         return composition(protocol)
+    if Path(protocol).suffix == ".m":
+        raise InputError(
+            f"{protocol}: a Murphi model is no protocol text; "
+            "the command `check` takes it, without a sweep, and `cohkit.check_model`"
+        )
     return _one(protocol, sorted([*shipped_names(), *compositions()]))
 
 
@@ -326,23 +331,12 @@ def check(
         systems = [systems]
     names = None if systems is None else list(systems)
     looks = looking(options, beside=("systems", "remotes", "lines", "capacity"))
+    size = sized(protocol, systems=names, remotes=remotes, lines=lines, capacity=capacity)
     if isinstance(protocol, Composition):
-        for name, number in (("remotes", remotes), ("lines", lines)):
-            if number is not None:
-                raise InputError(f"`{name}` is for one protocol, and {protocol.file} composes several")
-        if capacity is not None:
-            _number("capacity", capacity, _MOST_CAPACITY)
         parts = call(
             protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, looking=looks
         )
         return cast("list[types.Verdict]", [whole_numbers(verdict) for verdict in answer(parts)])
-    size = None
-    if remotes is not None or lines is not None:
-        if systems is not None:
-            raise InputError("name systems of the text, or give `remotes` and `lines`; not both")
-        size = _number("remotes", remotes, _MOST_REMOTES), _number("lines", lines, _MOST_LINES)
-    if capacity is not None:
-        _number("capacity", capacity, _MOST_CAPACITY)
     verdicts = answer(
         call(
             protocol.file,
@@ -355,6 +349,37 @@ def check(
         )
     )
     return cast("list[types.Verdict]", [whole_numbers(verdict) for verdict in verdicts])
+
+
+def sized(
+    protocol: Protocol | Composition,
+    *,
+    systems: Sequence[str] | None = None,
+    remotes: int | None = None,
+    lines: int | None = None,
+    capacity: int | None = None,
+) -> tuple[int, int] | None:
+    """Give the size of a system that the text need not ask for, if one is given.
+
+    Raises:
+        InputError: a number is beyond its range, or is not for this text.
+
+    >>> import cohkit
+    >>> from cohkit.protocols import sized
+    >>> sized(cohkit.shipped("msi"), remotes=3)
+    (3, 1)
+
+    """
+    if capacity is not None:
+        _number("capacity", capacity, _MOST_CAPACITY)
+    if remotes is None and lines is None:
+        return None
+    if isinstance(protocol, Composition):
+        name = "lines" if remotes is None else "remotes"
+        raise InputError(f"`{name}` is for one protocol, and {protocol.file} composes several")
+    if systems is not None:
+        raise InputError("name systems of the text, or give `remotes` and `lines`; not both")
+    return _number("remotes", remotes, _MOST_REMOTES), _number("lines", lines, _MOST_LINES)
 
 
 def _number(name: str, number: int | None, most: int) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call, near
+from cohkit.looking import is_whole
 from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, TraceFile
 from cohkit.protocols import executed, shipped
@@ -218,6 +219,28 @@ def eci() -> Protocol:
     return shipped("eci")
 
 
+def _whole(name: str, value: object, low: int, high: int) -> int:
+    """Give a number of an option, which numpy may have made."""
+    whole = is_whole(value)
+    number = cast("int", value)
+    if whole and low <= number <= high:
+        return int(number)
+    allowed = f"{low} to {high}" if high < _ENDLESS else f"at least {low}"
+    if high == _ENDLESS and whole and number > high:
+        allowed = f"at most {high}"
+    raise InputError(f"`{name}` is {allowed}{'' if whole else ', and a whole number'}, not {value!r}")
+
+
+def _work(workload: object) -> tuple[str, tuple[bool, bytes] | None]:
+    """Give the name of a workload, and what is in it if it is a trace."""
+    if isinstance(workload, MemoryTrace | TraceFile):
+        return workload.name, (workload.packed, workload.file)
+    if isinstance(workload, str):
+        return workload, None
+    kind, makes = type(workload).__name__, "`cohkit.memory_trace` makes one of addresses"
+    raise InputError(f"a workload is a name or a `MemoryTrace`, not {kind}: {makes}")
+
+
 def _ready(request: Request) -> _cohkit.Simulation:
     """Look at a simulation, and fill in what is not given."""
     options: dict[str, Any] = {
@@ -245,10 +268,8 @@ def _ready(request: Request) -> _cohkit.Simulation:
         if options[name] is None:
             raise InputError(f"a simulation needs a `{name}`")
     for name, (low, high) in _NUMBERS.items():
-        value = options[name]
-        if not (value is None and name != "seed") and not (isinstance(value, int) and low <= value <= high):
-            allowed = f"{low} to {high}" if high < _ENDLESS else f"at least {low}"
-            raise InputError(f"`{name}` is {allowed}, not {value!r}")
+        if options[name] is not None or name == "seed":
+            options[name] = _whole(name, options[name], low, high)
     protocol = options.pop("protocol")
     protocol = eci() if protocol is None else executed(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
@@ -256,11 +277,7 @@ def _ready(request: Request) -> _cohkit.Simulation:
     if options["region"] is not None:
         options["region"] = str(options["region"])
     on = machine(options.pop("platform"))
-    workload = options.pop("workload")
-    recorded = None
-    if isinstance(workload, MemoryTrace | TraceFile):
-        recorded = (workload.packed, workload.file)
-        workload = workload.name
+    workload, recorded = _work(options.pop("workload"))
     return call(
         protocol.file,
         _cohkit.Simulation,

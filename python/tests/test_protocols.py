@@ -94,6 +94,8 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
         FileNotFoundError, match=r"did you mean `two-level`\? there are .*eci-both, eci-near.*, two-level,"
     ):
         cohkit.check("two-levl")
+    with pytest.raises(cohkit.InputError, match=r"`cohkit.check_model`"):
+        cohkit.check("tests/murphi/peterson.m")
     with pytest.raises(FileNotFoundError, match=r"`cohkit.shipped\('msi'\)` gives the protocol that ships"):
         cohkit.read("msi")
     with pytest.raises(FileNotFoundError, match=r"`cohkit.composition\('two-level'\)` gives the text that ships"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -261,6 +263,25 @@ def refused(folder: Path) -> str:
     with pytest.raises(cohkit.InputError) as caught:
         cohkit.report(folder)
     return str(caught.value)
+
+
+def test_a_page_goes_where_a_link_leads_and_into_what_is_no_file(tmp_path: Path, cohkit_command: Command) -> None:
+    """A device had become a file, as had the link."""
+    folder, page, link, pipe = (tmp_path / name for name in ("results", "page.html", "link.html", "pipe"))
+    for inner in ("folder.json", "folder.coh"):
+        (folder / inner).mkdir(parents=True)
+    (folder / "msi.coh").write_text(cohkit.shipped("msi").text)
+    link.symlink_to(page)
+    os.mkfifo(pipe)
+    assert cohkit_command("report", folder, "--out", link).returncode == 0
+    assert link.is_symlink()
+    # A reader that is there already lets the writer open it; a page does not fit into it otherwise.
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert cohkit_command("report", folder, "--out", pipe).returncode == 0
+        assert reader.communicate()[0] == page.read_bytes()
+    assert pipe.is_fifo()
+    done = cohkit_command("report", folder, "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (2, f"error: {tmp_path}: Is a directory\n")
 
 
 def test_a_file_that_is_none_is_named_with_what_was_expected(tmp_path: Path, cohkit_command: Command) -> None:

@@ -157,7 +157,11 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
         ({"region": "-1MiB"}, "the region `-1MiB` is not a number with a unit"),
         ({"accesses": 0}, "`accesses` is at least 1, not 0"),
         ({"cores": -1}, "`cores` is 1 to 4096, not -1"),
-        ({"cores": "3"}, "`cores` is 1 to 4096, not '3'"),
+        ({"cores": "3"}, "`cores` is 1 to 4096, and a whole number, not '3'"),
+        ({"accesses": 10.0}, "`accesses` is at least 1, and a whole number, not 10.0"),
+        ({"accesses": True}, "`accesses` is at least 1, and a whole number, not True"),
+        ({"accesses": 2**64}, "`accesses` is at most 18446744073709551615, not 18446744073709551616"),
+        ({"workload": [64, 128]}, "a workload is a name or a `MemoryTrace`, not list: `cohkit.memory_trace` makes one"),
         ({"outstanding": 0}, "`outstanding` is 1 to 4096, not 0"),
         ({"prefetch": 4097}, "`prefetch` is 0 to 4096, not 4097"),
         ({"prefetch": 1}, "to prefetch has no meaning for random-write; hints go ahead of reads only"),
@@ -176,6 +180,14 @@ def test_what_cannot_be_simulated_is_refused_before_anything_runs(options: dict[
         cohkit.simulate_many([endless, wrong])
     assert str(caught.value).startswith(says)
     assert "\n" not in str(caught.value)
+
+
+def test_numbers_may_be_those_of_numpy() -> None:
+    runs = [
+        cohkit.simulate("enzian-dc-ddr", "random-read", accesses=of(100), cores=of(3), seed=of(7))["statistics"]  # type: ignore[arg-type]
+        for of in (int, np.int64, np.uint8)
+    ]
+    assert runs[0] == runs[1] == runs[2]
 
 
 def test_a_simulation_needs_a_platform_and_a_workload() -> None:

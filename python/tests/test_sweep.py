@@ -434,6 +434,7 @@ def test_ranges_and_lists_keep_their_units(text: str, found: list[object]) -> No
         (["oracle=perhaps"], "`oracle` is true or false, not perhaps"),
         (["region=1parsec"], "1parsec"),
         (["cores=1..4000", "outstanding=1..251"], "1004000 points are more than 1000000"),
+        (["seed=1..3"], "`seed` is no axis: `--repetitions N`, or `repetitions` at the top of a file, runs each point"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_before_anything_runs(
@@ -444,6 +445,9 @@ def test_what_cannot_be_swept_is_refused_before_anything_runs(
     assert sweep("sim", "enzian-dc-ddr", "random-read", "--accesses", 10, *axes, "--out", out) == 2
     assert says in capsys.readouterr().err
     assert not out.exists()
+
+
+RANDOM_READS = 'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "random-read"\n'
 
 
 @pytest.mark.parametrize(
@@ -466,7 +470,34 @@ def test_what_cannot_be_swept_is_refused_before_anything_runs(
             "there is no axis `caches`",
         ),
         ('run = "check"\n[options]\nprotocol = "msi"\n[sweep]\nremotes = "1..x"\n', "5:1", "`x` is no number"),
-        ('run = "check"\n[options]\nprotocol = "msi"\nsystem = "no"\n', "2:1", "no system is named `no`"),
+        ('run = "check"\n[options]\nprotocol = "msi"\nsystem = "no"\n', "4:1", "no system is named `no`"),
+        (
+            'run = "check"\n[options]\nprotocol = "msi"\n[sweep]\nlines = 1\nremotes = "1..9"\n',
+            "6:1",
+            "`remotes` is 1 to 8, not 9",
+        ),
+        ('seed = -1\nrun = "check"\n[options]\nprotocol = "msi"\n', "1:1", "`seed` is at least 0, not -1"),
+        ('run = "check"\nrepetitions = 0\n[options]\nprotocol = "msi"\n', "2:1", "`repetitions` is at least 1, not 0"),
+        (
+            RANDOM_READS + 'link.latency = "7"\n',
+            "5:1",
+            "`link.latency` has no unit",
+        ),
+        (
+            RANDOM_READS + "[sweep]\nlink = { links = 0 }\n",
+            "6:1",
+            "link.links",
+        ),
+        (
+            RANDOM_READS + '[sweep]\n[sweep.dram]\n"banks" = [1, 3]\n',
+            "7:1",
+            "dram.banks must be a power of two, not 3",
+        ),
+        (
+            RANDOM_READS + "[sweep]\n cores = -1\n",
+            "6:2",
+            "`cores` is 1 to 4096, not -1",
+        ),
         ('run = "check"\nrepetitions = 2\n[options]\nprotocol = "msi"\n', "2:1", "`check` has no seed here"),
         ('run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\n', "2:1", "`sim` needs a `workload`"),
         ('run = "check"\n[options]\nprotocol = "msi"\n[sweep]\nremotes = 1.5\n', "5:1", "needs a text such as"),
@@ -481,6 +512,55 @@ def test_a_wrong_spec_is_told_with_its_place(
     error = capsys.readouterr().err
     assert error.startswith(f"error: {spec}:{place}: ")
     assert says in error
+
+
+def test_what_stands_alone_is_what_is_not_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With PLATFORM swept, the one word that was left was taken for it."""
+    spec = tmp_path / "spec.toml"
+    spec.write_text('run = "sim"\n[options]\nworkload = "random-read"\naccesses = 10\nlink.latency = "70ns"\n')
+    axes = ["--sweep", "platform=enzian-dc-ddr,enzian-dc-bram", "--sweep", "oracle=true,false"]
+    alone = ["sim", "random-read", "--accesses", 10, "--set", "link.latency=70ns"]
+    shown = [sweep(*words, *axes, "--out", tmp_path / "out") for words in (alone, [spec])]
+    told = capsys.readouterr().out
+    assert shown == [0, 0]
+    assert re.findall(r"^enzian-dc-bram +(\w+) ", told, re.MULTILINE) == ["true", "false"] * 2
+
+
+def test_words_that_are_no_sweep_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    broken = tmp_path / "broken.coh"
+    broken.write_text("protocol p { }")
+    check = ["check", "msi", "--sweep", "remotes=1..2"]
+    for words, says in (
+        (["sym"], "error: there is no file `sym`, nor can this be swept; did you mean `sim`? what can be is sim, "),
+        ([*check, "--out", file], f"error: {file} is no folder; `--out` names one"),
+        ([*check, "--seed", -1], "error: `seed` is at least 0, not -1"),
+        ([*check, "--sweep", "capacity=0"], "error: `capacity` is 1 to 255, not 0"),
+        (["check", "two-level", "--sweep", "lines=1"], "error: `lines` is for one protocol, and protocols/two-level"),
+        (["check", broken], "error[syntax]: "),
+        ([*check, "--cluster", "slurm", "--jobs", 0], "error: `--jobs` is at least 1"),
+        (["--cluster", "slurm", "--memory", "some"], "error: `--memory` is a size such as 4GB, not some"),
+        (["--cluster", "slurm", "--walltime", "1h"], "error: `--walltime` is hours and minutes such as 01:30, not 1h"),
+    ):
+        assert sweep(*words) == 2, words
+        assert capsys.readouterr().err.startswith(says)
+
+
+@pytest.mark.needs("dask-jobqueue")
+def test_jobs_that_are_not_taken_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing came of them, for ever."""
+    told = ["check", "msi", "--remotes", 1, "--out", tmp_path / "out", "--cluster", "slurm", "--jobs", 2]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert sweep(*told) == 4
+    assert capsys.readouterr().err == "error: `--cluster slurm` needs the command `sbatch`, which is not here\n"
+    submits = tmp_path / "sbatch"
+    submits.write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
+    submits.chmod(0o755)
+    assert sweep(*told) == 4
+    assert capsys.readouterr().err == "error: `sbatch` does not take the job: sbatch: error: invalid partition\n"
 
 
 def test_commands_of_the_document_print_what_it_shows(

@@ -520,6 +520,13 @@ fn an_array_has_a_number_for_each_remote_and_loops_go_over_sets_of_them() {
     let guard = "GetS if room[sender] > 0";
     let said = violated(COUNTED, "one", guard, "GetS if room[sender] >= 0");
     assert_eq!(said, "values in range");
+    // It is told of the variable as the text has it.
+    let below = judged(&COUNTED.replace(guard, "GetS if room[sender] >= 0"), "one");
+    let Outcome::Violated { message, .. } = below.outcome else {
+        panic!("{:?}", below.outcome);
+    };
+    let told = "the value -1 is stored in `directory.room`, which holds 0..2";
+    assert_eq!(message, told);
 }
 
 #[test]

@@ -66,6 +66,15 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     };
     let folder = format!("name the {what} in it, as in `{shown}/*.{ending_there}`");
     let bytes = read_bytes(path, &ending, &folder)?;
+    text(path, bytes)
+}
+
+/// The text that a file holds.
+///
+/// # Errors
+/// It holds none, or one that is written in another way.
+pub(crate) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Failure> {
+    let shown = path.display();
     let refused = |what: &str, help: &str| {
         let message = format!("error: {shown}: {what}\n  help: {help}");
         Failure::new(Outcome::BadInput, message)
@@ -75,6 +84,9 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
         .any(|mark| bytes.starts_with(*mark))
     {
         return Err(refused("is a text in UTF-16", "save it in UTF-8"));
+    }
+    if bytes.starts_with(b"\x1f\x8b") {
+        return Err(refused("is packed by gzip", "unpack it by `gunzip`"));
     }
     if bytes.contains(&b'\r') && !bytes.contains(&b'\n') {
         let help = "save it with the line ends of Unix or Windows";

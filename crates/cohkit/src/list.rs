@@ -226,8 +226,10 @@ fn text_of(name: &Path) -> Result<&'static str, Failure> {
         true => format!("`{shown}` has no text; protocols and platforms have"),
         false => {
             let known: Vec<&str> = names().map(|(known, _)| known.as_str()).collect();
+            let kinds = shelves.iter().map(|shelf| shelf.key);
             let known = known
                 .into_iter()
+                .chain(kinds)
                 .chain(shipped::names().map(|name| name as &str));
             let near = did_you_mean(&shown, known);
             format!(
@@ -239,11 +241,15 @@ fn text_of(name: &Path) -> Result<&'static str, Failure> {
 }
 
 pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Failure> {
+    let mut shelves = shelves();
     if let Some(name) = &options.name {
-        deliver(text_of(name)?, &options.output, console)?;
-        return Ok(Outcome::Yes);
+        let of_kind = |shelf: &Shelf| Path::new(shelf.key) == name;
+        if !shelves.iter().any(of_kind) {
+            deliver(text_of(name)?, &options.output, console)?;
+            return Ok(Outcome::Yes);
+        }
+        shelves.retain(of_kind);
     }
-    let shelves = shelves();
     let text = if options.output.form.json {
         let things = |shelf: &Shelf| -> Value {
             let things = shelf.things.iter();

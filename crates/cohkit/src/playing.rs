@@ -162,11 +162,15 @@ fn graph(name: &str, file: &str) -> Result<Arc<Edges>, NotRun> {
     if !ALL.iter().any(|shipped| shipped.name == name) {
         return Ok(Arc::default());
     }
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        let missing = "a graph is a file in Matrix Market's coordinate format";
-        let folder = "name one of the graphs in it";
-        NotRun::Failure(files::cannot_read(Path::new(file), &error, missing, folder))
-    })?;
+    if file.is_empty() {
+        let what = format!("`{name}:` names no file");
+        let help = format!("give a graph, as in `{name}:FILE`");
+        return Err(NotRun::input(what, help));
+    }
+    let (path, folder) = (Path::new(file), "name one of the graphs in it");
+    let missing = "a graph is a file in Matrix Market's coordinate format";
+    let bytes = files::read_bytes(path, missing, folder).map_err(NotRun::Failure)?;
+    let text = files::text(path, bytes).map_err(NotRun::Failure)?;
     let read = matrix_market::read(&text);
     read.map(Arc::new)
         .map_err(|matrix_market::Wrong { line, what }| {

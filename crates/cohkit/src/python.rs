@@ -92,7 +92,7 @@ pub(crate) fn find(limit: Duration) -> Result<(PathBuf, bool), String> {
 pub(crate) fn swept(arguments: &[OsString]) -> Option<&[OsString]> {
     let (_, swept) = arguments.split_first()?;
     let (command, rest) = swept.split_first()?;
-    let can_be = ["sim", "play", "check", "reproduce"].map(OsStr::new);
+    let can_be = ["sim", "play", "check", "reproduce", "litmus", "mutants"].map(OsStr::new);
     let asked = |argument: &OsString| {
         let text = argument.to_string_lossy();
         text == "--sweep" || text.starts_with("--sweep=")
@@ -188,6 +188,10 @@ mod tests {
         assert_eq!(
             of("cohkit check msi --sweep=remotes=1..2"),
             words("check msi --sweep=remotes=1..2")
+        );
+        assert_eq!(
+            of("cohkit litmus SB --sweep protocol=msi,mesi"),
+            words("litmus SB --sweep protocol=msi,mesi")
         );
         assert_eq!(of("cohkit sim enzian-dc-ddr random-read"), None);
         assert_eq!(of("cohkit table msi --sweep remotes=1"), None);

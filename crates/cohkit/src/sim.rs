@@ -60,6 +60,13 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
         .drawn
         .filter()
         .map_err(|wrong| failure(wrong, colour))?;
+    // What cannot be told is told before anything long is begun.
+    if options.trace.is_some() {
+        has_line(&simulation.setup, options.trace_line)?;
+    }
+    if let Some(line) = options.watched.drawn.timeline_line {
+        has_line(&simulation.setup, line)?;
+    }
     side_by_side(&[&simulation], Some(1)).map_err(|wrong| failure(wrong, colour))?;
     let growing = options.watched.drawn.begin(&mut simulation.timeline)?;
     let begun = Instant::now();
@@ -127,6 +134,15 @@ pub(crate) fn levels(path: &Path, console: &Console) -> Result<(Source, Option<S
 /// Writes what happens on a line.
 fn traced(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), Failure> {
     let wrong = |what: String| Failure::new(Outcome::BadInput, format!("error: {what}"));
+    let (_, sequence) = trace(setup, side, line).map_err(|error| wrong(error.to_string()))?;
+    let at_rest = true;
+    let told = Trace { sequence, at_rest }.json();
+    files::write(file, &format!("{told:#}\n"))
+}
+
+/// Refuses a line that nothing accesses: there would be nothing to tell of it.
+fn has_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), Failure> {
+    let wrong = |what: String| Failure::new(Outcome::BadInput, format!("error: {what}"));
     let lines = match (&setup.host, side) {
         (_, Side::Device) => setup.workload.lines,
         (Some(host), Side::Host) => (host.workloads.iter())
@@ -145,10 +161,7 @@ fn traced(setup: &Setup, (side, line): (Side, u32), file: &Path) -> Result<(), F
             "there is no line {line}\n  help: the region has {lines}"
         )));
     }
-    let (_, sequence) = trace(setup, side, line).map_err(|error| wrong(error.to_string()))?;
-    let at_rest = true;
-    let told = Trace { sequence, at_rest }.json();
-    files::write(file, &format!("{told:#}\n"))
+    Ok(())
 }
 
 fn simulate(simulation: &Simulation, console: &Console) -> Result<Ended, NotRun> {

@@ -30,26 +30,31 @@ impl Drawn {
         if self.timeline.is_none() {
             return Ok(None);
         }
-        let wrong = |option: &str, what: String| {
-            NotRun::input(format!("--{option}: {what}"), "give a number with its unit")
+        let wrong = |option: &str, what: String, help: &str| {
+            NotRun::input(format!("--{option}: {what}"), help)
         };
         let size = units::parse(&self.timeline_size, Unit::Bytes);
         let mut filter = Filter {
             line: self.timeline_line.map(|(_, line)| line),
             side: self.timeline_line.map(|(side, _)| side),
             agent: self.timeline_agent.clone(),
-            bytes: size.map_err(|what| wrong("timeline-size", what))? as usize,
+            bytes: size
+                .map_err(|what| wrong("timeline-size", what, "give a number with its unit"))?
+                as usize,
             ..Filter::default()
         };
         if let Some(window) = &self.timeline_window {
-            let wrong = |what| wrong("timeline-window", what);
+            let help = "give two times with their units, the earlier first, such as 10us..12us";
+            let wrong = |what| wrong("timeline-window", what, help);
             let Some((from, to)) = window.split_once("..") else {
                 return Err(wrong(format!("`{window}` is no `FROM..TO`")));
             };
             let time = |text: &str| units::parse(text.trim(), Unit::Picoseconds).map_err(wrong);
             filter.window = time(from)?..time(to)?;
             if filter.window.is_empty() {
-                return Err(wrong(format!("`{window}` has its end before its begin")));
+                return Err(wrong(format!(
+                    "`{window}` has its end before its begin, or at it"
+                )));
             }
         }
         Ok(Some(filter))

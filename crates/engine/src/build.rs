@@ -121,10 +121,16 @@ impl Builder {
     fn add(&mut self, name: impl Into<String>, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
+            said: None,
             ty,
             role,
         });
         VariableId(self.model.variables.len() as u32 - 1)
+    }
+
+    /// What sentences call a variable, whatever its indices.
+    pub fn says(&mut self, variable: VariableId, said: impl Into<String>) {
+        self.model.variables[variable.index()].said = Some(said.into());
     }
 
     /// A part of the state.

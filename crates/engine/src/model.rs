@@ -191,6 +191,8 @@ pub struct Steps {
 pub struct Variable {
     /// Name, for traces and texts. State variables need distinct names.
     pub name: String,
+    /// What sentences call it, whatever its indices; its name if nothing is said.
+    pub said: Option<String>,
     /// Its values.
     pub ty: TypeId,
     /// How long it lives.

@@ -44,13 +44,18 @@ impl Load<'_> {
         1.0 - good(86) * good(85) * good(85)
     }
 
-    /// The share that errors leave: each costs the way there and back, and the patience more where what goes again is
-    /// damaged in its turn.
+    /// The units that an error costs: the way there and back with a unit at either end, and the patience more where what
+    /// goes again is damaged in its turn.
+    fn costs(&self) -> [f64; 2] {
+        let way = (DELAY * u64::from(LANES)) as f64 / self.unit as f64;
+        [2.0 * way + 2.0, self.wrong() * self.patience]
+    }
+
+    /// The share that errors leave.
     fn share_left(&self) -> f64 {
         let wrong = self.wrong();
-        let way = (DELAY * u64::from(LANES)) as f64 / self.unit as f64;
-        let lost = 2.0 * way + 2.0 + wrong * self.patience;
-        (1.0 - wrong) / (1.0 - wrong + wrong * lost)
+        let [there_and_back, again] = self.costs();
+        (1.0 - wrong) / (1.0 - wrong + wrong * (there_and_back + again))
     }
 }
 
@@ -106,16 +111,25 @@ where
     let units: u64 = drive.wires.iter().map(|wire| wire.units).sum();
     let damaged: u64 = drive.wires.iter().map(|wire| wire.damaged).sum();
     let replayed: u64 = drive.ends().iter().map(Layer::replayed).sum();
-    let replays = 100.0 * replayed as f64 / units as f64;
+    let taken: u64 = drive.ends().iter().map(Layer::taken).sum();
+    // Of those that are kept to be sent again: the others say nothing, or what the next one says as well.
+    let replays = 100.0 * replayed as f64 / (taken + replayed) as f64;
     assert!(replays >= 1.0, "too few were sent again: {replays} %");
     let (name, formula) = (load.name, load.share_left());
-    println!("{name}: {messages} messages, {units} units, {damaged} damaged, {replayed} sent again ({replays:.2} %)");
+    println!("{name}: {messages} messages in {taken} units, of which some were sent again {replayed} times: {replays:.2} % of what was sent");
+    println!("{units} units with what says nothing, acknowledges or returns credits, {damaged} of them damaged");
     println!("{downs} times down, and up with fewer lanes or with all {LANES}");
     println!("none lost, repeated, changed or out of order on its circuit; no credit lost");
     println!("errors leave {left:.4} of the data; by formula {formula:.4}");
+    let (wrong, [there_and_back, again]) = (100.0 * load.wrong(), load.costs());
+    println!(
+        "by formula {wrong:.2} % of full units of {} bytes go wrong, and each costs {:.1} of them: {there_and_back:.1} for the way there and back, {again:.1} as what goes again may go wrong",
+        load.unit,
+        there_and_back + again
+    );
     // The record keeps the last line.
     println!(
-        r#"{{"link": "{name}", "messages": {messages}, "downs": {downs}, "units": {units}, "damaged": {damaged}, "replayed": {replayed}, "share_left": {left:.4}, "share_by_formula": {formula:.4}}}"#
+        r#"{{"link": "{name}", "messages": {messages}, "downs": {downs}, "units": {units}, "kept": {taken}, "damaged": {damaged}, "replayed": {replayed}, "share_left": {left:.4}, "share_by_formula": {formula:.4}}}"#
     );
 }
 

@@ -78,6 +78,13 @@ impl End {
         }
     }
 
+    /// The same over a way: see [`pcie::Parameters::over`].
+    #[must_use]
+    pub fn over(mut self, way: u64) -> End {
+        self.link = self.link.over(way);
+        self
+    }
+
     /// Messages in the fullest packet, of `bytes` of data each.
     pub fn messages_in_packet(&self, bytes: u16) -> u16 {
         if self.packing {
@@ -207,6 +214,10 @@ impl Layer for End {
 
     fn shortages(&self, _: &End) -> Vec<Shortage> {
         Vec::new()
+    }
+
+    fn taken(&self) -> u64 {
+        self.link.receiver.taken()
     }
 
     fn replayed(&self) -> u64 {

@@ -552,6 +552,10 @@ impl Layer for End {
             .collect()
     }
 
+    fn taken(&self) -> u64 {
+        self.retry.receiver.taken()
+    }
+
     fn replayed(&self) -> u64 {
         self.retry.sender.replayed
     }

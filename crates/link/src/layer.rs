@@ -96,6 +96,8 @@ pub trait Layer {
     fn is_at_rest(&self) -> bool;
     /// Which credits toward `partner` are lost, or too many. Exact at any moment, as what is under way counts.
     fn shortages(&self, partner: &Self) -> Vec<Shortage>;
+    /// Units that came, each once, of those that are kept to be sent again.
+    fn taken(&self) -> u64;
     /// Units sent again.
     fn replayed(&self) -> u64;
     /// Things that cannot be: messages without credit, acknowledgements of what was not sent.

@@ -92,6 +92,8 @@ const DMA_RUN: u64 = 1 << 22;
 
 /// Bytes on all lanes for which each run lasts, after an eighth of them.
 const RUN: u64 = 2_400_000;
+/// Ways there and back for which it lasts at least: what credits let through comes in one burst for each of them.
+const ROUNDS: u64 = 32;
 /// Most bytes of a read request: as hosts set it.
 const REQUEST: u64 = 512;
 /// Tags of a reader.
@@ -195,6 +197,11 @@ impl Question {
         }
     }
 
+    /// Bytes that are under way one way where all lanes are busy.
+    fn way(&self) -> u64 {
+        (self.kind.on(self.lanes).blocks().value() * f64::from(self.delay) / 1e9) as u64
+    }
+
     /// The share of bytes for packets of the link layer where the other direction is full.
     fn link_share(&self) -> f64 {
         (2 * LINK_PACKET) as f64 / self.limit() as f64
@@ -214,7 +221,7 @@ impl Question {
         let delay = (bytes * LANE_BYTE as f64) as u64;
         let mut drive = Drive::new(ends, self.lanes, delay, self.errors, self.seed);
         let mut from = None;
-        let run = RUN / u64::from(self.lanes) * LANE_BYTE;
+        let run = (RUN / u64::from(self.lanes) * LANE_BYTE).max(ROUNDS * 2 * delay);
         let (begin, end) = (run / 8, run + run / 8);
         while drive.now < end {
             feed(&mut drive);
@@ -328,7 +335,7 @@ impl Question {
                 memory: ticks(memory),
                 seen: ticks(seen),
             };
-            let ends = pcie::Parameters::new(self.payload, self.limit());
+            let ends = pcie::Parameters::new(self.payload, self.limit()).over(self.way());
             dma::run(&engine, ends, self.lanes, ticks(self.delay.into()))
         };
         Some([dma::Way::ToDevice, dma::Way::ToHost].map(|way| {
@@ -384,7 +391,7 @@ impl Question {
     }
 
     fn pcie_end(&self) -> pcie::End<Message> {
-        pcie::End::new(pcie::Parameters::new(self.payload, self.limit()))
+        pcie::End::new(pcie::Parameters::new(self.payload, self.limit())).over(self.way())
     }
 
     /// The second end reads from the first, and with `both` the first from the second.
@@ -422,8 +429,8 @@ impl Question {
             ("lines of 64 bytes, optimised header", ccix::OPTIMISED),
             ("lines of 64 bytes, header of PCIe", ccix::COMPATIBLE),
         ] {
-            let ends =
-                || [(); 2].map(|()| ccix::End::new(self.payload, header, true, self.limit()));
+            let end = || ccix::End::new(self.payload, header, true, self.limit());
+            let ends = || [(); 2].map(|()| end().over(self.way()));
             let messages = u64::from(ends()[0].messages_in_packet(64));
             let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
             let data = (64 * messages) as f64 / packet as f64;

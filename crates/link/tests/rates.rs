@@ -37,6 +37,38 @@ fn degraded_links_give_what_their_lanes_give() {
     }
 }
 
+/// Over a long way what a receiver has room for goes there and back: 16 KiB of writes, 64 read requests of 512 bytes. Nothing
+/// is sent again that was not lost.
+#[test]
+fn a_long_way_lets_through_its_credits_for_each_way_there_and_back() {
+    for (kind, delay) in [(Kind::Pcie(8), 5000), (Kind::Pcie(32), 3000)] {
+        let question = Question {
+            delay,
+            ..Question::new(kind)
+        };
+        for flow in question.answer().flows {
+            let room = if flow.name == "reads" {
+                64 * 512
+            } else {
+                16 << 10
+            };
+            let most = f64::from(room) / f64::from(2 * delay) * 1e9;
+            assert!(
+                flow.run < 1.005 * most && flow.run > 0.95 * most,
+                "{most}: {flow:?}"
+            );
+            assert_eq!(flow.replayed, 0.0);
+        }
+    }
+    let ccix = Question {
+        delay: 5000,
+        ..Question::new(Kind::Ccix)
+    };
+    for flow in ccix.answer().flows {
+        assert_eq!(flow.replayed, 0.0, "{flow:?}");
+    }
+}
+
 /// The first kind of traffic, in both directions.
 fn first(question: &Question) -> Flow {
     let mut flows = question.answer().flows.into_iter();

@@ -373,6 +373,13 @@ impl Simulation {
                     "; {count} of its accesses to the line are not done"
                 ));
             }
+            let translations = self.translations.as_ref();
+            let untranslated = translations.map_or(0, |of| of.waiting(remote));
+            if untranslated > 0 {
+                sentence.push_str(&format!(
+                    "; {untranslated} of its accesses wait for translations"
+                ));
+            }
             waits.push(sentence);
         }
         let configuration = self.directory.get(line);

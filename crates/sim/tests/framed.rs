@@ -87,6 +87,16 @@ fn a_read_takes_its_blocks() {
     );
 }
 
+/// However long the way is, nothing is sent again that was not lost.
+#[test]
+fn over_a_long_way_nothing_is_sent_again() {
+    for layer in ["eci", "ccix"] {
+        let settings = [("link.layer", layer), ("link.latency", "5us")];
+        let ended = reads("eci", &settings, 5_000);
+        assert_eq!(ended.get("link_units_replayed"), Some(0.0), "{layer}");
+    }
+}
+
 /// Messages of one line come out of either link, and are joined in a named time at each side; of one link there is none.
 #[test]
 fn what_comes_out_of_two_links_is_joined_in_a_named_time() {

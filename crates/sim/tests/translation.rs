@@ -104,6 +104,18 @@ fn a_translation_takes_what_its_parts_take() {
     }
 }
 
+/// Where pages are taken back faster than they can be asked for, nothing is done, and it is said what is waited for.
+#[test]
+fn accesses_that_wait_for_translations_say_so() {
+    let workload = Workload::pass(Pattern::Sequential, Access::Load, 64, 1, 1);
+    let mut of = translation();
+    of.unmap = given(1);
+    let failure = run(&setup("msi", 1, workload, of)).expect_err("no page stays");
+    let said = failure.to_string();
+    let expected = "1 of its accesses wait for translations";
+    assert!(said.contains(expected), "{said}");
+}
+
 #[test]
 fn writes_to_pages_that_may_only_be_read_are_told_and_not_made() {
     let workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 2);

@@ -51,6 +51,8 @@ def parts(folder: Path) -> list[Part]:
         name = folder.resolve().name if path is folder else str(path.relative_to(folder))
         if path.is_dir() and (path / _JOURNAL).is_file():
             found.append(Part("sweep", name, _sweep(path)))
+        elif path.is_dir():
+            continue
         elif path.suffix == ".coh" and not _composes(path):
             found.append(Part("text", name, _text(path)))
         elif path.suffix == ".json":
@@ -62,7 +64,9 @@ def parts(folder: Path) -> list[Part]:
 
 def left_out(folder: Path) -> list[str]:
     """Name the texts of a folder that compose others, and so have no tables to show."""
-    return [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.coh")) if _composes(path)]
+    return [
+        str(path.relative_to(folder)) for path in sorted(folder.rglob("*.coh")) if path.is_file() and _composes(path)
+    ]
 
 
 def _composes(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit.errors import UnavailableError
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 10.0
 
-SYSTEMS = {"slurm": ("slurm", "SLURM"), "pbs": ("pbs", "PBS"), "lsf": ("lsf", "LSF")}
-"""Batch systems by our names: the modules and the beginnings of the names of dask-jobqueue's classes."""
+SYSTEMS = {"slurm": ("slurm", "SLURM", "sbatch"), "pbs": ("pbs", "PBS", "qsub"), "lsf": ("lsf", "LSF", "bsub")}
+"""Batch systems by our names: modules and beginnings of the names of dask-jobqueue's classes, and what submits."""
 
 
 class Jobs(NamedTuple):
@@ -41,14 +42,32 @@ class Jobs(NamedTuple):
 
     def script(self) -> str:
         """Give the text of a job, for a scheduler that would listen at SCHEDULER."""
-        module, begins = SYSTEMS[self.system]
+        module, begins, _ = SYSTEMS[self.system]
         job = getattr(_needed(f"dask_jobqueue.{module}"), f"{begins}Job")
         return str(job(scheduler="tcp://SCHEDULER", name="NAME", **self._told()).job_script())
 
     def cluster(self) -> Any:  # noqa: ANN401 -- dask-jobqueue has no types
         """Start a scheduler here, and let the batch system start the workers."""
-        cluster = getattr(_needed("dask_jobqueue"), f"{SYSTEMS[self.system][1]}Cluster")(**self._told())
-        cluster.scale(jobs=self.jobs)
+        _, begins, submits = SYSTEMS[self.system]
+        jobqueue = _needed("dask_jobqueue")
+        # Without it no worker would ever come, and nobody would say so.
+        if not shutil.which(submits):
+            raise UnavailableError(f"`--cluster {self.system}` needs the command `{submits}`, which is not here")
+        cluster = getattr(jobqueue, f"{begins}Cluster")(**self._told())
+        # `scale` would submit them in the background, where nobody is told of a job that is refused and never comes.
+        for _ in range(self.jobs):
+            cluster.worker_spec.update(cluster.new_worker_spec())
+        try:
+            cluster.sync(cluster._correct_state)  # noqa: SLF001 -- nothing public waits for submissions alone
+        except RuntimeError as error:
+            # Only those that were submitted can be closed.
+            for name, worker in list(cluster.workers.items()):
+                if worker.status.name == "created":
+                    del cluster.workers[name], cluster.worker_spec[name]
+                    cluster._created.discard(worker)  # noqa: SLF001 -- it insists on these when it closes
+            cluster.close()
+            said = [line.strip() for line in str(error).splitlines() if line.strip()]
+            raise UnavailableError(f"`{submits}` does not take the job: {said[-1]}") from None
         return cluster
 
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cohkit.errors import InputError
+from cohkit.errors import InputError, near
 from cohkit.progress import Bar
 from cohkit.sweep import cluster, local, tables
 from cohkit.sweep.journal import Journal
@@ -35,6 +35,7 @@ machine is apart, in hosts.parquet.
   cohkit sweep FILE.toml
   cohkit sim PLATFORM WORKLOAD --sweep link.latency=60ns..140ns/20ns
   cohkit check PROTOCOL --sweep remotes=1..3
+  cohkit sweep litmus --sweep test=SB,MP --sweep protocol=msi,mesi
 
 {", ".join(KINDS)} can be swept,
 over each of their options, the numbers of an application, and the quantities
@@ -95,10 +96,9 @@ def _wanted(kind: str | None, options: argparse.Namespace) -> Spec:
     if kind is None:
         if options.spec is None:
             raise InputError(f"a sweep needs a FILE.toml, or what to run: {', '.join(KINDS)}")
-        spec = from_file(Path(options.spec))
+        spec = _from(options.spec)
     else:
-        told = [*KINDS[kind].takes, *KINDS[kind].options]
-        given = [(name, value) for name in told if (value := getattr(options, name)) is not None]
+        given = _given(kind, options)
         spec = Spec(kind)
         spec.options = {name: fixed(kind, name, value) for name, value in [*given, *map(setting, options.set)]}
     for text in options.sweep:
@@ -106,10 +106,35 @@ def _wanted(kind: str | None, options: argparse.Namespace) -> Spec:
         if name in spec.axes:
             raise InputError(f"`{name}` is swept twice")
         spec.add(name, value)
+        spec.besides.add(name)
+    spec.besides |= {name for name in ("seed", "repetitions") if getattr(options, name) is not None}
     spec.axes = {name: truth(spec.run, name, found) for name, found in spec.axes.items()}
     spec.seed = spec.seed if options.seed is None else options.seed
     spec.repetitions = spec.repetitions if options.repetitions is None else options.repetitions
     return spec
+
+
+def _from(path: str) -> Spec:
+    try:
+        return from_file(Path(path))
+    except FileNotFoundError:
+        if Path(path).suffix:
+            raise
+        there = ", ".join(KINDS)
+        raise InputError(
+            f"there is no file `{path}`, nor can this be swept; {near(path, KINDS)}what can be is {there}"
+        ) from None
+
+
+def _given(kind: str, options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Give what is told at every point: what is swept has no place among the words that stand alone."""
+    takes = KINDS[kind].takes
+    alone = [value for name in takes if (value := getattr(options, name)) is not None]
+    swept = [text.partition("=")[0] for text in options.sweep]
+    free = [name for name in takes if name not in swept]
+    names = free if len(alone) == len(free) else takes
+    told = [(name, value) for name in KINDS[kind].options if (value := getattr(options, name)) is not None]
+    return [*zip(names, alone, strict=False), *told]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -149,6 +174,12 @@ def _where(options: argparse.Namespace) -> int | str | cluster.Jobs:
         raise InputError(f"points run in one place: `--{named[0]}` or `--{named[1]}`")
     if options.workers is not None and options.workers < 1:
         raise InputError("`--workers` is at least 1")
+    if options.jobs < 1:
+        raise InputError("`--jobs` is at least 1")
+    if not re.fullmatch(r"\d+(\.\d+)?\s*[kKMGT]i?B", options.memory):
+        raise InputError(f"`--memory` is a size such as 4GB, not {options.memory}")
+    if not re.fullmatch(r"\d+:[0-5]\d", options.walltime):
+        raise InputError(f"`--walltime` is hours and minutes such as 01:30, not {options.walltime}")
     if options.cluster:
         return cluster.Jobs(options.cluster, options.jobs, options.memory, options.walltime, options.queue)
     if options.scheduler:

@@ -33,6 +33,8 @@ class Journal:
             OSError: it cannot be written.
 
         """
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is no folder; `--out` names one")
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "journal.jsonl"
         self._hashes = hashes

@@ -9,7 +9,7 @@ from cohkit._cohkit import Composition
 from cohkit.errors import InputError, near
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.looking import looking
-from cohkit.protocols import check, executed, systems
+from cohkit.protocols import check, executed, sized, systems
 from cohkit.published import Published, compare
 from cohkit.sweep import native
 
@@ -114,13 +114,15 @@ def _looks(options: dict[str, Any], seed: int) -> dict[str, Any]:
 def _judge_check(options: dict[str, Any], seed: int) -> None:
     protocol = executed(options["protocol"])
     told = _looks(options, seed)
+    size = {name: told.pop(name, None) for name in ("remotes", "lines", "capacity")}
+    sized(protocol, systems=told.get("systems"), **size)
     there = protocol.systems if isinstance(protocol, Composition) else [one["name"] for one in systems(protocol)]
     for name in told.pop("systems", []):
         if name not in there:
             raise InputError(
                 f"{protocol.file}: no system is named `{name}`; {near(name, there)}there are {', '.join(there)}"
             )
-    looking({name: told[name] for name in told if name not in ("remotes", "lines", "capacity")})  # type: ignore[arg-type]  # judged there
+    looking(told)  # type: ignore[arg-type]  # judged there
 
 
 def _reproduced(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:

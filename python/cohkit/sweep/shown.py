@@ -56,4 +56,6 @@ def _decimals(value: float) -> int:
 def _cell(value: object, decimals: int) -> str:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)

@@ -25,6 +25,9 @@ _KEYS = {"run": str, "seed": int, "repetitions": int, "options": dict, "sweep": 
 _LOOKED_AT = 64
 _MOST_SEED = 2**64
 _MOST_POINTS = 1_000_000
+_SEEDS = (
+    "`--repetitions N`, or `repetitions` at the top of a file, runs each point with N seeds, from `--seed` or `seed` on"
+)
 
 
 @dataclasses.dataclass
@@ -38,6 +41,8 @@ class Spec:
     repetitions: int = 1
     place: Callable[[str, str], str] = lambda _table, _key: ""
     """Where something stands, to begin a message with."""
+    besides: set[str] = dataclasses.field(default_factory=set)
+    """What stands on the command line beside a file."""
 
     def add(self, name: str, told: object) -> None:
         """Add an axis, given as a text, a list or one value."""
@@ -85,8 +90,10 @@ class Spec:
     def _judge(self) -> None:
         kind = KINDS[self.run]
         for name in set(self.options) & set(self.axes):
-            raise InputError(f"{self.place('sweep', name)}`{name}` is swept, and has a value for all points as well")
+            raise InputError(f"{self._at('sweep', name)}`{name}` is swept, and has a value for all points as well")
         first = {name: found[0] for name, found in self.axes.items()}
+        if self.seed < 0:
+            raise InputError(f"{self._at('', 'seed')}`seed` is at least 0, not {self.seed}")
         needs = [name for name in kind.takes if name not in self.options | first]
         if needs:
             raise InputError(f"{self.place('options', '')}`{self.run}` needs a `{needs[0]}`")
@@ -102,13 +109,13 @@ class Spec:
 
     def _count(self) -> None:
         """Look whether so many points, with so many seeds, are possible."""
-        if not 0 <= self.seed <= self.seed + self.repetitions - 1 < _MOST_SEED or self.repetitions < 1:
-            raise InputError(
-                f"{self.place('', 'repetitions')}`repetitions` is at least 1, and seeds from `seed` on are below 2**64"
-            )
+        if self.repetitions < 1:
+            raise InputError(f"{self._at('', 'repetitions')}`repetitions` is at least 1, not {self.repetitions}")
+        if self.seed + self.repetitions > _MOST_SEED:
+            raise InputError(f"{self._at('', 'repetitions')}seeds, which go on from `seed`, are below 2**64")
         first = {name: found[0] for name, found in self.axes.items()}
         if self.repetitions > 1 and not KINDS[self.run].seeded(self.options | first):
-            raise InputError(f"{self.place('', 'repetitions')}`{self.run}` has no seed here: it repeats itself exactly")
+            raise InputError(f"{self._at('', 'repetitions')}`{self.run}` has no seed here: it repeats itself exactly")
 
         count = self.repetitions * math.prod(map(len, self.axes.values()))
         if count > _MOST_POINTS:
@@ -121,23 +128,44 @@ class Spec:
         except Error as error:
             # A wrong text has its own place, and so has no need of this one.
             if isinstance(error, InputError):
-                raise InputError(f"{self.place(table, name)}{error}") from None
+                table, name = (table, name) if name else self._blamed(str(error))
+                raise InputError(f"{self._at(table, name)}{error}") from None
             raise
+
+    def _blamed(self, said: str) -> tuple[str, str]:
+        """Give the table and the key that a message is on: the one that it names first, or all options."""
+        there = dict.fromkeys(self.options, "options") | dict.fromkeys(self.axes, "sweep")
+        found = [
+            (match.start(), table, name)
+            for name, table in there.items()
+            if (match := re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", said))
+        ]
+        return min(found)[1:] if found else ("options", "")
+
+    def _at(self, table: str, name: str) -> str:
+        """Give the place of something, which has none on a command line."""
+        return "" if table != "options" and name in self.besides else self.place(table, name)
 
     def _typed(self, table: str, name: str, value: Value) -> None:
         """Look whether there is such a name, and whether the value is of its kind."""
-        kind, place = KINDS[self.run], self.place(table, name)
+        kind, place = KINDS[self.run], self._at(table, name)
         expected = kind.options.get(name)
+        if name in ("seed", "repetitions"):
+            raise InputError(f"{place}`{name}` is no axis: {_SEEDS}")
         if expected is int and (isinstance(value, bool) or not isinstance(value, int)):
-            raise InputError(f"{place}`{name}` is a whole number, not {value}")
+            raise InputError(f"{place}`{name}` is a whole number, not {_said(value)}")
         if expected is bool and not isinstance(value, bool):
-            raise InputError(f"{place}`{name}` is true or false, not {value}")
+            raise InputError(f"{place}`{name}` is true or false, not {_said(value)}")
         # An application knows itself which numbers it has, and names them when it is looked at.
         if expected is None and name not in kind.takes and (self.run != "play" or "." in name):
             first = {axis: found[0] for axis, found in self.axes.items()}
             there = names(self.run, self.options | first)
             if name not in there:
                 raise InputError(f"{place}there is no axis `{name}`; {near(name, there)}there are {', '.join(there)}")
+
+
+def _said(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def truth(kind: str, name: str, found: list[Value]) -> list[Value]:
@@ -184,7 +212,7 @@ def _spec(table: dict[str, Any], place: Callable[[str, str], str]) -> Spec:
         said = f"no `{table['run']}`" if "run" in table else "nothing else"
         raise InputError(f"{place('', 'run')}`run` says what is swept: {', '.join(KINDS)}, and {said}")
     spec = Spec(table["run"], seed=table.get("seed", 0), repetitions=table.get("repetitions", 1), place=place)
-    for name, value in table.get("options", {}).items():
+    for name, value in _dotted(table.get("options", {})):
         if not isinstance(value, str | int):
             raise InputError(f"{place('options', name)}`{name}` is a text, a whole number, true or false")
         spec.options[name] = value
@@ -207,16 +235,28 @@ def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, obje
 
 def _place(text: str, table: str, key: str) -> tuple[int, int]:
     """Find the line and column of a key of a table, or of the table itself."""
-    found, inside = (1, 1), ""
-    pattern = re.compile(rf"""(\s*)["']?{re.escape(key)}["']?\s*=""")
+    wanted = ".".join(filter(None, (table, key)))
+    found, inside, known = (1, 1), "", ""
     for number, line in enumerate(text.splitlines(), start=1):
-        if head := re.match(r"\s*\[\s*([^\[\]]*?)\s*\]", line):
-            inside = head[1]
-            if inside == (table or key):
-                found = (number, 1)
-        elif inside == table and key and (match := pattern.match(line)):
-            return number, len(match[1]) + 1
+        if head := re.match(r"(\s*)\[+([^\[\]]*)\]", line):
+            begins, name = head.groups()
+            name = inside = _plain(name)
+        elif match := re.match(r"""(\s*)((?:[\w.\s-]|"[^"]*"|'[^']*')+)=""", line):
+            begins, name = match.groups()
+            name = ".".join(filter(None, (inside, _plain(name))))
+        else:
+            continue
+        if name == wanted:
+            return number, len(begins) + 1
+        # A key in an inline table stands where that does, and one that is not there where its table does.
+        if wanted.startswith(f"{name}.") and len(name) >= len(known):
+            found, known = (number, len(begins) + 1), name
     return found
+
+
+def _plain(key: str) -> str:
+    """Give a key without its quotes, and without blanks around its dots."""
+    return ".".join(part.strip().strip("\"'") for part in key.split("."))
 
 
 def setting(text: str) -> tuple[str, str]:

@@ -275,7 +275,16 @@ impl Sizes {
             .map(|v| {
                 let element = variable_type(build, v, self.remotes, self.remote_type);
                 optional.extend((v.ty == ValueType::Remote).then_some(element));
-                place(build, format!("{name}_{}", v.name), element, v.register)
+                let variable = place(build, format!("{name}_{}", v.name), element, v.register);
+                // Where remotes are of several kinds, the name tells of which.
+                build.says(
+                    variable,
+                    match v.name.contains('.') {
+                        true => v.name.clone(),
+                        false => format!("{name}.{}", v.name),
+                    },
+                );
+                variable
             })
             .collect();
         let tables = controller

@@ -12,6 +12,8 @@ use std::path::PathBuf;
 /// of total store order where cores buffer stores, or of release consistency where they have windows.
 ///
 /// The classic shapes need no file: `cohkit litmus SB MP+dmb.sys` runs them by their names.
+///
+/// With `--sweep NAME=VALUES` it runs at every value of an option; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit litmus SB --protocol protocols/mesi.coh --cores store-buffer"))]
 pub(crate) struct Litmus {

@@ -111,7 +111,8 @@ Where shells look for them:
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit list msi"))]
 pub(crate) struct List {
-    /// A protocol or a platform, whose text is printed instead.
+    /// A protocol or a platform, whose text is printed instead; or `protocols`, `platforms`, `workloads`, `applications` or
+    /// `experiments`, of which these alone are listed.
     #[arg(value_name = "NAME", conflicts_with_all = ["json", "csv", "stats"])]
     pub name: Option<PathBuf>,
 
@@ -162,6 +163,8 @@ pub(crate) struct ShowPlatform {
 /// refused or no home fits it, and refuted if a system of up to four remotes or two lines is violated or comes to no end. One
 /// that survives means the same as the text, is of a row that is never taken, or shows what the text's properties leave open.
 /// The answer is yes if each is rejected or refuted, and no if one survives.
+///
+/// With `--sweep NAME=VALUES` it runs at every value of an option; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit mutants msi --from 2 --every 60"))]
 pub(crate) struct Mutants {

@@ -27,8 +27,8 @@ pub(crate) struct Reproduce {
 
 /// Runs a command at every point of a sweep, on all cores or a cluster, and makes one table of the results.
 ///
-/// `cohkit sim`, `play`, `check` and `reproduce` with `--sweep NAME=VALUES` are sweeps too. This is done by the Python
-/// package; `cohkit sweep --help` tells its options where that is installed.
+/// `cohkit sim`, `play`, `check`, `reproduce`, `litmus` and `mutants` with `--sweep NAME=VALUES` are sweeps too. This is
+/// done by the Python package; `cohkit sweep --help` tells its options where that is installed.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Sweep {

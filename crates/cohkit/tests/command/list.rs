@@ -20,6 +20,22 @@ fn files(folder: &str, ending: &str) -> Vec<String> {
 }
 
 #[test]
+fn one_kind_is_listed_alone() {
+    let told = |name: &str| {
+        let output = cohkit(["list", name]).output().expect("starts");
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (output, _) = told("workloads");
+    assert!(output.starts_with("workloads (cohkit sim PLATFORM NAME)\n  sequential-read "));
+    assert_eq!(output.matches("(cohkit ").count(), 1, "{output}");
+    let (output, error) = told("platform");
+    assert!(
+        output.is_empty() && error.contains("did you mean `platforms`?"),
+        "{error}"
+    );
+}
+
+#[test]
 fn everything_that_ships_is_listed_with_a_line_of_explanation() {
     let all = json(&["list"]);
     let names = |key: &str| -> Vec<String> {

@@ -187,6 +187,15 @@ fn what_cannot_be_played_is_refused() {
             "#]],
         ),
         (
+            vec!["upi-8x8", "sssp:"],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: `sssp:` names no file
+                  help: give a graph, as in `sssp:FILE`
+            "#]],
+        ),
+        (
             vec!["upi-8x8", "sssp:there-is-none.mtx"],
             expect![[r#"
                 exit code 2
@@ -736,5 +745,23 @@ fn what_threads_wait_for_is_told_and_drawn() {
         assert_eq!(output.status.code(), Some(2));
         let error = text(&output.stderr);
         assert!(error.contains("tells of one run in time"), "{error}");
+    }
+}
+
+#[test]
+fn a_graph_that_is_no_text_is_bad_input() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("graph.mtx");
+    for (bytes, says) in [
+        (&b"%%Matrix\xff"[..], "is not text: byte 8 is not UTF-8"),
+        (b"\x1f\x8b\x08\0", "is packed by gzip\n  help: unpack it"),
+    ] {
+        std::fs::write(&file, bytes).expect("written");
+        let graph = format!("sssp:{}", file.display());
+        let output = cohkit(["play", "upi-8x8", &graph]).output();
+        let output = output.expect("starts");
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(says), "{error}");
     }
 }

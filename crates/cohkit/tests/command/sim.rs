@@ -639,6 +639,7 @@ fn both_directions_run_on_two_machines_in_one() {
         (["--set", "link.layer=cxl-68"], "error: this cannot be simulated: enzian-dc-ddr+enzian-cpu-home: links of cxl-68 carry CXL.mem, whose home is the device, and not the other direction beside it"),
         (["--timeline=/dev/null", "--timeline-agent=device1"], "error: this cannot be simulated: there is no agent `device1`; did you mean `device`? there are cpu, home, llc, device, home"),
         (["--timeline=/dev/null", "--timeline-line=llc:1"], "error: invalid value 'llc:1' for '--timeline-line <N>': give a number from 0 on, or `host:` and a number"),
+        (["--timeline=/dev/null", "--timeline-line=host:1024"], "error: there is no line 1024\n  help: the region has 1024"),
         (["--trace=/dev/null", "--trace-line=1024"], "error: there is no line 1024\n  help: the region has 1024"),
         (["--trace=/dev/null", "--trace-line=host:1024"], "error: there is no line 1024\n  help: the region has 1024"),
         (["--trace=/dev/null", "--trace-line=llc:1"], "error: invalid value 'llc:1' for '--trace-line <N>': give a number from 0 on, or `host:` and a number"),
@@ -888,6 +889,11 @@ fn a_wrong_trace_is_refused_with_its_line() {
     for (trace, more, says) in [
         (&b""[..], &[][..], "error: my.trace: there is no access in it\n"),
         (b"COHKTRC1\0", &[], "error: my.trace: record 1: it has 1 of 16 bytes\n"),
+        (
+            b"\x1f\x8b\x08\0",
+            &[],
+            "error: my.trace: what gzip packed is cut off or damaged, or something follows it: unexpected end of file\n",
+        ),
         (
             b"3 load 0",
             &["--cores", "2"],

@@ -57,7 +57,11 @@ impl Model {
 
     /// A place as people write it.
     pub fn spell(&self, place: &Place) -> String {
-        let mut text = self.variable(place.variable).name.clone();
+        let variable = self.variable(place.variable);
+        if let Some(said) = &variable.said {
+            return said.clone();
+        }
+        let mut text = variable.name.clone();
         for step in &place.path {
             match step {
                 Step::Field(name) => text = format!("{text}.{name}"),

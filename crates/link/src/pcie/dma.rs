@@ -1,7 +1,7 @@
 //! Transfers by DMA over PCIe: an engine with descriptors at one end, a host's memory at the other.
 //!
 //! The host writes a doorbell for each transfer. The engine reads the descriptor, then reads the data from the host's
-//! memory or writes it there, and at last writes a word that says so, which a core polls; or which an interrupt follows.
+//! memory or writes it there, and at last writes a word that says so, which a core polls.
 //! All of it are packets on the link: posted writes, read requests with tags, and completions that end where they must.
 
 use super::reads::{Completer, Requester, Span};

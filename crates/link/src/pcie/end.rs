@@ -53,6 +53,16 @@ impl Parameters {
             fifo: 8,
         }
     }
+
+    /// The same over a way on which so many bytes are under way at once: patience outlasts the way there and back, or
+    /// packets would go again that are not lost.
+    #[must_use]
+    pub fn over(self, way: u64) -> Parameters {
+        Parameters {
+            patience: self.patience.max(4 * way),
+            ..self
+        }
+    }
 }
 
 /// What a packet of the transaction layer carries.
@@ -237,6 +247,13 @@ impl<T: Body> End<T> {
             damaged: 0,
             parameters,
         }
+    }
+
+    /// The same over a way: see [`Parameters::over`].
+    #[must_use]
+    pub fn over(mut self, way: u64) -> End<T> {
+        self.parameters = self.parameters.over(way);
+        self
     }
 
     /// The class whose packet may leave: nothing passes a posted one, and a posted one passes what waits for credits.
@@ -587,6 +604,10 @@ impl Layer for End<Message> {
     /// None: what is told are all credits that were ever given, so the next return has what a lost one had.
     fn shortages(&self, _: &Self) -> Vec<Shortage> {
         Vec::new()
+    }
+
+    fn taken(&self) -> u64 {
+        self.receiver.taken()
     }
 
     fn replayed(&self) -> u64 {

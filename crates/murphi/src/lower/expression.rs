@@ -783,7 +783,7 @@ impl<'t> Lower<'t, '_> {
     }
 
     fn argument(&mut self, parameter: VariableId, e: &Expr<'t>) -> Option<Argument> {
-        let Variable { name, ty, role } = self.model.variable(parameter).clone();
+        let Variable { name, ty, role, .. } = self.model.variable(parameter).clone();
         let what = format!("the argument for `{name}`");
         if role == Role::Local {
             return self.passed(e, ty, &what).map(Argument::Value);

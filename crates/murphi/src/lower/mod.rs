@@ -303,6 +303,7 @@ impl<'t> Lower<'t, '_> {
     fn variable(&mut self, name: &str, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
+            said: None,
             ty,
             role,
         });

@@ -25,6 +25,7 @@ mod loops;
 mod pending;
 mod policy;
 mod rights;
+mod scope;
 mod senders;
 mod systems;
 
@@ -360,7 +361,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         .map_or_else(Bounds::default, |block| resolver.bounds(block));
     let kept = blocks.accesses.map(|block| resolver.kept(block));
     let remote = (!blocks.remotes.is_empty())
-        .then(|| resolver.controller(&blocks.remotes, None, controller::Side::Remote));
+        .then(|| resolver.controller(&blocks.remotes, None, scope::Side::Remote));
     if let Some((remote, states, _)) = &remote {
         resolver.equal_rights(remote, states);
     }
@@ -368,7 +369,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         let known = remote.as_ref().map(|(remote, states, _)| (remote, states));
         if !policy::is_policy(agent) {
             let agents = std::slice::from_ref(&agent);
-            let (home, ..) = resolver.controller(agents, known, controller::Side::Home);
+            let (home, ..) = resolver.controller(agents, known, scope::Side::Home);
             return Home::Controller(home);
         }
         if let [_, second, ..] = blocks.remotes[..] {

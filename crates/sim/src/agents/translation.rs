@@ -209,6 +209,15 @@ impl Translations {
         usize::from(cache.0.wrapping_sub(self.first)) < self.devices.len()
     }
 
+    /// How many accesses to a cache wait for a translation.
+    pub fn waiting(&self, cache: Agent) -> usize {
+        let place = usize::from(cache.0.wrapping_sub(self.first));
+        self.devices.get(place).map_or(0, |device| {
+            let asked = device.asked.values().map(|asked| asked.waiting.len());
+            device.waiting.len() + asked.sum::<usize>()
+        })
+    }
+
     fn device(&mut self, cache: Agent) -> &mut Device {
         &mut self.devices[usize::from(cache.0 - self.first)]
     }

@@ -7,6 +7,7 @@
 mod port;
 mod wired;
 
+use cohkit_base::words::counted;
 use cohkit_link::{cxl, Lanes};
 use cohkit_protocol::protocol::{Class, End, MessageId, Protocol};
 use std::rc::Rc;
@@ -44,7 +45,8 @@ pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
     }
     match fails && left > all {
         true => Err(format!(
-            "a link of {all} lanes cannot come up with {left}: `link.lanes_left` must be 1 to {all}"
+            "a link of {} cannot come up with {left}: `link.lanes_left` must be 1 to {all}",
+            counted(all, "lane")
         )),
         false => Ok(()),
     }

@@ -172,8 +172,19 @@ impl From<io::Error> for ReadError {
 pub fn read(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
     let (begin, input) = begin_of::<2, _>(input)?;
     match begin[..] {
-        [0x1f, 0x8b] => unpacked(MultiGzDecoder::new(BufReader::new(input)), of),
+        [0x1f, 0x8b] => unpacked(MultiGzDecoder::new(BufReader::new(input)), of).map_err(of_gzip),
         _ => unpacked(input, of),
+    }
+}
+
+/// What is wrong with a file that is packed, said of it; what its decoder says is of a stream.
+fn of_gzip(wrong: ReadError) -> ReadError {
+    match wrong {
+        ReadError::Io(error) => ReadError::Io(io::Error::new(
+            error.kind(),
+            format!("what gzip packed is cut off or damaged, or something follows it: {error}"),
+        )),
+        wrong => wrong,
     }
 }
 

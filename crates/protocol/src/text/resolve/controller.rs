@@ -2,98 +2,27 @@
 
 mod actions;
 
-use super::expression::{Kind, Operand};
-use super::rights::Depends;
+use super::expression::Operand;
+use super::scope::{Kind, Reading, Scope, Side};
 use super::*;
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Local, Rule, State, Statement, Target,
     Value, Variable, MEMORY_WRITES,
 };
 use crate::policy::LocalPolicy;
-use crate::protocol::{Carries, Right, Type, VariableId};
+use crate::protocol::{Carries, Right, Type};
 use crate::remotes::KindId;
 use rustc_hash::FxHashSet;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Remote,
-    Home,
-}
-
-impl Side {
-    fn name(self) -> &'static str {
-        match self {
-            Side::Remote => "the remote",
-            Side::Home => "the home",
-        }
-    }
-    fn is(self, end: End) -> bool {
-        end == End::Any
-            || end
-                == if self == Side::Remote {
-                    End::Remote
-                } else {
-                    End::Home
-                }
-    }
-}
 
 /// The most rows for one state and event. Whoever follows a row asks all those before it first, one inside the other,
 /// and so many take a small part of a thread's stack.
 const MOST_ROWS: usize = 1000;
-
-/// What the expressions of one row may speak of.
-#[derive(Clone, Copy)]
-pub(super) struct Scope<'a, 'n> {
-    pub side: Side,
-    /// The kind of remotes whose row it is.
-    pub kind: Option<KindId>,
-    pub variables: &'n Names<'a>,
-    /// Of the first of these variables, its index.
-    pub base: u16,
-    pub types: &'n [Type],
-    /// The message at hand.
-    pub message: Option<MessageId>,
-    /// In a loop, what it calls the agent that it is at, and whether that is a remote or a home.
-    pub each: Option<(Name<'a>, Kind)>,
-    /// Which of the variables are registers.
-    pub registers: &'n [bool],
-    /// Whether the row is about no line.
-    pub lineless: bool,
-}
-
-/// An agent whose rows are being read.
-pub(super) struct Reading<'a> {
-    pub(super) side: Side,
-    /// The kind of remotes, if it is one.
-    kind: Option<KindId>,
-    states: Names<'a>,
-    /// The index of the first of these states, and of the first variable.
-    base: (u16, u16),
-    variables: Names<'a>,
-    types: Vec<Type>,
-    registers: Vec<bool>,
-    locals: Vec<LocalPolicy>,
-    unlock: bool,
-    /// The first row without a guard for each state and event.
-    rows: FxHashMap<(StateId, Event), Span>,
-    /// Of the states whose right depends on variables, on what.
-    pub(super) depends: Vec<Depends>,
-    pub(super) controller: Controller,
-}
 
 /// What is declared of an agent.
 struct Declared<'f, 'a> {
     states: Option<&'f Block<StateItem<'a>>>,
     variables: Option<&'f Block<VariableItem<'a>>>,
     registers: Option<&'f Block<VariableItem<'a>>>,
-}
-
-impl Scope<'_, '_> {
-    /// The variable with this number among those of the table at hand.
-    pub fn variable(&self, number: u16) -> VariableId {
-        VariableId(self.base + number)
-    }
 }
 
 /// How much of an agent was understood.
@@ -758,58 +687,6 @@ impl<'a> Resolver<'a, '_> {
                     .see(state.span, "add `holds` if it keeps the line")
                     .note("a message brings the line if it is declared with `(line)`"),
             );
-        }
-    }
-}
-
-impl<'a> Reading<'a> {
-    /// The state with this name.
-    pub(super) fn state(&self, name: Name<'a>, sink: &mut Sink) -> Option<StateId> {
-        let state = self.states.find(name, sink)?;
-        Some(StateId(self.base.0 + state))
-    }
-
-    /// What is said of a state.
-    pub(super) fn about(&self, state: StateId) -> &State {
-        &self.controller.states[state.index()]
-    }
-
-    /// Whether a state becomes several, as its right depends on variables.
-    pub(super) fn is_split(&self, state: StateId) -> bool {
-        self.depends.iter().any(|depends| depends.state == state)
-    }
-
-    /// What is said of a variable.
-    pub(super) fn about_variable(&self, variable: VariableId) -> &Variable {
-        &self.controller.variables[variable.index()]
-    }
-
-    /// Adds a state that one of these becomes beside others; `None` if there are too many.
-    pub(super) fn add_state(&mut self, of: StateId, state: State) -> Option<StateId> {
-        let place = self.controller.states.len();
-        let name = self.states.list[usize::from(of.0 - self.base.0)];
-        let added = (place < usize::from(u16::MAX)).then_some(StateId(place as u16))?;
-        self.states.list.push(name);
-        self.controller.states.push(state);
-        Some(added)
-    }
-
-    pub(super) fn scope(&self, event: Event, lineless: bool) -> Scope<'a, '_> {
-        let message = if let Event::Message(message) = event {
-            Some(message)
-        } else {
-            None
-        };
-        Scope {
-            side: self.side,
-            kind: self.kind,
-            base: self.base.1,
-            variables: &self.variables,
-            types: &self.types,
-            message,
-            each: None,
-            registers: &self.registers,
-            lineless,
         }
     }
 }

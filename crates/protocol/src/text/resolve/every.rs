@@ -1,6 +1,6 @@
 //! `every STATE becomes STATE`: all lines of an agent at once.
 
-use super::controller::{Reading, Scope, Side};
+use super::scope::{Reading, Scope, Side};
 use super::*;
 use crate::controller::{State, Statement};
 

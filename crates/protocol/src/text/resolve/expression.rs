@@ -1,51 +1,12 @@
 //! Types of expressions, and the expressions themselves.
 
-use super::controller::{Scope, Side};
+use super::scope::{Kind, Scope, Side};
 use super::*;
 use crate::controller::{
     Expression, HomeSet, Initial, OfHomes, Operator, Set, Value, MEMORY_WRITES,
 };
 use crate::protocol::{Type, VariableId};
 use crate::remotes::KindId;
-
-/// The type of a value. Ranges and counts are all numbers; each size of a cycle is a type of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    Number,
-    Cycle(u16),
-    Bool,
-    Remote,
-    Home,
-    Set,
-    HomeSet,
-}
-
-impl Kind {
-    /// Of an array, the kind of one of its values.
-    pub(super) fn of(ty: Type) -> Kind {
-        match ty {
-            Type::Range { .. } | Type::Count => Kind::Number,
-            Type::Cycle { size } => Kind::Cycle(size),
-            Type::Bool => Kind::Bool,
-            Type::Remote => Kind::Remote,
-            Type::Home { .. } => Kind::Home,
-            Type::RemoteSet => Kind::Set,
-            Type::Array { .. } if ty.set_of_homes() => Kind::HomeSet,
-            Type::Array { of, .. } => Kind::of(of.ty()),
-        }
-    }
-    fn words(self) -> String {
-        match self {
-            Kind::Number => "a number".into(),
-            Kind::Cycle(size) => format!("a number of `cycle {size}`"),
-            Kind::Bool => "a truth value".into(),
-            Kind::Remote => "a remote".into(),
-            Kind::Home => "a home".into(),
-            Kind::HomeSet => "a set of homes".into(),
-            Kind::Set => "a set of remotes".into(),
-        }
-    }
-}
 
 /// What an expression of a text is: a single value of its kind, or a set.
 #[derive(Debug)]

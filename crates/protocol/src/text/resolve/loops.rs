@@ -3,8 +3,8 @@
 //! Remotes are interchangeable, so what a loop does must not depend on whom it is at first. That is so where each
 //! remote's turn touches what is that remote's own, and changes the rest only by adding or only by taking away.
 
-use super::controller::{Reading, Scope, Side};
-use super::expression::{Kind, Operand};
+use super::expression::Operand;
+use super::scope::{Kind, Reading, Scope, Side};
 use super::*;
 use crate::controller::{
     Event, Expression, HomeSet, OfHomes, Operator, Set, Statement, Target, Value,

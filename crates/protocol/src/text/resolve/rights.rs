@@ -4,9 +4,8 @@
 //! for each right that it may give, and the rows that lead there are told apart by what they leave in these variables:
 //! an agent is in one of these states if and only if its variables say so. Nothing behind the language knows of it.
 
-use super::controller::{Reading, Scope, Side};
-use super::expression::Kind as Values;
 use super::loops::Uses;
+use super::scope::{Depends, Kind as Values, Reading, Scope, Side};
 use super::*;
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Operator, Rule, Statement,
@@ -16,17 +15,6 @@ use rustc_hash::FxHashSet;
 
 /// The most sets of values that a right may depend on, and that a row is looked at for.
 const MOST_VALUES: usize = 1 << 12;
-
-/// What the right of a state depends on.
-pub(super) struct Depends {
-    pub(super) state: StateId,
-    reads: Expression,
-    writes: Expression,
-    variables: Vec<VariableId>,
-    /// Whether the text says that the state holds the line in any case.
-    holds: bool,
-    dirty: bool,
-}
 
 impl Depends {
     /// That the right is this one, where the variables are what they are, or what a row makes of them.

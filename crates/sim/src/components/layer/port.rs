@@ -93,7 +93,11 @@ impl Port {
                     ..Parameters::ECI
                 })
             }),
-            Framing::Ccix => at(rated(Lanes::pcie(lanes, 16)), &|_| Made::Ccix(limit(lanes))),
+            Framing::Ccix => {
+                let lanes = rated(Lanes::pcie(lanes, 16));
+                let way = link.latency.value as f64 / SECOND as f64 * lanes.blocks().value();
+                at(lanes, &|_| Made::Ccix(limit(lanes.count), way as u64))
+            }
             Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => {
                 let flits = match layer.framing {
                     Framing::Cxl256 => cxl::Flits::Large,

@@ -41,7 +41,8 @@ pub(super) trait Links {
 /// Ends that can be made.
 pub(super) enum Made {
     Eci(Parameters),
-    Ccix(u64),
+    /// With the bytes for which a packet of the link layer leaves, and those that are under way one way.
+    Ccix(u64, u64),
     /// With who is at side 0.
     Cxl(cxl::Flits, u32, cxl::Side),
 }
@@ -107,8 +108,8 @@ impl Made {
             Made::Eci(parameters) => Box::new(Wired::new(&plan, || {
                 [(); 2].map(|()| end::End::new(parameters.clone()))
             })),
-            Made::Ccix(limit) => {
-                let end = || ccix::End::new(256, ccix::OPTIMISED, true, *limit);
+            Made::Ccix(limit, way) => {
+                let end = || ccix::End::new(256, ccix::OPTIMISED, true, *limit).over(*way);
                 Box::new(Wired::new(&plan, || [end(), end()]))
             }
             Made::Cxl(flits, patience, first) => {
