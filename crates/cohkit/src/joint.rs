@@ -1,4 +1,4 @@
-//! Two levels of a text that composes others, explored verdict.
+//! Two levels of a text that composes others, explored together.
 
 use crate::outcome::Outcome;
 use cohkit_base::words::counted;
@@ -16,7 +16,7 @@ const MOST: u64 = 20_000_000;
 /// Most equal messages without an order, and most messages per line in one order, where a text states no bound.
 const ROOM: u16 = 7;
 
-/// The verdict on two levels explored verdict.
+/// The verdict on two levels explored together.
 pub(crate) struct JointVerdict {
     /// The text's and the system's name.
     name: String,
