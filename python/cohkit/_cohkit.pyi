@@ -173,7 +173,7 @@ class Play:
         machine: Machine,
         application: str,
         *,
-        own: tuple[Callable[[], object], int, bool] | None,
+        own: tuple[Callable[[], object], int, int, bool] | None,
         protocol: Protocol | Composition,
         numbers: list[str],
         time: str | None,

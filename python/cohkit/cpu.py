@@ -1,6 +1,7 @@
 """What a thread of the CPU does: a generator that yields one step after the other.
 
 What a step gives comes back from `yield`: a word after loads and updates, 0 otherwise. Words have 64 bits.
+On a machine that translates the thread's addresses, `yield` raises `AccessError` where the page table refuses access.
 
 >>> from cohkit import cpu
 >>> def count_up(line, times):
@@ -14,7 +15,12 @@ Add(line=3, word=0, by=1)
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.errors import Error
+
+if TYPE_CHECKING:
+    from cohkit.device import Right
 
 
 class Load(NamedTuple):
@@ -150,6 +156,27 @@ Step = (
     | End
 )
 """What a thread does next."""
+
+
+class AccessError(Error):
+    """The page table does not permit the access of a step: it is not made. A thread that lets this pass ends the run.
+
+    >>> from cohkit import cpu
+    >>> def reads_what_is_there(lines):
+    ...     for line in range(lines):
+    ...         try:
+    ...             yield cpu.Load(line)
+    ...         except cpu.AccessError as refused:
+    ...             yield cpu.Count("not there", int(refused.permits == "none"))
+    """
+
+    def __init__(self, step: Step, write: bool, permits: Right) -> None:  # noqa: FBT001 -- as the compiled half has it
+        """Tell which step was refused, whether it would have written, and the most that its page permits."""
+        super().__init__(f"{step} is refused: the page {'may only be read' if permits == 'read' else 'is not there'}")
+        self.step = step
+        self.write = write
+        self.permits = permits
+
 
 Thread = Generator[Step, int, None]
 """A thread: it ends when the generator does."""

@@ -129,6 +129,35 @@ class HostFetched(NamedTuple):
     words: Sequence[int]
 
 
+class CoherentLoaded(NamedTuple):
+    """Words of the host's memory that have been read coherently, or what a word held before it was changed."""
+
+    tag: int
+    words: Sequence[int]
+
+
+class CoherentStored(NamedTuple):
+    """What the application has written to the host's memory coherently has been performed."""
+
+    tag: int
+
+
+class Refused(NamedTuple):
+    """A coherent access to the host's memory that the page table does not permit; in place of what it was to give.
+
+    Nothing has been read or written in the lines that were refused; what was to be written to others has been.
+    Wants `Forgo` at once: who does not say that it goes on without the access ends the run.
+    """
+
+    tag: int
+    word: int
+    """The first word that was refused."""
+    write: bool
+    """Whether the access would have written."""
+    permits: Right
+    """The most that may be done with the page: `"none"` where it is not there."""
+
+
 class Stop(NamedTuple):
     """The run is to end: the application ends what it has begun and gives its locks back."""
 
@@ -146,6 +175,9 @@ Event = (
     | RegisterRead
     | RegisterWritten
     | HostFetched
+    | CoherentLoaded
+    | CoherentStored
+    | Refused
     | Stop
 )
 """What an application hears."""
@@ -260,6 +292,52 @@ class HostStore(NamedTuple):
     words: Sequence[int]
 
 
+class CoherentLoad(NamedTuple):
+    """Read words of the host's memory coherently, at least one; comes back as `CoherentLoaded`.
+
+    Those of one line are read at one moment, those of different lines in any order.
+    """
+
+    tag: int
+    first: int
+    words: int = 1
+    cached: bool = True
+    """Whether the device's cache keeps the lines; otherwise it asks for their bytes alone."""
+
+
+class CoherentStore(NamedTuple):
+    """Write words of the host's memory coherently; comes back as `CoherentStored`, with which alone it is ordered."""
+
+    tag: int
+    first: int
+    words: Sequence[int]
+    cached: bool = True
+    """Whether the device's cache gets the lines to write them; otherwise it sends their bytes to the home."""
+
+
+class CoherentAdd(NamedTuple):
+    """Add to a word of the host's memory in one atomic step; what it held comes back as `CoherentLoaded`."""
+
+    tag: int
+    word: int
+    by: int = 1
+
+
+class CoherentCompareSwap(NamedTuple):
+    """Set a word of the host's memory if it is `old`, in one atomic step; what it held comes as `CoherentLoaded`."""
+
+    tag: int
+    word: int
+    old: int
+    new: int
+
+
+class Forgo(NamedTuple):
+    """Go on without a coherent access that was refused."""
+
+    tag: int
+
+
 class Begin(NamedTuple):
     """What is to be timed under this tag begins now."""
 
@@ -295,6 +373,11 @@ Action = (
     | Reply
     | HostFetch
     | HostStore
+    | CoherentLoad
+    | CoherentStore
+    | CoherentAdd
+    | CoherentCompareSwap
+    | Forgo
     | Begin
     | End
     | Count

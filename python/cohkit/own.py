@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from cohkit import cpu, device
 from cohkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 
 class Contents(NamedTuple):
@@ -18,6 +18,8 @@ class Contents(NamedTuple):
 
     words: Sequence[Sequence[int]]
     initial: Sequence[Sequence[int]]
+    host: Sequence[int] = ()
+    """The scenario's `host_words` of the host's memory."""
 
 
 class Scenario(ABC):
@@ -57,6 +59,8 @@ class Scenario(ABC):
     """Lines of the home that it uses, from 0."""
     ends: bool = True
     """Whether it ends by itself."""
+    host_words: int = 0
+    """Words of the host's memory, from 0, that are accessed coherently, where that is a space of its own."""
 
     @abstractmethod
     def application(self) -> device.Application:
@@ -84,6 +88,9 @@ _EVENTS: dict[str, Callable[..., device.Event]] = {
     "register_read": device.RegisterRead,
     "register_written": device.RegisterWritten,
     "host_fetched": device.HostFetched,
+    "coherent_loaded": device.CoherentLoaded,
+    "coherent_stored": device.CoherentStored,
+    "refused": device.Refused,
     "stop": device.Stop,
 }
 
@@ -95,6 +102,9 @@ _BITS_OF = {
     (cpu.StoreHost, "word"): 32,
     (device.HostFetch, "words"): 32,
     (device.ReadWords, "words"): 16,
+    (device.CoherentLoad, "words"): 32,
+    (device.CoherentAdd, "word"): 32,
+    (device.CoherentCompareSwap, "word"): 32,
 }
 
 
@@ -123,32 +133,38 @@ def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
     return kind.__name__, tuple(does)
 
 
+# Makes the next step of a thread, after one that gave a word, or that was refused: whether it would have written, and
+# the most that is permitted. None if nothing follows, False if the thread does not go on without what was refused.
+_Stepper = Callable[[int, tuple[bool, device.Right] | None], tuple[str, tuple[Any, ...]] | Literal[False] | None]
+
+
 class Beginning(NamedTuple):
     """A scenario at its start, as the compiled half takes it."""
 
     name: str
     lines: tuple[int, int] | None
     handle: Callable[[str, tuple[Any, ...]], list[tuple[str, tuple[Any, ...]]]]
-    threads: list[Callable[[int], tuple[str, tuple[Any, ...]] | None]]
-    verify: Callable[[list[list[int]], list[list[int]]], str | None]
+    threads: list[_Stepper]
+    verify: Callable[[list[list[int]], list[list[int]], list[int]], str | None]
 
 
-# Lines are numbered in 32 bits.
-_MOST_LINES = 2**32 - 1
+# Lines, and words of the host's memory, are numbered in 32 bits.
+_MOST = 2**32 - 1
 
 
-def uses(scenario: Scenario) -> int:
-    """Give how many lines a scenario uses.
+def uses(scenario: Scenario, what: str = "lines") -> int:
+    """Give how many lines a scenario uses, or how many words of the host's memory.
 
     Raises:
         InputError: it does not say so.
 
     """
-    lines: object = getattr(scenario, "lines", None)
-    if not isinstance(lines, int) or not 0 <= lines <= _MOST_LINES:
+    number: object = getattr(scenario, what, None)
+    if not isinstance(number, int) or not 0 <= number <= _MOST:
         name = type(scenario).__name__
-        raise InputError(f"`lines` of the scenario {name} is a number of lines, 0 to {_MOST_LINES}, not {lines!r}")
-    return lines
+        of = what.removeprefix("host_")
+        raise InputError(f"`{what}` of the scenario {name} is a number of {of}, 0 to {_MOST}, not {number!r}")
+    return number
 
 
 def _served(application: device.Application) -> tuple[int, int] | None:
@@ -156,7 +172,7 @@ def _served(application: device.Application) -> tuple[int, int] | None:
     lines: object = application.lines
     if lines is None:
         return None
-    if not isinstance(lines, range) or lines.step != 1 or not 0 <= lines.start <= lines.stop <= _MOST_LINES:
+    if not isinstance(lines, range) or lines.step != 1 or not 0 <= lines.start <= lines.stop <= _MOST:
         raise InputError(
             f"`lines` of the application {application.name} is a range of lines one after the other, "
             f"such as range(8), or None, not {lines!r}"
@@ -182,8 +198,8 @@ def begin(scenario: Scenario) -> Beginning:
             )
         return [_named(action, device.__name__) for action in actions]
 
-    def verify(words: list[list[int]], initial: list[list[int]]) -> str | None:
-        return scenario.verify(application, Contents(words, initial))
+    def verify(words: list[list[int]], initial: list[list[int]], host: list[int]) -> str | None:
+        return scenario.verify(application, Contents(words, initial, host))
 
     served = _served(application)
     lines = max(uses(scenario), served[1] if served else 0)
@@ -191,17 +207,28 @@ def begin(scenario: Scenario) -> Beginning:
     return Beginning(application.name, served, handle, threads, verify)
 
 
-def _stepper(thread: cpu.Thread, number: int, lines: int) -> Callable[[int], tuple[str, tuple[Any, ...]] | None]:
+def _stepper(thread: cpu.Thread, number: int, lines: int) -> _Stepper:
     """Give what makes the next step of a thread of a scenario with so many lines."""
-    begun = False
+    made: cpu.Step | None = None
 
-    def step(result: int) -> tuple[str, tuple[Any, ...]] | None:
-        nonlocal begun
+    def step(
+        result: int, refused: tuple[bool, device.Right] | None
+    ) -> tuple[str, tuple[Any, ...]] | Literal[False] | None:
+        nonlocal made
+        error = cpu.AccessError(made, *refused) if made is not None and refused is not None else None
         try:
-            made = thread.send(result) if begun else next(thread)
+            if error is not None:
+                made = thread.throw(error)
+            elif made is None:
+                made = next(thread)
+            else:
+                made = thread.send(result)
         except StopIteration:
             return None
-        begun = True
+        except cpu.AccessError as raised:
+            if raised is error:
+                return False
+            raise
         line = getattr(made, "line", None)
         if isinstance(line, int) and 0 <= line < 2**32 and line >= lines:
             raise InputError(f"thread {number}: {made!r}: the scenario has {lines} lines, from 0")

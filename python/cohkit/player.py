@@ -195,7 +195,7 @@ def _ready(request: Request) -> _cohkit.Play:
     if isinstance(application, Scenario):
         if numbers:
             raise InputError("a scenario of one's own has its numbers itself; `numbers` are for those that ship")
-        own = (partial(begin, application), uses(application), application.ends)
+        own = (partial(begin, application), uses(application), uses(application, "host_words"), application.ends)
         application = application.application().name
     return call(
         protocol.file,

@@ -419,3 +419,173 @@ def test_what_is_no_step_of_a_scenario_is_named(
     """A number that does not fit was `out of range` of something, and an access to no line a failure of the run."""
     with pytest.raises(raises, match=what):
         cohkit.play("enzian-dc-bram", Stepping(step, says))
+
+
+BOTH = "enzian-dc-bram+enzian-cpu-home"
+PAGE = 512
+"""Words of a page."""
+ABSENT = range(3 * PAGE, 4 * PAGE)
+READ_ONLY = range(PAGE, 2 * PAGE)
+
+
+class Prober(device.Application):
+    """Accesses words of the host's memory in every way, one after the other."""
+
+    name = "prober"
+
+    def __init__(self, *, heeds: bool) -> None:
+        self.heeds = heeds
+        self.heard: list[device.Event] = []
+        self.asks: Iterator[device.Action] = iter(
+            [
+                device.CoherentStore(0, 4, [7, 8], cached=False),
+                device.CoherentAdd(1, 4, 5),
+                device.CoherentCompareSwap(2, 5, 8, 9),
+                device.CoherentLoad(3, 4, 2),
+                device.CoherentLoad(4, READ_ONLY[2], 1, cached=False),
+                device.CoherentStore(5, READ_ONLY[0] - 1, [1, 1]),
+                device.CoherentAdd(6, READ_ONLY[5]),
+                device.CoherentLoad(7, ABSENT[9], 3),
+            ]
+        )
+
+    def handle(self, event: device.Event) -> Iterator[device.Action]:
+        if not isinstance(event, device.Start):
+            self.heard.append(event)
+        if isinstance(event, device.Refused) and self.heeds:
+            yield device.Forgo(event.tag)
+            yield device.Count("refused")
+        if (ask := next(self.asks, None)) is not None:
+            yield ask
+
+
+class Probing(cohkit.Scenario):
+    lines = 1
+    host_words = 4 * PAGE
+
+    def __init__(self, *, heeds: bool) -> None:
+        self.heeds = heeds
+        self.host: list[int] = []
+
+    def application(self) -> Prober:
+        self.prober = Prober(heeds=self.heeds)
+        return self.prober
+
+    def threads(self) -> list[cpu.Thread]:
+        return []
+
+    def verify(self, application: device.Application, contents: own.Contents) -> None:  # noqa: ARG002
+        self.host = list(contents.host)
+
+
+def refusing(before: str) -> dict[str, str | int]:
+    """Of two pages one may only be read, of four one is not there."""
+    return {f"{before}translation.{name}": value for name, value in (("used", 1), ("read_only", 2), ("absent", 4))}
+
+
+def test_an_application_goes_on_without_what_the_page_table_refuses() -> None:
+    scenario = Probing(heeds=True)
+    played = cohkit.play(BOTH, scenario, protocol="eci-both", set=refusing("host.agents.device."))
+    assert played["failure"] is None
+    assert played["counts"] == {"refused": 3}
+    assert scenario.prober.heard == [
+        device.CoherentStored(0),
+        device.CoherentLoaded(1, [7]),
+        device.CoherentLoaded(2, [8]),
+        device.CoherentLoaded(3, [12, 9]),
+        device.CoherentLoaded(4, [0]),
+        device.Refused(5, READ_ONLY[0], write=True, permits="read"),
+        device.Refused(6, READ_ONLY[5], write=True, permits="read"),
+        device.Refused(7, ABSENT[9], write=False, permits="none"),
+    ]
+    # What was to be written before the page that may only be read is there.
+    assert [word for word, value in enumerate(scenario.host) if value] == [4, 5, READ_ONLY[0] - 1]
+    physical = Probing(heeds=True)
+    before = cohkit.play(BOTH, physical, protocol="eci-both")
+    assert physical.prober.heard[5:] == [
+        device.CoherentStored(5),
+        device.CoherentLoaded(6, [0]),
+        device.CoherentLoaded(7, [0, 0, 0]),
+    ]
+    assert before["counts"] == {}
+
+
+def test_an_application_that_takes_no_note_of_a_refusal_ends_the_run() -> None:
+    played = cohkit.play(BOTH, Probing(heeds=False), protocol="eci-both", set=refusing("host.agents.device."))
+    assert played["failure"] is not None
+    assert played["failure"]["kind"] == "permission of a page"
+    assert played["failure"]["message"] == (
+        "prober may not write: the page may only be read "
+        "(word 512 of the host's memory, address 0x1000, its access 5), and does not go on without that"
+    )
+
+
+class Visits(cohkit.Scenario):
+    """A thread that stores to a line of each of four pages, and loads it."""
+
+    lines = 4 * 32
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+        self.seen: list[Any] = []
+
+    def application(self) -> Quiet:
+        return Quiet([])
+
+    def threads(self) -> list[cpu.Thread]:
+        def thread() -> cpu.Thread:
+            for line in range(0, self.lines, 32):
+                try:
+                    yield cpu.Store(line, 1, line + 1)
+                    self.seen.append((yield cpu.Load(line, 1)))
+                except cpu.AccessError as error:
+                    if self.way == "lets it pass":
+                        raise
+                    if self.way == "raises":
+                        raise LookupError from error
+                    self.seen.append((error.step, error.write, error.permits))
+                    if self.way == "ends":
+                        return
+
+        return [thread()]
+
+
+# A core of the platform has a write buffer and an L1, behind which no address is translated.
+BARE: dict[str, str | int] = {"cores.write_buffer": "0B", "cores.l1": "0B", **refusing("")}
+
+
+def test_a_thread_may_go_on_without_what_the_page_table_refuses() -> None:
+    for way, many in (("goes on", 4), ("ends", 2)):
+        scenario = Visits(way)
+        played = cohkit.play("enzian-dc-bram", scenario, set=BARE)
+        assert played["failure"] is None
+        everything = [1, (cpu.Store(32, 1, 33), True, "read"), 65, (cpu.Store(96, 1, 97), True, "none")]
+        assert scenario.seen == everything[:many]
+        assert played["statistics"] is not None
+        assert played["statistics"]["translation_faults"] == many // 2
+
+
+def test_a_thread_that_lets_a_refusal_pass_ends_the_run() -> None:
+    played = cohkit.play("enzian-dc-bram", Visits("lets it pass"), set=BARE)
+    assert played["failure"] is not None
+    assert played["failure"]["kind"] == "permission of a page"
+    assert "thread 0 may not write: the page may only be read (word 1 of line 32," in played["failure"]["message"]
+    with pytest.raises(LookupError):
+        cohkit.play("enzian-dc-bram", Visits("raises"), set=BARE)
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        (device.CoherentLoad(0, 2**32), "`first` is 0 to 4294967295"),
+        (device.CoherentAdd(0, 2**32), "`word` is 0 to 4294967295"),
+        (device.CoherentStore(0, 0, [2**64]), "`words` is 0 to 18446744073709551615"),
+    ],
+)
+def test_what_is_no_word_of_the_host_is_named(step: device.Action, says: str) -> None:
+    with pytest.raises(OverflowError, match=says):
+        cohkit.play("enzian-dc-bram", Stepping(cpu.Load(0), [step]))
+    without = Visits("goes on")
+    without.host_words = -1
+    with pytest.raises(cohkit.InputError, match="`host_words` of the scenario Visits is a number of words, 0 to 42949"):
+        cohkit.play("enzian-dc-bram", without)

@@ -1,6 +1,6 @@
 //! What an application must and must not do, watched from outside.
 
-use crate::interface::{Action, Event, Line, Operation, Placement};
+use crate::interface::{Action, Event, Line, Operation, Placement, Refused};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An application has broken its contract.
@@ -34,6 +34,8 @@ pub struct Contract {
     open: BTreeMap<Line, Open>,
     /// Threads that wait for a register.
     readers: BTreeSet<u32>,
+    /// The access that the application has just been refused, and does not go on without so far.
+    refused: Option<(u32, u32, Refused)>,
 }
 
 /// What the home waits for.
@@ -53,6 +55,7 @@ impl Contract {
             waiting: BTreeSet::new(),
             open: BTreeMap::new(),
             readers: BTreeSet::new(),
+            refused: None,
         }
     }
 
@@ -69,6 +72,7 @@ impl Contract {
             Event::RegisterRead { thread, .. } => {
                 self.readers.insert(thread);
             }
+            Event::Refused { tag, word, why } => self.refused = Some((tag, word, why)),
             Event::Done { line, .. } => {
                 if let Some(Open::Asked(operation, true)) = self.open.remove(&line) {
                     self.open.insert(line, Open::Held(operation));
@@ -127,6 +131,13 @@ impl Contract {
                 }
                 _ => breach(line, "unlocks what it has not locked"),
             },
+            Action::Forgo { tag } => match self.refused.take_if(|(its, ..)| *its == tag) {
+                Some(_) => Ok(()),
+                None => breach(
+                    0,
+                    &format!("goes on without its access {tag}, which has not just been refused"),
+                ),
+            },
             Action::Store { line, .. } => self.may_write(line),
             Action::ReadWords {
                 line, word, words, ..
@@ -170,6 +181,16 @@ impl Contract {
                 &format!("accesses {words} words from {word} on of a line of {all}"),
             ),
         }
+    }
+
+    /// Why the application cannot go on after what it has done with an event: without an access that was refused. The rest of
+    /// a sentence that begins with its name.
+    pub fn cannot_go_on(&mut self) -> Option<String> {
+        let (tag, word, why) = self.refused.take()?;
+        let address = 8 * u64::from(word);
+        Some(format!(
+            "{why} (word {word} of the host's memory, address {address:#x}, its access {tag}), and does not go on without that"
+        ))
     }
 
     /// Whether the application holds the lock of a line.

@@ -65,6 +65,26 @@ impl Operation {
     }
 }
 
+/// An access that the page table does not permit: it has not been made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Refused {
+    /// Whether it would have written.
+    pub write: bool,
+    /// The most that may be done with the page: nothing where it is not there.
+    pub permits: Right,
+}
+
+impl std::fmt::Display for Refused {
+    /// The rest of a sentence that begins with who has made the access.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match (self.write, self.permits) {
+            (true, Right::None) => "may not write: the page is not there",
+            (true, _) => "may not write: the page may only be read",
+            (false, _) => "may not read: the page is not there",
+        })
+    }
+}
+
 /// What an application hears.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
@@ -173,6 +193,19 @@ pub enum Event {
     CoherentStored {
         /// As it was asked for.
         tag: u32,
+    },
+    /// A coherent access of the application to the host's memory that the page table does not permit, on a machine that
+    /// translates the device's addresses. It comes in the place of [`Event::CoherentLoaded`] or [`Event::CoherentStored`], when
+    /// the access has ended in all of its lines: nothing has been read or written in those that were refused, and what was to
+    /// be written to others has been. Wants [`Action::Forgo`] at once: who does not say that it goes on without the access
+    /// ends the run.
+    Refused {
+        /// As it was asked for.
+        tag: u32,
+        /// The first word that was refused.
+        word: u32,
+        /// Why.
+        why: Refused,
     },
     /// The run is to end: the application ends what it has begun, gives its locks back, and begins nothing more by itself.
     Stop,
@@ -327,6 +360,11 @@ pub enum Action {
         /// How.
         update: Update,
     },
+    /// Goes on without a coherent access that was [refused](Event::Refused).
+    Forgo {
+        /// As the access was asked for.
+        tag: u32,
+    },
     /// Interrupts a thread over the bus of devices, behind all that has been written over it before.
     Interrupt {
         /// The thread.
@@ -480,6 +518,11 @@ impl Actions {
     /// [`Action::CoherentUpdate`].
     pub fn coherent_update(&mut self, tag: u32, word: u32, update: Update) {
         self.push(Action::CoherentUpdate { tag, word, update });
+    }
+
+    /// [`Action::Forgo`].
+    pub fn forgo(&mut self, tag: u32) {
+        self.push(Action::Forgo { tag });
     }
 
     /// [`Action::Interrupt`].
@@ -666,6 +709,12 @@ impl Update {
 pub trait Thread {
     /// The next step. `result` is what the last one gave: a word after loads and updates, 0 otherwise.
     fn step(&mut self, result: u64) -> Step;
+
+    /// The next step, after one whose access the page table has refused, on a machine that translates the thread's addresses.
+    /// Nothing if it cannot go on without the access, which ends the run.
+    fn refused(&mut self, _why: Refused) -> Option<Step> {
+        None
+    }
 }
 
 /// The data of all lines once nothing is in flight, to judge a run by.

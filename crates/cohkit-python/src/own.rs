@@ -3,8 +3,8 @@
 //! An exception ends what they do; whoever has asked for the run raises it.
 
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Step, Table, Update,
-    Words,
+    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Refused, Step,
+    Table, Update, Words,
 };
 use cohkit_protocol::protocol::Right;
 use cohkit_sim::scenario::{Playable, Played};
@@ -45,6 +45,7 @@ impl Raised {
 pub(crate) struct Own {
     pub begin: Py<PyAny>,
     pub lines: Line,
+    pub host_words: u32,
     pub ends: bool,
     pub raised: Raised,
 }
@@ -72,6 +73,10 @@ impl Playable for Own {
         self.ends
     }
 
+    fn host_words(&self) -> u64 {
+        self.host_words.into()
+    }
+
     fn begin(&self) -> Box<dyn Played> {
         let begun: PyResult<Beginning> =
             Python::attach(|py| self.begin.bind(py).call0()?.extract());
@@ -97,6 +102,7 @@ impl Playable for Own {
             threads,
             judge,
             lines,
+            host_words: self.host_words,
             raised: self.raised.clone(),
         })
     }
@@ -107,6 +113,7 @@ struct OwnPlayed {
     threads: Vec<Py<PyAny>>,
     judge: Option<Py<PyAny>>,
     lines: Line,
+    host_words: u32,
     raised: Raised,
 }
 
@@ -124,13 +131,31 @@ impl Played for OwnPlayed {
             return Step::Stop;
         }
         let step = Python::attach(|py| {
-            let made = self.threads[thread].bind(py).call1((result,))?;
+            let made = self.threads[thread].bind(py).call1((result, py.None()))?;
             match made.is_none() {
                 true => Ok(Step::Stop),
                 false => step(&made),
             }
         });
         self.raised.keep(step).unwrap_or(Step::Stop)
+    }
+
+    fn refused(&mut self, thread: usize, why: Refused) -> Option<Step> {
+        if self.raised.is_set() {
+            return Some(Step::Stop);
+        }
+        let step = Python::attach(|py| {
+            let why = (why.write, right(why.permits));
+            let made = self.threads[thread].bind(py).call1((0, why))?;
+            if made.is_none() {
+                return Ok(Some(Step::Stop));
+            }
+            match made.extract::<bool>() {
+                Ok(_) => Ok(None),
+                Err(_) => step(&made).map(Some),
+            }
+        });
+        self.raised.keep(step).unwrap_or(Some(Step::Stop))
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {
@@ -144,8 +169,11 @@ impl Played for OwnPlayed {
         };
         let now = table(&|line, word| contents.word(line, word));
         let initial = table(&|line, word| contents.initial(line, word));
+        let host = (0..self.host_words).map(|word| contents.host(word));
+        let host: Option<Vec<u64>> = host.collect();
+        let all = (now, initial, host.unwrap_or_default());
         let wrong: PyResult<Option<String>> =
-            Python::attach(|py| judge.bind(py).call1((now, initial))?.extract());
+            Python::attach(|py| judge.bind(py).call1(all)?.extract());
         match self.raised.keep(wrong).flatten() {
             Some(wrong) => Err(wrong),
             None => Ok(()),
@@ -249,6 +277,10 @@ fn heard(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'_, PyTu
             ("coherent_loaded", (tag, words(loaded)).into_pyobject(py)?)
         }
         Event::CoherentStored { tag } => ("coherent_stored", (tag,).into_pyobject(py)?),
+        Event::Refused { tag, word, why } => (
+            "refused",
+            (tag, word, why.write, right(why.permits)).into_pyobject(py)?,
+        ),
         Event::Stop => ("stop", PyTuple::empty(py)),
     })
 }
@@ -375,6 +407,39 @@ fn action(given: &Bound<'_, PyAny>) -> PyResult<Action> {
             let (first, all) = of.extract()?;
             let words = words(all);
             Action::HostStore { first, words }
+        }
+        "CoherentLoad" => {
+            let (tag, first, words, cached) = of.extract()?;
+            Action::CoherentLoad {
+                tag,
+                first,
+                words,
+                cached,
+            }
+        }
+        "CoherentStore" => {
+            let (tag, first, all, cached) = of.extract()?;
+            let words = words(all);
+            Action::CoherentStore {
+                tag,
+                first,
+                words,
+                cached,
+            }
+        }
+        "CoherentAdd" => {
+            let (tag, word, by) = of.extract()?;
+            let update = Update::Add(by);
+            Action::CoherentUpdate { tag, word, update }
+        }
+        "CoherentCompareSwap" => {
+            let (tag, word, old, new) = of.extract()?;
+            let update = Update::CompareSwap { old, new };
+            Action::CoherentUpdate { tag, word, update }
+        }
+        "Forgo" => {
+            let (tag,) = of.extract()?;
+            Action::Forgo { tag }
         }
         "Begin" => {
             let (tag,) = of.extract()?;

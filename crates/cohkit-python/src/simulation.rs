@@ -218,7 +218,8 @@ pub(crate) struct Play {
 #[pymethods]
 impl Play {
     /// Puts an application together with a machine: the shipped one of this name, or one of one's own, which is a
-    /// function that begins it anew, the lines that it uses and whether it ends by itself.
+    /// function that begins it anew, the lines and the words of the host's memory that it uses, and whether it ends by
+    /// itself.
     #[new]
     #[pyo3(signature = (machine, application, *, own, protocol, numbers, time, warm_up, settings, sizes, seed, oracle, tables))]
     #[expect(
@@ -228,7 +229,7 @@ impl Play {
     fn new(
         machine: &Machine,
         application: String,
-        own: Option<(Py<PyAny>, u32, bool)>,
+        own: Option<(Py<PyAny>, u32, u32, bool)>,
         protocol: Executed<'_>,
         numbers: Vec<String>,
         time: Option<String>,
@@ -266,11 +267,12 @@ impl Play {
         let raised = Raised::default();
         let play = match own {
             None => playing::Play::new(source, host, platform, request),
-            Some((begin, lines, ends)) => {
+            Some((begin, lines, host_words, ends)) => {
                 let raised = raised.clone();
                 let own = Own {
                     begin,
                     lines,
+                    host_words,
                     ends,
                     raised,
                 };

@@ -25,6 +25,8 @@ pub enum FailureKind {
     Inclusion,
     /// An access was made under a translation of its address that the host had taken back.
     Translation,
+    /// The page table did not permit an access without which a program does not go on.
+    Refused,
     /// A message reached a state that has no rule for it.
     UnexpectedMessage,
     /// More messages are in flight than the text assumes.
@@ -52,6 +54,7 @@ impl fmt::Display for FailureKind {
             FailureKind::SingleWriter => "single writer",
             FailureKind::Inclusion => "inclusion",
             FailureKind::Translation => "translation of an address",
+            FailureKind::Refused => "permission of a page",
             FailureKind::UnexpectedMessage => "no unexpected message",
             FailureKind::InFlight => "bound on messages in flight",
             FailureKind::Meaningless => "meaningless act",
@@ -277,6 +280,16 @@ impl Simulation {
         let homes: Vec<String> = homes.collect();
         agents.extend(homes);
         agents
+    }
+
+    /// An access is not made, as the page table does not permit it. A trace of everything is of what is made.
+    #[cold]
+    pub(crate) fn note_refused(&mut self, access: &Pending) {
+        let shows = self.trace.as_ref().is_some_and(|trace| !trace.whole);
+        if shows && self.traced(access.line) {
+            let what = format!("{} is refused", access.kind.name());
+            self.note(access.cache, access.line, Action::Does { what });
+        }
     }
 
     /// An access is performed in a cache's own copy: a trace of everything tells the value of its word.

@@ -1,7 +1,7 @@
 //! An application behind the home, and threads on the cores, in a simulation.
 
 use cohkit_application::interface::{
-    Application, Contents, Operation, Scenario, Step, Table, Thread,
+    Application, Contents, Operation, Refused, Scenario, Step, Table, Thread,
 };
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::controller::Access;
@@ -92,6 +92,11 @@ pub trait Played {
     /// A thread's next step after one that gave `result`.
     fn step(&mut self, thread: usize, result: u64) -> Step;
 
+    /// A thread's next step after one whose access was refused; nothing if it cannot go on.
+    fn refused(&mut self, _thread: usize, _why: Refused) -> Option<Step> {
+        None
+    }
+
     /// By which of the text's accesses the thread makes its present write, or reads and writes at once, if not as others do.
     fn writes_by(&self, _thread: usize) -> Option<Access> {
         None
@@ -166,6 +171,10 @@ impl<S: Scenario> Played for InPlay<S> {
 
     fn step(&mut self, thread: usize, result: u64) -> Step {
         self.threads[thread].step(result)
+    }
+
+    fn refused(&mut self, thread: usize, why: Refused) -> Option<Step> {
+        self.threads[thread].refused(why)
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //! memory of its own, numbers them from 0, and knows nothing of the others.
 
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Step, Table,
+    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Refused, Step, Table,
 };
 use cohkit_protocol::controller::Access;
 use std::ops::Range;
@@ -217,6 +217,12 @@ impl SeveralPlayed {
                 *tag = own;
                 Some(part)
             }
+            Event::Refused { tag, word, .. } => {
+                let (part, own) = self.tags[*tag as usize];
+                *tag = own;
+                *word -= self.shares[part].word;
+                Some(part)
+            }
             Event::RegisterRead { register, thread } => {
                 let part = self.part_of_thread(*thread as usize)?;
                 *register /= self.shares.len() as u32;
@@ -256,7 +262,10 @@ impl SeveralPlayed {
                 *tag = self.tag(part, *tag);
                 *line = share.memory(part, *line, 1);
             }
-            Action::Wake { tag, .. } | Action::Begin { tag } | Action::End { tag, .. } => {
+            Action::Wake { tag, .. }
+            | Action::Forgo { tag }
+            | Action::Begin { tag }
+            | Action::End { tag, .. } => {
                 *tag = self.tag(part, *tag);
             }
             Action::HostFetch { tag, first, .. }
@@ -275,6 +284,35 @@ impl SeveralPlayed {
             Action::Count { .. } => {}
         }
         action
+    }
+
+    /// A step of a thread of a part as it is called here.
+    fn outer_step(&self, part: usize, mut step: Step) -> Step {
+        let (share, parts) = (&self.shares[part], self.shares.len() as u32);
+        match &mut step {
+            Step::Load { line, .. }
+            | Step::LoadExclusive { line, .. }
+            | Step::Store { line, .. }
+            | Step::StoreWords { line, .. }
+            | Step::Acquire { line, .. }
+            | Step::Release { line, .. }
+            | Step::Update { line, .. }
+            | Step::Hint { line } => *line = share.line(*line),
+            Step::ReadRegister { register } | Step::WriteRegister { register, .. } => {
+                *register = register.saturating_mul(parts).saturating_add(part as u32);
+            }
+            Step::LoadHost { word } | Step::StoreHost { word, .. } => {
+                *word = word.saturating_add(share.word);
+            }
+            Step::Work(_)
+            | Step::AwaitInterrupt
+            | Step::Fence
+            | Step::Count { .. }
+            | Step::Begin
+            | Step::End { .. }
+            | Step::Stop => {}
+        }
+        step
     }
 }
 
@@ -328,32 +366,15 @@ impl Played for SeveralPlayed {
         let Some(part) = self.part_of_thread(thread) else {
             return Step::Stop;
         };
-        let (share, parts) = (&self.shares[part], self.shares.len() as u32);
-        let mut step = self.parts[part].step(thread - share.threads.start, result);
-        match &mut step {
-            Step::Load { line, .. }
-            | Step::LoadExclusive { line, .. }
-            | Step::Store { line, .. }
-            | Step::StoreWords { line, .. }
-            | Step::Acquire { line, .. }
-            | Step::Release { line, .. }
-            | Step::Update { line, .. }
-            | Step::Hint { line } => *line = share.line(*line),
-            Step::ReadRegister { register } | Step::WriteRegister { register, .. } => {
-                *register = register.saturating_mul(parts).saturating_add(part as u32);
-            }
-            Step::LoadHost { word } | Step::StoreHost { word, .. } => {
-                *word = word.saturating_add(share.word);
-            }
-            Step::Work(_)
-            | Step::AwaitInterrupt
-            | Step::Fence
-            | Step::Count { .. }
-            | Step::Begin
-            | Step::End { .. }
-            | Step::Stop => {}
-        }
-        step
+        let step = self.parts[part].step(thread - self.shares[part].threads.start, result);
+        self.outer_step(part, step)
+    }
+
+    fn refused(&mut self, thread: usize, why: Refused) -> Option<Step> {
+        let part = self.part_of_thread(thread)?;
+        let own = thread - self.shares[part].threads.start;
+        let step = self.parts[part].refused(own, why)?;
+        Some(self.outer_step(part, step))
     }
 
     fn verify(&self, contents: &dyn Contents) -> Result<(), String> {

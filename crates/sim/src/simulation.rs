@@ -325,7 +325,11 @@ impl Simulation {
         let stores = workloads.iter().any(|workload| workload.has(Access::Store));
         let registers = Registers::new(&remote, &home, remotes.total(), homes);
         let caches: Vec<_> = groups.groups.iter().map(|of| of.caches.clone()).collect();
-        let most = workloads.iter().map(|workload| workload.lines).max();
+        let most = workloads.iter().map(|workload| workload.lines);
+        let most = match &setup.play {
+            Some(play) => Some(play.scenario.uses().max(1)),
+            None => most.max(),
+        };
         let sizes = (most.unwrap_or(1), protocol.line_bytes);
         let translations = Translations::new(platform, &caches, sizes, setup.seed)?;
         Ok(Simulation {
@@ -402,7 +406,8 @@ impl Simulation {
         }
         while let Some((time, event)) = self.queue.pop() {
             // To look for what takes too long is no reason for time to go on.
-            if matches!(event, Event::Overdue) && self.queue.is_empty() {
+            let may_watch = matches!(event, Event::Overdue | Event::Translation(_));
+            if may_watch && self.watches(event) && self.queue.len() < self.watchers() {
                 break;
             }
             self.happen(time, event);
@@ -430,9 +435,26 @@ impl Simulation {
         self.failure.take().map_or(Ok(true), Err)
     }
 
+    /// Whether an event is no reason for time to go on: to look for what takes too long, or to take a page back.
+    #[cold]
+    pub(crate) fn watches(&self, event: Event) -> bool {
+        match event {
+            Event::Overdue => true,
+            Event::Translation(number) => self.unmaps_now(number),
+            _ => false,
+        }
+    }
+
+    /// How many events are such, of those to come and the one that comes now.
+    #[cold]
+    pub(crate) fn watchers(&self) -> usize {
+        let translations = self.translations.as_ref();
+        let unmaps = translations.is_some_and(|translations| translations.unmaps());
+        usize::from(self.behind.is_some()) + usize::from(unmaps)
+    }
+
     /// Cores and device make their first steps.
     pub(crate) fn begin(&mut self) {
-        self.begin_translations();
         if self.behind.is_some() {
             self.start_application();
         }

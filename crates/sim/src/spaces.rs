@@ -25,7 +25,7 @@ use crate::message::{Agent, Line};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Performance, Tally};
-use crate::simulation::{Event, HostSpace, RunError, Setup, Simulation, ASKED_AFTER};
+use crate::simulation::{HostSpace, RunError, Setup, Simulation, ASKED_AFTER};
 use crate::statistics::Statistics;
 use crate::timeline::{self, Filter, Recorded};
 
@@ -106,6 +106,11 @@ impl Spaces {
         if let Some(behind) = &mut device.behind {
             behind.beyond = Some(Beyond::default());
             host.port = Some(Box::new(Port::new(engine, most.into())));
+            let used = setup.play.as_ref();
+            let used = used.map_or(0, |play| play.scenario.host_words());
+            if let (Some(translations), 1..) = (&mut host.translations, used) {
+                translations.goes_to(used.div_ceil(host.data.words().into()));
+            }
         }
         Ok(Spaces {
             device,
@@ -200,9 +205,12 @@ impl Spaces {
                 break;
             };
             // To look for what takes too long is no reason for time to go on.
-            let last = self.device.queue.is_empty() && self.host.queue.is_empty();
-            if last && matches!(event, Event::Overdue) {
-                break;
+            if self.of(side).watches(event) {
+                let both = [&self.device, &self.host];
+                let come: usize = both.iter().map(|of| of.queue.len()).sum();
+                if come < both.iter().map(|of| of.watchers()).sum() {
+                    break;
+                }
             }
             self.now = time;
             self.on(side, |simulation| simulation.happen(time, event));
@@ -497,13 +505,6 @@ fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
         return Err(format!(
             "lines of the host's memory are cached by two kinds of remotes, those of host and device, and {name} has {}",
             kinds.kinds()
-        ));
-    }
-    let mut all = std::iter::once(&host.platform.cache)
-        .chain(host.platform.agents.iter().map(|of| &of.cache));
-    if all.any(|cache| (cache.translation.as_ref()).is_some_and(|of| of.used.value == 1)) {
-        return Err(format!(
-            "{machine} translates addresses, and is of two spaces: that is not simulated"
         ));
     }
     let words = u64::from(host.protocol.line_bytes / 8) * u64::from(host.platform.lines);

@@ -337,7 +337,7 @@ impl Counters {
                 ),
                 (
                     "translation_faults",
-                    "writes to pages that may only be read",
+                    "accesses that the page table does not permit",
                     told.faults,
                 ),
             ];

@@ -140,9 +140,65 @@ fn a_view_is_given_with_its_rows() {
     }
 }
 
+/// Who is refused an access and does not go on says so by name, address and permission.
+#[test]
+fn what_the_page_table_refuses_is_told() {
+    let locks = [
+        "n1sdp-u280",
+        "locks",
+        "--protocol",
+        "../../protocols/ccix.coh",
+        "--time",
+        "50us",
+        "--with",
+        "cached=1",
+    ];
+    let gather = [
+        "enzian-dc-bram+enzian-cpu-home",
+        "gather",
+        "--protocol",
+        "../../protocols/eci-both.coh",
+        "--with",
+        "queries=2",
+    ];
+    let locks_refused = "violated: permission of a page: thread 1 may not write: the page may only be read (word 0 of line 968, address 0xf200, page 15, by device), and does not go on without that";
+    let gather_refused = "violated: permission of a page: gather may not read: the page is not there (word 64 of the host's memory, address 0x200, its access 0), and does not go on without that";
+    for (play, before, permission, refused) in [
+        (&locks[..], "agents.device.", "read_only=4", locks_refused),
+        (&gather, "host.agents.device.", "absent=1", gather_refused),
+    ] {
+        let used = format!("{before}translation.used=1");
+        let refuses = format!("{before}translation.{permission}");
+        let told = |more: &[&str]| {
+            let arguments = [&["play"], play, &["--set", &used], more].concat();
+            let output = cohkit(arguments).output().expect("it starts");
+            (output.status.code(), text(&output.stdout))
+        };
+        assert_eq!(told(&[]).0, Some(0));
+        let (code, said) = told(&["--set", &refuses]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.lines().any(|line| line == refused), "{said}");
+    }
+}
+
 #[test]
 fn what_cannot_be_played_is_refused() {
     for (arguments, expected) in [
+        (
+            vec![
+                "enzian-dc-bram",
+                "rpc",
+                "--with",
+                "calls=3",
+                "--set",
+                "translation.used=1",
+            ],
+            expect![[r#"
+                exit code 2
+                --- stderr
+                error: this cannot be played: enzian-dc-bram translates addresses (`translation.used`); with write buffers that is not simulated: a store in one would be refused after its core has gone on (`cores.write_buffer` of 0B has none)
+            "#]],
+        ),
         (
             vec!["enzian", "rpc"],
             expect![[r#"

@@ -107,7 +107,8 @@ where
             }
             Action::CoherentLoad { .. }
             | Action::CoherentStore { .. }
-            | Action::CoherentUpdate { .. } => {
+            | Action::CoherentUpdate { .. }
+            | Action::Forgo { .. } => {
                 return Err(format!("{}: {NO_HOST}", self.of.name));
             }
         }

@@ -107,6 +107,13 @@ pub(crate) struct Running {
     pub stopped: bool,
 }
 
+impl Running {
+    /// The next step, after an access that has been refused.
+    pub fn goes_on_without(&mut self, step: Step) {
+        (self.step, self.again, self.result, self.acquires) = (step, true, 0, false);
+    }
+}
+
 /// A port of each slice, which takes one thing after the other.
 struct Ports {
     /// When each may take the next.
@@ -549,6 +556,12 @@ impl Simulation {
         if let Some(text) = endless {
             self.fail(FailureKind::Contract, 0, text);
         }
+        let behind = self.behind.as_mut();
+        if let Some((name, what)) =
+            behind.and_then(|b| b.contract.cannot_go_on().map(|what| (b.name.clone(), what)))
+        {
+            self.fail(FailureKind::Refused, 0, format!("{name} {what}"));
+        }
     }
 
     /// Carries an action of the application out.
@@ -648,6 +661,8 @@ impl Simulation {
                 self.tell(at, Event::Timer { tag });
             }
             Action::Reply { thread, value } => self.reply(thread, value),
+            // Its contract takes note of it.
+            Action::Forgo { .. } => {}
             Action::HostFetch { tag, first, words } => self.host_fetch(tag, first, words),
             Action::HostStore { first, words } => self.host_store(first, words),
             Action::Interrupt { thread } => self.interrupt(thread),

@@ -1,12 +1,13 @@
 //! What threads and application ask of the host's memory where that is a space of its own.
 
-use cohkit_application::interface::{Action, Event, Step};
+use cohkit_application::interface::{Action, Event, Refused, Step};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
 
 use super::host::Transfer;
 use super::port::{Ask, Told, What, Whose};
 use crate::explain::FailureKind;
+use crate::kernel::Time;
 use crate::simulation::{Event as KernelEvent, Simulation};
 
 /// The way to the host's memory.
@@ -122,6 +123,14 @@ impl Simulation {
 
     /// The other space has done what was asked for.
     pub(crate) fn told_beyond(&mut self, told: Told) {
+        if let Some((word, why)) = told.refused {
+            return match told.whose {
+                Whose::Application(tag) => self.tell(told.at, Event::Refused { tag, word, why }),
+                Whose::Thread(core) => self.refused_beyond(core, word, why, told.at),
+                // Transfers have physical addresses.
+                Whose::Transfer(_) => {}
+            };
+        }
         match (told.whose, told.words) {
             (Whose::Application(tag), Some(words)) => {
                 self.tell(told.at, Event::CoherentLoaded { tag, words });
@@ -144,5 +153,15 @@ impl Simulation {
                 self.queue.push(told.at, KernelEvent::Thread(core));
             }
         }
+    }
+
+    /// The page table of the other space does not permit what a thread asked for there.
+    fn refused_beyond(&mut self, core: u16, word: u32, why: Refused, at: Time) {
+        if let Some(behind) = &mut self.behind {
+            behind.threads[usize::from(core)].reads = None;
+        }
+        let address = 8 * u64::from(word);
+        let what = format!("word {word} of the host's memory, address {address:#x}");
+        self.refuse_thread(core, why, &what, 0, at);
     }
 }

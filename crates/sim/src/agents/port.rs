@@ -3,7 +3,7 @@
 //! A thread's go to the cache before its core's own memory, an application's to that of the device. Each access takes the
 //! way of all others through its cache; the port says what it writes, and takes what it reads, when it is performed.
 
-use cohkit_application::interface::{Update, Words};
+use cohkit_application::interface::{Refused, Update, Words};
 use cohkit_protocol::controller::Access;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -59,6 +59,8 @@ pub(crate) struct Told {
     pub at: Time,
     /// What was read; nothing of what was written.
     pub words: Option<Words>,
+    /// The first word that was refused, if any, and why.
+    pub refused: Option<(u32, Refused)>,
 }
 
 /// Something that has been asked for, of one line or several.
@@ -67,6 +69,8 @@ struct Request {
     what: What,
     /// What has been read so far.
     read: Vec<u64>,
+    /// The first word that was refused, and why.
+    refused: Option<(u32, Refused)>,
     /// Lines that are not done, and when the last of all others was.
     left: u32,
     at: Time,
@@ -166,6 +170,7 @@ impl Simulation {
                 _ => vec![0; words as usize],
             },
             what: ask.what,
+            refused: None,
             left: lines.len() as u32,
             at: 0,
         };
@@ -214,6 +219,8 @@ impl Simulation {
             Whose::Application(_) => port.engine,
             Whose::Transfer(_) => port.bridge,
         };
+        // Transfers of the bus have physical addresses.
+        let virtual_address = !matches!(request.whose, Whose::Transfer(_));
         let whole = part.count == self.data.words();
         let kind = match request.what {
             What::Load { cached: true, .. } => Access::Load,
@@ -240,6 +247,13 @@ impl Simulation {
         });
         self.in_flight += 1;
         let leaves = self.groups.leaves(core, self.now);
+        let cache = self.cache_of(core);
+        if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
+            if virtual_address {
+                return self.translate(access, leaves);
+            }
+            self.is_physical(access);
+        }
         let reaches = leaves + self.groups.of_core(core).request;
         self.queue.push(reaches, KernelEvent::Access(access));
     }
@@ -338,6 +352,27 @@ impl Simulation {
         self.performed(1, done);
         self.counters.hits += u64::from(hit);
         self.counters.latency.record(done - access.issued);
+        self.part_is_done(access, done);
+    }
+
+    /// An access of the port is not made, as the page table does not permit it. Whoever asked for it is told when the others
+    /// of its request have ended.
+    #[cold]
+    pub(crate) fn refused_at_port(&mut self, access: &Pending, why: Refused, done: Time) {
+        self.in_flight -= 1;
+        let word = access.line * u32::from(self.data.words()) + u32::from(access.word);
+        if let Some(port) = &mut self.port {
+            let part = port.parts.get(&access.value);
+            if let Some(request) = part.and_then(|of| port.requests.get_mut(&of.request)) {
+                let first = request.refused.take_if(|(first, _)| *first < word);
+                request.refused = first.or(Some((word, why)));
+            }
+        }
+        self.part_is_done(access, done);
+    }
+
+    /// The part of a request that an access was for has ended.
+    fn part_is_done(&mut self, access: &Pending, done: Time) {
         let Some(port) = &mut self.port else {
             return;
         };
@@ -356,6 +391,7 @@ impl Simulation {
                 port.told.push(Told {
                     whose: request.whose,
                     at: request.at,
+                    refused: request.refused,
                     words: match request.what {
                         What::Store { .. } => None,
                         _ => Some(request.read.into()),

@@ -205,6 +205,11 @@ impl Simulation {
         let running = self.running_of(core)?;
         running.posted.extend(issue(&running.step));
         self.purpose_of_thread(core, at_line, access, Purpose::Posted, at);
+        let cache = self.cache_of(core);
+        if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
+            // It goes on as soon as its store has been translated.
+            return None;
+        }
         (self.failure.is_none()).then(|| at + self.groups.of_core(core).work)
     }
 
@@ -263,6 +268,14 @@ impl Simulation {
             let at = now.max(running.blocked);
             self.counters.posted_waited += at - running.blocked;
             self.thread(core, at);
+        }
+    }
+
+    /// The last store that a core's thread has begun is not made.
+    pub(crate) fn forget_posted(&mut self, core: u16, line: Line) {
+        if let Some(running) = self.running_of(core) {
+            let place = running.posted.iter().rposition(|&(its, _)| its == line);
+            place.map(|place| running.posted.remove(place));
         }
     }
 

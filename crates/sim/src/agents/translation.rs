@@ -5,8 +5,14 @@
 //! acknowledges. Only then is the page there again, as another one: an access under a translation that has been taken
 //! back ends the run. A request for a translation that is under way while its page is taken back brings what may be old,
 //! and is made again.
+//!
+//! An access that the page table does not permit is not made. Who has made it is told: a thread in the place of its next
+//! step, an application by an event.
 
-use rustc_hash::FxHashMap;
+use cohkit_application::interface::Refused;
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Right;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::data::{mix, Random};
@@ -18,6 +24,9 @@ use crate::simulation::{Event, Purpose, Simulation};
 
 /// A page by its number.
 type Page = u32;
+
+/// The page of an access whose address is physical.
+const NOWHERE: Page = Page::MAX;
 
 /// How often a page has been taken back.
 type Generation = u32;
@@ -125,7 +134,7 @@ pub struct Translated {
     pub walked: u64,
     /// Pages taken back.
     pub taken_back: u64,
-    /// Writes to pages that may only be read.
+    /// Accesses that the page table does not permit.
     pub faults: u64,
 }
 
@@ -146,6 +155,10 @@ pub(crate) struct Translations {
     leaving: FxHashMap<Page, (u16, Vec<Agent>)>,
     /// The page of each access and how often that had been taken back, by the access's number.
     under: Vec<(Page, Generation)>,
+    /// Whether it is known when the next page is taken back.
+    unmaps: bool,
+    /// Cores and the lines of which they have been refused an access: to try again is to get nowhere.
+    refused: FxHashSet<(u16, Line)>,
     random: Random,
     pub told: Translated,
 }
@@ -197,6 +210,8 @@ impl Translations {
             generations: FxHashMap::default(),
             leaving: FxHashMap::default(),
             under: Vec::new(),
+            unmaps: false,
+            refused: FxHashSet::default(),
             random: Random::new(mix(seed ^ 0x7a65)),
             told: Translated::default(),
             of: of.clone(),
@@ -226,10 +241,55 @@ impl Translations {
         self.generations.get(&page).copied().unwrap_or(0)
     }
 
-    /// Whether a page may not be written.
-    fn only_read(&self, page: Page) -> bool {
-        let one_in = u64::from(page) + 1;
-        self.of.read_only.value > 0 && one_in.is_multiple_of(self.of.read_only.value)
+    /// The most that may be done with a page.
+    fn permits(&self, page: Page) -> Right {
+        let one_of = |pages: u64| pages > 0 && (u64::from(page) + 1).is_multiple_of(pages);
+        match (
+            one_of(self.of.absent.value),
+            one_of(self.of.read_only.value),
+        ) {
+            (true, _) => Right::None,
+            (_, true) => Right::Read,
+            _ => Right::Write,
+        }
+    }
+
+    /// Why an access may not be made to a page.
+    fn refuses(&self, page: Page, access: Access) -> Option<Refused> {
+        let (permits, write) = (self.permits(page), access.writes());
+        let refused = permits == Right::None || write && permits == Right::Read;
+        refused.then_some(Refused { write, permits })
+    }
+
+    /// Keeps in mind under which translation an access is, by its number.
+    fn note(&mut self, access: u32, page: Page, generation: Generation) {
+        let number = access as usize;
+        if self.under.len() <= number {
+            self.under.resize(number + 1, (NOWHERE, 0));
+        }
+        self.under[number] = (page, generation);
+    }
+
+    /// Whether an access that has reached its cache has a virtual address.
+    pub fn translates(&self, access: u32, cache: Agent) -> bool {
+        let under = self.under.get(access as usize);
+        self.has(cache) && under.is_some_and(|(page, _)| *page != NOWHERE)
+    }
+
+    /// Cores go to so many lines, from the first on.
+    pub fn goes_to(&mut self, lines: u64) {
+        self.pages = lines.div_ceil(1 << self.shift).max(1) as Page;
+    }
+
+    /// Whether a moment is known at which a page is taken back, unless nothing is done any more then.
+    pub fn unmaps(&self) -> bool {
+        self.unmaps
+    }
+
+    /// Whether no access waits for a translation or is under one.
+    fn idle(&self) -> bool {
+        let mut devices = self.devices.iter();
+        devices.all(|of| of.under.is_empty() && of.asked.is_empty() && of.waiting.is_empty())
     }
 
     fn way(&mut self) -> Time {
@@ -242,13 +302,27 @@ impl Simulation {
     /// An access leaves its core at a time not before now, with a virtual address.
     pub(crate) fn translate(&mut self, access: u32, at: Time) {
         self.translation_at(at, Step::Look { access });
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        let unmap = translations.of.unmap.value;
+        if unmap > 0 && !std::mem::replace(&mut translations.unmaps, true) {
+            // From the begin on at equal distances, as long as there are accesses.
+            let next = (self.now / unmap + 1).saturating_mul(unmap);
+            self.translation_at(next, Step::Unmap);
+        }
     }
 
-    /// The time after which the first page is taken back, if any is.
-    pub(crate) fn begin_translations(&mut self) {
-        let unmap = self.translations.as_ref().map(|t| t.of.unmap.value);
-        if let Some(unmap) = unmap.filter(|unmap| *unmap > 0) {
-            self.translation_at(unmap, Step::Unmap);
+    /// Whether a page is taken back by this step.
+    pub(crate) fn unmaps_now(&self, step: u32) -> bool {
+        let translations = self.translations.as_ref();
+        translations.is_some_and(|of| matches!(of.steps[step], Step::Unmap))
+    }
+
+    /// An access leaves its core with an address that is physical, though those of its cache are not.
+    pub(crate) fn is_physical(&mut self, access: u32) {
+        if let Some(translations) = &mut self.translations {
+            translations.note(access, NOWHERE, 0);
         }
     }
 
@@ -341,23 +415,92 @@ impl Simulation {
         let Some(translations) = &mut self.translations else {
             return;
         };
-        let number = index as usize;
-        if translations.under.len() <= number {
-            translations.under.resize(number + 1, (0, 0));
+        if let Some(why) = translations.refuses(page, access.kind) {
+            return self.refuse(index, page, why);
         }
-        translations.under[number] = (page, generation);
+        translations.note(index, page, generation);
         translations
             .device(access.cache)
             .under
             .entry(page)
             .or_default()
             .0 += 1;
-        if access.kind.writes() && translations.only_read(page) {
-            translations.told.faults += 1;
-            return self.finish(index, true, false);
+        let leaves = self.now + translations.of.hit.value;
+        self.queue.push(leaves + request, Event::Access(index));
+        if access.purpose == Purpose::Posted {
+            // Its thread has waited so far: it is told of a refusal before it does anything else.
+            let work = self.groups.of_cache(access.cache).work;
+            self.thread(access.core, leaves + work);
         }
-        let at = self.now + translations.of.hit.value + request;
-        self.queue.push(at, Event::Access(index));
+    }
+
+    /// An access is not made, as the page table does not permit it. Whoever has made it is told.
+    #[cold]
+    fn refuse(&mut self, index: u32, page: Page, why: Refused) {
+        let access = self.accesses.remove(index);
+        if self.watched {
+            self.note_finished(index, &access, true, false);
+            self.note_refused(&access);
+        }
+        let Some(translations) = &mut self.translations else {
+            return;
+        };
+        if access.purpose == Purpose::Hint {
+            return;
+        }
+        translations.told.faults += 1;
+        let on = translations.refused.insert((access.core, access.line));
+        let group = self.groups.of_cache(access.cache);
+        let done = self.now + translations.of.hit.value + group.hit;
+        let next = done + group.work;
+        let programs = self.behind.is_some() || self.port.is_some();
+        if on || !programs {
+            self.expect(self.now);
+        }
+        match access.purpose {
+            Purpose::Port => self.refused_at_port(&access, why, done),
+            Purpose::Drain => self.drained(&access, true, false, done),
+            _ if self.behind.is_some() => {
+                self.in_flight -= 1;
+                if access.purpose == Purpose::Posted {
+                    self.forget_posted(access.core, access.line);
+                }
+                let (word, line) = (u64::from(access.word), access.line);
+                let address = u64::from(line) * u64::from(self.line_bytes) + 8 * word;
+                let cache = self.agent_name(access.cache);
+                let what = format!(
+                    "word {word} of line {line}, address {address:#x}, page {page}, by {cache}"
+                );
+                self.refuse_thread(access.core, why, &what, line, next);
+            }
+            _ => {
+                self.in_flight -= 1;
+                self.counters.skipped += 1;
+                self.issue(access.core, next);
+            }
+        }
+    }
+
+    /// A thread's program is told that its access has been refused, and goes on at a time not before now if it can.
+    pub(crate) fn refuse_thread(
+        &mut self,
+        core: u16,
+        why: Refused,
+        what: &str,
+        line: Line,
+        at: Time,
+    ) {
+        let Some(behind) = &mut self.behind else {
+            return;
+        };
+        let number = usize::from(core);
+        let step = behind.played.refused(number, why);
+        let (Some(running), Some(step)) = (behind.threads.get_mut(number), step) else {
+            let text = format!("thread {core} {why} ({what}), and does not go on without that");
+            return self.fail(FailureKind::Refused, line, text);
+        };
+        running.goes_on_without(step);
+        self.thread(core, at);
     }
 
     /// An access has ended: its translation is not needed for it any more, and was good until now.
@@ -366,6 +509,9 @@ impl Simulation {
             return;
         };
         let (page, generation) = translations.under[index as usize];
+        if page == NOWHERE {
+            return;
+        }
         let there = translations.generation(page);
         let under = &mut translations.device(cache).under;
         let Some((accesses, told)) = under.get_mut(&page) else {
@@ -432,7 +578,9 @@ impl Simulation {
             return waiting.push(device);
         }
         let generation = translations.generation(page);
-        translations.host.keep(page, generation);
+        if translations.permits(page) > Right::None {
+            translations.host.keep(page, generation);
+        }
         let answer = Step::Answer {
             device,
             page,
@@ -458,7 +606,10 @@ impl Simulation {
         }
         let waiting = std::mem::take(&mut asked.waiting);
         device.asked.remove(&page);
-        device.kept.keep(page, generation);
+        // That a page is not there is not kept: it is asked again.
+        if translations.permits(page) > Right::None {
+            translations.device(cache).kept.keep(page, generation);
+        }
         let shift = translations.shift;
         for index in waiting {
             self.go_under(index, page, generation);
@@ -483,11 +634,11 @@ impl Simulation {
 
     /// The host takes back any page, unless it is taking it back already.
     fn unmap(&mut self) {
-        let idle = self.queue.is_empty();
         let Some(translations) = &mut self.translations else {
             return;
         };
-        if idle {
+        translations.unmaps = false;
+        if translations.idle() {
             return;
         }
         let page = translations.random.below(translations.pages.into()) as Page;
@@ -501,6 +652,9 @@ impl Simulation {
             for device in Agents::new(first..first + devices).iter() {
                 self.translation_goes(0, Step::TakenBack { device, page });
             }
+        }
+        if let Some(translations) = &mut self.translations {
+            translations.unmaps = true;
         }
         self.translation_at(self.now + unmap, Step::Unmap);
     }

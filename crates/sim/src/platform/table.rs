@@ -194,6 +194,7 @@ pub const TABLE: &[Row] = &[
     row("translation.levels", Count, (1, 8), Place::Translation(|t| &mut t.levels)),
     row("translation.unmap", Picoseconds, TIME, Place::Translation(|t| &mut t.unmap)),
     row("translation.read_only", Count, (0, 1 << 20), Place::Translation(|t| &mut t.read_only)),
+    row("translation.absent", Count, (0, 1 << 20), Place::Translation(|t| &mut t.absent)),
     row("link.links", Count, (1, 64), Place::Link(|l| &mut l.links)),
     row("link.bandwidth", BytesPerSecond, RATE, Place::Link(|l| &mut l.bandwidth)),
     row("link.latency", Picoseconds, TIME, Place::Link(|l| &mut l.latency)),

@@ -31,6 +31,8 @@ pub struct Translation {
     pub unmap: Quantity,
     /// Of so many pages one may only be read; 0 for none.
     pub read_only: Quantity,
+    /// Of so many pages one is not there, neither to be read nor to be written; 0 for none.
+    pub absent: Quantity,
 }
 
 impl Translation {
@@ -53,6 +55,7 @@ impl Translation {
             levels: set(4),
             unmap: set(0),
             read_only: set(0),
+            absent: set(0),
         }
     }
 

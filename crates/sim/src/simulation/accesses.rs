@@ -78,7 +78,10 @@ impl Simulation {
         let at = self.groups.leaves(core, at);
         let cache = self.accesses[access].cache;
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
-            return self.translate(access, at);
+            if kind.about_line() {
+                return self.translate(access, at);
+            }
+            self.is_physical(access);
         }
         if matches!(purpose, Purpose::Core | Purpose::Posted | Purpose::Atomic) && self.private() {
             return self.queue.push(at, Event::Core(access));

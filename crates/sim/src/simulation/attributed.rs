@@ -83,7 +83,7 @@ impl Simulation {
         };
         let access = &self.accesses[index];
         let translated = self.translations.as_ref();
-        let translated = translated.is_some_and(|translations| translations.has(access.cache));
+        let translated = translated.is_some_and(|of| of.translates(index, access.cache));
         let request = self.groups.of_cache(access.cache).request;
         let known = of.accesses.get(index);
         let mut begun = known.unwrap_or_else(|| of.issued(access.issued));

@@ -328,19 +328,30 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
     let Some((_, cores)) = all.find(|(cache, _)| used(cache)) else {
         return Ok(());
     };
-    let with = match setup {
-        Setup { play: Some(_), .. } => "threads or a device application",
-        Setup { below: Some(_), .. } => "two levels of caches",
+    let (with, why) = match setup {
+        Setup { below: Some(_), .. } => (
+            "two levels of caches",
+            "the caches of both would have to be told when a page is taken back",
+        ),
         Setup {
             clocked: Some(_), ..
-        } => "a home in hardware",
-        _ if cores.write_buffer.value > 0 => "write buffers",
-        _ if cores.l1.value > 0 => "L1s",
+        } => (
+            "a home in hardware",
+            "walks read their tables from memory, which is the hardware's",
+        ),
+        _ if cores.write_buffer.value > 0 => (
+            "write buffers",
+            "a store in one would be refused after its core has gone on (`cores.write_buffer` of 0B has none)",
+        ),
+        _ if cores.l1.value > 0 => (
+            "L1s",
+            "accesses are translated before they go to the cache behind them (`cores.l1` of 0B has none)",
+        ),
         _ => return Ok(()),
     };
     let machine = &platform.name;
     Err(format!(
-        "{machine} translates addresses (`translation.used`); with {with} that is not simulated"
+        "{machine} translates addresses (`translation.used`); with {with} that is not simulated: {why}"
     ))
 }
 

@@ -1,0 +1,411 @@
+//! Programs with virtual addresses: they do the same as with physical ones, and take longer; and what becomes of an access
+//! that the page table does not permit.
+
+#[path = "refusals/applications.rs"]
+mod applications;
+mod common;
+#[path = "common/orderings.rs"]
+mod orderings;
+
+use cohkit_application::interface::{
+    Actions, Application, Contents, Event, Line, Placement, Refused, Scenario, Step, Thread, Update,
+};
+use cohkit_application::locks::LockTable;
+use cohkit_application::shipped::{visit, Visitor};
+use cohkit_protocol::protocol::Right;
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::kernel::NANOSECOND;
+use cohkit_sim::oracle::Level;
+use cohkit_sim::platform::{Platform, Quantity, Translation};
+use cohkit_sim::scenario::{Performance, Playable};
+use cohkit_sim::simulation::{play_while, RunError, Setup};
+use common::{protocol, seeds};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn given(value: u64) -> Quantity {
+    Quantity::given(value, "a test")
+}
+
+/// Few translations, of which the host takes back one now and then.
+fn translation(seed: u64) -> Translation {
+    let mut of = Translation::new();
+    of.used = given(1);
+    of.way = given(20 * NANOSECOND);
+    of.jitter = given(seed % 7 * 40 * NANOSECOND);
+    of.lookup = given(5 * NANOSECOND);
+    of.hit = given(2 * NANOSECOND);
+    of.entries = given(1 + seed % 5);
+    of.host_entries = given(1 + seed % 3);
+    of.outstanding = given(1 + seed % 4);
+    of.unmap = given(seed % 3 * (500 + seed % 11 * 60) * NANOSECOND);
+    of
+}
+
+fn plays(name: &str, setup: &Setup) -> Performance {
+    play_while(setup, &mut |_| true).unwrap_or_else(|error| {
+        let seed = setup.seed;
+        panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test refusals {name}\n{error}")
+    })
+}
+
+fn failure(setup: &Setup) -> (FailureKind, String) {
+    match play_while(setup, &mut |_| true) {
+        Err(RunError::Failure(failure)) => (failure.kind, failure.text),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it comes to an end"),
+    }
+}
+
+fn get(played: &Performance, name: &str) -> f64 {
+    let host = played.statistics.host.as_deref();
+    host.unwrap_or(&played.statistics).get(name).unwrap()
+}
+
+/// A scenario with the engines of a device, whose addresses are virtual if there is a translation.
+fn with_engines(
+    name: &str,
+    scenario: Arc<dyn Playable>,
+    seed: u64,
+    of: Option<Translation>,
+) -> Setup {
+    let mut platform = Platform::torture(1 + (seed % 2) as u16);
+    let devices = 1 + seed / 2 % 2;
+    platform
+        .set("agents.device.remotes", &devices.to_string())
+        .unwrap();
+    platform.agents[0].cache.translation = of;
+    let mut setup = Setup::with_scenario(protocol(name), platform, scenario).unwrap();
+    (setup.seed, setup.oracle) = (seed, Level::Bytes);
+    setup
+}
+
+#[test]
+fn engines_with_virtual_addresses_do_the_same_and_take_longer() {
+    let mut ends = [0; 2];
+    for seed in seeds(40) {
+        let locks = LockTable {
+            // More than a page of 4 KiB.
+            records: 1 + (seed % 90) as u32,
+            threads: 1 + (seed % 4) as u32,
+            device: 1 + (seed % 5) as u32,
+            hold: 1000 * (seed % 50),
+            pause: 0,
+            transactions: Some(30),
+            messages: false,
+            cached: true,
+            words: false,
+        };
+        let name = ["ccix", "cxl-cache", "eci-near"][(seed % 3) as usize];
+        for (end, of) in ends.iter_mut().zip([None, Some(translation(seed))]) {
+            let of_seed = with_engines(name, Arc::new(locks.clone()), seed, of);
+            let played = plays("engines", &of_seed);
+            let count = |what| played.tally.counts[what];
+            assert_eq!(count("host locks"), 30 * u64::from(locks.threads));
+            assert_eq!(count("device locks"), 30 * u64::from(locks.device));
+            *end += played.end;
+        }
+    }
+    assert!(ends[1] > ends[0] * 5 / 4, "{ends:?}");
+}
+
+struct Plays;
+
+impl Visitor for Plays {
+    type Output = Arc<dyn Playable>;
+
+    fn visit<S: Scenario + Clone + Send + Sync + 'static>(self, scenario: S) -> Arc<dyn Playable> {
+        Arc::new(scenario)
+    }
+}
+
+/// Stores that their threads do not wait for are translated before the threads go on, and in their order.
+#[test]
+fn hosts_with_virtual_addresses_do_the_same_and_take_longer() {
+    let numbers = |given: &[(&str, u64)]| -> BTreeMap<String, u64> {
+        given.iter().map(|&(name, n)| (name.into(), n)).collect()
+    };
+    let exchange = [("fanout", 3), ("stores", 8), ("releases", 3)];
+    let histogram = [
+        ("bins", 10),
+        ("values", 30),
+        ("rounds", 3),
+        ("release", 128),
+    ];
+    let kernels = [("exchange", &exchange[..]), ("histogram", &histogram[..])];
+    for (ordering, protocol) in &orderings::kept(8) {
+        let mut ends = [0; 2];
+        for seed in seeds(3) {
+            for (name, given) in kernels {
+                for (end, of) in ends.iter_mut().zip([None, Some(translation(seed))]) {
+                    let mut platform = orderings::machine();
+                    platform.link.jitter.value = 300_000;
+                    platform.cache.translation = of;
+                    let scenario = visit(name, &numbers(given), Plays).unwrap();
+                    let mut setup = orderings::setup(protocol, &platform, scenario);
+                    setup.seed = seed;
+                    *end += play_while(&setup, &mut |_| true)
+                        .unwrap_or_else(|e| panic!("{ordering}, {name}, {seed}: {e}"))
+                        .end;
+                }
+            }
+        }
+        assert!(ends[1] > ends[0], "{ordering}: {ends:?}");
+    }
+}
+
+/// What a thread does when it has been refused an access.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Then {
+    GoesOn,
+    Ends,
+    TriesAgain,
+    Fails,
+}
+
+/// Threads that store to the lines of a range, by turns with an addition, and load them all, while others do so elsewhere.
+#[derive(Clone)]
+struct Walks {
+    threads: u32,
+    lines: Line,
+    then: Then,
+}
+
+/// Lines of 64 bytes in a page of 4 KiB.
+const PAGE: Line = 64;
+
+#[derive(Clone)]
+struct Walk {
+    of: Walks,
+    number: Line,
+    next: Line,
+    refused: Vec<(Line, Refused)>,
+    seen: Vec<(Line, u64)>,
+}
+
+impl Walk {
+    /// The line of an access, and whether it loads.
+    fn of(&self, next: Line) -> (Line, bool) {
+        let first = self.number * self.of.lines;
+        (first + next % self.of.lines, next >= self.of.lines)
+    }
+
+    fn this(&self) -> Step {
+        let (line, loads) = self.of(self.next);
+        let (word, value) = (1, u64::from(line) + 1);
+        match (loads, line % 3) {
+            (true, _) => Step::Load { line, word },
+            (_, 0) => {
+                let update = Update::Swap(value);
+                Step::Update { line, word, update }
+            }
+            _ => Step::Store { line, word, value },
+        }
+    }
+}
+
+impl Thread for Walk {
+    fn step(&mut self, result: u64) -> Step {
+        if let Some((line, true)) = self.next.checked_sub(1).map(|before| self.of(before)) {
+            let refused = |(last, why): &(Line, Refused)| *last == line && !why.write;
+            if !self.refused.last().is_some_and(refused) {
+                self.seen.push((line, result));
+            }
+        }
+        if self.next == 2 * self.of.lines {
+            return Step::Stop;
+        }
+        let step = self.this();
+        self.next += 1;
+        step
+    }
+
+    fn refused(&mut self, why: Refused) -> Option<Step> {
+        let (line, _) = self.of(self.next - 1);
+        self.refused.push((line, why));
+        match self.of.then {
+            Then::GoesOn => Some(self.step(0)),
+            Then::Ends => Some(Step::Stop),
+            Then::TriesAgain => {
+                self.next -= 1;
+                let step = self.this();
+                self.next += 1;
+                Some(step)
+            }
+            Then::Fails => None,
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Nothing;
+
+impl Application for Nothing {
+    fn name(&self) -> &str {
+        "walks"
+    }
+    fn placement(&self) -> Placement {
+        Placement::Beside
+    }
+    fn handle(&mut self, _: Event, _: &mut Actions) {}
+}
+
+/// What a page permits of which one in four may only be read, and one in six is not there.
+fn permits(line: Line) -> Right {
+    match line / PAGE + 1 {
+        page if page % 6 == 0 => Right::None,
+        page if page % 4 == 0 => Right::Read,
+        _ => Right::Write,
+    }
+}
+
+impl Scenario for Walks {
+    type Application = Nothing;
+    type Thread = Walk;
+    fn lines(&self) -> Line {
+        self.threads * self.lines
+    }
+    fn words(&self) -> u64 {
+        2
+    }
+    fn ends(&self) -> bool {
+        true
+    }
+    fn alone(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Nothing {
+        Nothing
+    }
+    fn threads(&self) -> Vec<Walk> {
+        let walk = |number| Walk {
+            of: self.clone(),
+            number,
+            next: 0,
+            refused: Vec::new(),
+            seen: Vec::new(),
+        };
+        (0..self.threads).map(walk).collect()
+    }
+    /// Each access has either been made or been refused, as its page permits.
+    fn verify(&self, _: &Nothing, threads: &[Walk], contents: &dyn Contents) -> Result<(), String> {
+        for walk in threads.iter().filter(|_| self.then == Then::GoesOn) {
+            let (mut refused, mut seen) = (Vec::new(), Vec::new());
+            for next in 0..2 * self.lines {
+                let (line, loads) = walk.of(next);
+                let (permits, write) = (permits(line), !loads);
+                let stays = contents.initial(line, 1);
+                let word = if permits == Right::Write {
+                    u64::from(line) + 1
+                } else {
+                    stays
+                };
+                if contents.word(line, 1) != word {
+                    return Err(format!("line {line} is {}", contents.word(line, 1)));
+                }
+                if permits == Right::None || write && permits == Right::Read {
+                    refused.push((line, Refused { write, permits }));
+                } else if loads {
+                    seen.push((line, word));
+                }
+            }
+            if (&refused, &seen) != (&walk.refused, &walk.seen) {
+                return Err(format!("{:?} are refused, not {refused:?}", walk.refused));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn walks(seed: u64, then: Then) -> Setup {
+    let threads = 1 + (seed % 4) as u32;
+    let name = ["msi", "mesi", "moesi"][(seed % 3) as usize];
+    let mut platform = Platform::torture(1 + (seed % 2) as u16);
+    let mut of = translation(seed);
+    (of.read_only, of.absent) = (given(4), given(6));
+    platform.cache.translation = Some(of);
+    let lines = 250 + (seed % 50) as u32;
+    let walks = Walks {
+        threads,
+        lines,
+        then,
+    };
+    let mut setup = Setup::with_scenario(protocol(name), platform, Arc::new(walks)).unwrap();
+    (setup.seed, setup.oracle) = (seed, Level::Bytes);
+    setup
+}
+
+#[test]
+fn threads_are_told_what_is_refused_and_go_on() {
+    for seed in seeds(60) {
+        let setup = walks(seed, Then::GoesOn);
+        let played = plays("threads_are_told", &setup);
+        let play = setup.play.unwrap();
+        let lines = 0..play.scenario.uses();
+        let refused: u32 = lines
+            .map(|line| match permits(line) {
+                Right::None => 2,
+                Right::Read => 1,
+                Right::Write => 0,
+            })
+            .sum();
+        assert_eq!(get(&played, "translation_faults"), f64::from(refused));
+        let performed = f64::from(2 * play.scenario.uses() - refused);
+        assert_eq!(get(&played, "accesses"), performed);
+        assert_eq!(get(&played, "accesses_skipped"), 0.0);
+    }
+}
+
+/// Where stores are not waited for, a thread is told of a refusal before its next step.
+#[test]
+fn stores_that_are_not_waited_for_are_refused_in_their_place() {
+    for (ordering, protocol) in &orderings::kept(8) {
+        for seed in seeds(4) {
+            let mut platform = orderings::machine();
+            platform.link.jitter.value = 300_000;
+            let mut of = translation(seed);
+            (of.read_only, of.absent) = (given(4), given(6));
+            platform.cache.translation = Some(of);
+            let walks = Walks {
+                threads: 3,
+                lines: 400,
+                then: Then::GoesOn,
+            };
+            let mut setup = orderings::setup(protocol, &platform, Arc::new(walks));
+            (setup.seed, setup.oracle) = (seed, Level::Bytes);
+            if let Err(error) = play_while(&setup, &mut |_| true) {
+                panic!("{ordering}, COHKIT_SEED={seed}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_thread_may_end_with_what_is_refused() {
+    let played = plays("a_thread_may_end", &walks(3, Then::Ends));
+    assert!(get(&played, "translation_faults") <= 4.0);
+}
+
+#[test]
+fn a_thread_that_does_not_go_on_says_why() {
+    let mut setup = walks(0, Then::Fails);
+    setup.workload.cores = 1;
+    let (kind, said) = failure(&setup);
+    assert_eq!(kind, FailureKind::Refused);
+    assert_eq!(
+        said,
+        "thread 0 may not write: the page may only be read (word 1 of line 192, address 0x3008, page 3, by cache), and does not go on without that"
+    );
+    setup.platform.cache.translation.as_mut().unwrap().absent = given(1);
+    let (_, said) = failure(&setup);
+    assert!(
+        said.starts_with("thread 0 may not write: the page is not there (word 1 of line 0,"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_thread_that_tries_again_and_again_gets_nowhere() {
+    let (kind, said) = failure(&walks(0, Then::TriesAgain));
+    assert_eq!(kind, FailureKind::NoProgress, "{said}");
+}
