@@ -18,6 +18,7 @@ use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Platform, Quantity, Translation};
 use cohkit_sim::scenario::{Performance, Playable};
+use cohkit_sim::several::Several;
 use cohkit_sim::simulation::{play_while, RunError, Setup};
 use common::{protocol, seeds};
 use std::collections::BTreeMap;
@@ -163,12 +164,13 @@ enum Then {
     Fails,
 }
 
-/// Threads that store to the lines of a range, by turns with an addition, and load them all, while others do so elsewhere.
+/// Threads that store to the lines of a range, by turns with an exchange, and load them all, while others do so elsewhere.
 #[derive(Clone)]
 struct Walks {
     threads: u32,
     lines: Line,
     then: Then,
+    alone: bool,
 }
 
 /// Lines of 64 bytes in a page of 4 KiB.
@@ -194,11 +196,13 @@ impl Walk {
         let (line, loads) = self.of(self.next);
         let (word, value) = (1, u64::from(line) + 1);
         match (loads, line % 3) {
+            (true, 0) => Step::Acquire { line, word },
             (true, _) => Step::Load { line, word },
             (_, 0) => {
                 let update = Update::Swap(value);
                 Step::Update { line, word, update }
             }
+            (_, 1) => Step::Release { line, word, value },
             _ => Step::Store { line, word, value },
         }
     }
@@ -227,6 +231,7 @@ impl Thread for Walk {
             Then::GoesOn => Some(self.step(0)),
             Then::Ends => Some(Step::Stop),
             Then::TriesAgain => {
+                assert!(self.refused.len() < 1 << 20, "it goes on for ever");
                 self.next -= 1;
                 let step = self.this();
                 self.next += 1;
@@ -272,7 +277,7 @@ impl Scenario for Walks {
         true
     }
     fn alone(&self) -> bool {
-        true
+        self.alone
     }
     fn application(&self) -> Nothing {
         Nothing
@@ -318,8 +323,8 @@ impl Scenario for Walks {
 }
 
 fn walks(seed: u64, then: Then) -> Setup {
-    let threads = 1 + (seed % 4) as u32;
-    let name = ["msi", "mesi", "moesi"][(seed % 3) as usize];
+    let threads = 1 + (seed / 4 % 4) as u32;
+    let name = ["msi", "mesi", "moesi", "self-invalidate"][(seed % 4) as usize];
     let mut platform = Platform::torture(1 + (seed % 2) as u16);
     let mut of = translation(seed);
     (of.read_only, of.absent) = (given(4), given(6));
@@ -329,6 +334,7 @@ fn walks(seed: u64, then: Then) -> Setup {
         threads,
         lines,
         then,
+        alone: true,
     };
     let mut setup = Setup::with_scenario(protocol(name), platform, Arc::new(walks)).unwrap();
     (setup.seed, setup.oracle) = (seed, Level::Bytes);
@@ -351,7 +357,13 @@ fn threads_are_told_what_is_refused_and_go_on() {
             .sum();
         assert_eq!(get(&played, "translation_faults"), f64::from(refused));
         let performed = f64::from(2 * play.scenario.uses() - refused);
-        assert_eq!(get(&played, "accesses"), performed);
+        // After what acquires that text has another access, which is about no line.
+        let acquires = |line: &Line| line.is_multiple_of(3) && permits(*line) > Right::None;
+        let acquires = match setup.protocol.name.as_str() {
+            "self_invalidate" => (0..play.scenario.uses()).filter(acquires).count(),
+            _ => 0,
+        };
+        assert_eq!(get(&played, "accesses"), performed + acquires as f64);
         assert_eq!(get(&played, "accesses_skipped"), 0.0);
     }
 }
@@ -370,6 +382,7 @@ fn stores_that_are_not_waited_for_are_refused_in_their_place() {
                 threads: 3,
                 lines: 400,
                 then: Then::GoesOn,
+                alone: true,
             };
             let mut setup = orderings::setup(protocol, &platform, Arc::new(walks));
             (setup.seed, setup.oracle) = (seed, Level::Bytes);
@@ -377,6 +390,86 @@ fn stores_that_are_not_waited_for_are_refused_in_their_place() {
                 panic!("{ordering}, COHKIT_SEED={seed}: {error}");
             }
         }
+    }
+}
+
+/// Of two applications side by side each is told of its own accesses, by its own names.
+#[test]
+fn side_by_side_each_is_told_of_its_own() {
+    for seed in seeds(6) {
+        let walks = Walks {
+            threads: 1 + (seed % 2) as u32,
+            // As many pages as after which permissions repeat.
+            lines: 12 * PAGE,
+            then: Then::GoesOn,
+            alone: false,
+        };
+        let both: Vec<Arc<dyn Playable>> = vec![Arc::new(walks.clone()), Arc::new(walks)];
+        let mut platform = Platform::torture(2);
+        let mut of = translation(seed);
+        (of.read_only, of.absent) = (given(4), given(6));
+        platform.cache.translation = Some(of);
+        let several = Arc::new(Several::new(both).unwrap());
+        let protocol = protocol("msi-policy");
+        let mut setup = Setup::with_scenario(protocol, platform, several).unwrap();
+        (setup.seed, setup.oracle) = (seed, Level::Bytes);
+        let threads = 2 + 2 * (seed % 2);
+        // Two pages of twelve are not there, and two others may only be read.
+        let refused = threads * u64::from(PAGE) * (2 * 2 + 2);
+        let played = plays("side_by_side", &setup);
+        assert_eq!(get(&played, "translation_faults"), refused as f64);
+    }
+}
+
+/// Fences are about no address: they are made where no page is there.
+#[test]
+fn fences_are_not_translated() {
+    #[derive(Clone)]
+    struct Fences(u32);
+    impl Thread for Fences {
+        fn step(&mut self, _: u64) -> Step {
+            self.0 += 1;
+            match self.0 {
+                1..=20 => Step::Fence,
+                _ => Step::Stop,
+            }
+        }
+    }
+    impl Scenario for Fences {
+        type Application = Nothing;
+        type Thread = Fences;
+        fn lines(&self) -> Line {
+            1
+        }
+        fn ends(&self) -> bool {
+            true
+        }
+        fn alone(&self) -> bool {
+            true
+        }
+        fn application(&self) -> Nothing {
+            Nothing
+        }
+        fn threads(&self) -> Vec<Fences> {
+            vec![self.clone(); 2]
+        }
+        fn verify(&self, _: &Nothing, _: &[Fences], _: &dyn Contents) -> Result<(), String> {
+            Ok(())
+        }
+    }
+    for (ordering, protocol) in &orderings::kept(8) {
+        let mut platform = orderings::machine();
+        let mut of = translation(1);
+        of.absent = given(1);
+        platform.cache.translation = Some(of);
+        let setup = orderings::setup(protocol, &platform, Arc::new(Fences(0)));
+        let played =
+            play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{ordering}: {e}"));
+        assert_eq!(get(&played, "translation_misses"), 0.0);
+        // In others no cache takes part in them.
+        let of_caches = ordering.ends_with("cord");
+        let made = if of_caches { 40.0 } else { 0.0 };
+        assert_eq!(get(&played, "accesses"), made, "{ordering}");
     }
 }
 

@@ -126,6 +126,32 @@ fn writes_to_pages_that_may_only_be_read_are_told_and_not_made() {
     assert_eq!(ended.get("accesses"), Some(384.0));
 }
 
+/// That a page is not there is not kept: who goes there asks each time, and other pages are asked for once.
+#[test]
+fn pages_that_are_not_there_are_asked_for_again() {
+    let workload = Workload::pass(Pattern::Sequential, Access::Load, 64 * 8, 1, 1);
+    let mut of = translation();
+    of.absent = given(4);
+    let ended = run(&setup("msi", 1, workload, of)).unwrap();
+    assert_eq!(ended.get("translation_faults"), Some(128.0));
+    assert_eq!(ended.get("translation_misses"), Some(128.0 + 6.0));
+    assert_eq!(ended.get("translation_walked"), Some(4.0 * (128.0 + 6.0)));
+    assert_eq!(ended.get("accesses"), Some(384.0));
+}
+
+/// Hints to write go where a page may only be read, and nobody hears of it.
+#[test]
+fn hints_are_refused_in_silence() {
+    let mut workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 1);
+    workload.write_hints = 1000;
+    let mut of = translation();
+    of.read_only = given(2);
+    let ended = run(&setup("msi", 1, workload, of)).unwrap();
+    assert_eq!(ended.get("translation_faults"), Some(256.0));
+    assert_eq!(ended.get("accesses"), Some(256.0));
+    assert!(ended.get("translation_hits") > Some(700.0));
+}
+
 #[test]
 fn what_is_not_translated_is_refused_by_name() {
     type Change = fn(&mut Setup);

@@ -2,6 +2,7 @@
 
 use super::*;
 use cohkit_application::gather::Gather;
+use cohkit_sim::kernel::SECOND;
 use cohkit_sim::platform::Agents;
 use cohkit_sim::simulation::HostSpace;
 
@@ -188,8 +189,9 @@ impl Scenario for Probe {
     fn ends(&self) -> bool {
         true
     }
+    /// As many pages as after which permissions repeat.
     fn host_words(&self) -> u64 {
-        8 * 512
+        12 * 512
     }
     fn application(&self) -> Prober {
         Prober {
@@ -243,6 +245,164 @@ fn applications_are_told_what_is_refused_and_go_on() {
         // One of each line that was refused: those of the load that reaches into the page that is not there are four.
         assert_eq!(get(&played, "translation_faults"), 9.0);
     }
+}
+
+/// Of two applications side by side each is told of its own words by its own tags.
+#[test]
+fn side_by_side_each_is_told_of_its_own_words() {
+    for seed in seeds(6) {
+        let mut setup = probes(seed, 1, 0);
+        let play = setup.play.as_mut().unwrap();
+        let both = vec![play.scenario.clone(), play.scenario.clone()];
+        play.scenario = Arc::new(Several::new(both).unwrap());
+        setup.workload.cores = 2;
+        let played = plays("side_by_side", &setup);
+        assert_eq!(get(&played, "translation_faults"), 18.0);
+    }
+}
+
+/// That a page is taken back later is no reason for time to go on.
+#[test]
+fn a_run_ends_with_its_programs() {
+    let end = |walk: bool, unmap: u64| {
+        let mut of = translation(1);
+        of.unmap = given(unmap);
+        let setup = match walk {
+            true => {
+                let mut setup = walks(1, Then::GoesOn);
+                of.read_only = given(4);
+                of.absent = given(6);
+                setup.platform.cache.translation = Some(of);
+                setup
+            }
+            false => {
+                let gather = Gather {
+                    threads: 2,
+                    nodes: 40,
+                    queries: Some(12),
+                    cached: true,
+                };
+                machine(Arc::new(gather), 1, Some(of))
+            }
+        };
+        plays("a_run_ends", &setup).end
+    };
+    for walk in [true, false] {
+        let never = end(walk, 0);
+        assert_eq!(end(walk, 1_000_000 * NANOSECOND), never);
+        assert_ne!(end(walk, 700 * NANOSECOND), never);
+    }
+}
+
+/// A thread that was refused a word waits for it no more, however long it goes on.
+#[test]
+fn what_was_refused_is_waited_for_no_more() {
+    #[derive(Clone)]
+    struct Waits(u32, u32);
+    impl Thread for Waits {
+        fn step(&mut self, _: u64) -> Step {
+            self.0 += 1;
+            match self.0 {
+                1 => Step::LoadHost { word: 3 },
+                2 => Step::Work(3 * SECOND),
+                3 => Step::StoreHost { word: 4, value: 1 },
+                _ => Step::Stop,
+            }
+        }
+        fn refused(&mut self, _: Refused) -> Option<Step> {
+            self.1 += 1;
+            Some(self.step(0))
+        }
+    }
+    impl Scenario for Waits {
+        type Application = Nothing;
+        type Thread = Waits;
+        fn lines(&self) -> Line {
+            1
+        }
+        fn ends(&self) -> bool {
+            true
+        }
+        fn host_words(&self) -> u64 {
+            8
+        }
+        fn application(&self) -> Nothing {
+            Nothing
+        }
+        fn threads(&self) -> Vec<Waits> {
+            vec![self.clone()]
+        }
+        fn verify(&self, _: &Nothing, threads: &[Waits], _: &dyn Contents) -> Result<(), String> {
+            match threads[0].1 {
+                2 => Ok(()),
+                told => Err(format!("it is told {told} times")),
+            }
+        }
+    }
+    let mut of = translation(0);
+    of.absent = given(1);
+    let mut setup = machine(Arc::new(Waits(0, 0)), 0, None);
+    setup.host.as_mut().unwrap().platform.cache.translation = Some(of);
+    assert!(plays("what_was_refused", &setup).end > 3 * SECOND);
+}
+
+/// Transfers of the bus have physical addresses: they find what threads have written where no page is there for others.
+#[test]
+fn transfers_are_not_translated() {
+    #[derive(Clone)]
+    struct Copies(Vec<u64>);
+    impl Application for Copies {
+        fn name(&self) -> &str {
+            "copies"
+        }
+        fn placement(&self) -> Placement {
+            Placement::Beside
+        }
+        fn handle(&mut self, event: Event, actions: &mut Actions) {
+            match event {
+                Event::Start { .. } => {
+                    actions.host_store(100, [1, 2, 3].into());
+                    actions.host_fetch(9, 99, 5);
+                }
+                Event::HostFetched { tag: 9, words } => self.0 = words.to_vec(),
+                Event::Stop => {}
+                event => panic!("{event:?}"),
+            }
+        }
+    }
+    impl Thread for Copies {
+        fn step(&mut self, _: u64) -> Step {
+            Step::Stop
+        }
+    }
+    impl Scenario for Copies {
+        type Application = Copies;
+        type Thread = Copies;
+        fn lines(&self) -> Line {
+            1
+        }
+        fn ends(&self) -> bool {
+            true
+        }
+        fn application(&self) -> Copies {
+            self.clone()
+        }
+        fn threads(&self) -> Vec<Copies> {
+            vec![self.clone()]
+        }
+        fn verify(&self, copies: &Copies, _: &[Copies], _: &dyn Contents) -> Result<(), String> {
+            match copies.0 == [0, 1, 2, 3, 0] {
+                true => Ok(()),
+                false => Err(format!("{:?} are there", copies.0)),
+            }
+        }
+    }
+    let mut of = translation(0);
+    of.absent = given(1);
+    let mut setup = machine(Arc::new(Copies(Vec::new())), 0, None);
+    setup.host.as_mut().unwrap().platform.cache.translation = Some(of);
+    let played = plays("transfers", &setup);
+    assert_eq!(get(&played, "translation_misses"), 0.0);
 }
 
 #[test]
