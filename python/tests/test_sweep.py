@@ -318,6 +318,26 @@ def test_plays_are_swept_over_numbers_of_the_application_and_the_platform(tmp_pa
     assert short < long
 
 
+def test_what_a_setting_brings_is_swept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Quantities that a machine has only with another one set were no axes: there was no axis `translation.used`."""
+    framed = ["sim", "enzian-dc-ddr", "random-read", "--accesses", 500, "--set", "link.layer=eci"]
+    out = tmp_path / "framed"
+    assert sweep(*framed, "--sweep", "link.lanes=6,12", "--out", out) == 0
+    few, all_lanes = pl.read_parquet(out / "results.parquet").to_dicts()
+    assert few["statistics.bandwidth_bytes_per_s"] < all_lanes["statistics.bandwidth_bytes_per_s"]
+    machine = ["enzian-dc-bram+enzian-cpu-home", "gather", "--protocol", "eci-both", "--with", "queries=5"]
+    used = ["--set", "host.agents.device.translation.used=1"]
+    out = tmp_path / "refused"
+    assert sweep("play", *machine, *used, "--sweep", "host.agents.device.translation.absent=0,1", "--out", out) == 1
+    first, second = pl.read_parquet(out / "results.parquet").to_dicts()
+    assert first["failure.message"] is None
+    assert second["failure.message"].startswith("gather may not read: the page is not there")
+    capsys.readouterr()
+    wrong = ["--set", "host.agents.devices.translation.used=1", "--sweep", "remotes=1"]
+    assert sweep("play", *machine, *wrong, "--out", tmp_path / "wrong") == 2
+    assert "there is no `agents.devices.translation.used` in this platform" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("told", [{"options": {"experiment": "all"}}, {"axes": {"experiment": ["all"]}}])
 def test_all_experiments_are_points_of_a_sweep(told: dict[str, Any]) -> None:
     points = Spec("reproduce", repetitions=2, **told).points()

@@ -6,21 +6,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cohkit import player, simulator
 from cohkit._cohkit import Composition
-from cohkit.errors import InputError, near
+from cohkit.errors import InputError, call, near
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.looking import looking
 from cohkit.protocols import check, executed, sized, systems
 from cohkit.published import Published, compare
+from cohkit.results import answer
 from cohkit.sweep import native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from cohkit import types
     from cohkit.sweep.values import Value
 
 Row = dict[str, Any]
 
 _QUANTITIES_BESIDES = ("remotes", "lines")
+
+# With these a machine has quantities that it had not before: of links in layers, and of virtual addresses.
+_BRING_QUANTITIES = ("link.layer", "translation.used")
 
 
 class Kind(NamedTuple):
@@ -49,8 +54,12 @@ def names(kind: str, options: Mapping[str, Value]) -> list[str]:
 def _quantities(options: Mapping[str, Value]) -> list[str]:
     if "platform" not in options:
         return []
-    on = simulator.platform(cast("str", options["platform"]))
-    return [*(quantity["name"] for quantity in on["quantities"]), *_QUANTITIES_BESIDES]
+    on = simulator.machine(cast("str", options["platform"]))
+    bring = {name: value for name, value in options.items() if name.endswith(_BRING_QUANTITIES)}
+    if bring:
+        on = call(str(options["platform"]), on.set, [f"{name}={value}" for name, value in bring.items()])
+    there = cast("types.Platform", answer(on.json()))["quantities"]
+    return [*dict.fromkeys([*(quantity["name"] for quantity in there), *_QUANTITIES_BESIDES, *bring])]
 
 
 def _sorted(options: dict[str, Any], known: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
