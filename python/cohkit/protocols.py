@@ -150,7 +150,7 @@ def shipped_names() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.shipped_names()[:4]
-    ['back-invalidate', 'ccix', 'cxl-cache', 'cxl-mem']
+    ['back-invalidate', 'ccix', 'cxl-bias', 'cxl-cache']
 
     """
     return _named(composing=False)
@@ -166,7 +166,7 @@ def compositions() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.compositions()
-    ['eci-both', 'two-level']
+    ['cxl-type2', 'eci-both', 'two-level']
 
     """
     return _named(composing=True)

@@ -256,6 +256,36 @@ pub const MISTAKES: &[Mistake] = &[
         system: "two_hosts",
         found: "data value",
     },
+    Mistake {
+        name: "cxl-bias-request-overtakes-forward",
+        story: "The link lets a host's next request overtake the MemRdFwd by which it gave its copy up.",
+        protocol: "cxl-bias",
+        changes: &[
+            ("  ordered m2s_req per line                # of which nothing but a request behind MemRdFwd ever matters\n", ""),
+            ("  RD W CI TB | MemInv if", "  RD W C CI TB | MemInv if"),
+        ],
+        system: "one_host",
+        found: "single writer",
+    },
+    Mistake {
+        name: "cxl-bias-answer-before-the-end",
+        story: "A host that reads answers the device at once, as if its request still waited there.",
+        protocol: "cxl-bias",
+        changes: &[(
+            "  IS IS_C IE IE_C IE_D SE XI | RdOwnNoData RdShared | leave     |",
+            "  IS IS_C IE IE_C IE_D | RdOwnNoData RdShared | send MemRdFwdI | stay\n  SE XI | RdOwnNoData RdShared | leave |",
+        )],
+        system: "one_host",
+        found: "single writer",
+    },
+    Mistake {
+        name: "cxl-bias-forward-before-the-write-back",
+        story: "A host with a dirty copy sends MemRdFwd together with the write-back, and nothing keeps the two in order.",
+        protocol: "cxl-bias",
+        changes: &[("send MemWrI     | XI_F", "send MemWrI, send MemRdFwdI | XI")],
+        system: "one_host",
+        found: "data value",
+    },
 ];
 
 impl Mistake {

@@ -79,6 +79,7 @@ fn on_hand_written_directories() {
         "mesi",
         "moesi",
         "ccix",
+        "cxl-bias",
         "cxl-cache",
         "cxl-mem",
         "eci-near",

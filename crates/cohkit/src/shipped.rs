@@ -12,8 +12,10 @@ macro_rules! files {
 pub const PROTOCOLS: &[(&str, &str)] = files![
     "protocols/back-invalidate.coh",
     "protocols/ccix.coh",
+    "protocols/cxl-bias.coh",
     "protocols/cxl-cache.coh",
     "protocols/cxl-mem.coh",
+    "protocols/cxl-type2.coh",
     "protocols/eci-both.coh",
     "protocols/eci-near.coh",
     "protocols/eci.coh",

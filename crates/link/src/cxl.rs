@@ -91,12 +91,15 @@ impl Flits {
 
     /// Bits of a message beside its data. None if these flits have no such message: those of 256 bytes are not known here of
     /// CXL.cache, whose formats for 68 bytes are those of CXL 2.0.
+    ///
+    /// What a device asks of its host about memory of its own is a back-invalidate snoop in flits of 256 bytes. Those of 68
+    /// have none: it is a request of CXL.cache there, as before CXL 3.
     pub fn header(self, side: Side, class: u8) -> Option<u32> {
         let [small, large] = match (side, class) {
             (Side::Host, REQUEST) => [87, 100],
             (Side::Host, RESPONSE) => [0, 40],
             (Side::Host, DATA) => [87, 104],
-            (Side::Device, REQUEST) => [0, 84],
+            (Side::Device, REQUEST) => [79, 84],
             (Side::Device, RESPONSE) => [30, 40],
             (Side::Device, DATA) => [40, 40],
             (Side::CachingDevice, REQUEST) => [79, 0],

@@ -262,10 +262,11 @@ fn refusal(text: &str) -> String {
 }
 
 /// Shipped texts whose home is no hardware.
-const REFUSED: [&str; 9] = [
+const REFUSED: [&str; 10] = [
     "protocols/msi.coh",
     "protocols/msi-policy.coh",
     "protocols/ccix.coh",
+    "protocols/cxl-bias.coh",
     "protocols/cxl-cache.coh",
     "protocols/cxl-mem.coh",
     "protocols/token.coh",
@@ -335,6 +336,7 @@ fn what_the_hardware_cannot_hold_is_refused() {
         protocols/msi.coh: the hardware has no place for the home's variable `owner`
         protocols/msi-policy.coh: the directory could not make room: no local operation takes a line from every remote without a lock
         protocols/ccix.coh: `device` is a second kind of remotes
+        protocols/cxl-bias.coh: the hardware has no place for the home's variable `hosts`
         protocols/cxl-cache.coh: `device` is a second kind of remotes
         protocols/cxl-mem.coh: `BIConflictAck` stays behind other messages
         protocols/token.coh: the hardware has no place for the home's variable `held`

@@ -196,7 +196,8 @@ impl Simulation {
         self.in_flight > 0 || !self.device.done() || behind.is_some_and(|behind| waits(behind))
     }
 
-    /// A core gives up if an access takes too long; it is looked for some times in that time.
+    /// A core gives up if an access takes too long. Beside an application, which may wait for it, that is looked for some
+    /// times in that time; it is seen when the access ends, in any case.
     pub(crate) fn overdue(&mut self) {
         let (now, timeout) = (self.now, self.times.timeout);
         let late = self.accesses.iter().find(|(_, access)| {
@@ -205,17 +206,23 @@ impl Simulation {
         let late = late.map(|(_, access)| (access.line, access.core, access.issued));
         let late = late.or_else(|| self.late_register(now.saturating_sub(timeout)));
         if let Some((line, core, issued)) = late {
-            let open = self.behind.as_ref().map(|behind| behind.open());
-            let whose = open.into_iter().flatten().find(|(of, _)| *of == line);
-            let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
-            let text = format!(
-                "core {core} has waited for an access since {} ns, and gives up{whose}",
-                issued / 1000
-            );
-            self.fail(FailureKind::Timeout, line, text);
+            self.gives_up(line, core, issued);
         } else if self.waits() || self.behind.as_ref().is_some_and(|behind| behind.running()) {
             self.look_for_overdue();
         }
+    }
+
+    /// A core has waited too long for an access.
+    #[cold]
+    pub(crate) fn gives_up(&mut self, line: Line, core: u16, issued: Time) {
+        let open = self.behind.as_ref().map(|behind| behind.open());
+        let whose = open.into_iter().flatten().find(|(of, _)| *of == line);
+        let whose = whose.map_or(String::new(), |(_, whose)| format!(": {whose}"));
+        let text = format!(
+            "core {core} has waited for an access since {} ns, and gives up{whose}",
+            issued / 1000
+        );
+        self.fail(FailureKind::Timeout, line, text);
     }
 
     /// Who polls for what does not come.

@@ -12,7 +12,9 @@ use cohkit_application::rpc::Calls;
 use cohkit_application::rpc_bus::BusCalls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Client, Maintainer, Order, View};
+use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Right;
+use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::SECOND;
 use cohkit_sim::oracle::Level;
@@ -704,6 +706,36 @@ fn a_core_gives_up() {
     );
 }
 
+/// Without an application, too, on one space and on two.
+#[test]
+fn a_core_gives_up_on_its_own() {
+    for (machine, text) in [
+        ("enzian-dc-bram", "eci"),
+        ("enzian-cpu-home", "eci-near"),
+        ("peers-device-memory", "mesi"),
+    ] {
+        let given_up = |timeout: &str| {
+            let mut platform = Platform::shipped(machine).unwrap();
+            platform.set("cores.timeout", timeout).unwrap();
+            let reads = Workload::pass(Pattern::Sequential, Access::Load, 64, 1, 1);
+            let setup = Setup::new(protocol(text), platform, reads).unwrap();
+            match cohkit_sim::simulation::run(&setup) {
+                Err(RunError::Failure(failure)) => Some((failure.kind, failure.text)),
+                Err(error) => panic!("{machine}: {error}"),
+                Ok(_) => None,
+            }
+        };
+        assert_eq!(given_up("1ms"), None, "{machine}");
+        let said = "core 0 has waited for an access since 0 ns, and gives up";
+        let told = given_up("1ns");
+        assert_eq!(
+            told,
+            Some((FailureKind::Timeout, said.to_string())),
+            "{machine}"
+        );
+    }
+}
+
 /// One clean-invalidate at a time takes as long as published (CCKit, table 3: 350 ns).
 #[test]
 fn clean_invalidate_takes_its_time() {
@@ -784,10 +816,12 @@ fn what_hears_nothing_stands_beside_a_home_that_is_written_as_rows() {
 /// Each line that a device takes costs the messages of its protocol, and on a pipe their headers and bytes.
 #[test]
 fn what_travels_for_each_line_that_is_taken() {
-    // Of a line that the host has written: forward and answer; snoop, write-back, its end, and answer; request, data and GO.
+    // Of a line that the host has written: forward and answer; snoop or request, write-back, its end, and answer; request, data
+    // and GO.
     let of_eci = [("peers-device-memory", "eci", 2, 2 * 16 + 128)];
     let of_cxl = [
         ("peers-device-memory", "cxl-mem", 4, 4 * 16 + 64),
+        ("peers-device-memory", "cxl-bias", 4, 4 * 16 + 64),
         ("peers-host-memory", "cxl-cache", 3, 3 * 16 + 64),
     ];
     for (machine, name, messages, bytes) in of_eci.into_iter().chain(of_cxl) {

@@ -3,6 +3,7 @@
 mod common;
 
 use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Class;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::{Platform, Quantity, Switch};
@@ -188,6 +189,20 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
         wrong("cxl-mem", "cxl-8x8", "cxl-256"),
         "cxl-8x8 has hosts with meshes, whose links are pipes that all of a host share: `link.layer` is none there"
     );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/cxl-cache.coh");
+    let text = std::fs::read_to_string(path).unwrap();
+    let text = text.replace("d2h_req   as request          remote", "d2h_req   remote");
+    let unclassed = cohkit_protocol::text::parse(&text).unwrap();
+    let mut platform = Platform::shipped("peers-host-memory").unwrap();
+    platform
+        .set("agents.device.link.layer", "cxl-cache-68")
+        .unwrap();
+    let reads = Workload::pass(Pattern::Sequential, Access::Load, 8, 1, 1);
+    let setup = Setup::new(unclassed, platform, reads).unwrap();
+    assert_eq!(
+        run(&setup).unwrap_err().to_string(),
+        "channel `d2h_req` has no class, by which links of cxl-cache-68 tell requests from answers: `d2h_req as request`, or what it is"
+    );
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
     assert_eq!(
         platform.set("link.layer", "usb").unwrap_err(),
@@ -296,6 +311,7 @@ fn links_that_go_down_lose_nothing() {
         ("eci", "eci"),
         ("ccix", "ccix"),
         ("cxl-mem", "cxl-256"),
+        ("cxl-bias", "cxl-68"),
         ("cxl-cache", "cxl-cache-68"),
     ];
     for (name, layer) in layers {
@@ -325,6 +341,29 @@ fn links_that_go_down_lose_nothing() {
         }
     }
     assert!(again > 100.0, "{again}");
+}
+
+/// Texts that are made for links say of each channel what it is of, as the links' formats have it.
+#[test]
+fn texts_for_links_tell_requests_and_snoops_from_answers() {
+    let asks = |name: &str| {
+        let protocol = protocol(name);
+        let asks = protocol
+            .message_ids()
+            .filter(|&id| matches!(protocol.class(id), Some(Class::Request | Class::Forward)));
+        let names: Vec<&str> = asks.map(|id| protocol.message(id).name.as_str()).collect();
+        names.join(" ")
+    };
+    let told = ["ccix", "cxl-cache", "cxl-mem", "cxl-bias"].map(asks);
+    assert_eq!(
+        told,
+        [
+            "ReadShared ReadUnique CleanUnique ReadOnce WriteUnique Evict WriteBack SnpShared SnpUnique",
+            "RdAny RdOwn RdCurr WrInv CleanEvictNoData CleanEvict DirtyEvict SnpInv SnpData",
+            "MemRdS MemRdA MemRdCur MemInv BISnpInv BISnpData",
+            "MemRdS MemRdA MemRdCur MemInv MemRdFwdI MemRdFwdS RdOwnNoData RdShared",
+        ]
+    );
 }
 
 /// A link that is down half the time, or has half its lanes half the time, carries so much less.

@@ -142,11 +142,11 @@ fn the_torture_reaches_the_rules() {
 #[test]
 fn a_unit_waits_for_no_answer_that_goes_elsewhere() {
     let text = source("token");
-    for place in ["  tokens   remote", "  tokens:  Data"] {
+    for place in ["  tokens as grant remote", "  tokens:  Data"] {
         assert_eq!(text.matches(place).count(), 1);
     }
     let text = text
-        .replace("  tokens   remote", "  answer   remote")
+        .replace("  tokens as grant remote", "  answer   remote")
         .replace("  tokens:  Data", "  answer:  Data");
     for seed in [1, 4, 7] {
         let setup = torture(parse(&text), 2, seed).unwrap();

@@ -1,4 +1,4 @@
-"""A shared table and an invalidation engine over three protocols, with the memory at the device or at the host."""
+"""A shared table and an invalidation engine over four protocols, with the memory at the device or at the host."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class Way(NamedTuple):
 WAYS = (
     Way("ECI", "eci", "peers-device-memory", "eci", 128, "cpu"),
     Way("CXL.mem", "cxl-mem", "peers-device-memory", "cxl-256", 64, "host"),
+    Way("CXL bias", "cxl-bias", "peers-device-memory", "cxl-68", 64, "host"),
     Way("CXL.cache", "cxl-cache", "peers-host-memory", "cxl-cache-68", 64, "device", cached=True),
 )
 
@@ -163,8 +164,9 @@ def _limited(accesses: int) -> str:
 _NOTE = f"""\
 A host and a device across a link of 16 lanes of 32 Gb/s, 50 ns one way, with a cache of 1 MiB on each side that
 caches (peers-device-memory, peers-host-memory). Of ECI and CXL.mem memory and home are the device's, and the host
-caches lines; the device takes one by a local operation (ECI: clean-invalidate with lock; CXL.mem: device bias). Of
-CXL.cache both are the host's, and device and host cache lines. Table: one thread of the host increments each of
+caches lines; the device takes one by a local operation (ECI: clean-invalidate with lock; CXL.mem: device bias, after a
+back-invalidate snoop, or, where the protocol is called CXL bias, after asking the host over CXL.cache, as before CXL
+3). Of CXL.cache both are the host's, and device and host cache lines. Table: one thread of the host increments each of
 {ROWS} rows of a line in turn, and the device 10 or 100 % of them, as many at a time as the number says, in 200 us
 after 100 us of warm-up. Engine: the device takes each of {LINES} lines that the host has read (clean) or written
 (dirty). Each number is for one increment by whichever side, or for one line taken; bytes and messages are those
@@ -190,13 +192,13 @@ def _experiment(title: str, note: str, of: Callable[[Conditions], list[Ours]], h
 
 EXPERIMENTS: dict[str, Experiment] = {
     "symmetric-vs-asymmetric": _experiment(
-        "a shared table and an invalidation engine over ECI, CXL.mem and CXL.cache, each with its line and framing",
+        "a shared table and an invalidation engine over ECI, CXL.mem, its bias and CXL.cache, with their lines and framing",
         """\
-Lines of 128 bytes in ECI's blocks, of 64 in flits of 256 bytes (CXL.mem with back-invalidate) and of 68 (CXL.cache):
-bytes are those of blocks and flits that say something.
+Lines of 128 bytes in ECI's blocks, of 64 in flits of 256 bytes (CXL.mem with back-invalidate) and of 68 (with bias,
+CXL.cache): bytes are those of blocks and flits that say something.
 """,
         _framed,
-        "One table, three protocols over the same lanes, each with the line and the framing that it has.",
+        "One table, four protocols over the same lanes, each with the line and the framing that it has.",
     ),
     "symmetric-vs-asymmetric-64": _experiment(
         "the same with lines of 64 bytes over a pipe",
@@ -204,7 +206,7 @@ bytes are those of blocks and flits that say something.
 All have lines of 64 bytes, and a pipe of 63 GB/s with 16 bytes of header.
 """,
         _piped,
-        "One table, three protocols, all with lines of 64 bytes over a pipe.",
+        "One table, four protocols, all with lines of 64 bytes over a pipe.",
     ),
 }
 """By name, in their order."""

@@ -249,7 +249,7 @@ impl Simulation {
         if self.watched {
             self.note_done_at_core(index, access, done);
         }
-        self.counters.latency.record(done - access.issued);
+        self.took(access, done);
         self.issue(access.core, done + self.groups.of_core(access.core).work);
     }
 

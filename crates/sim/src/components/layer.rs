@@ -9,7 +9,7 @@ mod wired;
 
 use cohkit_base::words::counted;
 use cohkit_link::{cxl, Lanes};
-use cohkit_protocol::protocol::{Class, End, MessageId, Protocol};
+use cohkit_protocol::protocol::{Channel, Class, End, MessageId, Protocol};
 use std::rc::Rc;
 
 use crate::platform::{self, Framing};
@@ -96,6 +96,13 @@ pub(crate) fn ways(
         let (name, framing) = (&protocol.name, framing.name());
         return Err(format!(
             "a line of {name} has {line} bytes, which links of {framing} do not carry"
+        ));
+    }
+    let unclassed = |channel: &&Channel| channel.class.is_none();
+    if let Some(channel) = protocol.channels.iter().find(unclassed) {
+        let (name, framing) = (&channel.name, framing.name());
+        return Err(format!(
+            "channel `{name}` has no class, by which links of {framing} tell requests from answers: `{name} as request`, or what it is"
         ));
     }
     let way = |id: MessageId| {
@@ -221,7 +228,7 @@ fn keep_order(
 
 /// The circuits of a message for lines of even and odd numbers.
 fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8; 2] {
-    let asks = class == Some(Class::Request);
+    let asks = matches!(class, Some(Class::Request | Class::Victim));
     match framing {
         // A line of an odd number uses the even circuit, and the reverse.
         Framing::Eci => match (class, data) {
@@ -233,15 +240,85 @@ fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8
         },
         Framing::Ccix => match class {
             _ if data => [3; 2],
-            Some(Class::Request | Class::Victim) => [0; 2],
+            _ if asks => [0; 2],
             Some(Class::Forward) => [1; 2],
             _ => [2; 2],
         },
         Framing::Cxl68 | Framing::Cxl256 | Framing::CxlCache68 => match (data, up) {
             (true, _) => [cxl::DATA; 2],
-            (false, true) if asks || class == Some(Class::Victim) => [cxl::REQUEST; 2],
+            (false, true) if asks => [cxl::REQUEST; 2],
             (false, false) if class == Some(Class::Forward) => [cxl::REQUEST; 2],
             _ => [cxl::RESPONSE; 2],
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cohkit_protocol::protocol::Carries;
+    use cohkit_protocol::text::parse;
+
+    const TEXT: &str = r#"
+        protocol text "channels of every class"
+        line 64 bytes
+        channels {
+          ask   as request          remote -> home
+          back  as victim           remote -> home
+          said  as acknowledgement  remote -> home
+          take  as forward          home -> remote
+          here  as grant            home -> remote
+        }
+        messages {
+          ask: Want; back: Gone, Full (line); said: Told
+          take: Loose; here: Line (line), Free
+        }
+        remote holder {
+          states { N; H reads writes dirty; W waits Line; B waits Free }
+          N | load store | send Want | W
+          W | Line       |           | H
+          H | evict      | send Full | B
+          H | Loose      | send Full | B
+          H | demote     | send Gone, send Full | B
+          B | Free       | send Told | N
+          N B W | Loose  |           | stay
+        }
+        home one {
+          states { N; H }
+          variables { whose: remote }
+          N | Want | send Line, whose := sender | H
+          H | Want | send Loose to whose, send Line, whose := sender | stay
+          H N | Full | write, send Free, whose := none | N
+          H N | Gone Told | | stay
+        }
+    "#;
+
+    /// The bits of a header follow from it, so that what takes a copy back would be too short as an answer.
+    #[test]
+    fn messages_are_of_the_class_of_their_channel() {
+        let protocol = parse(TEXT).unwrap_or_else(|errors| {
+            let all = errors.iter().map(|error| error.render("text", TEXT, false));
+            panic!("{}", all.collect::<String>())
+        });
+        let payload = |id| match protocol.message(id).carries {
+            Carries::Nothing => 0,
+            _ => protocol.line_bytes,
+        };
+        let payloads: Vec<u32> = protocol.message_ids().map(payload).collect();
+        let ways = ways(&protocol, Framing::Cxl256, &payloads).unwrap();
+        let told = protocol.message_ids().zip(ways.iter());
+        let told: Vec<(&str, u8)> = told
+            .map(|(id, way)| (protocol.message(id).name.as_str(), way.circuits[0]))
+            .collect();
+        let expected = [
+            ("Want", cxl::REQUEST),
+            ("Gone", cxl::REQUEST),
+            ("Full", cxl::DATA),
+            ("Told", cxl::RESPONSE),
+            ("Loose", cxl::REQUEST),
+            ("Line", cxl::DATA),
+            ("Free", cxl::RESPONSE),
+        ];
+        assert_eq!(told, expected);
     }
 }

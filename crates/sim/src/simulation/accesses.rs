@@ -155,13 +155,23 @@ impl Simulation {
         if performed {
             self.performed(1, done);
             self.counters.hits += u64::from(hit);
-            self.counters.latency.record(done - access.issued);
+            self.took(&access, done);
         } else {
             self.counters.skipped += 1;
         }
         match access.purpose {
             Purpose::Posted => self.posted_is_done(access.core, access.line),
             _ => self.issue(access.core, next),
+        }
+    }
+
+    /// An access has ended for its core: how long that took, which a core bears up to a time only.
+    #[inline(always)]
+    pub(crate) fn took(&mut self, access: &Pending, done: Time) {
+        let time = done - access.issued;
+        self.counters.latency.record(time);
+        if time >= self.times.timeout {
+            self.gives_up(access.line, access.core, access.issued);
         }
     }
 
