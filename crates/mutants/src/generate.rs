@@ -207,7 +207,12 @@ impl Source {
                         );
                     }
                     for other in self.others(&dropped) {
-                        let how = format!("`{other}` instead");
+                        // Of two sends that may become the same, the one that does is named.
+                        let elsewhere = |action: &String| self.others(action).contains(&other);
+                        let how = match fewer.iter().any(elsewhere) {
+                            true => format!("`{other}` instead of `{dropped}`"),
+                            false => format!("`{other}` instead"),
+                        };
                         let mut changed = actions.clone();
                         changed[place] = other;
                         with("another message", how, one(guard, &changed, next));
