@@ -11,7 +11,7 @@ pub const EMPTY: u8 = 15;
 
 /// A block as it travels: the seven words, then the control word. Its checksum is right until a bit is turned around, so
 /// it is worked out only then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     words: [u64; SLOTS + 1],
     /// Whether the checksum stands in the control word.
@@ -91,7 +91,23 @@ impl Block {
     /// A block with its checksum.
     #[inline]
     pub fn new(control: Control, words: [u64; SLOTS]) -> Block {
-        let head = match control {
+        let mut block = Block::bare(control);
+        block.words[..SLOTS].copy_from_slice(&words);
+        block
+    }
+
+    /// A block without words.
+    #[inline]
+    pub fn bare(control: Control) -> Block {
+        let mut block = Block::default();
+        block.say(control);
+        block
+    }
+
+    /// Writes the control word.
+    #[inline]
+    pub(crate) fn say(&mut self, control: Control) {
+        self.words[SLOTS] = match control {
             Control::Data {
                 ack,
                 high,
@@ -113,22 +129,16 @@ impl Block {
             }
             Control::Idle => IDLE << 61,
         };
-        let mut block = [0; SLOTS + 1];
-        block[..SLOTS].copy_from_slice(&words);
-        block[SLOTS] = head;
-        Block {
-            words: block,
-            sealed: false,
-            clocks: 0,
-        }
     }
 
-    /// A block without words.
-    pub fn bare(control: Control) -> Block {
-        Block::new(control, [0; SLOTS])
+    /// The places of words.
+    #[inline]
+    pub(crate) fn slots(&mut self) -> &mut [u64] {
+        &mut self.words[..SLOTS]
     }
 
     /// The words of messages; what stands in empty slots means nothing.
+    #[inline]
     pub fn words(&self) -> &[u64] {
         &self.words[..SLOTS]
     }

@@ -54,9 +54,18 @@ pub struct End {
     packing: bool,
     fifo: usize,
     waiting: [VecDeque<Message>; 4],
+    /// How many these are.
+    waits: usize,
     turn: usize,
     came: [VecDeque<Message>; 4],
+    /// Circuits of which messages have come in bundles that were opened, as bits.
+    come: u32,
+    /// Room of bundles that were opened, for those that are made.
+    spare: Vec<Vec<Message>>,
 }
+
+/// Rooms that are kept at most: where more comes than leaves there is always one more.
+const SPARE: usize = 16;
 
 impl End {
     /// An end with packets of at most `payload` bytes (128, 256 or 512), with headers of so many bytes beside framing,
@@ -73,8 +82,11 @@ impl End {
             packing,
             fifo,
             waiting: Default::default(),
+            waits: 0,
             turn: 0,
             came: Default::default(),
+            come: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -94,10 +106,26 @@ impl End {
         }
     }
 
+    /// Opens the bundles that have come.
+    fn open(&mut self) {
+        while let Some(mut bundle) = self.link.take(POSTED) {
+            for message in bundle.messages.drain(..) {
+                self.come |= 1 << message.circuit;
+                self.came[usize::from(message.circuit)].push_back(message);
+            }
+            if self.spare.len() < SPARE {
+                self.spare.push(bundle.messages);
+            }
+        }
+    }
+
     /// Makes packets of what waits, as far as the link takes them. Circuits take turns.
     fn pack(&mut self) {
-        while self.link.has_room(POSTED) {
-            let mut bundle = Bundle::default();
+        while self.waits > 0 && self.link.has_room(POSTED) {
+            let mut bundle = Bundle {
+                messages: self.spare.pop().unwrap_or_default(),
+                bytes: 0,
+            };
             let mut passed = 0;
             while passed < NAMES.len() && (self.packing || bundle.messages.is_empty()) {
                 let waiting = &mut self.waiting[self.turn % NAMES.len()];
@@ -106,8 +134,12 @@ impl End {
                 let room = self.payload - bundle.bytes;
                 let fits = |first: &Message| MESSAGE + first.bytes <= room;
                 if waiting.front().is_some_and(fits) {
-                    bundle.messages.extend(waiting.pop_front());
-                    bundle.bytes = bundle.messages.iter().map(|m| MESSAGE + m.bytes).sum();
+                    let Some(first) = waiting.pop_front() else {
+                        break;
+                    };
+                    self.waits -= 1;
+                    bundle.bytes += MESSAGE + first.bytes;
+                    bundle.messages.push(first);
                     passed = 0;
                 }
             }
@@ -139,16 +171,15 @@ impl Layer for End {
             return Err(Refused::Full);
         }
         waiting.push_back(message);
+        self.waits += 1;
         Ok(())
     }
 
+    #[inline]
     fn come(&self) -> u32 {
-        let queues = self.came.iter().zip(0..);
         match self.link.holds(POSTED) {
             true => 0b1111,
-            false => queues
-                .map(|(queue, class)| u32::from(!queue.is_empty()) << class)
-                .sum(),
+            false => self.come,
         }
     }
 
@@ -157,30 +188,33 @@ impl Layer for End {
         waiting.map_or(0, VecDeque::len)
     }
 
+    #[inline]
     fn peek(&mut self, circuit: u8) -> Option<Message> {
-        while let Some(bundle) = self.link.take(POSTED) {
-            for message in bundle.messages {
-                self.came[usize::from(message.circuit)].push_back(message);
-            }
+        if self.link.holds(POSTED) {
+            self.open();
         }
         self.came.get(usize::from(circuit))?.front().copied()
     }
 
     fn take(&mut self, circuit: u8) -> Option<Message> {
         self.peek(circuit)?;
-        self.came.get_mut(usize::from(circuit))?.pop_front()
+        let came = self.came.get_mut(usize::from(circuit))?;
+        let message = came.pop_front();
+        if came.is_empty() {
+            self.come &= !(1 << circuit);
+        }
+        message
     }
 
-    fn transmit(&mut self) -> Packet<Bundle> {
+    fn transmit(&mut self, packet: &mut Packet<Bundle>) {
         self.pack();
-        self.link.transmit()
+        self.link.leave(packet);
     }
 
     fn idle_units(&self) -> u64 {
-        if self.waiting.iter().any(|waiting| !waiting.is_empty()) {
-            0
-        } else {
-            self.link.idle_units()
+        match self.waits {
+            0 => self.link.idle_units(),
+            _ => 0,
         }
     }
 
@@ -196,12 +230,16 @@ impl Layer for End {
         self.link.receive(packet);
     }
 
+    fn forget(&mut self) {
+        self.link.forget();
+    }
+
     fn retrain(&mut self) {
         self.link.retrain();
     }
 
     fn waits(&self) -> bool {
-        self.link.waits() || self.waiting.iter().any(|waiting| !waiting.is_empty())
+        self.waits > 0 || self.link.waits()
     }
 
     fn is_settled(&self) -> bool {
@@ -209,7 +247,7 @@ impl Layer for End {
     }
 
     fn is_at_rest(&self) -> bool {
-        self.waiting.iter().all(VecDeque::is_empty) && self.link.is_at_rest()
+        self.waits == 0 && self.link.is_at_rest()
     }
 
     fn shortages(&self, _: &End) -> Vec<Shortage> {

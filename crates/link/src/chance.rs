@@ -30,6 +30,7 @@ impl Chance {
 pub struct Noise {
     chance: Chance,
     rate: f64,
+    silent: bool,
     /// Bits that still pass before the next wrong one.
     ahead: u64,
 }
@@ -40,6 +41,7 @@ impl Noise {
         let mut noise = Noise {
             chance: Chance::new(seed),
             rate,
+            silent: rate <= 0.0,
             ahead: 0,
         };
         noise.ahead = noise.gap();
@@ -58,7 +60,7 @@ impl Noise {
     /// Whether there are no errors.
     #[inline]
     pub fn is_silent(&self) -> bool {
-        self.rate <= 0.0
+        self.silent
     }
 
     /// Flips what is wrong in the next unit; says how many bits were.

@@ -97,6 +97,12 @@ impl Wrong {
         self.0.is_empty()
     }
 
+    /// All bits are right again.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// All bits that `mended` tells of are right again.
     pub fn mend(&mut self, mended: impl Fn(u64) -> bool) {
         self.0.retain(|&bit| !mended(bit));

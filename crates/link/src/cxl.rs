@@ -162,16 +162,27 @@ pub struct Flit {
     wrong: Wrong,
 }
 
-impl Flit {
-    fn new(flits: Flits, kind: Kind) -> Flit {
+impl Default for Flit {
+    fn default() -> Flit {
         Flit {
-            flits,
-            kind,
+            flits: Flits::Small,
+            kind: Kind::Idle,
             messages: Vec::new(),
             data: 0,
             brings: false,
             wrong: Wrong::default(),
         }
+    }
+}
+
+impl Flit {
+    /// It says nothing.
+    #[inline]
+    fn clear(&mut self, flits: Flits) {
+        (self.flits, self.kind) = (flits, Kind::Idle);
+        (self.data, self.brings) = (0, false);
+        self.messages.clear();
+        self.wrong.clear();
     }
 
     /// What error correction leaves of the wrong bits: all of a third in which more than one byte is wrong. Says whether it
@@ -267,6 +278,8 @@ pub struct End {
     /// What was sent until it has come.
     pub retry: Retry<Flit>,
     waiting: [VecDeque<Message>; 3],
+    /// How many these are.
+    waits: usize,
     credits: [u32; 3],
     /// Slots of data that follow what has left.
     promised: u32,
@@ -274,6 +287,8 @@ pub struct End {
     left: u32,
     turn: usize,
     came: [VecDeque<Message>; 3],
+    /// Classes of which there are any, as bits.
+    come: u32,
     owed: [u32; 3],
     /// Messages whose data is not all here, and the slots of it that are.
     partial: VecDeque<Message>,
@@ -304,11 +319,13 @@ impl End {
             fits,
             retry: Retry::new(parameters.patience),
             waiting: Default::default(),
+            waits: 0,
             credits: [0; 3],
             promised: 0,
             left: 0,
             turn: 0,
             came: Default::default(),
+            come: 0,
             owed,
             partial: VecDeque::new(),
             slots: 0,
@@ -336,11 +353,14 @@ impl End {
                 continue;
             }
             self.credits[class] -= count as u32;
+            self.waits -= count;
             match class == usize::from(DATA) {
                 true => self.promised += SLOTS_OF_LINE * count as u32,
                 false => flit.brings = true,
             }
-            flit.messages.extend(self.waiting[class].drain(..count));
+            for _ in 0..count {
+                flit.messages.extend(self.waiting[class].pop_front());
+            }
             self.turn = class + 1;
             return true;
         }
@@ -356,21 +376,23 @@ impl End {
         flit.brings |= self.left / SLOTS_OF_LINE != before;
     }
 
-    /// A new flit, if there are messages, data, credits or an acknowledgement for one.
-    fn pack(&mut self, ack: bool) -> Option<(Flit, bool)> {
+    /// Makes a new flit, if there are messages, data, credits or an acknowledgement for one, and says then whether it took the
+    /// acknowledgement along.
+    fn pack(&mut self, ack: bool, flit: &mut Flit) -> Option<bool> {
         let flits = self.parameters.flits;
         if flits == Flits::Small && self.promised >= 4 {
-            let mut flit = Flit::new(flits, Kind::Data);
-            self.fill(&mut flit, 4);
-            return Some((flit, false));
+            flit.kind = Kind::Data;
+            self.fill(flit, 4);
+            return Some(false);
         }
-        let mut flit = Flit::new(flits, Kind::Idle);
-        self.begin(&mut flit, 0);
-        for _ in 0..flits.whole_slots() {
-            if self.promised > 0 {
-                self.fill(&mut flit, 1);
-            } else if !self.begin(&mut flit, 1) {
-                break;
+        if self.waits() {
+            self.begin(flit, 0);
+            for _ in 0..flits.whole_slots() {
+                if self.promised > 0 {
+                    self.fill(flit, 1);
+                } else if !self.begin(flit, 1) {
+                    break;
+                }
             }
         }
         let credits = self.owed.map(|owed| owed.min(64));
@@ -382,7 +404,7 @@ impl End {
             *owed -= u32::from(given);
         }
         flit.kind = Kind::Headed { ack, credits };
-        Some((flit, ack))
+        Some(ack)
     }
 
     fn unpack(&mut self, flit: &Flit) {
@@ -407,6 +429,7 @@ impl End {
         let held = self.came[class].len();
         self.overrun += u64::from(held >= self.parameters.room[class] as usize);
         self.came[class].push_back(message);
+        self.come |= 1 << class;
     }
 
     /// What flits that `partner` has not taken yet hold of a class: messages, and credits.
@@ -452,14 +475,13 @@ impl Layer for End {
             return Err(Refused::Full);
         }
         waiting.push_back(message);
+        self.waits += 1;
         Ok(())
     }
 
+    #[inline]
     fn come(&self) -> u32 {
-        let queues = self.came.iter().zip(0..);
-        queues
-            .map(|(queue, class)| u32::from(!queue.is_empty()) << class)
-            .sum()
+        self.come
     }
 
     fn backlog(&self, circuit: u8) -> usize {
@@ -473,21 +495,24 @@ impl Layer for End {
 
     fn take(&mut self, circuit: u8) -> Option<Message> {
         let class = usize::from(circuit);
-        let message = self.came.get_mut(class)?.pop_front()?;
+        let came = self.came.get_mut(class)?;
+        let message = came.pop_front()?;
+        if came.is_empty() {
+            self.come &= !(1 << class);
+        }
         self.owed[class] += 1;
         Some(message)
     }
 
-    fn transmit(&mut self) -> Flit {
-        let flits = self.parameters.flits;
-        if let Some((flit, ack)) = self.retry.wants().and_then(|ack| self.pack(ack)) {
-            self.retry.enter(&flit, ack);
-            return flit;
+    fn transmit(&mut self, flit: &mut Flit) {
+        flit.clear(self.parameters.flits);
+        if let Some(ack) = self.retry.wants().and_then(|ack| self.pack(ack, flit)) {
+            return self.retry.enter(flit, ack);
         }
         match self.retry.transmit() {
-            Next::Block(flit) => flit,
-            Next::Sync(sync) => Flit::new(flits, Kind::Sync(sync)),
-            Next::Idle => Flit::new(flits, Kind::Idle),
+            Next::Block(again) => *flit = again,
+            Next::Sync(sync) => flit.kind = Kind::Sync(sync),
+            Next::Idle => {}
         }
     }
 
@@ -501,8 +526,7 @@ impl Layer for End {
 
     fn before_message(&self) -> (u64, u32) {
         // What begins with the header of a line in a small flit ends with the next one.
-        let others = [REQUEST, RESPONSE].map(|class| &self.waiting[usize::from(class)]);
-        let begins = self.promised == 0 && others.iter().all(|waiting| waiting.is_empty());
+        let begins = self.promised == 0 && self.waits == self.waiting[usize::from(DATA)].len();
         let small = self.parameters.flits == Flits::Small;
         (u64::from(small && begins), 0)
     }
@@ -553,7 +577,7 @@ impl Layer for End {
 
     #[inline]
     fn waits(&self) -> bool {
-        self.promised > 0 || self.waiting.iter().any(|waiting| !waiting.is_empty())
+        self.promised > 0 || self.waits > 0
     }
 
     fn is_settled(&self) -> bool {
@@ -561,10 +585,7 @@ impl Layer for End {
     }
 
     fn is_at_rest(&self) -> bool {
-        self.waiting.iter().all(VecDeque::is_empty)
-            && self.promised == 0
-            && self.owed == [0; 3]
-            && self.retry.is_at_rest()
+        !self.waits() && self.owed == [0; 3] && self.retry.is_at_rest()
     }
 
     fn shortages(&self, partner: &End) -> Vec<Shortage> {
@@ -619,7 +640,7 @@ mod tests {
                 drive.fill(0, DATA, LINE);
                 drive.step();
                 drive.drain(0);
-                let newest = drive.wires[1].under_way.back_mut();
+                let newest = drive.wires[1].under_way.iter_mut().next_back();
                 if let (true, 0, Some((_, flit))) = (step > 3000, lost, newest) {
                     if let Kind::Headed { credits, .. } = &mut flit.kind {
                         lost = std::mem::take(&mut credits[usize::from(DATA)]).into();

@@ -2,7 +2,8 @@
 
 use crate::chance::Noise;
 use crate::layer::{Carried, Layer, Message};
-use std::collections::VecDeque;
+use crate::ring::Ring;
+use std::ops::Range;
 
 /// Ticks that a byte takes on a single lane: a number that each count of lanes to 16 divides.
 pub const LANE_BYTE: u64 = 720_720;
@@ -14,11 +15,11 @@ pub struct Wire<U> {
     /// When the next unit may leave.
     free: u64,
     /// What is under way, and when it arrives.
-    pub under_way: VecDeque<(u64, U)>,
+    pub under_way: Ring<(u64, U)>,
     /// When the first of that arrives: the last of times if nothing is under way.
     arrives: u64,
     /// When those of them arrive with which messages are whole, and in how many clocks the receiver takes one, at the least.
-    bringing: VecDeque<(u64, u32)>,
+    bringing: Ring<(u64, u32)>,
     /// What damages it.
     pub noise: Noise,
     /// Whether what was under way was lost once.
@@ -26,6 +27,8 @@ pub struct Wire<U> {
     /// Bits of a unit that says nothing, and the ticks that it takes.
     idle_bits: u64,
     idle_ticks: u64,
+    /// Ticks that a byte takes.
+    byte_ticks: u64,
     /// Units that arrived, and how many of them had wrong bits.
     pub units: u64,
     /// Units with wrong bits.
@@ -42,42 +45,42 @@ impl<U: Carried> Wire<U> {
             lanes,
             delay,
             free: 0,
-            under_way: VecDeque::new(),
+            under_way: Ring::default(),
             arrives: u64::MAX,
-            bringing: VecDeque::new(),
+            bringing: Ring::default(),
             noise,
             lost: false,
             idle_bits,
             idle_ticks: 0,
+            byte_ticks: 0,
             units: 0,
             damaged: 0,
             bits: 0,
             idle: 0,
         };
-        wire.idle_ticks = wire.ticks(idle_bits);
+        wire.spread(lanes);
         wire
     }
 
-    /// Ticks for so many bits.
-    #[inline]
-    fn ticks(&self, bits: u64) -> u64 {
-        bits * (LANE_BYTE / 8) / u64::from(self.lanes)
+    /// What travels is spread over so many lanes.
+    fn spread(&mut self, lanes: u32) {
+        self.lanes = lanes;
+        self.byte_ticks = LANE_BYTE / u64::from(lanes);
+        self.idle_ticks = self.idle_bits / 8 * self.byte_ticks;
     }
 
+    /// What `make` makes leaves now.
     #[inline]
-    fn enter(&mut self, now: u64, unit: U) {
-        let bits = unit.bits();
-        self.free = now
-            + match bits == self.idle_bits {
-                true => self.idle_ticks,
-                false => self.ticks(bits),
-            };
-        let arrives = self.free + self.delay;
-        self.arrives = self.arrives.min(arrives);
-        if let Some(clocks) = unit.brings() {
-            self.bringing.push_back((arrives, clocks));
-        }
-        self.under_way.push_back((arrives, unit));
+    fn enter(&mut self, now: u64, make: impl FnOnce(&mut U)) {
+        self.under_way.push_with(|(arrives, unit)| {
+            make(unit);
+            self.free = now + unit.bits() / 8 * self.byte_ticks;
+            *arrives = self.free + self.delay;
+            self.arrives = self.arrives.min(*arrives);
+            if let Some(clocks) = unit.brings() {
+                self.bringing.push_with(|place| *place = (*arrives, clocks));
+            }
+        });
     }
 
     /// What is under way is lost.
@@ -87,30 +90,32 @@ impl<U: Carried> Wire<U> {
         self.bringing.clear();
     }
 
-    /// What arrives, as it does. It is under way until it has left.
+    /// What arrives, as it does, and whether messages may be whole with it. It is under way until it has left.
     #[inline]
-    fn arrives(&mut self) -> Option<&mut U> {
+    fn arrives(&mut self) -> Option<(&mut U, bool)> {
         let (_, unit) = self.under_way.front_mut()?;
         let bits = unit.bits();
         self.units += 1;
         self.bits += bits;
         // Before wrong bits change what it says.
-        if unit.brings().is_some() {
-            self.bringing.pop_front();
+        let mut brings = unit.brings().is_some();
+        if brings {
+            self.bringing.drop_front();
         }
         if unit.is_idle() {
             self.idle += bits;
         }
         if !self.noise.is_silent() {
             self.damaged += u64::from(self.noise.pass(unit) > 0);
+            brings = true;
         }
-        Some(unit)
+        Some((unit, brings))
     }
 
     /// What arrived first is not under way any more.
     #[inline]
     fn leave(&mut self) {
-        self.under_way.pop_front();
+        self.under_way.drop_front();
         self.arrives = self.under_way.front().map_or(u64::MAX, |unit| unit.0);
     }
 }
@@ -189,14 +194,128 @@ impl<F: Fn(u64, u32) -> u64> Earliest<F> {
     }
 }
 
+/// One side: its end with what leaves and what comes there.
+struct Here<'a, L: Layer> {
+    end: &'a mut L,
+    out: &'a mut Wire<L::Unit>,
+    into: &'a mut Wire<L::Unit>,
+    leaves: &'a mut Option<u64>,
+    whole: &'a mut [u64; 16],
+    awake: bool,
+}
+
+impl<L: Layer> Here<'_, L> {
+    /// Whether units that say nothing are skipped.
+    #[inline]
+    fn skips(&self) -> bool {
+        self.out.noise.is_silent() && !self.awake
+    }
+
+    /// When something leaves next that is not skipped.
+    #[inline]
+    fn departure(&mut self) -> u64 {
+        match *self.leaves {
+            Some(leaves) => leaves,
+            None => {
+                let mut leaves = self.out.free;
+                if self.skips() {
+                    leaves = match self.end.idle_units() {
+                        0 => leaves,
+                        u64::MAX => u64::MAX,
+                        units => leaves.saturating_add(self.out.idle_ticks.saturating_mul(units)),
+                    };
+                }
+                *self.leaves = Some(leaves);
+                leaves
+            }
+        }
+    }
+
+    /// When something comes or leaves next.
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.departure().min(self.into.arrives)
+    }
+
+    /// Skips the idle units that have begun before now.
+    #[inline]
+    fn catch_up(&mut self, now: u64) {
+        if self.out.free < now && self.skips() {
+            let past = now - self.out.free;
+            // Most of the time there is one at most, and a division takes as long as all the rest.
+            let units = match past <= self.out.idle_ticks {
+                true => 1,
+                false => past.div_ceil(self.out.idle_ticks),
+            };
+            self.end.skip(units);
+            self.out.free += units * self.out.idle_ticks;
+            self.out.units += units;
+            let bits = units * self.out.idle_bits;
+            self.out.bits += bits;
+            self.out.idle += bits;
+        }
+    }
+
+    /// Something changes at the end now.
+    #[inline]
+    fn touch(&mut self, now: u64) {
+        self.catch_up(now);
+        *self.leaves = None;
+    }
+
+    /// What is first under way comes.
+    #[inline]
+    fn arrive(&mut self, now: u64) {
+        self.touch(now);
+        match self.into.arrives() {
+            Some((unit, true)) => {
+                let before = self.end.come();
+                self.end.receive(unit);
+                let mut whole = self.end.come() & !before;
+                while whole != 0 {
+                    self.whole[whole.trailing_zeros() as usize % 16] = now;
+                    whole &= whole - 1;
+                }
+            }
+            Some((unit, false)) => self.end.receive(unit),
+            None => {}
+        }
+        self.into.leave();
+    }
+
+    /// A unit leaves.
+    #[inline]
+    fn leave(&mut self, now: u64) {
+        self.touch(now);
+        let end = &mut *self.end;
+        self.out.enter(now, |unit| end.transmit(unit));
+    }
+
+    /// This side goes on until a time before which nothing comes that has not left yet.
+    #[inline]
+    fn advance(&mut self, until: u64) {
+        loop {
+            let leaves = self.departure();
+            if self.into.arrives <= leaves {
+                if self.into.arrives >= until {
+                    return;
+                }
+                self.arrive(self.into.arrives);
+            } else if leaves >= until {
+                return;
+            } else {
+                self.leave(leaves);
+            }
+        }
+    }
+}
+
 /// Two ends and what is between them.
 pub struct Drive<L: Layer> {
     ends: [L; 2],
-    /// When each end sends something next that says something, if nothing is sent, taken or comes; not known since one of
+    /// When each end sends something next that is not skipped, if nothing is sent, taken or comes; not known since one of
     /// these.
     leaves: [Option<u64>; 2],
-    /// What happens next, and when; not known since one of these. Nothing has the last of times.
-    next: Option<(Happening, u64)>,
     /// When the first message of each circuit of each end was whole, of those that it was not when the one before was taken.
     whole: [[u64; 16]; 2],
     /// `wires[0]` goes from the first end to the second.
@@ -206,7 +325,7 @@ pub struct Drive<L: Layer> {
     /// Ticks since the beginning.
     pub now: u64,
     /// Units that say nothing leave one by one, as they do on wires. Otherwise they are skipped where no bits go wrong, which
-    /// changes nothing else.
+    /// changes nothing else. It is said before anything happens.
     pub awake: bool,
 }
 
@@ -221,7 +340,6 @@ impl<L: Layer> Drive<L> {
             wires: [wire(0), wire(1)],
             ends,
             leaves: [None; 2],
-            next: None,
             whole: [[0; 16]; 2],
             traffic: Default::default(),
             now: 0,
@@ -252,8 +370,8 @@ impl<L: Layer> Drive<L> {
     /// One of the ends, now: to send there, or to take what has come.
     #[inline]
     pub fn end_mut(&mut self, side: usize) -> &mut L {
-        self.catch_up(side);
-        (self.leaves[side], self.next) = (None, None);
+        let now = self.now;
+        self.at(side).touch(now);
         &mut self.ends[side]
     }
 
@@ -263,54 +381,35 @@ impl<L: Layer> Drive<L> {
         self.ends[side].peek(circuit)
     }
 
-    /// When a side sends something next that is not skipped.
+    /// One side.
     #[inline]
-    fn departure(&mut self, from: usize) -> u64 {
-        let wire = &self.wires[from];
-        if self.awake || !wire.noise.is_silent() {
-            return wire.free;
-        }
-        if let Some(leaves) = self.leaves[from] {
-            return leaves;
-        }
-        let ticks = wire.idle_ticks.checked_mul(self.ends[from].idle_units());
-        let leaves = ticks.map_or(u64::MAX, |ticks| wire.free.saturating_add(ticks));
-        self.leaves[from] = Some(leaves);
-        leaves
-    }
-
-    /// Skips the idle units that have begun before now.
-    #[inline]
-    fn catch_up(&mut self, from: usize) {
-        let (end, wire) = (&mut self.ends[from], &mut self.wires[from]);
-        if wire.free < self.now && !self.awake && wire.noise.is_silent() {
-            let bits = end.idle_bits();
-            let units = (self.now - wire.free).div_ceil(wire.idle_ticks);
-            end.skip(units);
-            wire.free += units * wire.idle_ticks;
-            wire.units += units;
-            wire.bits += units * bits;
-            wire.idle += units * bits;
+    fn at(&mut self, side: usize) -> Here<'_, L> {
+        let [there, back] = &mut self.wires;
+        let (out, into) = match side {
+            0 => (there, back),
+            _ => (back, there),
+        };
+        Here {
+            end: &mut self.ends[side],
+            out,
+            into,
+            leaves: &mut self.leaves[side],
+            whole: &mut self.whole[side],
+            awake: self.awake,
         }
     }
 
     /// What is going to happen next, and when: at the last of times if nothing is. Arrivals are before departures.
     #[inline]
     fn next(&mut self) -> (Happening, u64) {
-        if let Some(next) = self.next {
-            return next;
-        }
-        let departures = [self.departure(0), self.departure(1)];
-        let [there, back] = &self.wires;
-        let arrivals = [there.arrives, back.arrives];
+        let departures = [self.at(0).departure(), self.at(1).departure()];
+        let arrivals = [self.wires[0].arrives, self.wires[1].arrives];
         let earlier = |[first, second]: [u64; 2]| (usize::from(second < first), first.min(second));
         let ((comes, arrival), (leaves, departure)) = (earlier(arrivals), earlier(departures));
-        let next = match departure < arrival {
+        match departure < arrival {
             true => (Happening::Departure(leaves), departure),
             false => (Happening::Arrival(comes), arrival),
-        };
-        self.next = Some(next);
-        next
+        }
     }
 
     /// When something is going to happen: at the last of times if nothing is.
@@ -340,7 +439,7 @@ impl<L: Layer> Drive<L> {
     #[inline]
     pub fn due<F: Fn(u64, u32) -> u64>(
         &mut self,
-        sides: std::ops::Range<usize>,
+        sides: Range<usize>,
         anything: bool,
         earliest: &mut Earliest<F>,
     ) {
@@ -357,7 +456,9 @@ impl<L: Layer> Drive<L> {
             // What comes later and is taken before what came has to need fewer clocks.
             let mut before = u64::MAX;
             for place in 0..wire.bringing.len() {
-                let (arrives, clocks) = wire.bringing[place];
+                let Some(&(arrives, clocks)) = wire.bringing.get(place) else {
+                    break;
+                };
                 if arrives >= before.min(earliest.bound()) {
                     break;
                 }
@@ -382,7 +483,7 @@ impl<L: Layer> Drive<L> {
 
     /// When the unit after so many more that leave at a side has come, if each is no longer than one that says nothing.
     fn leaves_and_comes(&mut self, from: usize, units: u64) -> u64 {
-        let leaves = self.departure(from);
+        let leaves = self.at(from).departure();
         let wire = &self.wires[from];
         leaves.saturating_add((units + 1) * wire.idle_ticks + wire.delay)
     }
@@ -395,14 +496,15 @@ impl<L: Layer> Drive<L> {
 
     /// The lanes carry nothing until a time, where all is at rest: no bits go wrong in what says nothing.
     pub fn sleep(&mut self, until: u64) {
-        self.catch_up(0);
-        self.catch_up(1);
-        self.now = self.now.max(until);
+        let now = self.now;
+        self.at(0).catch_up(now);
+        self.at(1).catch_up(now);
+        self.now = now.max(until);
         for wire in &mut self.wires {
             wire.clear();
             wire.free = wire.free.max(until);
         }
-        (self.leaves, self.next) = ([None; 2], None);
+        self.leaves = [None; 2];
     }
 
     /// Goes on until all is at rest, for at most so many steps.
@@ -426,25 +528,10 @@ impl<L: Layer> Drive<L> {
     #[inline]
     fn happens(&mut self, what: Happening, time: u64) {
         self.now = self.now.max(time);
+        let now = self.now;
         match what {
-            Happening::Arrival(from) => {
-                let end = 1 - from;
-                self.end_mut(end);
-                let before = self.ends[end].come();
-                if let Some(unit) = self.wires[from].arrives() {
-                    self.ends[end].receive(unit);
-                }
-                self.wires[from].leave();
-                let mut whole = self.ends[end].come() & !before;
-                while whole != 0 {
-                    self.whole[end][whole.trailing_zeros() as usize % 16] = time;
-                    whole &= whole - 1;
-                }
-            }
-            Happening::Departure(from) => {
-                let unit = self.end_mut(from).transmit();
-                self.wires[from].enter(self.now, unit);
-            }
+            Happening::Arrival(from) => self.at(1 - from).arrive(now),
+            Happening::Departure(from) => self.at(from).leave(now),
         }
     }
 
@@ -452,11 +539,19 @@ impl<L: Layer> Drive<L> {
     #[inline]
     pub fn advance(&mut self, until: u64) {
         loop {
-            let (what, time) = self.next();
-            if time >= until {
+            let [first, second] = [self.at(0).next(), self.at(1).next()];
+            let next = first.min(second);
+            if next >= until {
                 break;
             }
-            self.happens(what, time);
+            // What leaves from here on comes after a flight: until then each side goes on by itself.
+            let until = until.min(next.saturating_add(self.flight()));
+            if first < until {
+                self.at(0).advance(until);
+            }
+            if second < until {
+                self.at(1).advance(until);
+            }
         }
         self.now = self.now.max(until);
     }
@@ -471,11 +566,11 @@ impl<L: Layer> Drive<L> {
         for (wire, end) in self.wires.iter_mut().zip(&mut self.ends) {
             wire.clear();
             wire.free = self.now + ticks;
-            (wire.lanes, wire.lost) = (lanes, true);
-            wire.idle_ticks = wire.ticks(end.idle_bits());
+            wire.lost = true;
+            wire.spread(lanes);
             end.retrain();
         }
-        (self.leaves, self.next) = ([None; 2], None);
+        self.leaves = [None; 2];
     }
 
     /// Sends the next message of a circuit, if there is room.

@@ -163,19 +163,10 @@ impl End {
     }
 
     /// The block for the next slot of the lanes.
-    #[inline]
-    pub fn transmit(&mut self) -> Block {
-        if let Some(ack) = self.retry.wants() {
-            if let Some(block) = self.pack(ack) {
-                self.retry.enter(&block, ack);
-                return block;
-            }
-        }
-        match self.retry.transmit() {
-            Next::Block(block) => block,
-            Next::Sync(sync) => Block::bare(Control::Sync(sync)),
-            Next::Idle => Block::bare(Control::Idle),
-        }
+    pub fn block(&mut self) -> Block {
+        let mut block = Block::default();
+        self.transmit(&mut block);
+        block
     }
 
     /// The circuit whose message leaves next, if one may.
@@ -204,21 +195,19 @@ impl End {
         None
     }
 
-    /// A new numbered block, if there are words, credits or acknowledgements for one.
+    /// Makes a new numbered block, if there are words, credits or acknowledgements for one; says whether there are.
     #[inline]
-    fn pack(&mut self, ack: bool) -> Option<Block> {
+    fn pack(&mut self, ack: bool, block: &mut Block) -> bool {
         let mut circuits = Circuits::NONE;
-        let mut words = [0; SLOTS];
         let (mut slot, mut clocks) = (0, 0);
         while slot < SLOTS && self.waiting_words > 0 {
             let Some(circuit) = self.leaving.take().or_else(|| self.next_message()) else {
                 break;
             };
             let waiting = &mut self.waiting[usize::from(circuit)];
-            let Some(first) = waiting.first() else {
+            let Some((first, went)) = waiting.leave(&mut block.slots()[slot..]) else {
                 break;
             };
-            let went = waiting.leave(&mut words[slot..]);
             circuits.fill(slot, went, circuit);
             slot += went;
             self.waiting_words -= went;
@@ -234,7 +223,7 @@ impl End {
         }
         let (low, high) = (self.due & 0xff, self.due >> 8);
         if slot == 0 && self.due == 0 && !ack {
-            return None;
+            return false;
         }
         // Turns are taken where both halves have something.
         let high = high != 0 && (low == 0 || self.high_next);
@@ -250,15 +239,14 @@ impl End {
                 self.due &= !(1 << circuit);
             }
         }
-        let control = Control::Data {
+        block.say(Control::Data {
             ack,
             high,
             credits,
             circuits,
-        };
-        let mut block = Block::new(control, words);
+        });
         block.clocks = clocks;
-        Some(block)
+        true
     }
 
     /// A block has come.
@@ -461,8 +449,18 @@ impl Layer for End {
     }
 
     #[inline]
-    fn transmit(&mut self) -> Block {
-        End::transmit(self)
+    fn transmit(&mut self, block: &mut Block) {
+        *block = Block::default();
+        if let Some(ack) = self.retry.wants() {
+            if self.pack(ack, block) {
+                return self.retry.enter(block, ack);
+            }
+        }
+        match self.retry.transmit() {
+            Next::Block(again) => *block = again,
+            Next::Sync(sync) => block.say(Control::Sync(sync)),
+            Next::Idle => block.say(Control::Idle),
+        }
     }
 
     #[inline]

@@ -29,8 +29,8 @@ pub struct Shortage {
     pub lost: i64,
 }
 
-/// What travels on the wires in one piece.
-pub trait Carried: Clone {
+/// What travels on the wires in one piece. The default is a place for one.
+pub trait Carried: Clone + Default {
     /// Bits before the coding of the lanes.
     fn bits(&self) -> u64;
     /// Turns one of them around.
@@ -67,8 +67,8 @@ pub trait Layer {
     }
     /// The next message that has come on a circuit, if it may be taken now. Its room goes back to the partner.
     fn take(&mut self, circuit: u8) -> Option<Message>;
-    /// What leaves when the lanes are free.
-    fn transmit(&mut self) -> Self::Unit;
+    /// What leaves when the lanes are free, put in the place of one that is gone, whatever that was.
+    fn transmit(&mut self, unit: &mut Self::Unit);
     /// How many units would leave that say nothing before one that says something, if nothing is sent, taken or comes:
     /// fewer if it is not known, `u64::MAX` for all. So a simulation need not ask for each.
     fn idle_units(&self) -> u64;
@@ -81,7 +81,7 @@ pub trait Layer {
     fn idle_bits(&self) -> u64;
     /// So many units that say nothing have left, no more than [`Layer::idle_units`].
     fn skip(&mut self, units: u64);
-    /// Something has come, of which the end may keep what it carries.
+    /// Something has come, whose place is then free: the end may keep what it carries.
     fn receive(&mut self, unit: &mut Self::Unit);
     /// From now on nothing is lost or damaged on the lanes: nothing is kept to be sent again. [`Layer::shortages`] counts what
     /// is under way as lost from here on.

@@ -24,6 +24,7 @@ pub mod pair;
 pub mod pcie;
 pub mod rates;
 pub mod replay;
+pub mod ring;
 mod words;
 
 pub use block::{Block, Control};

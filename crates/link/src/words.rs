@@ -64,6 +64,18 @@ pub(crate) struct First {
     pub whole: bool,
 }
 
+impl First {
+    #[inline]
+    fn of(held: &Held) -> First {
+        First {
+            header: held.header,
+            all: held.all.into(),
+            left: usize::from(held.all - held.gone),
+            whole: held.come == held.all,
+        }
+    }
+}
+
 /// Messages of one circuit. All but the last are whole, and of all but the first nothing is gone.
 #[derive(Default)]
 pub(crate) struct Messages {
@@ -81,13 +93,7 @@ impl Messages {
     /// The first message.
     #[inline]
     pub fn first(&self) -> Option<First> {
-        let first = self.held.front()?;
-        Some(First {
-            header: first.header,
-            all: first.all.into(),
-            left: usize::from(first.all - first.gone),
-            whole: first.come == first.all,
-        })
+        self.held.front().map(First::of)
     }
 
     /// Whether the first message has come.
@@ -141,16 +147,19 @@ impl Messages {
     }
 
     /// The next words of the first message go, as many as there are places for them, which are 0, and it has; all of the
-    /// message with the last of them.
+    /// message with the last of them. Tells what it was before, and how many go.
     #[inline]
-    pub fn leave(&mut self, places: &mut [u64]) -> usize {
-        let Some(first) = self.held.front() else {
-            return 0;
-        };
-        let count = places.len().min((first.come - first.gone).into());
-        first.copy(&mut places[..count]);
-        self.go(count);
-        count
+    pub fn leave(&mut self, places: &mut [u64]) -> Option<(First, usize)> {
+        let held = self.held.front_mut()?;
+        let first = First::of(held);
+        let count = places.len().min((held.come - held.gone).into());
+        held.copy(&mut places[..count]);
+        held.gone += count as u8;
+        self.words -= count;
+        if held.gone == held.all {
+            self.held.pop_front();
+        }
+        Some((first, count))
     }
 
     /// The first message goes, if it is whole.
@@ -237,7 +246,7 @@ mod tests {
                 _ => {
                     let mut places = [0; 7];
                     let before = messages.first();
-                    let left = messages.leave(&mut places);
+                    let left = messages.leave(&mut places).map_or(0, |(_, went)| went);
                     if let Some(first) = before {
                         let at = whole.len() + first.all - first.left;
                         assert_eq!(places[..left], all[at..at + left]);

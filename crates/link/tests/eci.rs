@@ -20,7 +20,7 @@ fn a_lost_credit_is_named_while_messages_flow() {
         drive.step();
         drive.drain(0);
         if step > 5000 && found.is_none() {
-            if let Some((_, block)) = drive.wires[1].under_way.back_mut() {
+            if let Some((_, block)) = drive.wires[1].under_way.iter_mut().next_back() {
                 if let Some(Control::Data {
                     ack,
                     high: false,

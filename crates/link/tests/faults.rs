@@ -116,7 +116,7 @@ fn nothing_leaves_before_credits_have_come_but_management() {
     let mut end = End::new(Parameters::ECI);
     end.send(6, &[0]).unwrap();
     end.send(13, &[7]).unwrap();
-    let Some(Control::Data { circuits, .. }) = end.transmit().control() else {
+    let Some(Control::Data { circuits, .. }) = end.block().control() else {
         panic!("credits and a word are due")
     };
     assert_eq!(circuits, [13, 15, 15, 15, 15, 15, 15].into());

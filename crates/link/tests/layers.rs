@@ -326,3 +326,82 @@ fn skipping_what_says_nothing_changes_nothing() {
         same("cxl256", || flits(Flits::Large), &[0, 0, 64], seed);
     }
 }
+
+/// Messages at random times over random lanes, and what came by when.
+fn over_random_lanes<L: Layer>(
+    ends: [L; 2],
+    sizes: &[u16],
+    seed: u64,
+    go_on: impl Fn(&mut Drive<L>, u64),
+    forgets: bool,
+) -> Vec<String> {
+    let mut chance = Chance::new(seed);
+    let rate = [0.0, 0.0, 1e-5, 1e-4][seed as usize % 4];
+    let lanes = 1 + chance.below(16) as u32;
+    let delay = chance.below(2) * chance.below(2 * DELAY);
+    let mut drive = Drive::new(ends, lanes, delay, rate, seed);
+    if rate <= 0.0 && forgets {
+        drive.settle(100_000);
+        drive.forget();
+    } else {
+        drive.settle(100_000);
+    }
+    let (mut seen, mut time) = (Vec::new(), drive.now);
+    let pause = [10, 300, 10_000][chance.below(3) as usize];
+    for _ in 0..150 {
+        time += chance.below(pause * LANE_BYTE);
+        go_on(&mut drive, time);
+        for _ in 0..chance.below(4) {
+            let circuit = chance.below(sizes.len() as u64) as usize;
+            drive.send(chance.below(2) as usize, circuit as u8, sizes[circuit]);
+        }
+        let side = chance.below(2) as usize;
+        let whole: Vec<u64> = (0..sizes.len() as u8)
+            .filter(|&circuit| drive.ends()[1 - side].come() >> circuit & 1 == 1)
+            .map(|circuit| drive.whole_at(1 - side, circuit))
+            .collect();
+        drive.drain(side);
+        if rate > 0.0 && chance.below(50) == 0 {
+            drive.retrain(chance.below(100) * LANE_BYTE, 1 + chance.below(16) as u32);
+        }
+        let sent = drive.wires.each_ref().map(|wire| {
+            let said = wire.bits - wire.idle;
+            (wire.units, said, wire.damaged, wire.under_way.len())
+        });
+        let next = drive.next_at();
+        seen.push(format!("{:?} {sent:?} {whole:?} {next}", drive.traffic));
+    }
+    seen
+}
+
+/// A drive lets each side go on alone for as long as nothing comes that has not left yet, and ends forget what they need not
+/// send again. Both are as if all happened in turn and all were kept.
+#[test]
+fn sides_that_go_on_alone_and_forget_are_as_those_that_go_on_in_turn_and_keep_all() {
+    fn same<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {
+        let in_turn = |drive: &mut Drive<L>, until: u64| {
+            while drive.next_at() < until {
+                drive.step();
+            }
+            drive.advance(until);
+        };
+        let slow = over_random_lanes(ends(), sizes, seed, in_turn, false);
+        let fast = over_random_lanes(ends(), sizes, seed, Drive::advance, true);
+        for (place, pair) in slow.iter().zip(&fast).enumerate() {
+            assert_eq!(pair.0, pair.1, "{name}, seed {seed}, at {place}");
+        }
+    }
+    for seed in seeds(40) {
+        let _told = Told(
+            seed,
+            "layers",
+            "sides_that_go_on_alone_and_forget_are_as_those_that_go_on_in_turn_and_keep_all",
+        );
+        let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
+        same("eci", eci, &lines, seed);
+        same("pcie", pcie, &[256, 0, 256], seed);
+        same("ccix", ccix, &[0, 0, 0, 64], seed);
+        same("cxl68", || flits(Flits::Small), &[0, 0, 64], seed);
+        same("cxl256", || flits(Flits::Large), &[0, 0, 64], seed);
+    }
+}

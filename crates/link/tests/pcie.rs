@@ -76,14 +76,15 @@ fn a_lost_return_of_credits_heals_where_it_tells_all_of_them() {
         drive.step();
         drive.drain(0);
         // Of four returns three are lost.
-        if let Some((arrival, packet)) = drive.wires[1].under_way.back() {
+        let newest = drive.wires[1].under_way.iter().next_back();
+        if let Some(&(arrival, ref packet)) = newest {
             let credits = matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _));
-            if credits && *arrival > judged {
-                judged = *arrival;
+            if credits && arrival > judged {
+                judged = arrival;
                 told += 1;
                 if told % 4 != 1 {
                     lost += 1;
-                    drive.wires[1].under_way.pop_back();
+                    drive.wires[1].under_way.drop_back();
                 }
             }
         }
@@ -108,7 +109,7 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
         assert_eq!(sender.send(message(circuit, label as u64)), Ok(()));
     }
     let exchange = |sender: &mut pcie::End<Message>, receiver: &mut pcie::End<Message>| {
-        let mut packet = sender.transmit();
+        let mut packet = sender.packet();
         receiver.receive(&mut packet);
         packet.content
     };
@@ -122,7 +123,7 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
     }
     // Credits for writes alone: the write passes the read, then the completion goes.
     let mut credits = loop {
-        let packet = receiver.transmit();
+        let packet = receiver.packet();
         if matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _)) {
             break packet;
         }
@@ -222,7 +223,7 @@ fn a_damaged_packet_is_refused_and_goes_again_before_patience_ends() {
     let mut damaged = false;
     while !damaged {
         assert!(drive.step());
-        for (_, packet) in &mut drive.wires[0].under_way {
+        for (_, packet) in drive.wires[0].under_way.iter_mut() {
             if matches!(packet.content, pcie::Content::Body(0, _)) {
                 packet.flip(0);
                 damaged = true;

@@ -115,11 +115,10 @@ pub struct Packet<T> {
     wrong: Wrong,
 }
 
-impl<T> Packet<T> {
-    /// A packet of the link layer; an idle one is as long.
-    fn link(content: Content<T>) -> Packet<T> {
+impl<T> Default for Packet<T> {
+    fn default() -> Packet<T> {
         Packet {
-            content,
+            content: Content::Idle,
             bytes: LINK_PACKET,
             wrong: Wrong::default(),
         }
@@ -197,6 +196,8 @@ pub struct End<T> {
     flows: [Flow; 3],
     /// Packets that wait, with their place among all that were handed over.
     waiting: [VecDeque<(u64, T)>; 3],
+    /// How many these are.
+    waits: usize,
     came: [VecDeque<(u64, T)>; 3],
     places: [u64; 2],
     /// Bytes that came since the last acknowledgement and the last return of credits.
@@ -233,6 +234,7 @@ impl<T: Body> End<T> {
             receiver: Receiver::default(),
             flows,
             waiting: Default::default(),
+            waits: 0,
             came: Default::default(),
             places: [0; 2],
             owed: [0; 2],
@@ -269,27 +271,19 @@ impl<T: Body> End<T> {
         (0..3).filter_map(may).min().map(|(_, class)| class)
     }
 
-    fn new_packet(&mut self) -> Option<Packet<T>> {
-        if !self.sender.has_room() {
+    fn new_packet(&mut self) -> Option<Content<T>> {
+        if self.waits == 0 || !self.sender.has_room() {
             return None;
         }
         let class = self.next_class()?;
         let (_, body) = self.waiting[class].pop_front()?;
+        self.waits -= 1;
         let cost = cost(&body);
         for (used, cost) in self.flows[class].used.iter_mut().zip(cost) {
             *used += cost;
         }
-        let number = self.sender.keep(body.clone());
-        Some(self.packet(number, body))
-    }
-
-    fn packet(&self, number: u16, body: T) -> Packet<T> {
-        let header = self.parameters.headers[usize::from(body.class())];
-        Packet {
-            bytes: header + u64::from(body.bytes()),
-            content: Content::Body(number, body),
-            wrong: Wrong::default(),
-        }
+        let number = self.sender.keep(&body);
+        Some(Content::Body(number, body))
     }
 
     fn came(&mut self, body: T) {
@@ -305,16 +299,16 @@ impl<T: Body> End<T> {
     }
 
     /// Tells what has come.
-    fn acknowledge(&mut self) -> Packet<T> {
+    fn acknowledge(&mut self) -> Content<T> {
         self.told = self.receiver.taken();
         self.since[0] = 0;
         self.owed[0] = self.owed[0].saturating_sub(self.parameters.limit);
         let refuse = std::mem::take(&mut self.refuse);
-        Packet::link(Content::Told(self.receiver.number(), refuse))
+        Content::Told(self.receiver.number(), refuse)
     }
 
     /// Tells the credits of one class after the other, one with news first.
-    fn credits(&mut self) -> Packet<T> {
+    fn credits(&mut self) -> Content<T> {
         self.since[1] = 0;
         self.owed[1] = self.owed[1].saturating_sub(self.parameters.limit);
         self.again = self.again.saturating_sub(1);
@@ -327,10 +321,10 @@ impl<T: Body> End<T> {
         let flow = &mut self.flows[class];
         flow.told = flow.given;
         let counted = std::array::from_fn(|k| (flow.given[k] % COUNTED[k]) as u16);
-        Packet::link(Content::Credits(class as u8, counted))
+        Content::Credits(class as u8, counted)
     }
 
-    fn choose(&mut self) -> Packet<T> {
+    fn choose(&mut self) -> Content<T> {
         let limit = self.parameters.limit;
         if self.refuse || self.owed[0] >= limit {
             return self.acknowledge();
@@ -340,10 +334,10 @@ impl<T: Body> End<T> {
         }
         if let Some((number, body)) = self.sender.again() {
             self.quiet = 0;
-            return self.packet(number, body);
+            return Content::Body(number, body);
         }
-        if let Some(packet) = self.new_packet() {
-            return packet;
+        if let Some(content) = self.new_packet() {
+            return content;
         }
         if self.told != self.receiver.taken() && self.since[0] >= limit {
             return self.acknowledge();
@@ -351,7 +345,7 @@ impl<T: Body> End<T> {
         if self.has_news() && self.since[1] >= limit {
             return self.credits();
         }
-        Packet::link(Content::Idle)
+        Content::Idle
     }
 
     /// Whether a packet of this class may be handed over.
@@ -379,10 +373,12 @@ impl<T: Body> End<T> {
         }
         self.waiting[class].push_back((self.places[0], body));
         self.places[0] += 1;
+        self.waits += 1;
         Ok(())
     }
 
     /// Whether packets of a class have come.
+    #[inline]
     pub fn holds(&self, class: u8) -> bool {
         let came = self.came.get(usize::from(class));
         came.is_some_and(|came| !came.is_empty())
@@ -410,8 +406,16 @@ impl<T: Body> End<T> {
         Some(body)
     }
 
-    /// What leaves when the lanes are free.
-    pub fn transmit(&mut self) -> Packet<T> {
+    /// The next packet.
+    pub fn packet(&mut self) -> Packet<T> {
+        let mut packet = Packet::default();
+        self.leave(&mut packet);
+        packet
+    }
+
+    /// As [`Layer::transmit`].
+    #[inline]
+    pub fn leave(&mut self, packet: &mut Packet<T>) {
         if self.sender.is_settled() {
             self.quiet = 0;
         } else if self.quiet >= self.parameters.patience {
@@ -421,9 +425,16 @@ impl<T: Body> End<T> {
         if self.fresh >= self.parameters.refresh {
             (self.again, self.fresh) = (3, 0);
         }
-        let packet = self.choose();
+        packet.wrong.clear();
+        packet.content = self.choose();
+        packet.bytes = match &packet.content {
+            Content::Body(_, body) => {
+                let header = self.parameters.headers[usize::from(body.class())];
+                header + u64::from(body.bytes())
+            }
+            _ => LINK_PACKET,
+        };
         self.pass(packet.bytes);
-        packet
     }
 
     fn has_news(&self) -> bool {
@@ -517,13 +528,18 @@ impl<T: Body> End<T> {
     /// As [`Layer::waits`].
     #[inline]
     pub fn waits(&self) -> bool {
-        self.waiting.iter().any(|waiting| !waiting.is_empty())
+        self.waits > 0
+    }
+
+    /// As [`Layer::forget`].
+    pub fn forget(&mut self) {
+        self.sender.forget();
     }
 
     /// As [`Layer::is_at_rest`].
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
-            && self.waiting.iter().all(VecDeque::is_empty)
+            && !self.waits()
             && self.told == self.receiver.taken()
             && !self.refuse
             && self.again == 0
@@ -565,8 +581,8 @@ impl Layer for End<Message> {
         End::take(self, circuit)
     }
 
-    fn transmit(&mut self) -> Packet<Message> {
-        End::transmit(self)
+    fn transmit(&mut self, packet: &mut Packet<Message>) {
+        self.leave(packet);
     }
 
     fn idle_units(&self) -> u64 {
@@ -583,6 +599,10 @@ impl Layer for End<Message> {
 
     fn receive(&mut self, packet: &mut Packet<Message>) {
         End::receive(self, packet);
+    }
+
+    fn forget(&mut self) {
+        End::forget(self);
     }
 
     fn retrain(&mut self) {

@@ -11,10 +11,14 @@ pub const WINDOW: u64 = NUMBERS / 2 - 1;
 /// The side that keeps what was sent.
 pub struct Sender<T> {
     kept: VecDeque<T>,
+    /// Whether new packets are not kept.
+    forgets: bool,
     /// The oldest that is not acknowledged.
     base: u64,
     /// The next one to go.
     next: u64,
+    /// The number that the next new packet gets.
+    top: u64,
     /// Packets sent again.
     pub replayed: u64,
     /// Acknowledgements of what was never sent.
@@ -25,8 +29,10 @@ impl<T> Default for Sender<T> {
     fn default() -> Sender<T> {
         Sender {
             kept: VecDeque::new(),
+            forgets: false,
             base: 0,
             next: 0,
+            top: 0,
             replayed: 0,
             impossible: 0,
         }
@@ -35,30 +41,38 @@ impl<T> Default for Sender<T> {
 
 impl<T: Clone> Sender<T> {
     /// Whether all is acknowledged.
+    #[inline]
     pub fn is_settled(&self) -> bool {
-        self.kept.is_empty()
+        self.base == self.top
     }
 
     /// Whether something goes again.
+    #[inline]
     pub fn is_going_back(&self) -> bool {
-        self.next < self.top()
+        self.next < self.top
     }
 
     /// Whether a new packet may go.
+    #[inline]
     pub fn has_room(&self) -> bool {
-        !self.is_going_back() && (self.kept.len() as u64) < WINDOW
-    }
-
-    fn top(&self) -> u64 {
-        self.base + self.kept.len() as u64
+        !self.is_going_back() && self.top - self.base < WINDOW
     }
 
     /// Keeps a new packet, which leaves now under the number that is returned. Only with [`Sender::has_room`].
-    pub fn keep(&mut self, packet: T) -> u16 {
+    #[inline]
+    pub fn keep(&mut self, packet: &T) -> u16 {
         debug_assert!(self.has_room());
-        self.kept.push_back(packet);
-        self.next += 1;
+        if !self.forgets {
+            self.kept.push_back(packet.clone());
+        }
+        self.top += 1;
+        self.next = self.top;
         ((self.next - 1) % NUMBERS) as u16
+    }
+
+    /// Nothing is going to be sent again: new packets are only counted.
+    pub fn forget(&mut self) {
+        self.forgets = true;
     }
 
     /// The next packet to go again, with its number.
@@ -72,7 +86,9 @@ impl<T: Clone> Sender<T> {
 
     /// All that is kept goes again.
     pub fn go_back(&mut self) {
-        self.next = self.base;
+        if !self.forgets {
+            self.next = self.base;
+        }
     }
 
     /// What a partner that expects `expected` has not taken.
@@ -84,11 +100,13 @@ impl<T: Clone> Sender<T> {
     /// The partner has everything before `expected`, and with `refused` wants what follows again. Says whether that is news.
     pub fn told(&mut self, expected: u16, refused: bool) -> bool {
         let known = (u64::from(expected) + NUMBERS - self.base % NUMBERS) % NUMBERS;
-        if known > self.kept.len() as u64 {
+        if known > self.top - self.base {
             self.impossible += 1;
             return false;
         }
-        self.kept.drain(..known as usize);
+        for _ in 0..known.min(self.kept.len() as u64) {
+            self.kept.pop_front();
+        }
         self.base += known;
         self.next = self.next.max(self.base);
         if refused {
@@ -180,7 +198,7 @@ mod tests {
     fn numbers_go_round() {
         let (mut sender, mut receiver) = (Sender::default(), Receiver::default());
         for packet in 0..3 * NUMBERS {
-            let number = sender.keep(packet);
+            let number = sender.keep(&packet);
             assert_eq!(u64::from(number), packet % NUMBERS);
             assert_eq!(receiver.judge(number), Verdict::New);
             // Of a thousand numbers the last is told.
@@ -197,7 +215,7 @@ mod tests {
     fn the_stream_goes_back_to_what_is_wanted_and_skips_what_has_come() {
         let mut sender = Sender::default();
         for packet in 'a'..='e' {
-            sender.keep(packet);
+            sender.keep(&packet);
         }
         assert!(sender.told(1, true));
         assert_eq!(sender.again(), Some((1, 'b')));
@@ -207,7 +225,7 @@ mod tests {
         assert!(sender.told(4, false));
         assert!(sender.is_going_back() && !sender.has_room());
         assert_eq!(sender.again(), Some((4, 'e')));
-        assert_eq!((sender.again(), sender.keep('f')), (None, 5));
+        assert_eq!((sender.again(), sender.keep(&'f')), (None, 5));
         assert_eq!(sender.under_way(5).collect::<String>(), "f");
     }
 }

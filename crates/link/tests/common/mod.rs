@@ -104,7 +104,7 @@ impl Link {
     /// One slot of both directions.
     pub fn slot(&mut self) {
         for from in 0..2 {
-            let block = self.ends[from].transmit();
+            let block = self.ends[from].block();
             if let Some(block) = self.wires[from].pass(block) {
                 self.ends[1 - from].receive(&block);
             }
