@@ -834,7 +834,10 @@ impl Simulation {
             now,
             ..
         } = self;
-        let Some(mut port) = network.ports[number].take() else {
+        // Room for what comes is asked of the other parts of the network.
+        let mut ports = std::mem::take(&mut network.ports);
+        let Some(port) = &mut ports[number] else {
+            network.ports = ports;
             return Left::default();
         };
         port.look_at(Time::MAX);
@@ -857,7 +860,7 @@ impl Simulation {
             join => queue.push(*now + join, Event::Deliver(index)),
         });
         port.blocked = blocked;
-        network.ports[number] = Some(port);
+        network.ports = ports;
         for index in at_once.drain(..) {
             self.arrive(index);
         }

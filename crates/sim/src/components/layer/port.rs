@@ -6,14 +6,14 @@ use cohkit_protocol::protocol::MessageId;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::wired::{Faults, Links, Made, Plan};
+use super::wired::{of_links, Faults, Links, Made, Plan};
 use super::{limit, sender, Way};
 use crate::kernel::{Time, SECOND};
 use crate::platform::{self, Framing};
 
 /// Links, and when they are looked at next; two spaces have the same.
 struct Shared {
-    links: Box<dyn Links>,
+    links: Links,
     /// The last of times if they are not.
     due: Time,
     /// Bits of messages that were sent, by side and space, if there are two spaces.
@@ -84,7 +84,7 @@ impl Port {
             let patience = (4.0 * link.latency.value as f64 / unit) as u32;
             ends(patience.max(256)).of(plan)
         };
-        let links: Box<dyn Links> = match layer.framing {
+        let links = match layer.framing {
             Framing::Eci => at(rated(Lanes::ECI.with(lanes)), &|patience| {
                 Made::Eci(Parameters {
                     patience,
@@ -157,7 +157,7 @@ impl Port {
 
     /// Links go on until now: something is going to be offered.
     pub fn advance(&mut self, now: Time) {
-        self.shared.borrow_mut().links.advance(now);
+        of_links!(&mut self.shared.borrow_mut().links, links => links.advance(now));
     }
 
     /// When a message of a kind that keeps an order enters at a side: not before one that was sent before it, though it be
@@ -177,8 +177,10 @@ impl Port {
         let side = side ^ self.agent;
         let mut shared = self.shared.borrow_mut();
         shared.count(side, self.space, &message);
-        let link = shared.links.offer(side, odd, message);
-        shared.links.due_of(side, link)
+        of_links!(&mut shared.links, links => {
+            let link = links.offer(side, odd, message);
+            links.due_of(side, link)
+        })
     }
 
     /// A message is to leave at a side at a time that is not before now. Returns when it comes, at the earliest.
@@ -194,7 +196,7 @@ impl Port {
         let side = side ^ self.agent;
         let mut shared = self.shared.borrow_mut();
         shared.count(side, self.space, &message);
-        shared.links.offer_later(at, side, link, message)
+        of_links!(&mut shared.links, links => links.offer_later(at, side, link, message))
     }
 
     /// What travels, and the link that it has to take.
@@ -219,55 +221,65 @@ impl Port {
         let (agent, space) = (self.agent, self.space as u64);
         let mut left = Left::default();
         let mut shared = self.shared.borrow_mut();
-        shared.links.come(now);
-        let mut is_let_in = |side: usize, label: u64| match label >> 32 == space {
+        let is_let_in = |side: usize, label: u64| match label >> 32 == space {
             true => lets_in(side ^ agent, label as u32),
             false => {
                 left.elsewhere = true;
                 false
             }
         };
-        let mut took = |side: usize, label: u64| {
+        let took = |side: usize, label: u64| {
             left.took = true;
             each(side ^ agent, label as u32);
         };
-        shared.links.take(now, &mut is_let_in, &mut took);
-        shared.links.feed();
+        of_links!(&mut shared.links, links => {
+            links.come(now);
+            links.take(now, is_let_in, took);
+            links.feed();
+        });
         left
     }
 
     /// When something is going to happen by itself.
     pub fn next(&mut self) -> Option<Time> {
-        self.shared.borrow_mut().links.due()
+        of_links!(&mut self.shared.borrow_mut().links, links => links.due())
     }
 
     /// Acknowledgements and credits that are still to be told are told: nobody waits for them.
     pub fn rest(&mut self) {
-        self.shared.borrow_mut().links.rest();
+        of_links!(&mut self.shared.borrow_mut().links, links => links.rest());
     }
 
     /// Bytes of units that say something, from a side, over all links: frames, checksums and what is sent again included.
     /// Of links of two spaces it is this one's [share](Shared::share).
     pub fn bytes(&self, side: usize) -> u64 {
         let (shared, side) = (self.shared.borrow(), side ^ self.agent);
-        shared.share(side, self.space, shared.links.bytes(side))
+        shared.share(
+            side,
+            self.space,
+            of_links!(&shared.links, links => links.bytes(side)),
+        )
     }
 
     /// For how long the links have sent what says something, from a side, summed over them; of links of two spaces this one's
     /// [share](Shared::share).
     pub fn busy(&self, side: usize) -> Time {
         let (shared, side) = (self.shared.borrow(), side ^ self.agent);
-        shared.share(side, self.space, shared.links.busy(side))
+        shared.share(
+            side,
+            self.space,
+            of_links!(&shared.links, links => links.busy(side)),
+        )
     }
 
     /// Units that were sent again.
     pub fn replayed(&self) -> u64 {
-        self.shared.borrow().links.replayed()
+        of_links!(&self.shared.borrow().links, links => links.replayed())
     }
 
     /// How often the links went down; nothing of links that never do.
     pub fn downs(&self) -> Option<u64> {
-        self.shared.borrow().links.downs()
+        of_links!(&self.shared.borrow().links, links => links.downs())
     }
 }
 
@@ -276,7 +288,7 @@ impl Shared {
     #[inline]
     fn count(&mut self, side: usize, space: usize, message: &Message) {
         if let Some(sent) = &mut self.sent {
-            sent[side][space] += self.links.bits(side, message);
+            sent[side][space] += of_links!(&self.links, links => links.bits(side, message));
         }
     }
 

@@ -8,35 +8,24 @@ use std::ops::Range;
 
 use crate::kernel::{Time, SECOND};
 
-/// Several links of one kind. A label's upper half is the space that its message is of.
-pub(super) trait Links {
-    /// All links go on until a time: something is going to be offered.
-    fn advance(&mut self, now: Time);
-    /// Those links go on until a time out of which something comes: it is going to be taken.
-    fn come(&mut self, now: Time);
-    /// Returns which link takes it.
-    fn offer(&mut self, side: usize, link: Option<usize>, message: Message) -> usize;
-    /// Returns when it comes, at the earliest.
-    fn offer_later(&mut self, at: Time, side: usize, link: Option<usize>, message: Message)
-        -> Time;
-    fn feed(&mut self);
-    fn take(
-        &mut self,
-        now: Time,
-        lets_in: &mut dyn FnMut(usize, u64) -> bool,
-        each: &mut dyn FnMut(usize, u64),
-    );
-    fn due(&mut self) -> Option<Time>;
-    /// When something happens because of what was offered last, to a side of a link.
-    fn due_of(&mut self, side: usize, link: usize) -> Time;
-    fn rest(&mut self);
-    /// Bits of a message from a side, with its header.
-    fn bits(&self, side: usize, message: &Message) -> u64;
-    fn bytes(&self, side: usize) -> u64;
-    fn busy(&self, side: usize) -> Time;
-    fn replayed(&self) -> u64;
-    fn downs(&self) -> Option<u64>;
+/// Several links of one kind.
+pub(super) enum Links {
+    Eci(Wired<end::End>),
+    Ccix(Wired<ccix::End>),
+    Cxl(Wired<cxl::End>),
 }
+
+/// What is the same for links of any kind.
+macro_rules! of_links {
+    ($links:expr, $of:ident => $what:expr) => {
+        match $links {
+            Links::Eci($of) => $what,
+            Links::Ccix($of) => $what,
+            Links::Cxl($of) => $what,
+        }
+    };
+}
+pub(super) use of_links;
 
 /// Ends that can be made.
 pub(super) enum Made {
@@ -103,14 +92,14 @@ impl Failing {
 }
 
 impl Made {
-    pub(super) fn of(&self, plan: Plan) -> Box<dyn Links> {
+    pub(super) fn of(&self, plan: Plan) -> Links {
         match self {
-            Made::Eci(parameters) => Box::new(Wired::new(&plan, || {
+            Made::Eci(parameters) => Links::Eci(Wired::new(&plan, || {
                 [(); 2].map(|()| end::End::new(parameters.clone()))
             })),
             Made::Ccix(limit, way) => {
                 let end = || ccix::End::new(256, ccix::OPTIMISED, true, *limit).over(*way);
-                Box::new(Wired::new(&plan, || [end(), end()]))
+                Links::Ccix(Wired::new(&plan, || [end(), end()]))
             }
             Made::Cxl(flits, patience, first) => {
                 let end = |side| {
@@ -121,14 +110,18 @@ impl Made {
                         ..parameters
                     })
                 };
-                Box::new(Wired::new(&plan, || [end(*first), end(first.partner())]))
+                Links::Cxl(Wired::new(&plan, || [end(*first), end(first.partner())]))
             }
         }
     }
 }
 
-/// Links with their ends. Each goes on only when something happens on it, or when it is touched.
-struct Wired<L: Layer> {
+/// Most circuits of a link.
+const CIRCUITS: usize = 16;
+
+/// Links with their ends. Each goes on only when something happens on it, or when it is touched. A label's upper half is the
+/// space that its message is of.
+pub(super) struct Wired<L: Layer> {
     drives: Vec<Drive<L>>,
     /// The ticks to which all links have gone on, or would have.
     now: u64,
@@ -141,12 +134,14 @@ struct Wired<L: Layer> {
     flight: Time,
     /// When the receiver at each side has taken the first message of each circuit of each link; 0 if it has not begun with
     /// one.
-    free: Vec<[Vec<Time>; 2]>,
+    free: Vec<[[Time; CIRCUITS]; 2]>,
     /// When something comes out of each link next, if that is known: the last of times if nothing does.
     due: Vec<Due>,
     /// Whether links go on, until something is sent there, only when something comes out of them. Those on which bits go wrong
     /// or that go down go on with all.
     alone: bool,
+    /// Whether bits go wrong.
+    noisy: bool,
     faults: Faults,
     /// Each link, if they go down at all; and how many lanes it has when all work.
     failing: Vec<Failing>,
@@ -244,8 +239,6 @@ impl<L: Layer> Wired<L> {
                 .map_or(0, |drive| drive.ends()[side].circuits().len())
         };
         let queues = |side| vec![VecDeque::new(); circuits(side)];
-        // What comes to a side was sent on the circuits of the other.
-        let free = |side: usize| vec![0; circuits(1 - side)];
         let byte = plan.lanes.blocks();
         let byte = Ratio::new(
             byte.under * u128::from(plan.lanes.count) * u128::from(SECOND),
@@ -265,7 +258,7 @@ impl<L: Layer> Wired<L> {
             queued: 0,
             later: VecDeque::new(),
             flight: 0,
-            free: (0..plan.count).map(|_| [free(0), free(1)]).collect(),
+            free: vec![[[0; CIRCUITS]; 2]; plan.count],
             faults: plan.faults,
             failing: match plan.faults.between {
                 0 => Vec::new(),
@@ -276,6 +269,7 @@ impl<L: Layer> Wired<L> {
             lanes: plan.lanes.count,
             due: vec![Due::default(); plan.count],
             alone: plan.is_lossless(),
+            noisy: plan.rate > 0.0,
             byte,
             now: begun,
             drives,
@@ -310,10 +304,10 @@ impl<L: Layer> Wired<L> {
         // What waits before an end may go on whenever something comes, an acknowledgement, say.
         let anything = self.queued > 0;
         let sides = if anything { 0..2 } else { sides };
-        let scale = self.scale;
+        let (scale, drive) = (&self.scale, &mut self.drives[link]);
         let at = |ticks, clocks| Scale::taken(scale.time(ticks), clocks);
         let mut earliest = Earliest::new(scale.clock, scale.apart, at);
-        self.drives[link].due(sides, anything, &mut earliest);
+        drive.due(sides, anything, &mut earliest);
         earliest.time
     }
 
@@ -323,7 +317,7 @@ impl<L: Layer> Wired<L> {
         self.fail(now);
         self.now = self.scale.ticks(now) + 1;
         for drive in &mut self.drives {
-            go_on(drive, self.now);
+            go_on(drive, self.now, self.noisy);
         }
     }
 
@@ -332,7 +326,7 @@ impl<L: Layer> Wired<L> {
         for link in 0..self.failing.len() {
             while self.failing[link].next <= now {
                 let at = self.scale.ticks(self.failing[link].next);
-                go_on(&mut self.drives[link], at);
+                go_on(&mut self.drives[link], at, self.noisy);
                 for side in 0..2 {
                     let (busy, before) = self.failing[link].busy[side];
                     let bytes = self.bytes_of(link, side);
@@ -355,9 +349,7 @@ impl<L: Layer> Wired<L> {
 
 /// A link goes on until a time. Bits that go wrong make no difference to one at rest.
 #[inline]
-fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64) {
-    let [there, back] = &drive.wires;
-    let noisy = !(there.noise.is_silent() && back.noise.is_silent());
+fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64, noisy: bool) {
     if noisy && drive.is_at_rest() {
         drive.sleep(until);
     } else {
@@ -365,8 +357,9 @@ fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64) {
     }
 }
 
-impl<L: Layer> Links for Wired<L> {
-    fn advance(&mut self, now: Time) {
+impl<L: Layer> Wired<L> {
+    /// All links go on until a time: something is going to be offered.
+    pub(super) fn advance(&mut self, now: Time) {
         while let Some(&(at, side, link, message)) = self.later.front() {
             if at > now {
                 break;
@@ -382,7 +375,8 @@ impl<L: Layer> Links for Wired<L> {
         self.go_on(now);
     }
 
-    fn come(&mut self, now: Time) {
+    /// Those links go on until a time out of which something comes: it is going to be taken.
+    pub(super) fn come(&mut self, now: Time) {
         let later = self.later.front().is_some_and(|later| later.0 <= now);
         if later || !self.alone || self.queued > 0 {
             for due in &mut self.due {
@@ -399,25 +393,28 @@ impl<L: Layer> Links for Wired<L> {
         }
     }
 
-    fn offer_later(
+    /// A message is to leave at a side at a time. Returns when it comes, at the earliest.
+    pub(super) fn offer_later(
         &mut self,
         at: Time,
         side: usize,
         link: Option<usize>,
         message: Message,
     ) -> Time {
-        let before = self.later.iter().rev().take_while(|later| later.0 > at);
-        let place = self.later.len() - before.count();
+        let place = self.later.partition_point(|later| later.0 <= at);
         self.later.insert(place, (at, side, link, message));
         at + self.flight
     }
 
-    fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) -> usize {
+    /// A message is to leave at a side now. Returns which link takes it.
+    pub(super) fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) -> usize {
         let circuit = usize::from(message.circuit);
-        let waits = |link: usize| {
-            let queued = self.queues[link][side][circuit].len();
-            self.drives[link].ends()[side].backlog(message.circuit) + queued
+        let queued = |link: usize| match self.queued {
+            0 => 0,
+            _ => self.queues[link][side][circuit].len(),
         };
+        let waits =
+            |link: usize| self.drives[link].ends()[side].backlog(message.circuit) + queued(link);
         let link = match (self.drives.len(), odd) {
             (1, _) => 0,
             (2, Some(odd)) => Balance::Address.choose(message.circuit, odd == 1, [0; 2]),
@@ -425,15 +422,15 @@ impl<L: Layer> Links for Wired<L> {
             (links, Some(odd)) => odd % links,
             (links, None) => (0..links).min_by_key(|&link| waits(link)).unwrap_or(0),
         };
-        let waits = !self.queues[link][side][circuit].is_empty();
-        if waits || self.drives[link].end_mut(side).send(message).is_err() {
+        if queued(link) > 0 || self.drives[link].end_mut(side).send(message).is_err() {
             self.queues[link][side][circuit].push_back(message);
             self.queued += 1;
         }
         link
     }
 
-    fn feed(&mut self) {
+    /// What waits before the ends goes on as far as there is room.
+    pub(super) fn feed(&mut self) {
         if self.queued == 0 {
             return;
         }
@@ -452,11 +449,12 @@ impl<L: Layer> Links for Wired<L> {
         }
     }
 
-    fn take(
+    /// Takes what has come and is let in.
+    pub(super) fn take(
         &mut self,
         now: Time,
-        lets_in: &mut dyn FnMut(usize, u64) -> bool,
-        each: &mut dyn FnMut(usize, u64),
+        mut lets_in: impl FnMut(usize, u64) -> bool,
+        mut each: impl FnMut(usize, u64),
     ) {
         for to in 0..2 {
             let links = self.drives.iter_mut().zip(&mut self.free);
@@ -471,7 +469,7 @@ impl<L: Layer> Links for Wired<L> {
                 while circuits != 0 {
                     let circuit = circuits.trailing_zeros() as u8;
                     circuits &= circuits - 1;
-                    let free = &mut free[to][usize::from(circuit)];
+                    let free = &mut free[to][usize::from(circuit) % CIRCUITS];
                     // The receiver begins with a message at the first clock at which it is whole and the one before is taken.
                     let mut begins = None;
                     while let Some(message) = drive.peek(to, circuit) {
@@ -499,7 +497,8 @@ impl<L: Layer> Links for Wired<L> {
         }
     }
 
-    fn due(&mut self) -> Option<Time> {
+    /// When something happens by itself.
+    pub(super) fn due(&mut self) -> Option<Time> {
         let later = self.later.front().map(|later| later.0 + self.flight);
         let mut due = later.unwrap_or(Time::MAX);
         for link in 0..self.due.len() {
@@ -511,25 +510,29 @@ impl<L: Layer> Links for Wired<L> {
         (due < Time::MAX).then_some(due)
     }
 
-    fn due_of(&mut self, side: usize, link: usize) -> Time {
+    /// When something happens because of what was offered last, to a side of a link.
+    pub(super) fn due_of(&mut self, side: usize, link: usize) -> Time {
         let comes = self.comes(link, side..side + 1);
         self.due[link].at = self.due[link].at.min(comes);
         comes
     }
 
-    fn rest(&mut self) {
+    /// Nobody waits for what is still to be told.
+    pub(super) fn rest(&mut self) {
         for drive in &mut self.drives {
             drive.rest(1 << 16);
         }
     }
 
-    fn bits(&self, side: usize, message: &Message) -> u64 {
+    /// Bits of a message from a side, with its header.
+    pub(super) fn bits(&self, side: usize, message: &Message) -> u64 {
         let header =
             (self.drives.first()).map_or(0, |drive| drive.ends()[side].header_bits(message));
         header + 8 * u64::from(message.bytes)
     }
 
-    fn bytes(&self, side: usize) -> u64 {
+    /// Bytes of what has said something, from a side.
+    pub(super) fn bytes(&self, side: usize) -> u64 {
         let bits = |drive: &Drive<L>| {
             drive.wires[side]
                 .bits
@@ -538,7 +541,8 @@ impl<L: Layer> Links for Wired<L> {
         self.drives.iter().map(bits).sum::<u64>() / 8
     }
 
-    fn busy(&self, side: usize) -> Time {
+    /// For how long links have sent that.
+    pub(super) fn busy(&self, side: usize) -> Time {
         if !self.failing.is_empty() {
             let links = self.failing.iter().enumerate();
             let busy = links.map(|(link, failing)| {
@@ -552,12 +556,14 @@ impl<L: Layer> Links for Wired<L> {
         (bytes * self.byte.over / self.byte.under) as Time
     }
 
-    fn replayed(&self) -> u64 {
+    /// Units sent again.
+    pub(super) fn replayed(&self) -> u64 {
         let ends = self.drives.iter().flat_map(Drive::ends);
         ends.map(Layer::replayed).sum()
     }
 
-    fn downs(&self) -> Option<u64> {
+    /// How often links went down, if they do.
+    pub(super) fn downs(&self) -> Option<u64> {
         let downs = self.failing.iter().map(|failing| failing.downs);
         (!self.failing.is_empty()).then(|| downs.sum())
     }
