@@ -121,7 +121,7 @@ const EXPERIMENTS: [(&str, &str); 38] = [
     ),
     (
         "symmetric-vs-asymmetric",
-        "a shared table and an invalidation engine over ECI, CXL.mem and CXL.cache, each with its line and framing",
+        "a shared table and an invalidation engine over ECI, CXL.mem, its bias and CXL.cache, with their lines and framing",
     ),
     (
         "symmetric-vs-asymmetric-64",
