@@ -1,10 +1,9 @@
 //! A device's memory with bias: what its one order is for, and why the host's own request goes first.
 //! Mistakes that have a chart are in `tests/mutations/mistakes.rs`.
 
-use cohkit_check::system::{model, Options};
-use cohkit_engine::{check, Options as Search, Outcome, Property};
-use cohkit_protocol::protocol::Home;
-use cohkit_protocol::text::parse;
+mod changed;
+
+use changed::{search, shipped};
 
 /// The one order of the text.
 const ORDER: &str = "  ordered m2s_req per line                # of which nothing but a request behind MemRdFwd ever matters\n";
@@ -12,49 +11,14 @@ const ORDER: &str = "  ordered m2s_req per line                # of which nothin
 /// What a device that waits tells a host whose upgrade it cannot grant yet.
 const AGAIN: &str = "  RD RI W CI TB | MemInv                                    | send CmpS ";
 
-fn shipped() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/cxl-bias.coh");
-    std::fs::read_to_string(path).unwrap()
-}
-
-/// The shipped text with changes, each of something that it says once.
+/// The text with changes, each of something that it says once.
 fn changed(changes: &[(&str, &str)]) -> String {
-    let mut text = shipped();
-    for (from, to) in changes {
-        assert_eq!(text.matches(from).count(), 1, "`{from}`");
-        text = text.replace(from, to);
-    }
-    text
-}
-
-/// States and transitions of a system that holds, or the property that it violates.
-fn search(text: &str, hosts: u16, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
-    let protocol = parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
-    });
-    let Home::Controller(home) = &protocol.home else {
-        panic!("it is written as rows");
-    };
-    let model = model(&protocol, home, hosts, lines, &Options::default()).unwrap();
-    let options = Search {
-        symmetry,
-        ..Search::default()
-    };
-    let report = check(&model, &options).unwrap();
-    match report.outcome {
-        Outcome::Verified => Ok((report.states, report.transitions)),
-        Outcome::Violated { property, .. } => Err(match property {
-            Property::Invariant(name) | Property::Assertion(name) => name,
-            other => other.to_string(),
-        }),
-        other => panic!("{other:?}"),
-    }
+    changed::changed("cxl-bias", changes)
 }
 
 #[test]
 fn a_host_and_several_share_a_device_s_memory() {
-    let text = shipped();
+    let text = shipped("cxl-bias");
     assert_eq!(search(&text, 1, 1, false), Ok((708, 1807)));
     assert_eq!(search(&text, 2, 1, true), Ok((9620, 34_131)));
     assert_eq!(search(&text, 3, 1, true), Ok((83_780, 399_997)));

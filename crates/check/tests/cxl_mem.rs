@@ -1,10 +1,9 @@
 //! CXL.mem with back-invalidate: what its order and its conflict handshake are for.
 //! Mistakes in the handshake that have a chart are in `tests/mutations/mistakes.rs`.
 
-use cohkit_check::system::{model, Options};
-use cohkit_engine::{check, Options as Search, Outcome, Property};
-use cohkit_protocol::protocol::Home;
-use cohkit_protocol::text::parse;
+mod changed;
+
+use changed::{search, shipped};
 
 /// The one order of the text.
 const ORDER: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
@@ -12,44 +11,9 @@ const ORDER: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
 /// The acknowledgement, where a request is taken to wait still.
 const EARLY: &str = "  I IS IE IR IW  ";
 
-fn shipped() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/cxl-mem.coh");
-    std::fs::read_to_string(path).unwrap()
-}
-
-/// The shipped text with changes, each of something that it says once.
+/// The text with changes, each of something that it says once.
 fn changed(changes: &[(&str, &str)]) -> String {
-    let mut text = shipped();
-    for (from, to) in changes {
-        assert_eq!(text.matches(from).count(), 1, "`{from}`");
-        text = text.replace(from, to);
-    }
-    text
-}
-
-/// States and transitions of a system that holds, or the property that it violates.
-fn search(text: &str, remotes: u16, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
-    let protocol = parse(text).unwrap_or_else(|errors| {
-        let all = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", all.collect::<String>())
-    });
-    let Home::Controller(home) = &protocol.home else {
-        panic!("it is written as rows");
-    };
-    let model = model(&protocol, home, remotes, lines, &Options::default()).unwrap();
-    let options = Search {
-        symmetry,
-        ..Search::default()
-    };
-    let report = check(&model, &options).unwrap();
-    match report.outcome {
-        Outcome::Verified => Ok((report.states, report.transitions)),
-        Outcome::Violated { property, .. } => Err(match property {
-            Property::Invariant(name) | Property::Assertion(name) => name,
-            other => other.to_string(),
-        }),
-        other => panic!("{other:?}"),
-    }
+    changed::changed("cxl-mem", changes)
 }
 
 /// What two hosts violate with the changed text.
@@ -59,7 +23,7 @@ fn violated(changes: &[(&str, &str)]) -> String {
 
 #[test]
 fn hosts_share_a_device_s_memory() {
-    let text = shipped();
+    let text = shipped("cxl-mem");
     assert_eq!(search(&text, 1, 1, false), Ok((1420, 3774)));
     assert_eq!(search(&text, 2, 1, false), Ok((54_432, 204_664)));
     assert_eq!(search(&text, 2, 1, true), Ok((27_448, 103_324)));
@@ -70,7 +34,7 @@ fn hosts_share_a_device_s_memory() {
 #[test]
 fn lines_are_independent() {
     assert_eq!(
-        search(&shipped(), 1, 2, true),
+        search(&shipped("cxl-mem"), 1, 2, true),
         Ok((1420 * 1420, 2 * 1420 * 3774))
     );
 }
@@ -83,7 +47,7 @@ fn without_the_order_a_host_takes_a_request_that_was_served_for_one_that_waits()
     let told = EARLY.replace("IE", "IE IS_C IE_C");
     assert_eq!(violated(&[(ORDER, ""), (EARLY, &told)]), "data value");
     // The rows alone change nothing: they are never taken.
-    let size = search(&shipped(), 2, 1, true);
+    let size = search(&shipped("cxl-mem"), 2, 1, true);
     assert_eq!(search(&changed(&[(EARLY, &told)]), 2, 1, true), size);
 }
 

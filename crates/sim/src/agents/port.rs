@@ -351,7 +351,7 @@ impl Simulation {
         }
         self.performed(1, done);
         self.counters.hits += u64::from(hit);
-        self.counters.latency.record(done - access.issued);
+        self.took(access, done);
         self.part_is_done(access, done);
     }
 

@@ -1,0 +1,47 @@
+//! Texts that ship and have a home written as rows, with changes, and what a search finds of them.
+
+use cohkit_check::system::{model, Options};
+use cohkit_engine::{check, Options as Search, Outcome, Property};
+use cohkit_protocol::protocol::Home;
+use cohkit_protocol::text::parse;
+
+/// The text of this name.
+pub fn shipped(name: &str) -> String {
+    let root = env!("CARGO_MANIFEST_DIR");
+    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+}
+
+/// A shipped text with changes, each of something that it says once.
+pub fn changed(name: &str, changes: &[(&str, &str)]) -> String {
+    let mut text = shipped(name);
+    for (from, to) in changes {
+        assert_eq!(text.matches(from).count(), 1, "`{from}`");
+        text = text.replace(from, to);
+    }
+    text
+}
+
+/// States and transitions of a system that holds, or the property that it violates.
+pub fn search(text: &str, remotes: u16, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
+    let protocol = parse(text).unwrap_or_else(|errors| {
+        let all = errors.iter().map(|e| e.render("text", text, false));
+        panic!("{}", all.collect::<String>())
+    });
+    let Home::Controller(home) = &protocol.home else {
+        panic!("it is written as rows");
+    };
+    let model = model(&protocol, home, remotes, lines, &Options::default()).unwrap();
+    let options = Search {
+        symmetry,
+        ..Search::default()
+    };
+    let report = check(&model, &options).unwrap();
+    match report.outcome {
+        Outcome::Verified => Ok((report.states, report.transitions)),
+        Outcome::Violated { property, .. } => Err(match property {
+            Property::Invariant(name) | Property::Assertion(name) => name,
+            other => other.to_string(),
+        }),
+        other => panic!("{other:?}"),
+    }
+}
