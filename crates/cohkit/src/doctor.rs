@@ -42,7 +42,7 @@ print(json.dumps(told))";
 type Found = (Vec<(String, String)>, Option<String>);
 
 pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<Outcome, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = tool::search_path();
     // All at once: one that does not answer is waited for while the others do.
     let found: Vec<Found> = thread::scope(|scope| {
         let modules = scope.spawn(modules);

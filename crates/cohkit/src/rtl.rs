@@ -19,8 +19,9 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Home;
 use cohkit_rtl::lockstep::build::{build, BuildError, Printed};
 use cohkit_rtl::lockstep::shapes::Shape;
-use cohkit_rtl::print::{image, package, Origin};
+use cohkit_rtl::print::{file_list, image, package, top, Origin};
 use cohkit_rtl::rom::Rom;
+use cohkit_rtl::sources::HOME;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -121,16 +122,36 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failu
     let file = file_name(&options.file);
     let origin = origin(&source, &file);
     files::make_folder(&options.out)?;
-    let (package_file, image_file) = (
-        options.out.join(format!("{name}_pkg.sv")),
-        options.out.join(format!("{name}.mem")),
-    );
-    let (package, image) = (
-        package(&source.protocol, &rom, &origin),
-        image(&source.protocol, &home, &rom, &origin),
-    );
-    files::write_together(&[(&package_file, &package), (&image_file, &image)])?;
+    let own = [
+        (
+            format!("{name}_pkg.sv"),
+            package(&source.protocol, &rom, &origin),
+        ),
+        (
+            format!("{name}.mem"),
+            image(&source.protocol, &home, &rom, &origin),
+        ),
+        (format!("{name}_home.sv"), top(&source.protocol, &origin)),
+        (format!("{name}.f"), file_list(&source.protocol)),
+    ];
+    let own = own
+        .iter()
+        .map(|(file, text)| (options.out.join(file), text.as_str()));
+    // The package is of no use without the RTL that it is written for, so that goes with it.
+    let rtl = HOME
+        .iter()
+        .map(|&(file, text)| (options.out.join(file), text));
+    let written: Vec<(PathBuf, &str)> = own.chain(rtl).collect();
+    let files: Vec<(&Path, &str)> = written
+        .iter()
+        .map(|(file, text)| (file.as_path(), *text))
+        .collect();
+    files::write_together(&files)?;
     let result = if options.json {
+        let of = |end: &str| {
+            let file = options.out.join(format!("{name}{end}"));
+            file.display().to_string()
+        };
         let value = json!({
             "protocol": name,
             "states": rom.states.len(),
@@ -140,15 +161,17 @@ fn emit(options: &options::Emit, console: &mut Console) -> Result<Outcome, Failu
             "address_bits": rom.state_bits() + rom.event_bits(),
             "run": {
                 "file": options.file.display().to_string(),
-                "package": package_file.display().to_string(),
-                "image": image_file.display().to_string(),
+                "package": of("_pkg.sv"),
+                "image": of(".mem"),
+                "top": of("_home.sv"),
+                "list": of(".f"),
                 "version": env!("CARGO_PKG_VERSION"),
             },
         });
         format!("{value:#}\n")
     } else {
         format!(
-            "{name}: {}, {}, {} of {} bits: {name}_pkg.sv, {name}.mem\n",
+            "{name}: {}, {}, {} of {} bits: {name}_pkg.sv, {name}.mem; the top and the RTL: {name}.f\n",
             counted(rom.states.len() as u64, "state"),
             counted(rom.events.len() as u64, "event"),
             counted(rom.used().count() as u64, "row"),

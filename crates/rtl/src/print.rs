@@ -2,6 +2,7 @@
 
 use crate::keywords::reserved;
 use crate::rom::{Rom, MAX_CIRCUITS};
+use crate::sources::HOME;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Protocol, Right};
 use cohkit_protocol::rows::{rows, Row as Words};
@@ -110,6 +111,78 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     }
     put(&mut text, "  };");
     put(&mut text, &format!("endpackage : {name}_pkg"));
+    text
+}
+
+/// The parameters of `home` that are those of one printed package.
+const OF_PACKAGE: [&str; 6] = [
+    "Protocol", "state_e", "event_e", "send_e", "row_t", "RomFile",
+];
+
+/// The top module `PROTOCOL_home`: the home with the types and the ROM of the printed package, and with the sizes and the
+/// ports of `home.sv`, from whose header it is printed.
+pub fn top(protocol: &Protocol, origin: &Origin) -> String {
+    let name = &protocol.name;
+    let mut text = origin.header(&format!(
+        "The home of {name}, with its package's types and its ROM."
+    ));
+    let home = HOME.iter().find(|(file, _)| *file == "home.sv");
+    let header = home
+        .map_or("", |(_, text)| text)
+        .lines()
+        .skip_while(|line| !line.starts_with("module "))
+        .take_while(|line| *line != ");");
+    let mut connected = String::new();
+    for line in header {
+        let own = parameter(line);
+        if own.is_some_and(|own| OF_PACKAGE.contains(&own)) {
+            continue;
+        }
+        if let Some(own) = own {
+            let _ = writeln!(connected, "    .{own}({own}),");
+        }
+        let line = line
+            .replace("module home", &format!("module {name}_home"))
+            .replace("'(Protocol.", &format!("'({name}_pkg::Protocol."));
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = write!(
+        text,
+        ");
+  home #(
+{connected}    .Protocol({name}_pkg::Protocol),
+    .state_e({name}_pkg::state_e),
+    .event_e({name}_pkg::event_e),
+    .send_e({name}_pkg::send_e),
+    .row_t({name}_pkg::row_t),
+    .RomFile(\"{name}.mem\")
+  ) u_home (.*);
+endmodule : {name}_home
+"
+    );
+    text
+}
+
+/// The name of the parameter that a line of a module's header declares, if it does.
+fn parameter(line: &str) -> Option<&str> {
+    let declared = line.trim_start().strip_prefix("parameter ")?;
+    declared.split('=').next()?.split_whitespace().next_back()
+}
+
+/// The list of all files of a home in the order in which tools read them, for `verilator -F` and its like.
+pub fn file_list(protocol: &Protocol) -> String {
+    let name = &protocol.name;
+    let mut text = String::from("+incdir+.\n");
+    let (packages, modules): (Vec<&str>, Vec<&str>) = HOME
+        .iter()
+        .map(|(file, _)| *file)
+        .filter(|file| file.ends_with(".sv"))
+        .partition(|file| file.ends_with("_pkg.sv"));
+    let (package, top) = (format!("{name}_pkg.sv"), format!("{name}_home.sv"));
+    let own = [packages, vec![&package], modules, vec![&top]].concat();
+    for file in own {
+        let _ = writeln!(text, "{file}");
+    }
     text
 }
 

@@ -115,7 +115,7 @@ impl Prover {
     /// # Errors
     /// [`BuildError::Missing`] if one is not there, with what to install; [`BuildError::Unusable`] if one does not run.
     pub fn find(folder: Option<&Path>) -> Result<Prover, BuildError> {
-        let path = path_with(folder);
+        let path = tool::search_path_from(folder);
         let yosys = find_in(&path)?;
         let z3 = tool::version("z3", &["--version"], &path, LIMIT);
         match z3 {
@@ -188,16 +188,6 @@ impl Prover {
         }
         Ok(Verdict::Proven)
     }
-}
-
-/// The folders where programs are, after one that is looked into first.
-fn path_with(folder: Option<&Path>) -> OsString {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let all = folder
-        .map(Path::to_path_buf)
-        .into_iter()
-        .chain(std::env::split_paths(&folders));
-    std::env::join_paths(all).unwrap_or(folders)
 }
 
 /// The text of a file of the RTL.

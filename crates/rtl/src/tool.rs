@@ -1,7 +1,7 @@
 //! Programs that others have written: asked for their versions, and run for long as Verilator and Yosys are.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -29,6 +29,23 @@ pub enum Asked {
 
 /// Most lines that are told of what a program said; the last ones tell most.
 const LAST: usize = 5;
+
+/// The folders in which programs are looked for: first that of this command, where the package that brought it has put those
+/// which came with it (a virtual environment's, which need not be in `PATH`), then those of `PATH`.
+pub fn search_path() -> OsString {
+    let command = env::current_exe().ok();
+    search_path_from(command.as_deref().and_then(Path::parent))
+}
+
+/// The folders of `PATH`, after one that is looked into first.
+pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let all = folder
+        .map(Path::to_path_buf)
+        .into_iter()
+        .chain(env::split_paths(&folders));
+    env::join_paths(all).unwrap_or(folders)
+}
 
 /// Asks a program in these folders for its version by these arguments, and waits so long for the answer.
 pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> Asked {

@@ -23,7 +23,10 @@ pub(crate) enum RtlCommand {
     Measure(Measure),
 }
 
-/// Prints the home as a SystemVerilog package and the image of its ROM.
+/// Writes the home as SystemVerilog: the protocol's package, the image of its ROM, a top and the RTL.
+///
+/// `PROTOCOL.f` lists all files in the order in which tools read them, so that `verilator -F PROTOCOL.f` builds the folder
+/// by itself; the top is the module `PROTOCOL_home`.
 ///
 /// A home that the text gives as a policy is constructed for one caching agent; its states that no future can
 /// tell apart are merged. A home that the hardware has no unit for is refused with the reason.
@@ -33,7 +36,8 @@ pub(crate) struct Emit {
     /// The protocol text, or the name of one that ships.
     pub file: PathBuf,
 
-    /// The folder that gets `PROTOCOL_pkg.sv` and `PROTOCOL.mem`; it is made if need be.
+    /// The folder that gets `PROTOCOL_pkg.sv`, `PROTOCOL.mem`, `PROTOCOL_home.sv`, `PROTOCOL.f` and the RTL; it is made if
+    /// need be.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 
@@ -106,6 +110,7 @@ pub(crate) struct RtlTest {
 /// track a cache of 16 MiB with lines of 128 bytes; tags are for a range of 64 GiB.
 /// A path goes from register to register; each LUT on it is a level, and so is each carry cell of four bits.
 /// LUTs are counted one by one, before a placer joins small ones, so the figure is an upper bound.
+/// Yosys is looked for beside this command first, and then in `PATH`.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl synth protocols/eci.coh --units 1"))]
 pub(crate) struct Synth {

