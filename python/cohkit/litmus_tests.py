@@ -45,7 +45,7 @@ class Options(TypedDict, total=False):
     text: str | None
     protocol: Protocol | Composition | str | os.PathLike[str] | None
     cores: Literal["in_order", "store_buffer", "relaxed"] | None
-    model: Literal["sc", "tso", "rc"] | None
+    model: Literal["sc", "tso", "rc", "armv8", "riscv"] | None
     gives_up: int | None
     max_states: int | None
     chart: bool
@@ -59,7 +59,8 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
     """Run a litmus test in every order of events, on the caches of a protocol or on memory that acts at once.
 
     Args:
-        test: a file in the format of the herd tools, in AArch64 assembly or in C; or the name of a classic shape.
+        test: a file in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C; or the name of a
+            classic shape.
         **options: what it runs on, and how: :class:`cohkit.litmus_tests.Options`.
 
     Raises:

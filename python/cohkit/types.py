@@ -519,7 +519,7 @@ class Litmus(TypedDict):
     protocol: str | None
     kinds: NotRequired[list[str]]
     cores: Literal["in_order", "store_buffer", "relaxed"]
-    model: Literal["sc", "tso", "rc"]
+    model: Literal["sc", "tso", "rc", "armv8", "riscv"]
     condition: Literal["exists", "not_exists", "forall"]
     outcome: Literal["yes", "no", "violated", "undecided"]
     reason: str | None

@@ -268,6 +268,8 @@ impl On<'_> {
             Some(Compared::Sc) => Model::Sc,
             Some(Compared::Tso) => Model::Tso,
             Some(Compared::Rc) => Model::Rc,
+            Some(Compared::Armv8) => Model::Armv8,
+            Some(Compared::Riscv) => Model::RiscV,
             None => own,
         };
         How {
@@ -701,7 +703,9 @@ impl Judged {
         let kinds = placed(self.kinds.as_deref());
         let mut text = match (protocol, self.model) {
             (Some(on), _) => format!("{name} on {on}{kinds}, cores {between}: "),
-            (None, Model::Rc) => format!("{name} under {}: ", self.model),
+            (None, Model::Rc | Model::Armv8 | Model::RiscV) => {
+                format!("{name} under {}: ", self.model)
+            }
             (None, Model::Sc) => format!("{name} on memory that acts at once, cores in order: "),
             (None, Model::Tso) => {
                 format!("{name} on memory that acts at once, cores with store buffers: ")

@@ -9,15 +9,19 @@
 //!   what a thread reads out of its own buffer says nothing about when others see the write;
 //! * release consistency keeps only what is asked for: by fences, by reads that acquire and writes that release, by
 //!   dependences of what is written, or whether, on what was read, and of all that follows a branch on it where
-//!   instructions are fetched anew. A write is seen by all other threads at once.
+//!   instructions are fetched anew; and the order of a write behind accesses of its location. A write is seen by all other
+//!   threads at once;
+//! * Armv8's model is that of its reference manual without address translation and instruction fetches: external visibility
+//!   demands that *ordered before* (observed by others, or locally ordered) has no cycle;
+//! * RISC-V's is RVWMO: *preserved program order* and what is observed have no cycle.
 
 pub use cohkit_protocol::orders::Model;
 use std::collections::BTreeSet;
 
 use crate::cores::Cores;
-use crate::executions::{each, Execution, Kind, Relation};
+use crate::executions::{each, Event, Execution, Kind, Relation};
 use crate::models;
-use crate::program::{Acquire, End, Fence, Program};
+use crate::program::{Acquire, Class, End, Program};
 
 /// Whether a model allows an execution.
 pub fn allows(model: Model, execution: &Execution) -> bool {
@@ -29,6 +33,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
         return false;
     }
     let outside = |a: usize, b: usize| e.events[a].thread != e.events[b].thread;
+    let seen_by_others = |a, b| outside(a, b) && conflict(a, b);
     let order = Relation::of(count, |a, b| match model {
         Model::Sc => e.program_order(a, b) || conflict(a, b),
         Model::Tso => {
@@ -37,7 +42,14 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
                 || e.coherence(a, b)
                 || e.from_read(a, b)
         }
-        Model::Rc => e.program_order(a, b) && asked(e, a, b) || conflict(a, b) && outside(a, b),
+        Model::Rc => e.program_order(a, b) && asked(e, a, b) || seen_by_others(a, b),
+        Model::Armv8 => e.program_order(a, b) && locally_ordered(e, a, b) || seen_by_others(a, b),
+        Model::RiscV => {
+            e.program_order(a, b) && preserved(e, a, b)
+                || e.reads_from(a, b) && outside(a, b)
+                || e.coherence(a, b)
+                || e.from_read(a, b)
+        }
     });
     order.acyclic()
 }
@@ -72,19 +84,22 @@ pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<End>, String>
         models::ends_within(program, cores, MOST_STATES).ok_or_else(too_large)
     };
     match model {
+        // No core reserves locations.
+        _ if program.reserves() => ends(program, model),
         Model::Sc => run(Cores::InOrder),
         Model::Tso => run(Cores::StoreBuffer),
-        Model::Rc => ends(program, model),
+        Model::Rc | Model::Armv8 | Model::RiscV => ends(program, model),
     }
 }
 
-/// Whether no write comes between what an atomic access reads and what it writes.
+/// Whether no write of another thread comes between what an atomic access reads and what it writes.
 fn atomic(e: &Execution) -> bool {
     let events = 0..e.events.len();
     events.clone().all(|read| {
         let parts = events.clone().filter(|&write| e.atomic(read, write));
         parts.into_iter().all(|write| {
-            let between = |w: usize| e.from_read(read, w) && e.coherence(w, write);
+            let other = |w: usize| e.events[w].thread != e.events[read].thread;
+            let between = |w: usize| other(w) && e.from_read(read, w) && e.coherence(w, write);
             !events.clone().any(between)
         })
     })
@@ -98,21 +113,87 @@ fn stays(e: &Execution, a: usize, b: usize) -> bool {
     }
     let between = (a + 1..b).any(|event| e.events[event].atomic);
     let releases = first.release && then.acquire == Acquire::Full;
-    first.atomic || then.atomic || between || releases || e.fenced(a, b, Fence::Full)
+    first.atomic || then.atomic || between || releases || e.fenced(a, b)
 }
 
 /// Whether something asks for the order of two events of a thread.
 fn asked(e: &Execution, a: usize, b: usize) -> bool {
     let (first, then) = (&e.events[a], &e.events[b]);
-    let (reads, writes) = (first.kind == Kind::Read, first.kind == Kind::Write);
-    e.fenced(a, b, Fence::Full)
-        || reads && e.fenced(a, b, Fence::Loads)
-        || writes && then.kind == Kind::Write && e.fenced(a, b, Fence::Stores)
+    let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
+    e.fenced(a, b)
         || first.acquire != Acquire::No
         || then.release
         || first.release && then.acquire == Acquire::Full
         || e.atomic(a, b)
-        || e.data(a, b)
-        || e.control(a, b) && then.kind == Kind::Write
-        || e.synchronised(a, b)
+        || writes && e.same_place(a, b)
+        || reads && (e.data(a, b) || e.address(a, b) || writes && e.pick(a, b))
+        || reads && (e.control(a, b) && writes || e.synchronised(a, b))
+}
+
+/// Whether two events of a thread are locally ordered by Armv8's model.
+fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
+    let (first, then) = (&e.events[a], &e.events[b]);
+    let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
+    let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
+    // The reads that the last write of their location before them in the thread may be read by.
+    let read_next = |write: usize| {
+        e.events[write].kind == Kind::Write
+            && !writes
+            && e.same_place(write, b)
+            && !e.written_between(write, b)
+    };
+    let local_write = writes && e.same_place(a, b);
+    // A choice reaches a later write through what the thread itself has written and read.
+    let chosen = |write: usize| {
+        let reads = |read: usize| {
+            e.events[read].kind == Kind::Read
+                && e.same_place(write, read)
+                && !e.written_between(write, read)
+                && (e.address(read, b) || e.data(read, b) || e.control(read, b))
+        };
+        e.events[write].kind == Kind::Write && e.pick(a, write) && (write + 1..b).any(reads)
+    };
+    let dependence = reads
+        && (e.address(a, b)
+            || e.data(a, b)
+            || writes && (e.control(a, b) || e.pick(a, b))
+            || writes && between(&|c| e.address(a, c))
+            || e.synchronised(a, b)
+            || writes && between(&chosen)
+            || between(&|c| (e.address(a, c) || e.data(a, c)) && read_next(c)));
+    let atomic = e.atomic(a, b)
+        || then.acquire != Acquire::No && between(&|c| e.atomic(a, c) && read_next(c));
+    // A fence of loads waits for no atomic access that returns nothing.
+    let barrier = e.fenced_by(a, b, &|before| before != Class::Reads || first.returns)
+        || first.release && then.acquire == Acquire::Full
+        || first.acquire != Acquire::No
+        || then.release
+        || first.atomic && first.both && first.kind == Kind::Write;
+    local_write || dependence || atomic || barrier
+}
+
+/// Whether the order of two events of a thread is preserved by RVWMO.
+fn preserved(e: &Execution, a: usize, b: usize) -> bool {
+    let (first, then) = (&e.events[a], &e.events[b]);
+    let (reads, writes) = (first.kind == Kind::Read, then.kind == Kind::Write);
+    let between = |holds: &dyn Fn(usize) -> bool| (a + 1..b).any(holds);
+    let special = |event: &Event| event.atomic || event.exclusive;
+    // An atomic access that acquires and releases does so with both its parts.
+    let acquires = |event: &Event| event.acquire != Acquire::No || event.both;
+    let releases = |event: &Event| event.release || event.both;
+    let annotated = |event: &Event| special(event) && (acquires(event) || releases(event));
+    let overlapping = e.same_place(a, b)
+        && (writes
+            || reads && !e.written_between(a, b) && e.from[a] != e.from[b]
+            || !reads && special(first) && e.reads_from(a, b));
+    let explicit = e.fenced(a, b)
+        || acquires(first)
+        || releases(then)
+        || annotated(first) && annotated(then)
+        || e.atomic(a, b);
+    let syntactic = e.address(a, b) || writes && (e.data(a, b) || e.control(a, b));
+    let pipeline = between(&|c| {
+        (e.address(a, c) || e.data(a, c)) && e.reads_from(c, b) || writes && e.address(a, c)
+    });
+    overlapping || explicit || syntactic || pipeline
 }

@@ -1,34 +1,174 @@
-//! Tests in C, with the atomic accesses of C11.
+//! Tests in C, with the atomic accesses of C11 and those of the Linux kernel.
 //!
-//! Each is read as compilers make it for AArch64: a load that acquires is `LDAPR`, one that is sequentially consistent
-//! `LDAR`; a store that releases or is sequentially consistent is `STLR`; a fence that acquires is `DMB LD`, and all other
-//! fences `DMB SY`. What is shared is accessed by atomic functions only. Everything else is refused by name.
+//! Each is read as it is made for AArch64: a load that acquires is `LDAPR`, one that is sequentially consistent `LDAR`; a
+//! store that releases or is sequentially consistent is `STLR`; a fence that acquires is `DMB LD`, and all other fences of
+//! C11 `DMB SY`; `smp_rmb` is `DMB LD` and `smp_wmb` is `DMB ST`. A plain access of what is shared is a relaxed one.
+//! Everything else is refused by name.
 
 use cohkit_protocol::text::suggestion;
 
 use crate::condition::{location, MOST_INSTRUCTIONS, MOST_THREADS};
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{
-    Acquire, Change, Fence, Instruction, Location, Operand, Operation, Program, Register, Thread,
-    Via,
+    address_of, location_at, Acquire, Address, Change, Fence, Instruction, Location, Operand,
+    Operation, Program, Register, Thread, Via,
 };
 
 /// Expressions and statements within each other, at most.
 const MOST_DEPTH: usize = 64;
 
-/// The functions that are read.
-const FUNCTIONS: [&str; 7] = [
-    "atomic_load",
-    "atomic_store",
-    "atomic_exchange",
-    "atomic_fetch_add",
-    "atomic_fetch_sub",
-    "atomic_compare_exchange_strong",
-    "atomic_thread_fence",
-];
+/// What a function does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Function {
+    /// Loads from an address.
+    Load(Order),
+    /// Stores to an address.
+    Store(Order),
+    /// Stores, and is a full fence.
+    StoreFence,
+    /// Reads and writes at once; gives what was found, what is there afterwards, or nothing.
+    Update(Change, Order, Gives),
+    /// The same, by a number that the function implies.
+    Step(i64, Order, Gives),
+    /// Writes if something is there, whose variable takes what is found; gives whether it was.
+    ExchangeIf(Order),
+    /// The same, and gives what was found.
+    CompareExchange(Order),
+    /// A fence of the order that is its argument.
+    FenceOf,
+    /// A fence.
+    Fence(Fence),
+    /// Does nothing here.
+    Nothing,
+}
+
+/// What a function that reads and writes at once gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Gives {
+    Before,
+    After,
+    Nothing,
+}
+
+/// All functions, those of C11 and of the kernel without what their names say of orders.
+const FUNCTIONS: [(&str, Function); 49] = {
+    use self::Function as F;
+    use self::Order::{Acquire, Both, Relaxed, Release, Sequential};
+    const AND: Change = Change::Apply(Operation::And);
+    const OR: Change = Change::Apply(Operation::Or);
+    const XOR: Change = Change::Apply(Operation::Xor);
+    [
+        ("atomic_load", F::Load(Sequential)),
+        ("atomic_store", F::Store(Sequential)),
+        (
+            "atomic_exchange",
+            F::Update(Change::Set, Sequential, Gives::Before),
+        ),
+        (
+            "atomic_fetch_add",
+            F::Update(Change::Add, Both, Gives::Before),
+        ),
+        ("atomic_fetch_sub", F::Update(SUBTRACT, Both, Gives::Before)),
+        ("atomic_fetch_and", F::Update(AND, Both, Gives::Before)),
+        ("atomic_fetch_or", F::Update(OR, Both, Gives::Before)),
+        ("atomic_fetch_xor", F::Update(XOR, Both, Gives::Before)),
+        ("atomic_compare_exchange_strong", F::ExchangeIf(Sequential)),
+        ("atomic_thread_fence", F::FenceOf),
+        ("READ_ONCE", F::Load(Relaxed)),
+        ("WRITE_ONCE", F::Store(Relaxed)),
+        ("smp_load_acquire", F::Load(Acquire)),
+        ("smp_store_release", F::Store(Release)),
+        ("smp_store_mb", F::StoreFence),
+        ("smp_mb", F::Fence(Fence::Full)),
+        ("smp_rmb", F::Fence(Fence::Loads)),
+        ("smp_wmb", F::Fence(Fence::Stores)),
+        ("smp_mb__before_atomic", F::Fence(Fence::Full)),
+        ("smp_mb__after_atomic", F::Fence(Fence::Full)),
+        ("barrier", F::Nothing),
+        ("rcu_read_lock", F::Nothing),
+        ("rcu_read_unlock", F::Nothing),
+        ("rcu_dereference", F::Load(Relaxed)),
+        ("rcu_assign_pointer", F::Store(Release)),
+        ("xchg", F::Update(Change::Set, Both, Gives::Before)),
+        ("cmpxchg", F::CompareExchange(Both)),
+        ("atomic_xchg", F::Update(Change::Set, Both, Gives::Before)),
+        ("atomic_cmpxchg", F::CompareExchange(Both)),
+        ("atomic_read", F::Load(Relaxed)),
+        ("atomic_read_acquire", F::Load(Acquire)),
+        ("atomic_set", F::Store(Relaxed)),
+        ("atomic_set_release", F::Store(Release)),
+        (
+            "atomic_add",
+            F::Update(Change::Add, Relaxed, Gives::Nothing),
+        ),
+        ("atomic_sub", F::Update(SUBTRACT, Relaxed, Gives::Nothing)),
+        ("atomic_and", F::Update(AND, Relaxed, Gives::Nothing)),
+        ("atomic_or", F::Update(OR, Relaxed, Gives::Nothing)),
+        ("atomic_xor", F::Update(XOR, Relaxed, Gives::Nothing)),
+        (
+            "atomic_add_return",
+            F::Update(Change::Add, Both, Gives::After),
+        ),
+        ("atomic_sub_return", F::Update(SUBTRACT, Both, Gives::After)),
+        ("atomic_inc", F::Step(1, Relaxed, Gives::Nothing)),
+        ("atomic_dec", F::Step(-1, Relaxed, Gives::Nothing)),
+        ("atomic_inc_return", F::Step(1, Both, Gives::After)),
+        ("atomic_dec_return", F::Step(-1, Both, Gives::After)),
+        ("atomic_fetch_inc", F::Step(1, Both, Gives::Before)),
+        ("atomic_fetch_dec", F::Step(-1, Both, Gives::Before)),
+        ("smp_read_barrier_depends", F::Nothing),
+        ("smp_acquire__after_ctrl_dep", F::Fence(Fence::Loads)),
+        ("lockless_dereference", F::Load(Relaxed)),
+    ]
+};
+
+/// What `atomic_fetch_sub` does.
+const SUBTRACT: Change = Change::Apply(Operation::Subtract);
+
+/// Finds a function, whose name may end in the order of the access; and whether its last arguments say the order.
+fn function(name: &str) -> Option<(Function, bool)> {
+    let known = |name: &str| {
+        let mut all = FUNCTIONS.iter();
+        all.find(|(other, _)| *other == name).map(|(_, what)| *what)
+    };
+    if let Some(short) = name.strip_suffix("_explicit") {
+        let ordered = |what: &Function| {
+            !matches!(what, Function::Fence(_) | Function::Nothing) && short.starts_with("atomic_")
+        };
+        return known(short).filter(ordered).map(|what| (what, true));
+    }
+    if let Some(what) = known(name) {
+        return Some((what, what == Function::FenceOf));
+    }
+    let (short, order) = [
+        ("_relaxed", Order::Relaxed),
+        ("_acquire", Order::Acquire),
+        ("_release", Order::Release),
+    ]
+    .into_iter()
+    .find_map(|(suffix, order)| Some((name.strip_suffix(suffix)?, order)))?;
+    match known(short)? {
+        Function::Update(change, Order::Both, gives) => {
+            Some((Function::Update(change, order, gives), false))
+        }
+        Function::Step(by, Order::Both, gives) => Some((Function::Step(by, order, gives), false)),
+        Function::CompareExchange(_) => Some((Function::CompareExchange(order), false)),
+        _ => None,
+    }
+}
 
 /// Words that begin a declaration.
-const TYPES: [&str; 10] = [
+const TYPES: [&str; 20] = [
+    "volatile",
+    "const",
+    "signed",
+    "size_t",
+    "intptr_t",
+    "uintptr_t",
+    "bool",
+    "_Bool",
+    "atomic_t",
+    "atomic_long",
     "int",
     "unsigned",
     "long",
@@ -81,7 +221,13 @@ impl Order {
 }
 
 /// First values, then the threads: functions `P0`, `P1` and so on.
-pub(crate) fn threads(program: &mut Program, code: Piece, first: Piece) -> Result<()> {
+///
+/// Gives the first access whose location only the run decides.
+pub(crate) fn threads<'t>(
+    program: &mut Program,
+    code: Piece<'t>,
+    first: Piece<'t>,
+) -> Result<Option<Piece<'t>>> {
     let mut given = Vec::new();
     for item in first.split(';') {
         let known = first_value(program, item)?;
@@ -91,6 +237,7 @@ pub(crate) fn threads(program: &mut Program, code: Piece, first: Piece) -> Resul
         given.extend(known);
     }
     let bare = without_comments(code);
+    let text = code;
     let code = Piece {
         text: &bare,
         start: code.start,
@@ -102,17 +249,23 @@ pub(crate) fn threads(program: &mut Program, code: Piece, first: Piece) -> Resul
         program,
         shared: Vec::new(),
         thread: Thread::default(),
+        indirect: None,
     };
     while reader.at < reader.tokens.len() {
         reader.function()?;
     }
+    // The same piece of the text, in which comments stand.
+    let indirect = reader.indirect.map(|piece| {
+        let place = piece.start - text.start;
+        text.from(place).until(piece.text.len())
+    });
     match program.threads.is_empty() {
         true => helped(
             code.trim().until(0),
             "there are no threads",
             "`P0 (atomic_int* x) { }` begins one",
         ),
-        false => Ok(()),
+        false => Ok(indirect),
     }
 }
 
@@ -144,7 +297,7 @@ fn first_value(program: &mut Program, item: Piece) -> Result<Option<Location>> {
     let name = name.until(name.text.trim_end_matches([']', ' ']).len());
     let at = location(program, name)?;
     if let Some(value) = value {
-        program.initial[usize::from(at)] = number(value)?;
+        program.initial[usize::from(at)] = crate::condition::value(program, value)?;
     }
     Ok(value.map(|_| at))
 }
@@ -176,17 +329,10 @@ fn tokens(code: Piece) -> Result<Vec<Piece>> {
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let length = match first {
             _ if word(first) => rest.text.find(|c| !word(c)).unwrap_or(rest.text.len()),
-            '=' | '!' if rest.text[1..].starts_with('=') => 2,
-            '&' | '|' if rest.text[1..].starts_with(first) => {
-                let word = rest.until(2);
-                let message = format!("`{}` is not read here", word.text);
-                return helped(
-                    word,
-                    message,
-                    "an `if` within another, or `&` and `|` of comparisons",
-                );
-            }
-            '(' | ')' | '{' | '}' | ';' | ',' | '*' | '&' | '|' | '^' | '+' | '-' | '=' | '!' => 1,
+            '=' | '!' | '<' | '>' if rest.text[1..].starts_with('=') => 2,
+            '&' | '|' | '<' if rest.text[1..].starts_with(first) => 2,
+            '(' | ')' | '{' | '}' | ';' | ',' | '*' | '&' | '|' | '^' | '+' | '-' | '=' | '!'
+            | '<' | '>' | '~' => 1,
             _ => {
                 let character = rest.until(first.len_utf8());
                 return wrong(character, format!("`{first}` is not read here"));
@@ -207,6 +353,8 @@ struct Reader<'r, 't> {
     /// What the thread is given, by name.
     shared: Vec<(&'t str, Location)>,
     thread: Thread,
+    /// The first access whose location only the run decides.
+    indirect: Option<Piece<'t>>,
 }
 
 impl<'t> Reader<'_, 't> {
@@ -319,34 +467,44 @@ impl<'t> Reader<'_, 't> {
                 token,
                 format!("`{}` is not read here: programs end", token.text),
             ),
-            "*" => wrong_plain(token),
+            "*" => {
+                self.next();
+                let to = self.pointed(depth)?;
+                self.expect("=")?;
+                let value = self.expression(0, depth, None)?;
+                self.expect(";")?;
+                self.store(token, to, value, Order::Relaxed)
+            }
             _ if TYPES.contains(&token.text) => {
                 while TYPES.contains(&self.peek().text) {
                     self.next();
                 }
-                if self.peek().text == "*" {
-                    return wrong(self.peek(), "pointers are not read here");
-                }
-                let name = self.name("a variable")?;
-                let mut names = self.thread.names.iter();
-                let shared = self.shared.iter().any(|(other, _)| *other == name.text);
-                if shared || names.any(|other| other == name.text) {
-                    return wrong(name, format!("`{}` is declared already", name.text));
-                }
-                let to = self.register(Some(name.text));
-                match self.takes("=") {
-                    true => self.assigned(name, to),
-                    false => self.expect(";").map(|_| ()),
+                loop {
+                    while self.takes("*") {}
+                    let name = self.name("a variable")?;
+                    let mut names = self.thread.names.iter();
+                    let shared = self.shared.iter().any(|(other, _)| *other == name.text);
+                    if shared || names.any(|other| other == name.text) {
+                        return wrong(name, format!("`{}` is declared already", name.text));
+                    }
+                    let to = self.register(Some(name.text));
+                    if self.takes("=") {
+                        self.assigned(name, to)?;
+                    }
+                    if !self.takes(",") {
+                        return self.expect(";").map(|_| ());
+                    }
                 }
             }
             _ if self.tokens.get(self.at + 1).is_some_and(|t| t.text == "=") => {
                 let name = self.name("a variable")?;
                 if self.shared.iter().any(|(other, _)| *other == name.text) {
-                    return wrong_plain(name);
+                    return wrong_name(name);
                 }
                 let to = variable(&mut self.thread, name)?;
                 self.expect("=")?;
-                self.assigned(name, to)
+                self.assigned(name, to)?;
+                self.expect(";").map(|_| ())
             }
             _ => {
                 self.expression(0, depth, None)?;
@@ -355,10 +513,9 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// What follows `=`, up to its semicolon.
+    /// What follows `=`.
     fn assigned(&mut self, name: Piece, to: Register) -> Result<()> {
         let a = self.expression(0, 0, Some(to))?;
-        self.expect(";")?;
         if a == Operand::Register(to) {
             return Ok(());
         }
@@ -409,11 +566,20 @@ impl<'t> Reader<'_, 't> {
         depth: usize,
         target: Option<Register>,
     ) -> Result<Operand> {
-        const LEVELS: [&[(&str, Operation)]; 5] = [
+        const LEVELS: [&[(&str, Operation)]; 9] = [
+            &[("||", Operation::Or)],
+            &[("&&", Operation::And)],
             &[("|", Operation::Or)],
             &[("^", Operation::Xor)],
             &[("&", Operation::And)],
             &[("==", Operation::Equal), ("!=", Operation::Equal)],
+            &[
+                ("<", Operation::Less),
+                (">", Operation::Less),
+                ("<=", Operation::Less),
+                (">=", Operation::Less),
+            ],
+            &[("<<", Operation::ShiftLeft)],
             &[("+", Operation::Add), ("-", Operation::Subtract)],
         ];
         if depth > MOST_DEPTH {
@@ -430,12 +596,40 @@ impl<'t> Reader<'_, 't> {
                 return Ok(value);
             };
             self.next();
-            let other = self.expression(level + 1, depth, None)?;
+            let accesses = self.accesses();
+            let mut other = self.expression(level + 1, depth, None)?;
+            if matches!(*word, "&&" | "||") {
+                if self.accesses() > accesses {
+                    let message = format!(
+                        "what is accessed behind `{word}` depends on what stands before it"
+                    );
+                    return helped(token, message, "an `if` within another says the same");
+                }
+                value = self.truth(token, value)?;
+                other = self.truth(token, other)?;
+            }
+            // `a > b` is `b < a`, and `a <= b` its opposite.
+            if matches!(*word, ">" | "<=") {
+                std::mem::swap(&mut value, &mut other);
+            }
             value = self.compute(token, *operation, value, other)?;
-            if *word == "!=" {
+            if matches!(*word, "!=" | "<=" | ">=") {
                 value = self.compute(token, Operation::Xor, value, Operand::Number(1))?;
             }
         }
+    }
+
+    /// How many accesses the thread has so far.
+    fn accesses(&self) -> usize {
+        let code = self.thread.code.iter();
+        code.filter(|one| one.address().is_some()).count()
+    }
+
+    /// 1 for what is not zero, and otherwise 0.
+    fn truth(&mut self, at: Piece, value: Operand) -> Result<Operand> {
+        let zero = Operand::Number(0);
+        let equal = self.compute(at, Operation::Equal, value, zero)?;
+        self.compute(at, Operation::Equal, equal, zero)
     }
 
     fn compute(
@@ -465,6 +659,14 @@ impl<'t> Reader<'_, 't> {
             return wrong(token, "there are too many parts within each other");
         }
         match token.text {
+            // What stands in parentheses before a value may be its type.
+            "(" if TYPES.contains(&self.peek().text) => {
+                while TYPES.contains(&self.peek().text) || self.peek().text == "*" {
+                    self.next();
+                }
+                self.expect(")")?;
+                self.primary(depth + 1, target)
+            }
             "(" => {
                 let value = self.expression(0, depth + 1, None)?;
                 self.expect(")")?;
@@ -474,50 +676,135 @@ impl<'t> Reader<'_, 't> {
                 let value = self.primary(depth + 1, None)?;
                 self.compute(token, Operation::Subtract, Operand::Number(0), value)
             }
+            "~" => {
+                let value = self.primary(depth + 1, None)?;
+                self.compute(token, Operation::Xor, value, Operand::Number(-1))
+            }
             "!" => {
                 let value = self.primary(depth + 1, None)?;
                 self.compute(token, Operation::Equal, value, Operand::Number(0))
             }
-            "*" => wrong_plain(token),
+            "*" => {
+                let from = self.pointed(depth + 1)?;
+                self.load(token, from, Order::Relaxed, target)
+            }
+            "&" if self.location().is_some() => {
+                let token = self.next();
+                self.named(token)
+            }
             text if text.starts_with(|c: char| c.is_ascii_digit()) => {
                 Ok(Operand::Number(number(token)?))
             }
             text if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
-                if self.peek().text == "(" {
-                    return self.call(token, depth, target);
+                match self.peek().text == "(" {
+                    true => self.call(token, depth, target),
+                    false => self.named(token),
                 }
-                if self.shared.iter().any(|(name, _)| *name == text) {
-                    return wrong_plain(token);
-                }
-                Ok(Operand::Register(variable(&mut self.thread, token)?))
             }
             _ => wrong(token, "a value should stand here"),
         }
     }
 
-    /// The location that a function is given.
-    fn shared(&mut self) -> Result<Location> {
-        self.takes("&");
-        let token = self.name("a location")?;
+    /// The location that the next token names.
+    fn location(&self) -> Option<Location> {
+        let name = self.peek().text;
+        let mut shared = self.shared.iter();
+        shared.find(|(other, _)| *other == name).map(|(_, at)| *at)
+    }
+
+    /// What a name stands for: the address of a location, or what a variable holds.
+    fn named(&mut self, token: Piece<'t>) -> Result<Operand> {
         let mut shared = self.shared.iter();
         match shared.find(|(name, _)| *name == token.text) {
-            Some(&(_, at)) => Ok(at),
-            None => {
-                let message = format!("`{}` is no location that this thread is given", token.text);
-                let names = self.shared.iter().map(|(name, _)| *name);
-                helped(token, message, suggestion(token.text, "location", names))
+            Some((_, at)) => Ok(Operand::Number(address_of(*at))),
+            None => Ok(Operand::Register(variable(&mut self.thread, token)?)),
+        }
+    }
+
+    /// The location at an address.
+    fn at(&mut self, token: Piece<'t>, address: Operand) -> Result<Address> {
+        match address {
+            Operand::Number(address) => match location_at(address) {
+                Some(at) => Ok(Address::Direct(at)),
+                None => wrong(token, "this is the address of no location"),
+            },
+            Operand::Register(register) => {
+                self.indirect = self.indirect.or(Some(token));
+                Ok(Address::Indirect(register))
             }
         }
     }
 
-    /// The order of an access, behind a comma where it is said.
-    fn order(&mut self, said: bool, first: bool) -> Result<(Piece<'t>, Order)> {
-        if !said {
-            return Ok((self.peek(), Order::Sequential));
+    /// The location behind a `*`.
+    fn pointed(&mut self, depth: usize) -> Result<Address> {
+        let token = self.peek();
+        let address = self.primary(depth + 1, None)?;
+        self.at(token, address)
+    }
+
+    /// The location that a function is given: by its address, or by its name behind a `*` where the function is a macro.
+    fn shared(&mut self, depth: usize, macros: bool) -> Result<Address> {
+        let token = self.peek();
+        if macros && self.takes("*") {
+            return self.pointed(depth);
         }
-        if !first {
-            self.expect(",")?;
+        let address = self.argument(depth)?;
+        self.at(token, address)
+    }
+
+    /// An argument of a function, which may be the address of a location.
+    fn argument(&mut self, depth: usize) -> Result<Operand> {
+        let token = self.peek();
+        let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
+        let ends = self.tokens.get(self.at + 1);
+        let alone = ends.is_none_or(|t| matches!(t.text, "," | ")"));
+        let variable = self.thread.names.iter().any(|name| *name == token.text);
+        if token.text.starts_with(begins) && alone && self.location().is_none() && !variable {
+            let message = format!("`{}` is no location that this thread is given", token.text);
+            let names = self.shared.iter().map(|(name, _)| *name);
+            return helped(token, message, suggestion(token.text, "location", names));
         }
+        self.expression(0, depth + 1, None)
+    }
+
+    fn load(
+        &mut self,
+        at: Piece,
+        from: Address,
+        order: Order,
+        target: Option<Register>,
+    ) -> Result<Operand> {
+        let to = self.target(target);
+        let acquire = match order {
+            Order::Sequential => Acquire::Full,
+            order if order.acquires() => Acquire::Later,
+            _ => Acquire::No,
+        };
+        self.emit(at, Instruction::Load { to, from, acquire })?;
+        Ok(Operand::Register(to))
+    }
+
+    fn store(&mut self, at: Piece, to: Address, value: Operand, order: Order) -> Result<()> {
+        let store = Instruction::Store {
+            to,
+            value,
+            release: order.releases(),
+            via: Via::Text,
+        };
+        self.emit(at, store)
+    }
+
+    /// Where a result goes: what nothing else is done with goes where it is to be.
+    fn target(&mut self, target: Option<Register>) -> Register {
+        let last = matches!(self.peek().text, ";" | ",");
+        match target.filter(|_| last) {
+            Some(to) => to,
+            None => self.register(None),
+        }
+    }
+
+    /// The name of an order.
+    fn order(&mut self) -> Result<(Piece<'t>, Order)> {
         let token = self.name("an order")?;
         let found = Order::ALL.iter().find(|(name, _)| *name == token.text);
         match found {
@@ -531,98 +818,180 @@ impl<'t> Reader<'_, 't> {
     }
 
     fn call(&mut self, name: Piece<'t>, depth: usize, target: Option<Register>) -> Result<Operand> {
-        let short = name.text.strip_suffix("_explicit");
-        let (function, mut said) = (short.unwrap_or(name.text), short.is_some());
-        if !FUNCTIONS.contains(&function) {
-            let message = format!("`{}` is no function that is read here", name.text);
-            let help = match function {
-                "atomic_compare_exchange_weak" => {
-                    "it may fail for no reason; `atomic_compare_exchange_strong` is read".into()
-                }
-                _ => suggestion(function, "function", FUNCTIONS.into_iter()),
-            };
-            return helped(name, message, help);
-        }
-        self.expect("(")?;
-        if function == "atomic_thread_fence" {
-            let (_, order) = self.order(true, true)?;
-            self.expect(")")?;
-            let fence = match order {
-                Order::Relaxed => return Ok(Operand::Number(0)),
-                Order::Acquire => Fence::Loads,
-                Order::Release | Order::Both | Order::Sequential => Fence::Full,
-            };
-            self.emit(name, Instruction::Fence(fence))?;
-            return Ok(Operand::Number(0));
-        }
-        let at = self.shared()?;
-        let mut expected = None;
-        if function == "atomic_compare_exchange_strong" {
-            self.expect(",")?;
-            self.expect("&")?;
-            let own = self.name("a variable")?;
-            expected = Some(variable(&mut self.thread, own)?);
-        }
-        let mut value = Operand::Number(0);
-        if function != "atomic_load" {
-            self.expect(",")?;
-            value = self.expression(0, depth + 1, None)?;
-        }
-        let (word, mut order) = self.order(said, false)?;
-        said &= expected.is_some();
-        if said {
-            let (word, failed) = self.order(true, false)?;
-            if failed.releases() && failed != Order::Sequential {
-                return wrong(word, "what fails writes nothing that could release");
-            }
-            order = order.or_failed(failed);
-        }
-        self.expect(")")?;
-        let wrong_order = match function {
-            "atomic_load" => matches!(order, Order::Release | Order::Both),
-            "atomic_store" => matches!(order, Order::Acquire | Order::Both),
-            _ => false,
+        let Some((function, said)) = function(name.text) else {
+            return self.no_function(name);
         };
-        if wrong_order {
+        if depth > MOST_DEPTH {
+            return wrong(name, "there are too many parts within each other");
+        }
+        let nothing = Ok(Operand::Number(0));
+        // What these macros of the kernel are given first is accessed itself.
+        let macros = matches!(
+            name.text,
+            "READ_ONCE"
+                | "WRITE_ONCE"
+                | "rcu_dereference"
+                | "rcu_assign_pointer"
+                | "lockless_dereference"
+                | "smp_store_mb"
+        );
+        self.expect("(")?;
+        match function {
+            Function::Nothing => self.expect(")").and(nothing),
+            Function::Fence(fence) => {
+                self.expect(")")?;
+                self.emit(name, Instruction::Fence(fence)).and(nothing)
+            }
+            Function::FenceOf => {
+                let (_, order) = self.order()?;
+                self.expect(")")?;
+                let fence = match order {
+                    Order::Relaxed => return nothing,
+                    Order::Acquire => Fence::Loads,
+                    Order::Release | Order::Both | Order::Sequential => Fence::Full,
+                };
+                self.emit(name, Instruction::Fence(fence)).and(nothing)
+            }
+            Function::Load(order) => {
+                let from = self.shared(depth, macros)?;
+                let none = [Order::Release, Order::Both];
+                let order = self.last_order(said, order, (name, &none))?;
+                self.load(name, from, order, target)
+            }
+            Function::Store(order) => {
+                let to = self.shared(depth, macros)?;
+                self.expect(",")?;
+                let value = self.expression(0, depth + 1, None)?;
+                let none = [Order::Acquire, Order::Both];
+                let order = self.last_order(said, order, (name, &none))?;
+                self.store(name, to, value, order).and(nothing)
+            }
+            Function::StoreFence => {
+                let to = self.shared(depth, macros)?;
+                self.expect(",")?;
+                let value = self.expression(0, depth + 1, None)?;
+                self.expect(")")?;
+                self.store(name, to, value, Order::Relaxed)?;
+                self.emit(name, Instruction::Fence(Fence::Full))
+                    .and(nothing)
+            }
+            Function::Update(change, order, gives) => {
+                let (first, mut at) = (self.peek(), self.argument(depth)?);
+                self.expect(",")?;
+                let (second, mut value) = (self.peek(), self.argument(depth)?);
+                let pointer = |operand| match operand {
+                    Operand::Number(number) => location_at(number).is_some(),
+                    Operand::Register(_) => false,
+                };
+                let mut token = first;
+                // In the kernel the operand comes first.
+                if pointer(value) && !pointer(at) {
+                    std::mem::swap(&mut at, &mut value);
+                    token = second;
+                }
+                let at = self.at(token, at)?;
+                let order = self.last_order(said, order, (name, &[]))?;
+                self.update(name, (at, change, value), order, gives, target)
+            }
+            Function::Step(by, order, gives) => {
+                let at = self.shared(depth, false)?;
+                self.expect(")")?;
+                let by = (at, Change::Add, Operand::Number(by));
+                self.update(name, by, order, gives, target)
+            }
+            Function::CompareExchange(order) => {
+                let at = self.shared(depth, macros)?;
+                self.expect(",")?;
+                let expected = self.expression(0, depth + 1, None)?;
+                self.expect(",")?;
+                let value = self.expression(0, depth + 1, None)?;
+                self.expect(")")?;
+                let by = (at, Change::SetIf(expected), value);
+                self.update(name, by, order, Gives::Before, target)
+            }
+            Function::ExchangeIf(order) => {
+                let at = self.shared(depth, macros)?;
+                self.expect(",")?;
+                self.expect("&")?;
+                let own = self.name("a variable")?;
+                let own = variable(&mut self.thread, own)?;
+                self.expect(",")?;
+                let value = self.expression(0, depth + 1, None)?;
+                let mut order = order;
+                if said {
+                    self.expect(",")?;
+                    order = self.order()?.1;
+                    self.expect(",")?;
+                    let (word, failed) = self.order()?;
+                    if failed.releases() && failed != Order::Sequential {
+                        return wrong(word, "what fails writes nothing that could release");
+                    }
+                    order = order.or_failed(failed);
+                }
+                self.expect(")")?;
+                self.exchanged_if(name, at, own, value, order)
+            }
+        }
+    }
+
+    fn no_function(&self, name: Piece) -> Result<Operand> {
+        let message = format!("`{}` is no function that is read here", name.text);
+        let text = name.text;
+        let help = match text {
+            _ if text.starts_with("atomic_compare_exchange_weak") => {
+                "it may fail for no reason; `atomic_compare_exchange_strong` is read".into()
+            }
+            _ if text.contains("lock") => {
+                "a lock waits for another thread, and programs here do not wait".into()
+            }
+            _ if text.contains("rcu") => {
+                "what waits for the readers of others is no part of the models here".into()
+            }
+            _ => {
+                let names = FUNCTIONS.iter().map(|(name, _)| *name);
+                suggestion(text, "function", names)
+            }
+        };
+        helped(name, message, help)
+    }
+
+    /// The order behind the arguments where it is said, and the end of the call; some orders are none of the function.
+    fn last_order(
+        &mut self,
+        said: bool,
+        usual: Order,
+        (name, none): (Piece, &[Order]),
+    ) -> Result<Order> {
+        if !said {
+            return self.expect(")").map(|_| usual);
+        }
+        self.expect(",")?;
+        let (word, order) = self.order()?;
+        self.expect(")")?;
+        if none.contains(&order) {
             let message = format!("`{}` is no order of `{}`", word.text, name.text);
             return wrong(word, message);
         }
-        if function == "atomic_store" {
-            let release = order.releases();
-            let store = Instruction::Store {
-                to: at,
-                value,
-                release,
-                via: Via::Text,
-            };
-            self.emit(name, store)?;
-            return Ok(Operand::Number(0));
-        }
-        if let Some(own) = expected {
-            return self.exchanged_if(name, at, own, value, order);
-        }
-        // What nothing else is done with goes where it is to be.
-        let target = target.filter(|_| self.peek().text == ";");
-        let to = match target {
-            Some(to) => to,
-            None => self.register(None),
-        };
-        if function == "atomic_load" {
-            let acquire = match order {
-                Order::Sequential => Acquire::Full,
-                order if order.acquires() => Acquire::Later,
-                _ => Acquire::No,
-            };
-            let from = at;
-            self.emit(name, Instruction::Load { to, from, acquire })?;
-            return Ok(Operand::Register(to));
-        }
-        if function == "atomic_fetch_sub" {
+        Ok(order)
+    }
+
+    /// Reads and writes at once.
+    fn update(
+        &mut self,
+        name: Piece,
+        (at, change, operand): (Address, Change, Operand),
+        order: Order,
+        gives: Gives,
+        target: Option<Register>,
+    ) -> Result<Operand> {
+        let (mut change, mut value) = (change, operand);
+        if change == SUBTRACT {
+            change = Change::Add;
             value = self.compute(name, Operation::Subtract, Operand::Number(0), value)?;
         }
-        let change = match function {
-            "atomic_exchange" => Change::Set,
-            _ => Change::Add,
+        let to = match gives {
+            Gives::Before => self.target(target),
+            Gives::After | Gives::Nothing => self.register(None),
         };
         let atomic = Instruction::Atomic {
             to,
@@ -631,17 +1000,22 @@ impl<'t> Reader<'_, 't> {
             value,
             acquire: order.acquires(),
             release: order.releases(),
+            returns: gives != Gives::Nothing,
             via: Via::Text,
         };
         self.emit(name, atomic)?;
-        Ok(Operand::Register(to))
+        match gives {
+            Gives::Before => Ok(Operand::Register(to)),
+            Gives::After => self.compute(name, Operation::Add, Operand::Register(to), value),
+            Gives::Nothing => Ok(Operand::Number(0)),
+        }
     }
 
     /// What is found goes where what was expected stood, which it is if the exchange was made.
     fn exchanged_if(
         &mut self,
         name: Piece,
-        at: Location,
+        at: Address,
         own: Register,
         value: Operand,
         order: Order,
@@ -662,6 +1036,7 @@ impl<'t> Reader<'_, 't> {
             value,
             acquire: order.acquires(),
             release: order.releases(),
+            returns: true,
             via: Via::Text,
         };
         self.emit(name, atomic)?;
@@ -669,8 +1044,12 @@ impl<'t> Reader<'_, 't> {
     }
 }
 
-/// What is shared is not accessed by name.
-fn wrong_plain<T>(piece: Piece) -> Result<T> {
-    let message = "what is shared is accessed by atomic functions only";
-    helped(piece, message, "`atomic_load(x)`, `atomic_store(x, 1)`")
+/// A location is not assigned to by its name.
+fn wrong_name<T>(piece: Piece) -> Result<T> {
+    let message = format!("`{}` is the address of a location here", piece.text);
+    helped(
+        piece,
+        message,
+        format!("`*{0} = 1`, or `WRITE_ONCE(*{0}, 1)`", piece.text),
+    )
 }

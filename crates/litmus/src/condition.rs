@@ -3,7 +3,7 @@
 use cohkit_protocol::text::suggestion;
 
 use crate::piece::{helped, number, wrong, Piece, Result};
-use crate::program::{Claim, Location, Observed, Program, Quantifier, Register};
+use crate::program::{address_of, Claim, Location, Observed, Program, Quantifier, Register};
 
 /// Threads of a test, at most.
 pub const MOST_THREADS: usize = 8;
@@ -13,13 +13,21 @@ pub const MOST_INSTRUCTIONS: usize = 64;
 pub const MOST_LOCATIONS: usize = 8;
 /// Parts of a condition within each other, at most.
 const MOST_DEPTH: usize = 64;
+/// Parts of a condition, at most.
+const MOST_PARTS: usize = 1024;
 
 /// How a register of a thread is called.
 pub(crate) type Named<'n> = &'n mut dyn FnMut(&mut Program, usize, Piece) -> Result<Register>;
 
 /// Reads what is asked of a program's ends.
 pub(crate) fn read(program: &mut Program, piece: Piece, register: Named) -> Result<()> {
-    Reader { program, register }.whole(piece)
+    let parts = 0;
+    let mut reader = Reader {
+        program,
+        register,
+        parts,
+    };
+    reader.whole(piece)
 }
 
 /// The number of a thread.
@@ -57,44 +65,91 @@ pub(crate) fn location(program: &mut Program, piece: Piece) -> Result<Location> 
     Ok((locations.len() - 1) as Location)
 }
 
+/// A number, or the address of a location: `1`, `x`, `&x`.
+pub(crate) fn value(program: &mut Program, piece: Piece) -> Result<i64> {
+    // The kernel's atomic counters begin so.
+    let initial = piece.text.strip_prefix("ATOMIC_INIT(");
+    if let Some(inner) = initial.and_then(|rest| rest.strip_suffix(')')) {
+        return number(piece.from("ATOMIC_INIT(".len()).until(inner.len()).trim());
+    }
+    let name = match piece.text.strip_prefix('&') {
+        Some(_) => piece.from(1).trim(),
+        None => piece,
+    };
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
+    match name.text.starts_with(begins) {
+        true => location(program, name).map(address_of),
+        false => number(piece),
+    }
+}
+
 struct Reader<'r> {
     program: &'r mut Program,
     register: Named<'r>,
+    /// Parts of the condition so far.
+    parts: usize,
 }
 
 impl Reader<'_> {
-    /// `exists (0:X2=0 /\ 1:X2=0)`.
+    /// `exists (0:X2=0 /\ 1:X2=0)`, behind what is to be shown besides and what is to be left out.
     fn whole(&mut self, piece: Piece) -> Result<()> {
-        let piece = piece.trim();
-        let end = piece
-            .text
-            .find(|c: char| c.is_whitespace() || c == '(')
-            .unwrap_or(piece.text.len());
-        let word = piece.until(end);
-        self.program.quantifier = match word.text {
-            "exists" => Quantifier::Exists,
-            "~exists" => Quantifier::NotExists,
-            "forall" => Quantifier::Forall,
-            "locations" => {
-                // What is to be shown besides; all is shown here.
-                let Some((_, rest)) = piece.once("]") else {
-                    return wrong(word, "this list has no end");
-                };
-                return match rest.text.trim_start_matches(';').trim() {
-                    "" => Ok(()),
-                    _ => self.whole(rest),
-                };
+        let mut rest = piece.trim();
+        let mut filter: Option<Claim> = None;
+        self.program.quantifier = loop {
+            let end = rest
+                .text
+                .find(|c: char| c.is_whitespace() || c == '(' || c == '[')
+                .unwrap_or(rest.text.len());
+            let word = rest.until(end);
+            rest = rest.from(end).trim();
+            match word.text {
+                "exists" => break Quantifier::Exists,
+                "~exists" => break Quantifier::NotExists,
+                "forall" => break Quantifier::Forall,
+                // All is shown here.
+                "locations" => {
+                    let Some(end) = rest.text.find(']') else {
+                        return wrong(word, "this list has no end");
+                    };
+                    rest = rest.from(end + 1).trim();
+                }
+                "filter" if filter.is_none() => filter = Some(self.implies(&mut rest, 0)?),
+                "" if filter.is_none() => return Ok(()),
+                "" => return wrong(piece.trim(), "a filter is there, and no condition"),
+                other => return wrong(word, format!("`{other}` is not read here")),
             }
-            other => return wrong(word, format!("`{other}` is not read here")),
+            let shown = rest.text.trim_start_matches(';');
+            rest = rest.from(rest.text.len() - shown.len()).trim();
         };
-        let mut rest = piece.from(end).trim();
-        let claim = self.or(&mut rest, 0)?;
-        implies(rest)?;
-        if !rest.text.is_empty() {
+        let claim = self.implies(&mut rest, 0)?;
+        if !rest
+            .text
+            .trim_matches([';', ' ', '\t', '\r', '\n'])
+            .is_empty()
+        {
             return wrong(rest, "nothing should follow the condition");
         }
-        self.program.claim = claim;
+        self.program.claim = match (filter, self.program.quantifier) {
+            (None, _) => claim,
+            // Of what a filter leaves out nothing is asked.
+            (Some(filter), Quantifier::Forall) => either(opposite(filter), claim),
+            (Some(filter), _) => Claim::And(Box::new(filter), Box::new(claim)),
+        };
         Ok(())
+    }
+
+    /// `a => b`, which binds the least, and to the right.
+    fn implies(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
+        let claim = self.or(rest, depth)?;
+        let Some(after) = rest.text.strip_prefix("=>") else {
+            return Ok(claim);
+        };
+        if depth > MOST_DEPTH {
+            return wrong(*rest, "this condition has too many parts");
+        }
+        *rest = rest.from(rest.text.len() - after.len()).trim();
+        let then = self.implies(rest, depth + 1)?;
+        Ok(either(opposite(claim), then))
     }
 
     fn or(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
@@ -118,8 +173,9 @@ impl Reader<'_> {
     }
 
     fn atom(&mut self, rest: &mut Piece, depth: usize) -> Result<Claim> {
-        if depth > MOST_DEPTH {
-            return wrong(*rest, "this condition has too many parts within each other");
+        self.parts += 1;
+        if depth > MOST_DEPTH || self.parts > MOST_PARTS {
+            return wrong(*rest, "this condition has too many parts");
         }
         let not = rest
             .text
@@ -132,64 +188,98 @@ impl Reader<'_> {
         if rest.text.starts_with('(') {
             let open = *rest;
             *rest = rest.from(1).trim();
-            let claim = self.or(rest, depth + 1)?;
-            implies(*rest)?;
+            let claim = self.implies(rest, depth + 1)?;
             if !rest.text.starts_with(')') {
                 return wrong(open.until(1), "this parenthesis is not closed");
             }
             *rest = rest.from(1).trim();
             return Ok(claim);
         }
-        let stop = |c: char| c.is_whitespace() || matches!(c, ')' | '(' | '/' | '\\');
-        let first = *rest;
-        let mut until = |stops: &dyn Fn(char) -> bool| {
-            let end = rest.text.find(stops).unwrap_or(rest.text.len());
-            let part = rest.until(end);
+        let atom = *rest;
+        let name = |c: char| c.is_ascii_alphanumeric() || "_.%$#&-".contains(c);
+        let word = |rest: &mut Piece<'_>| {
+            let end = rest.text.find(|c| !name(c)).unwrap_or(rest.text.len());
+            let word = (rest.start, end);
             *rest = rest.from(end).trim();
-            part
+            word
         };
-        let left = until(&|c| stop(c) || c == '=');
-        if left.text == "true" {
-            return Ok(Claim::True);
+        let of = |(start, length): (usize, usize)| Piece {
+            text: &atom.text[start - atom.start..][..length],
+            start,
+        };
+        let takes = |rest: &mut Piece<'_>, what: &str| {
+            let takes = rest.text.starts_with(what);
+            if takes {
+                *rest = rest.from(what.len()).trim();
+            }
+            takes
+        };
+        let bracket = takes(rest, "[");
+        let first = of(word(rest));
+        if bracket && !takes(rest, "]") {
+            return wrong(atom.until(1), "this bracket is not closed");
         }
-        let after = rest.text.strip_prefix('=');
-        let Some(after) = after.filter(|after| !after.starts_with('>')) else {
-            let atom = first.until(first.text.find(stop).unwrap_or(first.text.len()));
-            return helped(atom, "a value is asked for here", "`0:X2=1`, or `x=1`");
+        match first.text {
+            "true" if !bracket => return Ok(Claim::True),
+            "false" if !bracket => return Ok(opposite(Claim::True)),
+            _ => {}
+        }
+        let register = match !bracket && takes(rest, ":") {
+            true => Some(of(word(rest))),
+            false => None,
         };
-        *rest = rest.from(rest.text.len() - after.len()).trim();
-        let end = rest.text.find(stop).unwrap_or(rest.text.len());
-        let value = number(rest.until(end))?;
-        *rest = rest.from(end).trim();
-        let observed = match left.once(":") {
-            Some((thread, register)) => {
-                let thread = thread_number(self.program, thread)?;
+        let differs = takes(rest, "!=") || takes(rest, "<>");
+        let equals = !differs && !rest.text.starts_with("=>") && takes(rest, "=");
+        // Some write two of them.
+        if equals {
+            takes(rest, "=");
+        }
+        if !(differs || equals) {
+            let stop = |c: char| c.is_whitespace() || matches!(c, ')' | '(' | '/' | '\\');
+            let end = atom.text.find(stop).unwrap_or(atom.text.len());
+            return helped(
+                atom.until(end),
+                "a value is asked for here",
+                "`0:X2=1`, or `x=1`",
+            );
+        }
+        let observed = match register {
+            Some(register) => {
+                let thread = thread_number(self.program, first)?;
                 Observed::Register(thread, (self.register)(self.program, thread, register)?)
             }
-            None => {
-                let name = left.text.trim_start_matches('[').trim_end_matches(']');
-                let names = self.program.locations.iter().map(String::as_str);
-                match names.clone().position(|other| other == name) {
-                    Some(location) => Observed::Location(location as Location),
-                    None => {
-                        let message = format!("there is no location `{name}`");
-                        return helped(left, message, suggestion(name, "location", names));
-                    }
-                }
-            }
+            None => Observed::Location(known(self.program, first)?),
         };
-        Ok(Claim::Is(observed, value))
+        let right = of(word(rest));
+        let pointer = right.text.strip_prefix('&').unwrap_or(right.text);
+        let value = match pointer.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            true => address_of(known(
+                self.program,
+                right.from(right.text.len() - pointer.len()),
+            )?),
+            false => number(right)?,
+        };
+        let claim = Claim::Is(observed, value);
+        Ok(if differs { opposite(claim) } else { claim })
     }
 }
 
-/// What the herd tools read between two claims, and we do not.
-fn implies(rest: Piece) -> Result<()> {
-    match rest.text.starts_with("=>") {
-        true => helped(
-            rest.until(2),
-            "`=>` is not read in a condition",
-            "`not (a) \\/ b` says the same",
-        ),
-        false => Ok(()),
+/// A location that the test has named.
+fn known(program: &Program, piece: Piece) -> Result<Location> {
+    let names = program.locations.iter().map(String::as_str);
+    match names.clone().position(|other| other == piece.text) {
+        Some(location) => Ok(location as Location),
+        None => {
+            let message = format!("there is no location `{}`", piece.text);
+            helped(piece, message, suggestion(piece.text, "location", names))
+        }
     }
+}
+
+fn opposite(claim: Claim) -> Claim {
+    Claim::Not(Box::new(claim))
+}
+
+fn either(a: Claim, b: Claim) -> Claim {
+    Claim::Or(Box::new(a), Box::new(b))
 }

@@ -8,7 +8,8 @@ use cohkit_protocol::orders::{Issue, Orders};
 use cohkit_protocol::threads::Accesses;
 
 use crate::program::{
-    Acquire, Change, Fence, Instruction, Location, Operand, Program, Update, Via,
+    location_at, Acquire, Address, Change, Class, Fence, Instruction, Location, Operand, Program,
+    Update, Via,
 };
 
 /// What stands between a thread and memory.
@@ -26,15 +27,25 @@ impl Cores {
     /// Whether the later of two instructions of a thread waits until the earlier one has ended, whatever their locations.
     fn waits(self, earlier: &Instruction, later: &Instruction) -> bool {
         let fence = |i: &Instruction| matches!(i, Instruction::Fence(_));
+        let in_class = |class: Class, i: &Instruction| class.has(i.reads(), i.writes());
         match (earlier, later) {
             // As nothing begins behind a branch before it is known where that leads, it is through at once.
             (Instruction::Fence(Fence::Fetch), _) | (_, Instruction::Fence(Fence::Fetch)) => {
                 return false
             }
-            (Instruction::Fence(Fence::Loads), _) => return true,
-            (_, Instruction::Fence(Fence::Loads)) => return fence(earlier) || earlier.reads(),
-            (Instruction::Fence(Fence::Stores), _) => return fence(later) || later.writes(),
-            (_, Instruction::Fence(Fence::Stores)) => return fence(earlier) || earlier.writes(),
+            // What a full fence keeps is in the orders of the cores.
+            (Instruction::Fence(kind), _) if *kind != Fence::Full => {
+                let after = kind
+                    .sides()
+                    .is_some_and(|(_, after)| in_class(after, later));
+                return fence(later) || after;
+            }
+            (_, Instruction::Fence(kind)) if *kind != Fence::Full => {
+                let before = kind
+                    .sides()
+                    .is_some_and(|(before, _)| in_class(before, earlier));
+                return fence(earlier) || before;
+            }
             (
                 Instruction::Store { release: true, .. },
                 Instruction::Load {
@@ -78,7 +89,12 @@ fn issues(instruction: &Instruction) -> &'static [Issue] {
             (true, true) => &[Issue::Acquire, Issue::Release],
         },
         Instruction::Fence(_) => &[Issue::Fence],
-        Instruction::Compute { .. } | Instruction::Branch { .. } => &[],
+        Instruction::Compute { .. }
+        | Instruction::Select { .. }
+        | Instruction::Branch { .. }
+        // No core runs these.
+        | Instruction::LoadReserved { .. }
+        | Instruction::StoreConditional { .. } => &[],
     }
 }
 
@@ -87,6 +103,8 @@ fn issues(instruction: &Instruction) -> &'static [Issue] {
 struct Begun {
     /// Its place in the thread.
     place: usize,
+    /// The location that it accesses.
+    at: Option<Location>,
     /// What it takes, a register for as long as that is not known.
     value: Operand,
     /// The same for what is compared.
@@ -216,6 +234,17 @@ impl Core {
             None => operand,
         };
         let none = Operand::Number(0);
+        let at = match instruction.address() {
+            None => None,
+            Some(Address::Direct(at)) => Some(at),
+            Some(Address::Indirect(register)) => {
+                let address = self.value(code, Operand::Register(register));
+                match address.and_then(location_at) {
+                    Some(at) => Some(at),
+                    None => return false,
+                }
+            }
+        };
         let (value, expected) = match instruction {
             Instruction::Compute {
                 to,
@@ -229,6 +258,27 @@ impl Core {
                 self.registers[to] = operation.of(a, b);
                 self.next += 1;
                 return true;
+            }
+            Instruction::Select {
+                to,
+                on,
+                then,
+                otherwise,
+            } => {
+                let chosen = match self.value(code, Operand::Register(on)) {
+                    None => None,
+                    Some(0) => self.value(code, otherwise),
+                    Some(_) => self.value(code, then),
+                };
+                let Some(chosen) = chosen else {
+                    return false;
+                };
+                self.registers[to] = chosen;
+                self.next += 1;
+                return true;
+            }
+            Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
+                return false
             }
             Instruction::Branch { on, zero, to } => {
                 let Some(value) = self.value(code, Operand::Register(on)) else {
@@ -244,12 +294,13 @@ impl Core {
             Instruction::Store { value, .. } => (given(value), none),
             Instruction::Atomic { value, change, .. } => match change {
                 Change::SetIf(expected) => (given(value), given(expected)),
-                Change::Set | Change::Add => (given(value), none),
+                Change::Set | Change::Add | Change::Apply(_) => (given(value), none),
             },
             Instruction::Load { .. } | Instruction::Fence(_) => (none, none),
         };
         self.window.push(Begun {
             place: self.next,
+            at,
             value,
             expected,
             read: false,
@@ -274,28 +325,26 @@ impl Core {
     fn asked(&self, code: &[Instruction], at: usize) -> Option<Asked> {
         let begun = &self.window[at];
         match code[begun.place] {
-            Instruction::Fence(Fence::Loads | Fence::Fetch) => {
-                self.asks.loads.then_some(Asked::Acquired)
-            }
-            Instruction::Fence(Fence::Full | Fence::Stores) => {
-                self.asks.fences.then_some(Asked::Fence)
-            }
+            Instruction::Fence(fence) => match fence.sides() {
+                None | Some((Class::Reads, _)) => self.asks.loads.then_some(Asked::Acquired),
+                Some(_) => self.asks.fences.then_some(Asked::Fence),
+            },
             _ => begun.read.then_some(Asked::Acquired),
         }
     }
 
     /// The last instruction before one in the window that accesses the same location.
-    fn same_place(&self, code: &[Instruction], at: usize) -> Option<&Begun> {
-        let location = code[self.window[at].place].location();
+    fn same_place(&self, at: usize) -> Option<&Begun> {
+        let location = self.window[at].at?;
         let mut before = self.window[..at].iter().rev();
-        before.find(|earlier| code[earlier.place].location() == location)
+        before.find(|earlier| earlier.at == Some(location))
     }
 
     /// What the access at a place of the window asks of memory now, if it may.
     fn wish(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<Wish> {
         let begun = self.window[at];
-        let location = code[begun.place].location()?;
-        if begun.read || !self.free(code, cores, at) || self.same_place(code, at).is_some() {
+        let location = begun.at?;
+        if begun.read || !self.free(code, cores, at) || self.same_place(at).is_some() {
             return None;
         }
         let (Operand::Number(value), Operand::Number(expected)) = (begun.value, begun.expected)
@@ -310,6 +359,7 @@ impl Core {
                     Change::Set => Update::Set(value),
                     Change::Add => Update::Add(value),
                     Change::SetIf(_) => Update::SetIf(expected, value),
+                    Change::Apply(operation) => Update::Apply(operation, value),
                 },
                 via,
             ),
@@ -353,7 +403,7 @@ impl Core {
 
     /// What the thread has stored last where a load in the window loads from, if that is known and has not ended.
     fn stored(&self, code: &[Instruction], at: usize) -> Option<i64> {
-        let store = self.same_place(code, at)?;
+        let store = self.same_place(at)?;
         match (&code[store.place], store.value) {
             (Instruction::Store { .. }, Operand::Number(value)) => Some(value),
             _ => None,
@@ -376,7 +426,7 @@ impl Core {
     pub fn ended(&mut self, code: &[Instruction], at: Location, value: i64) {
         // Of one location, only the first can have begun.
         let mut window = self.window.iter();
-        let first = window.position(|begun| code[begun.place].location() == Some(at));
+        let first = window.position(|begun| begun.at == Some(at));
         self.end(code, first.expect("it was asked for"), value);
     }
 
@@ -405,9 +455,9 @@ impl Core {
         self.next >= code.len() && self.window.iter().all(store)
     }
 
-    /// The places of the instructions that have begun and not ended.
-    pub fn open(&self) -> impl Iterator<Item = usize> + '_ {
-        self.window.iter().map(|begun| begun.place)
+    /// The places of the instructions that have begun and not ended, with the locations that they access.
+    pub fn open(&self) -> impl Iterator<Item = (usize, Option<Location>)> + '_ {
+        self.window.iter().map(|begun| (begun.place, begun.at))
     }
 
     /// Whether it has nothing left to do.

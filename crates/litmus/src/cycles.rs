@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use crate::executions::{each, Execution, Kind};
 use crate::program::{
-    Acquire, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation, Program,
-    Quantifier, Thread, Via,
+    Acquire, Address, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation,
+    Program, Quantifier, Thread, Via,
 };
 
 /// The shapes that have names, each with its cycle. The last relation of each leads from one thread to the first, or back
@@ -375,7 +375,7 @@ fn add(thread: &mut Thread, access: &Access) {
         let to = register(thread);
         thread.code.push(Instruction::Load {
             to,
-            from: access.at,
+            from: access.at.into(),
             acquire: match () {
                 () if with(Between::Orders) => Acquire::Full,
                 () if behind == Some(Between::HandsOver) => Acquire::Full,
@@ -417,16 +417,17 @@ fn add(thread: &mut Thread, access: &Access) {
         let to = register(thread);
         thread.code.push(Instruction::Atomic {
             to,
-            at: access.at,
+            at: access.at.into(),
             change: Change::Set,
             value: operand,
             acquire: true,
             release: true,
+            returns: true,
             via: Via::Text,
         });
     } else {
         thread.code.push(Instruction::Store {
-            to: access.at,
+            to: access.at.into(),
             value: operand,
             release: with(Between::Orders)
                 || with(Between::LaterOrders)
@@ -499,7 +500,10 @@ pub fn classic() -> Vec<Program> {
 pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
     let count = program.locations.len() as Location;
     let turned = |by: Location| {
-        let place = |at: Location| (at + by) % count;
+        let place = |at: Address| match at {
+            Address::Direct(at) => Address::Direct((at + by) % count),
+            indirect => indirect,
+        };
         let instruction = |instruction: &Instruction| match *instruction {
             Instruction::Load { to, from, acquire } => Instruction::Load {
                 to,
@@ -524,6 +528,7 @@ pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
                 value,
                 acquire,
                 release,
+                returns,
                 via,
             } => Instruction::Atomic {
                 to,
@@ -532,6 +537,7 @@ pub(crate) fn alike(program: &Program) -> Vec<Vec<Instruction>> {
                 value,
                 acquire,
                 release,
+                returns,
                 via,
             },
             other => other,

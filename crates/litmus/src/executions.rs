@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use crate::program::{
-    Acquire, Change, End, Fence, Instruction, Location, Observed, Operand, Program, Register,
+    location_at, Acquire, Address, Change, Class, End, Instruction, Location, Observed, Operand,
+    Program, Register,
 };
 
 /// Events of an execution, at most: relations are rows of as many bits.
@@ -38,17 +39,29 @@ pub struct Event {
     pub at: Location,
     /// The value read or written.
     pub value: i64,
-    /// Of a read, what it comes before.
+    /// What it comes before.
     pub acquire: Acquire,
-    /// Of a write, whether it comes after all that is earlier.
+    /// Whether it comes after all that is earlier.
     pub release: bool,
     /// Whether it is a part of an atomic access.
     pub atomic: bool,
-    /// The earlier reads of the thread that what is written depends on, by their numbers in the thread.
+    /// Whether it is a part of a pair that reserves and writes.
+    pub exclusive: bool,
+    /// Whether the value read is of use.
+    pub returns: bool,
+    /// Whether it is a part of an atomic access that acquires and releases.
+    pub both: bool,
+    /// Of a write, the number in the thread of the read that is one atomic access with it.
+    reads: Option<usize>,
+    /// The earlier events of the thread that what is written depends on, by their numbers in the thread.
     data: u64,
-    /// The earlier reads that decide whether it happens.
+    /// Those that the location depends on.
+    address: u64,
+    /// Those that only chose among the values or locations.
+    pick: u64,
+    /// The earlier events that decide whether it happens.
     control: u64,
-    /// Those of them that did so before instructions were fetched anew.
+    /// Those of them, and of those that earlier locations depend on, that did so before instructions were fetched anew.
     synchronised: u64,
 }
 
@@ -57,7 +70,7 @@ pub struct Event {
 struct Way {
     events: Vec<Event>,
     /// Fences, each with the number of events before it.
-    fences: Vec<(Fence, usize)>,
+    fences: Vec<(Class, Class, usize)>,
     registers: Vec<i64>,
 }
 
@@ -92,11 +105,6 @@ impl Relation {
     /// Whether a pair is in it.
     pub fn has(&self, from: usize, to: usize) -> bool {
         self.0[from] >> to & 1 != 0
-    }
-
-    /// The pairs of both.
-    pub fn with(&self, other: &Relation) -> Relation {
-        Relation(self.0.iter().zip(&other.0).map(|(a, b)| a | b).collect())
     }
 
     /// Whether no event leads back to itself.
@@ -157,19 +165,45 @@ impl Execution<'_> {
             && self.from[read].is_none_or(|from| self.rank[from] < self.rank[write])
     }
 
-    /// Whether a fence stands between two events of a thread.
-    pub fn fenced(&self, a: usize, b: usize, fence: Fence) -> bool {
+    /// Whether a fence keeps two events of a thread apart.
+    pub fn fenced(&self, a: usize, b: usize) -> bool {
+        self.fenced_by(a, b, &|_| true)
+    }
+
+    /// Whether a fence whose earlier accesses are of a class that fulfils something does.
+    pub fn fenced_by(&self, a: usize, b: usize, with: &dyn Fn(Class) -> bool) -> bool {
         let thread = self.events[a].thread;
-        let first = self.events.iter().position(|e| e.thread == thread);
-        let (a, b) = (a - first.unwrap_or(0), b.wrapping_sub(first.unwrap_or(0)));
-        let between = |&(kind, at): &(Fence, usize)| kind == fence && a < at && at <= b;
-        self.events[first.unwrap_or(0) + a].thread == thread
-            && self.ways[thread].fences.iter().any(between)
+        let (first, then) = (&self.events[a], &self.events[b]);
+        let has = |class: Class, event: &Event| {
+            class.has(event.kind == Kind::Read, event.kind == Kind::Write)
+        };
+        let (from, to) = (self.number(a), self.number(b));
+        let between = |&(before, after, at): &(Class, Class, usize)| {
+            from < at && at <= to && has(before, first) && has(after, then) && with(before)
+        };
+        self.program_order(a, b) && self.ways[thread].fences.iter().any(between)
     }
 
     /// Whether what an event writes depends on what an earlier one reads.
     pub fn data(&self, a: usize, b: usize) -> bool {
         self.program_order(a, b) && self.events[b].data >> self.number(a) & 1 != 0
+    }
+
+    /// Whether the location of an event depends on an earlier one.
+    pub fn address(&self, a: usize, b: usize) -> bool {
+        self.program_order(a, b) && self.events[b].address >> self.number(a) & 1 != 0
+    }
+
+    /// Whether an earlier event only chose which value or location an event has.
+    pub fn pick(&self, a: usize, b: usize) -> bool {
+        self.program_order(a, b) && self.events[b].pick >> self.number(a) & 1 != 0
+    }
+
+    /// Whether a thread writes a location between two of its events.
+    pub fn written_between(&self, a: usize, b: usize) -> bool {
+        (a + 1..b).any(|event| {
+            self.events[event].kind == Kind::Write && self.events[event].at == self.events[b].at
+        })
     }
 
     /// Whether an event happens because of what an earlier one reads.
@@ -182,9 +216,9 @@ impl Execution<'_> {
         self.program_order(a, b) && self.events[b].synchronised >> self.number(a) & 1 != 0
     }
 
-    /// Whether two events are the parts of one atomic access.
+    /// Whether two events are the parts of one atomic access, or of a pair that reserves and writes.
     pub fn atomic(&self, read: usize, write: usize) -> bool {
-        self.program_order(read, write) && self.events[read].place == self.events[write].place
+        self.program_order(read, write) && self.events[write].reads == Some(self.number(read))
     }
 
     /// The number of an event in its thread.
@@ -209,6 +243,25 @@ impl Execution<'_> {
         };
         let observed = program.observed().into_iter();
         End(observed.map(|o| (o.clone(), value(&o))).collect())
+    }
+}
+
+/// Whether no access of a program can be to an address that is that of no location.
+///
+/// # Errors
+/// The program is too large to know.
+pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
+    if !program.has_addresses() {
+        return Ok(true);
+    }
+    let mut astray = false;
+    match ways_found(program, &mut astray) {
+        Some(_) => Ok(true),
+        None if astray => Ok(false),
+        None => Err(format!(
+            "{} has too many executions to know what its addresses are",
+            program.name
+        )),
     }
 }
 
@@ -319,15 +372,19 @@ fn orders(
 
 /// Of each thread all ways to run it by itself, where loads find whatever some way writes.
 fn ways(program: &Program) -> Option<Vec<Vec<Way>>> {
+    ways_found(program, &mut false)
+}
+
+/// The same; `astray` becomes true if an access is to an address that is that of no location.
+fn ways_found(program: &Program, astray: &mut bool) -> Option<Vec<Vec<Way>>> {
     let first = program.initial.iter().map(|&value| BTreeSet::from([value]));
     let mut values: Vec<BTreeSet<i64>> = first.collect();
-    let writes =
-        |i: &&Instruction| matches!(i, Instruction::Store { .. } | Instruction::Atomic { .. });
+    let writes = |i: &&Instruction| i.writes();
     let code = program.threads.iter().flat_map(|thread| &thread.code);
     // A value comes about by no more writes than there are.
     let rounds = code.filter(writes).count() + 1;
     for _ in 0..rounds {
-        let ways = ways_with(program, &values)?;
+        let ways = ways_with(program, &values, astray)?;
         let before = values.clone();
         for event in ways.iter().flatten().flat_map(|way| &way.events) {
             if event.kind == Kind::Write {
@@ -338,10 +395,14 @@ fn ways(program: &Program) -> Option<Vec<Vec<Way>>> {
             return Some(ways);
         }
     }
-    ways_with(program, &values)
+    ways_with(program, &values, astray)
 }
 
-fn ways_with(program: &Program, values: &[BTreeSet<i64>]) -> Option<Vec<Vec<Way>>> {
+fn ways_with(
+    program: &Program,
+    values: &[BTreeSet<i64>],
+    astray: &mut bool,
+) -> Option<Vec<Vec<Way>>> {
     let mut all = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
         let mut walk = Walk {
@@ -354,13 +415,18 @@ fn ways_with(program: &Program, values: &[BTreeSet<i64>]) -> Option<Vec<Vec<Way>
                 registers: thread.registers.clone(),
             },
             depends: vec![0; thread.registers.len()],
+            picks: vec![0; thread.registers.len()],
+            reserved: None,
             control: 0,
+            chosen: 0,
             synchronised: 0,
             ways: Vec::new(),
             kept: 0,
+            astray: false,
         };
         walk.from(0);
-        if walk.too_many() {
+        *astray |= walk.astray;
+        if walk.too_many() || walk.astray {
             return None;
         }
         all.push(walk.ways);
@@ -374,15 +440,26 @@ struct Walk<'w> {
     thread: usize,
     values: &'w [BTreeSet<i64>],
     way: Way,
-    /// The reads that each register depends on.
+    /// The events that each register depends on.
     depends: Vec<u64>,
+    /// Those that only chose among its values.
+    picks: Vec<u64>,
+    /// The read that has reserved a location, by its number in the thread.
+    reserved: Option<usize>,
     control: u64,
+    /// Those that only chose among the values that `control` depends on.
+    chosen: u64,
     /// What `control` was when instructions were fetched anew.
     synchronised: u64,
     ways: Vec<Way>,
     /// Events of the ways.
     kept: usize,
+    /// Whether an access is to an address that is that of no location.
+    astray: bool,
 }
+
+/// The registers of a walk, to go back to.
+type Marks = (Way, Vec<u64>, Vec<u64>, Option<usize>, [u64; 3]);
 
 impl Walk<'_> {
     fn too_many(&self) -> bool {
@@ -396,17 +473,43 @@ impl Walk<'_> {
         }
     }
 
-    fn event(&mut self, place: usize, kind: Kind, at: Location, value: (i64, u64)) -> &mut Event {
+    fn picks(&self, operand: Operand) -> u64 {
+        match operand {
+            Operand::Number(_) => 0,
+            Operand::Register(register) => self.picks[register],
+        }
+    }
+
+    /// The location of an access, with the events that it depends on and those that chose it.
+    fn place(&mut self, address: Address) -> Option<(Location, u64, u64)> {
+        match address {
+            Address::Direct(at) => Some((at, 0, 0)),
+            Address::Indirect(register) => {
+                let at = location_at(self.way.registers[register]);
+                let at = at.filter(|&at| usize::from(at) < self.values.len());
+                self.astray |= at.is_none();
+                Some((at?, self.depends[register], self.picks[register]))
+            }
+        }
+    }
+
+    fn event(&mut self, place: usize, kind: Kind, at: (Location, u64, u64)) -> &mut Event {
         self.way.events.push(Event {
             thread: self.thread,
             place,
             kind,
-            at,
-            value: value.0,
+            at: at.0,
+            value: 0,
             acquire: Acquire::No,
             release: false,
             atomic: false,
-            data: value.1,
+            exclusive: false,
+            returns: true,
+            both: false,
+            reads: None,
+            data: 0,
+            address: at.1,
+            pick: at.2 | self.chosen,
             control: self.control,
             synchronised: self.synchronised,
         });
@@ -414,15 +517,36 @@ impl Walk<'_> {
         &mut self.way.events[last]
     }
 
-    /// The register holds what the last event has read.
-    fn fill(&mut self, to: Register, value: i64) {
+    /// The bit of the last event.
+    fn last(&self) -> u64 {
+        1 << (self.way.events.len() - 1).min(63)
+    }
+
+    /// A register holds a value that depends on some events, and was chosen by others.
+    fn fill(&mut self, to: Register, value: i64, depends: u64, picks: u64) {
         self.way.registers[to] = value;
-        self.depends[to] = 1 << (self.way.events.len() - 1).min(63);
+        self.depends[to] = depends;
+        self.picks[to] = picks;
+    }
+
+    fn marks(&self) -> Marks {
+        let rest = [self.control, self.chosen, self.synchronised];
+        let (way, depends) = (self.way.clone(), self.depends.clone());
+        (way, depends, self.picks.clone(), self.reserved, rest)
+    }
+
+    fn back(&mut self, marks: &Marks) {
+        let (way, depends, picks, reserved, [control, chosen, synchronised]) = marks;
+        self.way.clone_from(way);
+        self.depends.clone_from(depends);
+        self.picks.clone_from(picks);
+        self.reserved = *reserved;
+        (self.control, self.chosen, self.synchronised) = (*control, *chosen, *synchronised);
     }
 
     fn from(&mut self, mut place: usize) {
         while let Some(&instruction) = self.code.get(place) {
-            if self.too_many() {
+            if self.too_many() || self.astray {
                 return;
             }
             match instruction {
@@ -432,31 +556,51 @@ impl Walk<'_> {
                     a,
                     b,
                 } => {
+                    let picks = self.picks(a) | self.picks(b);
                     let ((a, by), (b, too)) = (self.value(a), self.value(b));
-                    self.way.registers[to] = operation.of(a, b);
-                    self.depends[to] = by | too;
+                    self.fill(to, operation.of(a, b), by | too, picks);
+                }
+                Instruction::Select {
+                    to,
+                    on,
+                    then,
+                    otherwise,
+                } => {
+                    let (value, by) = self.value(Operand::Register(on));
+                    let chosen = if value != 0 { then } else { otherwise };
+                    let picks = by | self.picks[on] | self.picks(chosen);
+                    let (value, by) = self.value(chosen);
+                    self.fill(to, value, by, picks);
                 }
                 Instruction::Branch { on, zero, to } => {
                     let (value, by) = self.value(Operand::Register(on));
                     self.control |= by;
+                    self.chosen |= self.picks[on];
                     if (value == 0) == zero {
                         place = to;
                         continue;
                     }
                 }
-                Instruction::Fence(Fence::Fetch) => self.synchronised = self.control,
-                Instruction::Fence(fence) => {
-                    self.way.fences.push((fence, self.way.events.len()));
-                }
+                Instruction::Fence(fence) => match fence.sides() {
+                    None => {
+                        let events = self.way.events.iter();
+                        let addresses = events.fold(0, |all, event| all | event.address);
+                        self.synchronised = self.control | addresses;
+                    }
+                    Some((before, after)) => {
+                        self.way.fences.push((before, after, self.way.events.len()));
+                    }
+                },
                 Instruction::Store {
                     to, value, release, ..
                 } => {
-                    let value = self.value(value);
-                    self.event(place, Kind::Write, to, value).release = release;
+                    let Some(at) = self.place(to) else { return };
+                    self.writes(place, at, value).release = release;
                 }
-                Instruction::Load { .. } | Instruction::Atomic { .. } => {
-                    return self.reads(place, instruction);
-                }
+                Instruction::StoreConditional { .. } => return self.writes_if(place, instruction),
+                Instruction::Load { .. }
+                | Instruction::Atomic { .. }
+                | Instruction::LoadReserved { .. } => return self.reads(place, instruction),
             }
             place += 1;
         }
@@ -464,19 +608,71 @@ impl Walk<'_> {
         self.ways.push(self.way.clone());
     }
 
-    /// Goes on from a read with each value that it may find.
-    fn reads(&mut self, place: usize, instruction: Instruction) {
-        let (Instruction::Load { from: at, .. } | Instruction::Atomic { at, .. }) = instruction
+    /// Writes an operand.
+    fn writes(&mut self, place: usize, at: (Location, u64, u64), value: Operand) -> &mut Event {
+        let (picks, (value, by)) = (self.picks(value), self.value(value));
+        let event = self.event(place, Kind::Write, at);
+        (event.value, event.data) = (value, by);
+        event.pick |= picks;
+        event
+    }
+
+    /// Goes on from a conditional write that fails, and from one that is made where it may be.
+    fn writes_if(&mut self, place: usize, instruction: Instruction) {
+        let Instruction::StoreConditional {
+            status,
+            to,
+            value,
+            acquire,
+            release,
+        } = instruction
         else {
             return;
         };
-        let (way, depends) = (self.way.clone(), self.depends.clone());
-        let (control, synchronised) = (self.control, self.synchronised);
-        for &found in &self.values[usize::from(at)] {
+        let Some(at) = self.place(to) else { return };
+        let reserved = self.reserved.take();
+        let marks = self.marks();
+        self.fill(status, 1, 0, 0);
+        self.from(place + 1);
+        self.back(&marks);
+        if let Some(read) = reserved.filter(|&read| self.way.events[read].at == at.0) {
+            let write = self.writes(place, at, value);
+            (write.exclusive, write.release, write.reads) = (true, release, Some(read));
+            if acquire {
+                write.acquire = Acquire::Full;
+            }
+            let by = self.last();
+            self.fill(status, 0, by, 0);
+            self.from(place + 1);
+            self.back(&marks);
+        }
+    }
+
+    /// Goes on from a read with each value that it may find.
+    fn reads(&mut self, place: usize, instruction: Instruction) {
+        let Some(at) = instruction.address().and_then(|at| self.place(at)) else {
+            return;
+        };
+        let marks = self.marks();
+        for &found in &self.values[usize::from(at.0)] {
+            let read = self.event(place, Kind::Read, at);
+            read.value = found;
             match instruction {
                 Instruction::Load { to, acquire, .. } => {
-                    self.event(place, Kind::Read, at, (found, 0)).acquire = acquire;
-                    self.fill(to, found);
+                    read.acquire = acquire;
+                    let by = self.last();
+                    self.fill(to, found, by, 0);
+                }
+                Instruction::LoadReserved {
+                    to,
+                    acquire,
+                    release,
+                    ..
+                } => {
+                    (read.acquire, read.release, read.exclusive) = (acquire, release, true);
+                    self.reserved = Some(self.way.events.len() - 1);
+                    let by = self.last();
+                    self.fill(to, found, by, 0);
                 }
                 Instruction::Atomic {
                     to,
@@ -484,34 +680,47 @@ impl Walk<'_> {
                     value,
                     acquire,
                     release,
+                    returns,
                     ..
                 } => {
-                    let (value, by) = self.value(value);
-                    let (written, by) = match change {
-                        Change::Set => (Some(value), by),
-                        Change::Add => (Some(found.wrapping_add(value)), by),
-                        Change::SetIf(expected) => {
-                            let (expected, too) = self.value(expected);
-                            ((found == expected).then_some(value), by | too)
-                        }
-                    };
-                    let read = self.event(place, Kind::Read, at, (found, 0));
-                    read.atomic = true;
+                    (read.atomic, read.returns) = (true, returns);
+                    read.both = acquire && release;
                     if acquire {
                         read.acquire = Acquire::Full;
                     }
-                    self.fill(to, found);
+                    let by = self.last();
+                    let (operand, _) = self.value(value);
+                    let mut expects = (0, 0);
+                    // What is found where an exchange is made is what was expected: the read only chose that.
+                    let mut result = (by, 0);
+                    let written = match change {
+                        Change::Set => Some(operand),
+                        Change::Add => Some(found.wrapping_add(operand)),
+                        Change::Apply(operation) => Some(operation.of(found, operand)),
+                        Change::SetIf(expected) => {
+                            let (wanted, depends) = self.value(expected);
+                            expects = (depends, self.picks(expected));
+                            if found == wanted {
+                                result = (depends, expects.1 | by);
+                            }
+                            (found == wanted).then_some(operand)
+                        }
+                    };
                     if let Some(written) = written {
-                        let write = self.event(place, Kind::Write, at, (written, by));
+                        let read = self.way.events.len() - 1;
+                        let write = self.writes(place, at, value);
                         (write.atomic, write.release) = (true, release);
+                        (write.both, write.reads) = (acquire && release, Some(read));
+                        write.value = written;
+                        // A comparison decides that it is made.
+                        write.pick |= expects.0 | expects.1;
                     }
+                    self.fill(to, found, result.0, result.1);
                 }
                 _ => {}
             }
             self.from(place + 1);
-            self.way.clone_from(&way);
-            self.depends.clone_from(&depends);
-            (self.control, self.synchronised) = (control, synchronised);
+            self.back(&marks);
         }
     }
 }

@@ -212,8 +212,12 @@ fn needed(of: &Accesses, instruction: &Instruction) -> Option<(Option<Access>, &
         Instruction::Store { release, via, .. } => (write(of, via, release), what(via)),
         Instruction::Atomic { via: Via::Text, .. } => (of.update, what(Via::Text)),
         Instruction::Atomic { via, .. } => (write(of, via, false), what(via)),
-        Instruction::Fence(_) | Instruction::Compute { .. } | Instruction::Branch { .. } => {
-            return None
+        Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
+            (None, "reserves a line and writes it if no other cache has")
         }
+        Instruction::Fence(_)
+        | Instruction::Compute { .. }
+        | Instruction::Select { .. }
+        | Instruction::Branch { .. } => return None,
     })
 }

@@ -1,8 +1,8 @@
 //! Litmus tests: programs of a few threads, and what they may show.
 //!
 //! * [`program`]: threads, their instructions, and the condition that a test asks about;
-//! * [`herd`], [`c`], [`mod@print`]: tests in the format of the herd tools, in AArch64 assembly and in C, read, and printed in
-//!   the former;
+//! * [`herd`]: tests in the format of the herd tools, read: those in assembly of several architectures, and in C ([`c`]);
+//!   [`mod@print`]: tests written in AArch64 assembly;
 //! * [`cycles`]: the classic shapes, made from cycles of relations; [`shapes`]: all programs of two small threads;
 //! * [`breadth`]: shapes with mixes of orders, and the files of them that the repository has;
 //! * [`warm`]: the same before caches that have had the lines;
@@ -23,6 +23,8 @@
 //!
 //! A location is a line of its own.
 
+mod aarch64;
+mod assembly;
 pub mod axioms;
 pub mod breadth;
 pub mod c;
@@ -38,9 +40,11 @@ pub mod machine;
 pub mod mixes;
 pub mod models;
 mod piece;
+mod power;
 pub mod print;
 pub mod program;
 pub mod promised;
+mod riscv;
 pub mod run;
 pub mod shapes;
 pub mod story;
@@ -49,3 +53,4 @@ pub mod timed;
 pub mod values;
 pub mod warm;
 pub mod worlds;
+mod x86;

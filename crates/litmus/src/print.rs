@@ -3,24 +3,30 @@
 use std::fmt::Write;
 
 use crate::program::{
-    Acquire, Change, Claim, Fence, Instruction, Location, Operand, Operation, Program, Register,
-    Thread,
+    Acquire, Address, Change, Claim, Fence, Instruction, Location, Operand, Operation, Program,
+    Register, Thread,
 };
 
-/// The test as a text that [`crate::herd::read`] reads. One in C is printed as it is compiled.
+/// The test as a text that [`crate::herd::read`] reads. One in C, or in assembly of another architecture, is printed as it is
+/// made for AArch64.
 ///
 /// # Errors
-/// A thread needs more registers than there are.
+/// A thread needs more registers than there are, or AArch64 has no such instruction.
 pub fn print(program: &Program) -> Result<String, String> {
     let program = &with_registers(program);
-    let columns: Vec<Column> = program.threads.iter().map(Column::of).collect();
+    let columns = program
+        .threads
+        .iter()
+        .map(|thread| Column::of(thread, &program.name));
+    let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
     let mut text = format!("AArch64 {}\n{{\n", program.name);
     for (name, value) in program.locations.iter().zip(&program.initial) {
-        let _ = writeln!(text, "{name}={value};");
+        let _ = writeln!(text, "{name}={};", program.value_name(*value));
     }
     for (number, (thread, column)) in program.threads.iter().zip(&columns).enumerate() {
         for (name, value) in thread.names.iter().zip(&thread.registers) {
             if *value != 0 {
+                let value = program.value_name(*value);
                 let _ = writeln!(text, "{number}:{name}={value};");
             }
         }
@@ -73,7 +79,8 @@ pub fn print(program: &Program) -> Result<String, String> {
 /// The test in C, as [`crate::herd::read`] reads it: loads, stores, fences, and numbers to be stored.
 ///
 /// # Errors
-/// What C11 has no words for: a fence of stores alone, a barrier of what is fetched; an atomic access, a branch.
+/// What C11 has no words for: a fence of stores alone, a barrier of what is fetched; an atomic access, a branch, an address
+/// that is computed.
 pub fn print_c(program: &Program) -> Result<String, String> {
     let program = &in_c(program);
     let mut text = format!("C {}\n{{ ", program.name);
@@ -119,7 +126,13 @@ fn statement(
         Operand::Number(value) => value.to_string(),
         Operand::Register(register) => thread.names[register].clone(),
     };
-    let location = |at: Location| &program.locations[usize::from(at)];
+    let location = |at: Address| match at.direct() {
+        Some(at) => Ok(&program.locations[usize::from(at)]),
+        None => Err(format!(
+            "{} has an address that is computed, which is not printed in C",
+            program.name
+        )),
+    };
     let no = |what: &str| {
         Err(format!(
             "{} has {what}, which is not printed in C",
@@ -133,27 +146,31 @@ fn statement(
                 Acquire::Later => "acquire",
                 Acquire::Full => "seq_cst",
             };
-            let (to, from) = (&thread.names[to], location(from));
+            let (to, from) = (&thread.names[to], location(from)?);
             format!("int {to} = atomic_load_explicit({from}, memory_order_{order})")
         }
         Instruction::Store {
             to, value, release, ..
         } => {
             let order = if release { "release" } else { "relaxed" };
-            let (to, value) = (location(to), operand(value));
+            let (to, value) = (location(to)?, operand(value));
             format!("atomic_store_explicit({to}, {value}, memory_order_{order})")
         }
         Instruction::Fence(Fence::Full) => "atomic_thread_fence(memory_order_seq_cst)".into(),
         Instruction::Fence(Fence::Loads) => "atomic_thread_fence(memory_order_acquire)".into(),
         Instruction::Fence(Fence::Stores) => return no("a fence of stores alone"),
         Instruction::Fence(Fence::Fetch) => return no("a barrier of what is fetched"),
+        Instruction::Fence(Fence::Other(..)) => return no("a fence of some accesses"),
+        Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
+            return no("a location that is reserved")
+        }
         Instruction::Compute {
             to,
             operation: Operation::Add,
             a,
             b: Operand::Number(0),
         } => format!("int {} = {}", thread.names[to], operand(a)),
-        Instruction::Compute { .. } => return no("arithmetic"),
+        Instruction::Compute { .. } | Instruction::Select { .. } => return no("arithmetic"),
         Instruction::Atomic { .. } => return no("an atomic access"),
         Instruction::Branch { .. } => return no("a branch"),
     })
@@ -163,8 +180,20 @@ fn statement(
 fn with_registers(program: &Program) -> Program {
     let mut program = program.clone();
     for thread in &mut program.threads {
-        let register = |name: &String| name.starts_with('X') && name[1..].parse::<u8>().is_ok();
-        if !thread.names.iter().all(register) {
+        let register = |name: &str| name.starts_with('X') && name[1..].parse::<u8>().is_ok();
+        let own = |name: &String| register(name) || name.starts_with('.');
+        if thread.names.iter().all(own) {
+            for at in 0..thread.names.len() {
+                if register(&thread.names[at]) {
+                    continue;
+                }
+                let names = &thread.names;
+                let free = (0..).map(|number| format!("X{number}"));
+                let mut free = free.filter(|name| !names.contains(name));
+                let name = free.next().expect("there are enough numbers");
+                thread.names[at] = name;
+            }
+        } else {
             let apart = if thread.names.len() <= 15 { 2 } else { 1 };
             let numbers = 0..thread.names.len();
             thread.names = numbers
@@ -177,7 +206,13 @@ fn with_registers(program: &Program) -> Program {
 
 fn claim(program: &Program, what: &Claim) -> String {
     match what {
-        Claim::Is(observed, value) => format!("{}={value}", program.name_of(observed)),
+        Claim::Is(observed, value) => {
+            format!(
+                "{}={}",
+                program.name_of(observed),
+                program.value_name(*value)
+            )
+        }
         Claim::And(a, b) => format!("{} /\\ {}", inner(program, a), inner(program, b)),
         Claim::Or(a, b) => format!("{} \\/ {}", inner(program, a), inner(program, b)),
         Claim::Not(a) => format!("not ({})", claim(program, a)),
@@ -202,7 +237,7 @@ struct Column {
 }
 
 impl Column {
-    fn of(thread: &Thread) -> Column {
+    fn of(thread: &Thread, name: &str) -> Result<Column, String> {
         let mut column = Column {
             rows: Vec::new(),
             addresses: Vec::new(),
@@ -210,10 +245,11 @@ impl Column {
         };
         for (place, &instruction) in thread.code.iter().enumerate() {
             column.label(thread, place);
-            column.instruction(thread, instruction);
+            let printed = column.instruction(thread, instruction);
+            printed.map_err(|what| format!("{name} has {what}, which AArch64 has not"))?;
         }
         column.label(thread, thread.code.len());
-        column
+        Ok(column)
     }
 
     /// A label, if some branch leads here.
@@ -232,7 +268,11 @@ impl Column {
         number
     }
 
-    fn address(&mut self, at: Location) -> String {
+    fn address(&mut self, thread: &Thread, at: Address) -> String {
+        let at = match at {
+            Address::Direct(at) => at,
+            Address::Indirect(register) => return format!("[{}]", thread.names[register]),
+        };
         let known = self.addresses.iter().find(|(other, _)| *other == at);
         let register = match known {
             Some(&(_, register)) => register,
@@ -265,21 +305,22 @@ impl Column {
         }
     }
 
-    /// 1 if both are the same, and otherwise 0.
-    fn equal(&mut self, thread: &Thread, to: Register, a: Operand, b: Operand) {
+    /// 1 if a condition holds of a comparison, and otherwise 0.
+    fn compared(&mut self, thread: &Thread, to: Register, (a, b): (Operand, Operand), is: &str) {
         let (a, b) = (self.holds(thread, a), Column::operand(thread, b));
-        let difference = format!("W{}", self.free());
-        let (to, label) = (name(thread, to), format!("E{}", self.rows.len()));
-        self.rows.extend([
-            format!("EOR {difference},{a},{b}"),
-            format!("MOV {to},#1"),
-            format!("CBZ {difference},{label}"),
-            format!("MOV {to},#0"),
-            format!("{label}:"),
-        ]);
+        self.rows.push(format!("CMP {a},{b}"));
+        self.rows.push(format!("CSET {},{is}", name(thread, to)));
     }
 
-    fn instruction(&mut self, thread: &Thread, instruction: Instruction) {
+    /// Adds rows for an instruction.
+    ///
+    /// # Errors
+    /// What it is, if there is no such instruction.
+    fn instruction(
+        &mut self,
+        thread: &Thread,
+        instruction: Instruction,
+    ) -> Result<(), &'static str> {
         let row = match instruction {
             Instruction::Load { to, from, acquire } => {
                 let word = match acquire {
@@ -287,14 +328,14 @@ impl Column {
                     Acquire::Later => "LDAPR",
                     Acquire::Full => "LDAR",
                 };
-                format!("{word} {},{}", name(thread, to), self.address(from))
+                format!("{word} {},{}", name(thread, to), self.address(thread, from))
             }
             Instruction::Store {
                 to, value, release, ..
             } => {
                 let word = if release { "STLR" } else { "STR" };
                 let value = self.holds(thread, value);
-                format!("{word} {value},{}", self.address(to))
+                format!("{word} {value},{}", self.address(thread, to))
             }
             Instruction::Atomic {
                 to,
@@ -303,17 +344,36 @@ impl Column {
                 value,
                 acquire,
                 release,
+                returns,
                 ..
             } => {
-                let value = self.holds(thread, value);
-                let (address, to) = (self.address(at), name(thread, to));
+                let mut value = self.holds(thread, value);
+                let (address, to) = (self.address(thread, at), name(thread, to));
                 let (a, l) = (
                     if acquire { "A" } else { "" },
                     if release { "L" } else { "" },
                 );
+                let to = match returns {
+                    true => to,
+                    false => "WZR".to_string(),
+                };
+                if change == Change::Apply(Operation::And) {
+                    let clears = format!("W{}", self.free());
+                    self.rows.push(format!("EOR {clears},{value},#-1"));
+                    value = clears;
+                }
                 match change {
                     Change::Set => format!("SWP{a}{l} {value},{to},{address}"),
                     Change::Add => format!("LDADD{a}{l} {value},{to},{address}"),
+                    Change::Apply(operation) => {
+                        let word = match operation {
+                            Operation::And => "LDCLR",
+                            Operation::Or => "LDSET",
+                            Operation::Xor => "LDEOR",
+                            _ => return Err("an atomic access of its kind"),
+                        };
+                        format!("{word}{a}{l} {value},{to},{address}")
+                    }
                     Change::SetIf(expected) => {
                         let expected = Column::operand(thread, expected);
                         if expected != to {
@@ -327,6 +387,44 @@ impl Column {
             Instruction::Fence(Fence::Loads) => "DMB LD".into(),
             Instruction::Fence(Fence::Stores) => "DMB ST".into(),
             Instruction::Fence(Fence::Fetch) => "ISB".into(),
+            Instruction::Fence(Fence::Other(..)) => return Err("a fence of its kind"),
+            Instruction::LoadReserved { release: true, .. } => {
+                return Err("a reserving load that releases")
+            }
+            Instruction::StoreConditional { acquire: true, .. } => {
+                return Err("a conditional store that acquires")
+            }
+            Instruction::LoadReserved {
+                to, from, acquire, ..
+            } => {
+                let word = match acquire {
+                    Acquire::No => "LDXR",
+                    Acquire::Later | Acquire::Full => "LDAXR",
+                };
+                format!("{word} {},{}", name(thread, to), self.address(thread, from))
+            }
+            Instruction::StoreConditional {
+                status,
+                to,
+                value,
+                release,
+                ..
+            } => {
+                let word = if release { "STLXR" } else { "STXR" };
+                let value = self.holds(thread, value);
+                let address = self.address(thread, to);
+                format!("{word} {},{value},{address}", name(thread, status))
+            }
+            Instruction::Select {
+                to,
+                on,
+                then,
+                otherwise,
+            } => {
+                let (then, otherwise) = (self.holds(thread, then), self.holds(thread, otherwise));
+                self.rows.push(format!("CMP {},#0", name(thread, on)));
+                format!("CSEL {},{then},{otherwise},NE", name(thread, to))
+            }
             Instruction::Compute {
                 to,
                 operation,
@@ -339,7 +437,16 @@ impl Column {
                     Operation::And => "AND",
                     Operation::Or => "ORR",
                     Operation::Xor => "EOR",
-                    Operation::Equal => return self.equal(thread, to, a, b),
+                    Operation::ShiftLeft => "LSL",
+                    Operation::Equal | Operation::Less => {
+                        let is = if operation == Operation::Equal {
+                            "EQ"
+                        } else {
+                            "LT"
+                        };
+                        self.compared(thread, to, (a, b), is);
+                        return Ok(());
+                    }
                 };
                 let to = name(thread, to);
                 match (operation, a, b) {
@@ -358,6 +465,7 @@ impl Column {
             }
         };
         self.rows.push(row);
+        Ok(())
     }
 }
 

@@ -9,6 +9,48 @@ pub type Register = usize;
 /// A location, by number.
 pub type Location = u8;
 
+/// Address of the first location. Registers and locations that hold addresses hold these numbers.
+const ADDRESSES: i64 = 0x5a5a_0000_0000_0000;
+/// Distance of two addresses, in bytes.
+const STRIDE: i64 = 1 << 16;
+
+/// Returns the address of a location, as a value.
+pub fn address_of(location: Location) -> i64 {
+    ADDRESSES + i64::from(location) * STRIDE
+}
+
+/// Returns the location at an address, if there may be one.
+pub fn location_at(address: i64) -> Option<Location> {
+    let offset = address.wrapping_sub(ADDRESSES);
+    let location = Location::try_from(offset / STRIDE).ok()?;
+    (offset % STRIDE == 0).then_some(location)
+}
+
+/// The location of an access.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Address {
+    /// A location that is known before the program runs.
+    Direct(Location),
+    /// The location whose address a register holds.
+    Indirect(Register),
+}
+
+impl Address {
+    /// Returns the location, if it is known before the program runs.
+    pub fn direct(self) -> Option<Location> {
+        match self {
+            Address::Direct(location) => Some(location),
+            Address::Indirect(_) => None,
+        }
+    }
+}
+
+impl From<Location> for Address {
+    fn from(location: Location) -> Address {
+        Address::Direct(location)
+    }
+}
+
 /// Something that an instruction takes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operand {
@@ -29,6 +71,10 @@ pub enum Operation {
     Xor,
     /// 1 if both are the same, and otherwise 0.
     Equal,
+    /// 1 if the first is less, both with a sign, and otherwise 0.
+    Less,
+    /// The first, shifted to the left by the second modulo 64.
+    ShiftLeft,
 }
 
 impl Operation {
@@ -41,6 +87,8 @@ impl Operation {
             Operation::Or => a | b,
             Operation::Xor => a ^ b,
             Operation::Equal => i64::from(a == b),
+            Operation::Less => i64::from(a < b),
+            Operation::ShiftLeft => a.wrapping_shl(b as u32 & 63),
         }
     }
 }
@@ -54,6 +102,8 @@ pub enum Update {
     Add(i64),
     /// The second value, if it is the first.
     SetIf(i64, i64),
+    /// The result of an operation on what was found and this value.
+    Apply(Operation, i64),
 }
 
 impl Update {
@@ -64,6 +114,7 @@ impl Update {
             Update::Add(value) => before.wrapping_add(value),
             Update::SetIf(expected, value) if before == expected => value,
             Update::SetIf(..) => before,
+            Update::Apply(operation, value) => operation.of(before, value),
         }
     }
 }
@@ -77,6 +128,8 @@ pub enum Change {
     Add,
     /// It is replaced by the operand if it is this; otherwise it is not written.
     SetIf(Operand),
+    /// It is replaced by the result of an operation on it and the operand.
+    Apply(Operation),
 }
 
 /// What a load comes before, and after.
@@ -88,6 +141,28 @@ pub enum Acquire {
     Later,
     /// The same, and after all earlier releases of its thread.
     Full,
+}
+
+/// A class of accesses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Class {
+    /// Those that read.
+    Reads,
+    /// Those that write.
+    Writes,
+    /// All.
+    All,
+}
+
+impl Class {
+    /// Returns whether an access that reads, writes or does both is in the class.
+    pub fn has(self, reads: bool, writes: bool) -> bool {
+        match self {
+            Class::Reads => reads,
+            Class::Writes => writes,
+            Class::All => reads || writes,
+        }
+    }
 }
 
 /// Which accesses a fence keeps apart.
@@ -102,6 +177,31 @@ pub enum Fence {
     /// What follows is fetched anew, when it is known where earlier branches lead: behind a branch on what was read, reads
     /// come after that.
     Fetch,
+    /// Earlier accesses of the first class come before later ones of the second. [`Fence::between`] makes it.
+    Other(Class, Class),
+}
+
+impl Fence {
+    /// Returns the fence between earlier accesses of one class and later ones of another.
+    pub fn between(before: Class, after: Class) -> Fence {
+        match (before, after) {
+            (Class::All, Class::All) => Fence::Full,
+            (Class::Reads, Class::All) => Fence::Loads,
+            (Class::Writes, Class::Writes) => Fence::Stores,
+            _ => Fence::Other(before, after),
+        }
+    }
+
+    /// Returns the classes of the earlier and of the later accesses, unless it fetches instructions anew.
+    pub fn sides(self) -> Option<(Class, Class)> {
+        match self {
+            Fence::Full => Some((Class::All, Class::All)),
+            Fence::Loads => Some((Class::Reads, Class::All)),
+            Fence::Stores => Some((Class::Writes, Class::Writes)),
+            Fence::Other(before, after) => Some((before, after)),
+            Fence::Fetch => None,
+        }
+    }
 }
 
 /// By which of a text's accesses a write is made.
@@ -124,14 +224,14 @@ pub enum Instruction {
         /// Where the value goes.
         to: Register,
         /// The location.
-        from: Location,
+        from: Address,
         /// What it comes before.
         acquire: Acquire,
     },
     /// Writes a location.
     Store {
         /// The location.
-        to: Location,
+        to: Address,
         /// The value.
         value: Operand,
         /// Whether it comes after earlier accesses.
@@ -144,7 +244,7 @@ pub enum Instruction {
         /// Where the value found goes.
         to: Register,
         /// The location.
-        at: Location,
+        at: Address,
         /// What is done with it.
         change: Change,
         /// The operand.
@@ -153,11 +253,48 @@ pub enum Instruction {
         acquire: bool,
         /// Whether it comes after all earlier ones.
         release: bool,
+        /// Whether the value found is of use. AArch64's fences of loads do not wait for it otherwise.
+        returns: bool,
         /// By which access it is made.
         via: Via,
     },
+    /// Reads a location and reserves it for the next [`Instruction::StoreConditional`] of the thread.
+    LoadReserved {
+        /// Where the value goes.
+        to: Register,
+        /// The location.
+        from: Address,
+        /// What it comes before.
+        acquire: Acquire,
+        /// Whether it comes after earlier accesses.
+        release: bool,
+    },
+    /// Writes a location if the thread has reserved it and no other thread has written it since. It may fail without a reason.
+    StoreConditional {
+        /// Becomes 0 if the write is made, and 1 if not.
+        status: Register,
+        /// The location.
+        to: Address,
+        /// The value.
+        value: Operand,
+        /// Whether it comes before later accesses.
+        acquire: bool,
+        /// Whether it comes after earlier accesses.
+        release: bool,
+    },
     /// Keeps accesses apart.
     Fence(Fence),
+    /// Chooses one of two values.
+    Select {
+        /// Where the chosen value goes.
+        to: Register,
+        /// The register that decides.
+        on: Register,
+        /// The value, if that holds anything but zero.
+        then: Operand,
+        /// The value, if it holds zero.
+        otherwise: Operand,
+    },
     /// Computes.
     Compute {
         /// Where the result goes.
@@ -181,30 +318,57 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// The location that it accesses.
-    pub fn location(&self) -> Option<Location> {
+    /// The address that it accesses.
+    pub fn address(&self) -> Option<Address> {
         match *self {
             Instruction::Load { from: at, .. }
             | Instruction::Store { to: at, .. }
-            | Instruction::Atomic { at, .. } => Some(at),
+            | Instruction::Atomic { at, .. }
+            | Instruction::LoadReserved { from: at, .. }
+            | Instruction::StoreConditional { to: at, .. } => Some(at),
             _ => None,
         }
     }
 
+    /// The location that it accesses, if that is known before the program runs.
+    pub fn location(&self) -> Option<Location> {
+        self.address()?.direct()
+    }
+
     /// Whether it reads a location.
     pub fn reads(&self) -> bool {
-        matches!(self, Instruction::Load { .. } | Instruction::Atomic { .. })
+        matches!(
+            self,
+            Instruction::Load { .. }
+                | Instruction::Atomic { .. }
+                | Instruction::LoadReserved { .. }
+        )
     }
 
     /// Whether it writes a location.
     pub fn writes(&self) -> bool {
-        matches!(self, Instruction::Store { .. } | Instruction::Atomic { .. })
+        matches!(
+            self,
+            Instruction::Store { .. }
+                | Instruction::Atomic { .. }
+                | Instruction::StoreConditional { .. }
+        )
+    }
+
+    /// Whether it is one of a pair that reserves a location and writes it.
+    pub fn reserves(&self) -> bool {
+        matches!(
+            self,
+            Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. }
+        )
     }
 
     /// Whether it reads, and others come after that.
     pub fn acquires(&self) -> bool {
         match self {
-            Instruction::Load { acquire, .. } => *acquire != Acquire::No,
+            Instruction::Load { acquire, .. } | Instruction::LoadReserved { acquire, .. } => {
+                *acquire != Acquire::No
+            }
             Instruction::Atomic { acquire, .. } => *acquire,
             _ => false,
         }
@@ -215,6 +379,9 @@ impl Instruction {
         match *self {
             Instruction::Load { to, .. }
             | Instruction::Atomic { to, .. }
+            | Instruction::LoadReserved { to, .. }
+            | Instruction::StoreConditional { status: to, .. }
+            | Instruction::Select { to, .. }
             | Instruction::Compute { to, .. } => Some(to),
             _ => None,
         }
@@ -294,12 +461,10 @@ impl Program {
         let locations = 0..self.locations.len() as Location;
         let mut all: Vec<Observed> = locations.map(Observed::Location).collect();
         for (number, thread) in self.threads.iter().enumerate() {
-            for instruction in &thread.code {
-                if let Instruction::Load { to, .. } | Instruction::Atomic { to, .. } = *instruction
-                {
-                    if !thread.names[to].starts_with('.') {
-                        all.push(Observed::Register(number, to));
-                    }
+            let accesses = thread.code.iter().filter(|one| one.address().is_some());
+            for to in accesses.filter_map(Instruction::fills) {
+                if !thread.names[to].starts_with('.') {
+                    all.push(Observed::Register(number, to));
                 }
             }
         }
@@ -331,10 +496,39 @@ impl Program {
         }
     }
 
+    /// Returns the location whose address a value is.
+    pub fn pointee(&self, value: i64) -> Option<&str> {
+        let location = usize::from(location_at(value)?);
+        self.locations.get(location).map(String::as_str)
+    }
+
+    /// A value as the herd tools write it: a number, or the name of the location whose address it is.
+    pub fn value_name(&self, value: i64) -> String {
+        let pointee = self.pointee(value).map(str::to_string);
+        pointee.unwrap_or_else(|| value.to_string())
+    }
+
+    /// Whether threads compute with addresses.
+    pub fn has_addresses(&self) -> bool {
+        let registers = self.threads.iter().flat_map(|thread| &thread.registers);
+        let mut values = registers.chain(&self.initial);
+        let mut code = self.threads.iter().flat_map(|thread| &thread.code);
+        values.any(|&value| location_at(value).is_some())
+            || code.any(|one| matches!(one.address(), Some(Address::Indirect(_))))
+    }
+
+    /// Whether threads reserve locations. Only axioms say what such a program shows.
+    pub fn reserves(&self) -> bool {
+        let mut code = self.threads.iter().flat_map(|thread| &thread.code);
+        code.any(Instruction::reserves)
+    }
+
     /// An end in words: `0:X2=0; 1:X2=1`.
     pub fn words(&self, end: &End) -> String {
         let all = end.0.iter();
-        let all = all.map(|(observed, value)| format!("{}={value}", self.name_of(observed)));
+        let all = all.map(|(observed, value)| {
+            format!("{}={}", self.name_of(observed), self.value_name(*value))
+        });
         all.collect::<Vec<_>>().join("; ")
     }
 

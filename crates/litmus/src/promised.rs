@@ -66,7 +66,7 @@ pub fn judge<'h>(
         (Some(orders), _) => Cores::Relaxed(orders),
         (None, Model::Sc) => Cores::InOrder,
         (None, Model::Tso) => Cores::StoreBuffer,
-        (None, Model::Rc) => Cores::Relaxed(Default::default()),
+        (None, Model::Rc | Model::Armv8 | Model::RiscV) => Cores::Relaxed(Default::default()),
     };
     let mut found = Promised {
         model,

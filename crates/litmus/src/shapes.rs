@@ -72,7 +72,7 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
                     true => {
                         value += 1;
                         Instruction::Store {
-                            to: step.at,
+                            to: step.at.into(),
                             value: Operand::Number(value),
                             release: false,
                             via: Via::Text,
@@ -83,7 +83,7 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
                         thread.registers.push(0);
                         Instruction::Load {
                             to: thread.registers.len() - 1,
-                            from: step.at,
+                            from: step.at.into(),
                             acquire: Acquire::No,
                         }
                     }

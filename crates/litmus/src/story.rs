@@ -142,11 +142,11 @@ impl<'s> Story<'s> {
         let [before, after] = change.cores;
         for (number, (before, after)) in before.iter().zip(after).enumerate() {
             let code = &self.program.threads[number].code;
-            for place in before
+            for (place, at) in before
                 .open()
-                .filter(|place| !after.open().any(|p| p == *place))
+                .filter(|begun| !after.open().any(|other| other == *begun))
             {
-                if let (Some(at), Some(to)) = (code[place].location(), code[place].fills()) {
+                if let (Some(at), Some(to)) = (at, code[place].fills()) {
                     let name = &self.program.locations[usize::from(at)];
                     let value = after.registers[to];
                     self.does(number, format!("finds {name} = {value}"));

@@ -2,12 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::program::{Change, Claim, Instruction, Location, Observed, Operand, Program, Register};
+use crate::program::{
+    Address, Change, Claim, Instruction, Location, Observed, Operand, Program, Register,
+};
 
 /// Of each thread the one whose place it takes, for every way in which threads may change places so that program, first
 /// values and claim stay what they are but for the names of locations and registers. The first changes nothing.
+///
+/// Addresses as values name locations, too, so that a program with them is taken to have no other symmetry.
 pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
+    if program.has_addresses() {
+        return vec![(0..program.threads.len()).collect()];
+    }
     extend(program, &Turned::default(), &mut found);
     found
 }
@@ -60,11 +67,16 @@ impl Turned {
     }
 
     fn instruction(&mut self, a: &Instruction, b: &Instruction) -> bool {
-        use Instruction::{Atomic, Branch, Compute, Fence, Load, Store};
-        if let (Some(a), Some(b)) = (a.location(), b.location()) {
-            if !pair(&mut self.locations, a, b) {
-                return false;
-            }
+        use Instruction::{
+            Atomic, Branch, Compute, Fence, Load, LoadReserved, Select, Store, StoreConditional,
+        };
+        let same = match (a.address(), b.address()) {
+            (Some(Address::Direct(a)), Some(Address::Direct(b))) => pair(&mut self.locations, a, b),
+            (Some(Address::Indirect(a)), Some(Address::Indirect(b))) => self.register(a, b),
+            (a, b) => a == b,
+        };
+        if !same {
+            return false;
         }
         match (*a, *b) {
             (
@@ -73,6 +85,55 @@ impl Turned {
                     to: t, acquire: q, ..
                 },
             ) => acquire == q && self.register(to, t),
+            (
+                LoadReserved {
+                    to,
+                    acquire,
+                    release,
+                    ..
+                },
+                LoadReserved {
+                    to: t,
+                    acquire: q,
+                    release: r,
+                    ..
+                },
+            ) => (acquire, release) == (q, r) && self.register(to, t),
+            (
+                StoreConditional {
+                    status,
+                    value,
+                    acquire,
+                    release,
+                    ..
+                },
+                StoreConditional {
+                    status: s,
+                    value: v,
+                    acquire: q,
+                    release: r,
+                    ..
+                },
+            ) => (acquire, release) == (q, r) && self.operand(value, v) && self.register(status, s),
+            (
+                Select {
+                    to,
+                    on,
+                    then,
+                    otherwise,
+                },
+                Select {
+                    to: t,
+                    on: o,
+                    then: n,
+                    otherwise: w,
+                },
+            ) => {
+                self.register(on, o)
+                    && self.operand(then, n)
+                    && self.operand(otherwise, w)
+                    && self.register(to, t)
+            }
             (
                 Store {
                     value,
@@ -94,6 +155,7 @@ impl Turned {
                     value,
                     acquire,
                     release,
+                    returns,
                     via,
                     ..
                 },
@@ -103,6 +165,7 @@ impl Turned {
                     value: v,
                     acquire: q,
                     release: r,
+                    returns: n,
                     via: w,
                     ..
                 },
@@ -112,7 +175,7 @@ impl Turned {
                     (a, b) => a == b,
                 };
                 changes
-                    && (acquire, release, via) == (q, r, w)
+                    && (acquire, release, returns, via) == (q, r, n, w)
                     && self.operand(value, v)
                     && self.register(to, t)
             }

@@ -20,7 +20,7 @@ use crate::cores::{Asked, Asks, Core, Cores, Wish};
 use crate::kinds::{write, Kinds};
 use crate::mixes::ordered;
 use crate::models::end;
-use crate::program::{End, Instruction, Program, Update, Via};
+use crate::program::{Change as Becomes, End, Instruction, Program, Update, Via};
 
 /// What was seen in runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -236,11 +236,25 @@ pub fn observe_placed(
 /// Threads of the simulator read and write at once at homes that have rows for it, or in copies of their caches.
 ///
 /// # Errors
-/// A thread does so whose cache may not write a copy.
+/// A thread does so whose cache may not write a copy, or by an operation that the simulator has not.
 fn changes_copies(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Result<(), NotRun> {
     let threads = program.threads.iter().zip(kinds.names(protocol));
     for ((thread, kind), accesses) in threads.zip(kinds.accesses(protocol)) {
         let mut code = thread.code.iter();
+        let applied = |one: &Instruction| {
+            matches!(
+                one,
+                Instruction::Atomic {
+                    change: Becomes::Apply(_),
+                    ..
+                }
+            )
+        };
+        if code.clone().any(applied) {
+            let what =
+                "atomic accesses of the simulator add, exchange and compare, and nothing else";
+            return Err(NotRun::Cannot(what.into()));
+        }
         let atomic = code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }));
         let its = |state: StateId| protocol.kinds[protocol.kind_of(state).index()].name == kind;
         let mut states = (0..).zip(&protocol.remote.states);
@@ -422,6 +436,9 @@ impl Running {
                 old: of(old),
                 new: of(new),
             },
+            Wish::Update(_, Update::Apply(..), _) => {
+                unreachable!("`changes_copies` refuses it")
+            }
         };
         Step::Update { line, word, update }
     }

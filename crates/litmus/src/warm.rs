@@ -32,7 +32,7 @@ pub fn warmed(program: &Program) -> Option<Program> {
             .code
             .iter()
             .filter_map(|instruction| match *instruction {
-                Instruction::Load { from, .. } => Some(from),
+                Instruction::Load { from, .. } => from.direct(),
                 _ => None,
             });
         let loads: BTreeSet<Location> = loads.collect();
@@ -42,6 +42,7 @@ pub fn warmed(program: &Program) -> Option<Program> {
             thread.registers.push(0);
             thread.names.push(format!(".{to}"));
             let acquire = Acquire::No;
+            let from = from.into();
             code.push(Instruction::Load { to, from, acquire });
         }
         let count = code.len();

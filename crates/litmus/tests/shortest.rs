@@ -79,7 +79,7 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
         match *instruction {
             Instruction::Load { to, from, acquire } => {
                 all.push(Access {
-                    location: from.into(),
+                    location: from.direct().expect("a location").into(),
                     issue: match acquire {
                         Acquire::No => Issue::Load,
                         _ => Issue::Acquire,
@@ -92,7 +92,7 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
             Instruction::Store {
                 to, value, release, ..
             } => all.push(Access {
-                location: to.into(),
+                location: to.direct().expect("a location").into(),
                 issue: match release {
                     true => Issue::Release,
                     false => Issue::Store,

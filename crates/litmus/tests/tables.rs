@@ -298,7 +298,7 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
         value += 1;
         let (value, via) = (Operand::Number(value), Via::Text);
         code.push(Instruction::Store {
-            to,
+            to: to.into(),
             value,
             release,
             via,

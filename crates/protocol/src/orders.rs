@@ -76,16 +76,26 @@ pub enum Model {
     Tso,
     /// Release consistency.
     Rc,
+    /// The model of Armv8.
+    Armv8,
+    /// The model of RISC-V, RVWMO.
+    RiscV,
 }
 
 impl Model {
-    /// All models with their names, from the strongest to the weakest.
+    /// The models that a text may guarantee with their names, from the strongest to the weakest.
     pub const ALL: [(Model, &'static str); 3] =
         [(Model::Sc, "sc"), (Model::Tso, "tso"), (Model::Rc, "rc")];
 
     /// Its short name.
     pub fn name(self) -> &'static str {
-        Model::ALL[self as usize].1
+        match self {
+            Model::Sc => "sc",
+            Model::Tso => "tso",
+            Model::Rc => "rc",
+            Model::Armv8 => "armv8",
+            Model::RiscV => "riscv",
+        }
     }
 }
 
@@ -95,6 +105,8 @@ impl fmt::Display for Model {
             Model::Sc => "sequential consistency",
             Model::Tso => "total store order",
             Model::Rc => "release consistency",
+            Model::Armv8 => "Armv8's memory model",
+            Model::RiscV => "RISC-V's memory model",
         })
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Runs litmus tests: what a few threads may show, on memory that acts at once or on the caches of a protocol.
 ///
-/// Tests are in the format of the herd tools, in AArch64 assembly or in C. Every order is tried in which threads go on, messages
+/// Tests are in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C. Every order is tried in which threads go on, messages
 /// arrive and caches give lines up; each location is a line of its own. The condition of the file decides: the answer is
 /// yes if it holds of all ends together. Beside it stands whether the ends are exactly those of sequential consistency, or
 /// of total store order where cores buffer stores, or of release consistency where they have windows.
@@ -100,4 +100,8 @@ pub(crate) enum Model {
     Tso,
     /// Release consistency: only the order that fences, acquires, releases and dependences ask for.
     Rc,
+    /// Armv8's own model: what its barriers, acquires, releases and dependences order, as its reference manual says.
+    Armv8,
+    /// RISC-V's own model, RVWMO.
+    Riscv,
 }

@@ -1,0 +1,401 @@
+//! Instructions of AArch64, and of 32-bit Arm as far as they are alike.
+
+use crate::assembly::{Cell, Code, Dialect, Name};
+use crate::piece::{helped, wrong, Piece, Result};
+use crate::program::{
+    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Via,
+};
+
+pub(crate) const AARCH64: Dialect = Dialect {
+    register,
+    registers: "W0 to W30, or X0 to X30",
+    instruction,
+};
+
+pub(crate) const ARM: Dialect = Dialect {
+    register: arm_register,
+    registers: "R0 to R14",
+    instruction,
+};
+
+/// `W3` and `X3` are one register.
+fn register(name: &str) -> Option<Name> {
+    let name = name.to_ascii_uppercase();
+    if matches!(name.as_str(), "WZR" | "XZR") {
+        return Some(Name::Zero);
+    }
+    let number: u8 = name.strip_prefix(['W', 'X'])?.parse().ok()?;
+    (number <= 30).then(|| Name::Is(format!("X{number}")))
+}
+
+fn arm_register(name: &str) -> Option<Name> {
+    let number: u8 = name.strip_prefix(['R', 'r'])?.parse().ok()?;
+    (number <= 14).then(|| Name::Is(format!("R{number}")))
+}
+
+/// All instructions, for suggestions; atomic accesses without their orders.
+const KNOWN: [&str; 38] = [
+    "MOV", "ADD", "SUB", "SUBS", "AND", "ORR", "EOR", "LSL", "CMP", "CSEL", "CSET", "LDR", "LDUR",
+    "LDAR", "LDAPR", "STR", "STUR", "STLR", "LDXR", "LDAXR", "STXR", "STLXR", "SWP", "LDADD",
+    "LDSET", "LDCLR", "LDEOR", "STADD", "STSET", "STCLR", "STEOR", "CAS", "DMB", "DSB", "ISB",
+    "CBZ", "CBNZ", "B",
+];
+
+/// Conditions of branches that are read, each with whether it holds where they differ.
+const CONDITIONS: [&str; 6] = ["EQ", "NE", "LT", "GE", "GT", "LE"];
+
+fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
+    let (whole, parts) = (cell.whole, &cell.operands);
+    let name = cell.name.as_str();
+    if let Some(operation) = operation(name) {
+        return computes(code, &cell, operation);
+    }
+    if let Some(condition) = branch(name) {
+        cell.takes(1)?;
+        let (on, zero) = decides(code, whole, condition)?;
+        return code.branch(whole, on, zero, parts[0]);
+    }
+    if let Some((word, order)) = atomic(name) {
+        return exchanges(code, &cell, word, order);
+    }
+    match name {
+        "NOP" => Ok(()),
+        "MOV" | "SXTW" | "UXTW" => {
+            cell.takes(2)?;
+            let from = code.operand(parts[1], "#")?;
+            let to = code.result(parts[0])?;
+            code.copy(whole, to, from)
+        }
+        "CMP" => {
+            cell.takes(2)?;
+            let (a, b) = (code.operand(parts[0], "#")?, code.operand(parts[1], "#")?);
+            compares(code, whole, a, b)
+        }
+        "CSEL" | "CSET" => {
+            let count = if name == "CSEL" { 4 } else { 2 };
+            cell.takes(count)?;
+            let (then, otherwise) = match name {
+                "CSEL" => (code.operand(parts[1], "#")?, code.operand(parts[2], "#")?),
+                _ => (Operand::Number(1), Operand::Number(0)),
+            };
+            let last = parts[count - 1];
+            let written = last.text.to_ascii_uppercase();
+            let Some(condition) = CONDITIONS.into_iter().find(|one| *one == written) else {
+                return unknown_condition(last);
+            };
+            let (on, zero) = decides(code, whole, condition)?;
+            let to = code.result(parts[0])?;
+            let (then, otherwise) = match zero {
+                true => (otherwise, then),
+                false => (then, otherwise),
+            };
+            let select = Instruction::Select {
+                to,
+                on,
+                then,
+                otherwise,
+            };
+            code.emit(whole, select)
+        }
+        "LDR" | "LDUR" | "LDAR" | "LDAPR" | "LDAPUR" | "LDXR" | "LDAXR" | "LDREX" | "LDA"
+        | "LDAEX" => {
+            let (from, after) = accessed(code, &cell, 1)?;
+            let to = code.result(parts[0])?;
+            let acquire = match name {
+                "LDAR" | "LDAXR" | "LDA" | "LDAEX" => Acquire::Full,
+                "LDAPR" | "LDAPUR" => Acquire::Later,
+                _ => Acquire::No,
+            };
+            let load = match name {
+                "LDXR" | "LDAXR" | "LDREX" | "LDAEX" => Instruction::LoadReserved {
+                    to,
+                    from,
+                    acquire,
+                    release: false,
+                },
+                _ => Instruction::Load { to, from, acquire },
+            };
+            code.emit(whole, load)?;
+            moves(code, whole, after)
+        }
+        "STR" | "STUR" | "STLR" | "STLUR" | "STL" => {
+            let value = match parts.first() {
+                Some(first) => code.operand(*first, "#")?,
+                None => return cell.takes(2),
+            };
+            let (to, after) = accessed(code, &cell, 1)?;
+            let store = Instruction::Store {
+                to,
+                value,
+                release: matches!(name, "STLR" | "STLUR" | "STL"),
+                via: Via::Text,
+            };
+            code.emit(whole, store)?;
+            moves(code, whole, after)
+        }
+        "STXR" | "STLXR" | "STREX" | "STLEX" => {
+            cell.takes(3)?;
+            let value = code.operand(parts[1], "#")?;
+            let to = address(code, parts[2])?;
+            let status = code.result(parts[0])?;
+            let store = Instruction::StoreConditional {
+                status,
+                to,
+                value,
+                acquire: false,
+                release: matches!(name, "STLXR" | "STLEX"),
+            };
+            code.emit(whole, store)
+        }
+        "DMB" | "DSB" => {
+            let kind = match parts.first() {
+                Some(kind) => kind.text.to_ascii_uppercase(),
+                None => "SY".into(),
+            };
+            let fence = match kind.as_str() {
+                "SY" | "ISH" | "OSH" | "NSH" => Fence::Full,
+                "LD" | "ISHLD" | "OSHLD" | "NSHLD" => Fence::between(Class::Reads, Class::All),
+                "ST" | "ISHST" | "OSHST" | "NSHST" => Fence::between(Class::Writes, Class::Writes),
+                other => return wrong(parts[0], format!("`{other}` is no kind of barrier")),
+            };
+            cell.takes(parts.len().min(1))?;
+            code.emit(whole, Instruction::Fence(fence))
+        }
+        "ISB" => code.emit(whole, Instruction::Fence(Fence::Fetch)),
+        "CBZ" | "CBNZ" => {
+            cell.takes(2)?;
+            let on = match code.operand(parts[0], "#")? {
+                Operand::Register(register) => register,
+                Operand::Number(_) => code.hidden(),
+            };
+            code.branch(whole, on, name == "CBZ", parts[1])
+        }
+        "B" => {
+            cell.takes(1)?;
+            code.jump(whole, parts[0])
+        }
+        "LDP" | "STP" | "LDRB" | "LDRH" | "STRB" | "STRH" | "LDARB" | "LDARH" | "STLRB"
+        | "STLRH" => helped(
+            cell.word,
+            format!("`{}` is no instruction that is read here", cell.word.text),
+            "an access is of one word, and a location has one",
+        ),
+        _ => cell.unknown(&KNOWN),
+    }
+}
+
+/// What an instruction that computes calculates, and whether it compares, too.
+fn operation(name: &str) -> Option<(Operation, bool)> {
+    Some(match name {
+        "ADD" => (Operation::Add, false),
+        "SUB" => (Operation::Subtract, false),
+        "SUBS" => (Operation::Subtract, true),
+        "AND" => (Operation::And, false),
+        "ORR" => (Operation::Or, false),
+        "EOR" => (Operation::Xor, false),
+        "LSL" => (Operation::ShiftLeft, false),
+        _ => return None,
+    })
+}
+
+fn computes(code: &mut Code, cell: &Cell, (operation, compares): (Operation, bool)) -> Result<()> {
+    let parts = &cell.operands;
+    // An index may be extended: `ADD X3,X1,W2,SXTW`.
+    if parts.len() == 4 {
+        extended(parts[3])?;
+    } else {
+        cell.takes(3)?;
+    }
+    let (a, b) = (code.operand(parts[1], "#")?, code.operand(parts[2], "#")?);
+    if compares {
+        self::compares(code, cell.whole, a, b)?;
+    }
+    let to = code.result(parts[0])?;
+    code.compute(cell.whole, Some(to), operation, a, b)
+        .map(|_| ())
+}
+
+/// `SXTW`, `UXTW` or `LSL`, with a shift by nothing or without; registers have 64 bits with a sign here.
+fn extended(piece: Piece) -> Result<()> {
+    let mut words = piece.text.split_whitespace();
+    let kind = words.next().unwrap_or_default().to_ascii_uppercase();
+    let by = words.next().unwrap_or("#0");
+    match kind.as_str() {
+        "SXTW" | "UXTW" | "SXTX" | "UXTX" | "LSL" if by == "#0" => Ok(()),
+        _ => wrong(piece, format!("`{}` is not read here", piece.text)),
+    }
+}
+
+/// Compares two operands: what conditions ask for is in two registers.
+fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
+    let (differ, less) = (code.hidden_named(".differ"), code.hidden_named(".less"));
+    code.compute(cell, Some(less), Operation::Less, a, b)?;
+    code.compute(cell, Some(differ), Operation::Subtract, a, b)?;
+    Ok(())
+}
+
+/// The register that decides a condition, and whether the condition holds where it is zero.
+fn decides(code: &mut Code, cell: Piece, condition: &str) -> Result<(usize, bool)> {
+    let (differ, less) = (code.hidden_named(".differ"), code.hidden_named(".less"));
+    let or_equal = |code: &mut Code| {
+        let (less, zero) = (Operand::Register(less), Operand::Number(0));
+        let equal = code.compute(
+            cell,
+            None,
+            Operation::Equal,
+            Operand::Register(differ),
+            zero,
+        )?;
+        code.compute(cell, None, Operation::Or, less, Operand::Register(equal))
+    };
+    Ok(match condition {
+        "EQ" => (differ, true),
+        "NE" => (differ, false),
+        "LT" => (less, false),
+        "GE" => (less, true),
+        "LE" => (or_equal(code)?, false),
+        _ => (or_equal(code)?, true),
+    })
+}
+
+fn unknown_condition<T>(piece: Piece) -> Result<T> {
+    let message = format!("`{}` is no condition that is read here", piece.text);
+    helped(piece, message, CONDITIONS.join(", "))
+}
+
+/// The condition of a branch: `B.NE`, or `BNE`.
+fn branch(name: &str) -> Option<&'static str> {
+    let condition = name.strip_prefix('B')?;
+    let condition = condition.strip_prefix('.').unwrap_or(condition);
+    CONDITIONS.into_iter().find(|one| *one == condition)
+}
+
+/// The location behind the operands that come first, and what its register is moved by afterwards.
+fn accessed<'t>(
+    code: &mut Code<'_, 't>,
+    cell: &Cell<'t>,
+    before: usize,
+) -> Result<(Address, Option<(usize, Operand)>)> {
+    let parts = &cell.operands;
+    if parts.len() == before + 2 {
+        let at = address(code, parts[before])?;
+        let base = code.register(base(parts[before]))?;
+        let by = code.operand(parts[before + 1], "#")?;
+        return Ok((at, Some((base, by))));
+    }
+    cell.takes(before + 1)?;
+    Ok((address(code, parts[before])?, None))
+}
+
+fn moves(code: &mut Code, cell: Piece, after: Option<(usize, Operand)>) -> Result<()> {
+    let Some((base, by)) = after else {
+        return Ok(());
+    };
+    let from = Operand::Register(base);
+    code.compute(cell, Some(base), Operation::Add, from, by)
+        .map(|_| ())
+}
+
+/// What stands in brackets first.
+fn base(piece: Piece) -> Piece {
+    let inner = piece.from(usize::from(piece.text.starts_with('[')));
+    let end = inner.text.find([',', ']']).unwrap_or(inner.text.len());
+    inner.until(end).trim()
+}
+
+/// `[X1]`, `[X1,#0]`, `[X1,X2]` or `[X1,W2,SXTW]`.
+fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
+    let inner = piece
+        .text
+        .strip_prefix('[')
+        .and_then(|t| t.strip_suffix(']'));
+    let Some(inner) = inner else {
+        return helped(piece, "an address stands in brackets", "`[X1]`");
+    };
+    let inner = Piece {
+        text: inner,
+        start: piece.start + 1,
+    };
+    let parts = inner.split(',');
+    if parts.len() > 3 {
+        return helped(piece, "this address has too many parts", "`[X1,W2,SXTW]`");
+    }
+    if let Some(extension) = parts.get(2) {
+        extended(*extension)?;
+    }
+    let base = code.operand(parts[0], "#")?;
+    let index = match parts.get(1) {
+        Some(index) => code.operand(*index, "#")?,
+        None => Operand::Number(0),
+    };
+    code.address(piece, base, index)
+}
+
+/// Names of atomic accesses, without their order. Those that begin with `ST` return nothing.
+const ATOMIC: [(&str, Change); 10] = [
+    ("SWP", Change::Set),
+    ("LDADD", Change::Add),
+    ("LDSET", Change::Apply(Operation::Or)),
+    ("LDCLR", Change::Apply(Operation::And)),
+    ("LDEOR", Change::Apply(Operation::Xor)),
+    ("STADD", Change::Add),
+    ("STSET", Change::Apply(Operation::Or)),
+    ("STCLR", Change::Apply(Operation::And)),
+    ("STEOR", Change::Apply(Operation::Xor)),
+    ("CAS", Change::SetIf(Operand::Number(0))),
+];
+
+/// The name of an atomic access and its order apart.
+fn atomic(name: &str) -> Option<((&'static str, Change), &str)> {
+    let mut both = ATOMIC
+        .into_iter()
+        .filter_map(|one| Some((one, name.strip_prefix(one.0)?)));
+    both.find(|(one, order)| match one.0.starts_with("ST") {
+        true => matches!(*order, "" | "L"),
+        false => matches!(*order, "" | "A" | "L" | "AL"),
+    })
+}
+
+fn exchanges<'t>(
+    code: &mut Code<'_, 't>,
+    cell: &Cell<'t>,
+    (word, change): (&str, Change),
+    order: &str,
+) -> Result<()> {
+    let (whole, parts) = (cell.whole, &cell.operands);
+    let stores = word.starts_with("ST");
+    cell.takes(if stores { 2 } else { 3 })?;
+    let first = code.operand(parts[0], "#")?;
+    let compares = word == "CAS";
+    let mut value = match compares {
+        true => code.operand(parts[1], "#")?,
+        false => first,
+    };
+    let at = address(code, parts[parts.len() - 1])?;
+    if word.ends_with("CLR") {
+        let all = Operand::Number(-1);
+        value = Operand::Register(code.compute(whole, None, Operation::Xor, value, all)?);
+    }
+    // What a comparison expects stands where what is found goes.
+    let result = parts[usize::from(!compares)];
+    let returns = !stores && !code.is_zero(result);
+    let to = match returns {
+        true => code.register(result)?,
+        false => code.hidden(),
+    };
+    let atomic = Instruction::Atomic {
+        to,
+        at,
+        change: match change {
+            Change::SetIf(_) => Change::SetIf(first),
+            change => change,
+        },
+        value,
+        // What returns nothing acquires nothing.
+        acquire: order.contains('A') && returns,
+        release: order.contains('L'),
+        returns,
+        via: Via::Text,
+    };
+    code.emit(whole, atomic)
+}

@@ -1,0 +1,639 @@
+//! What tests in assembly have in common: first values, columns of instructions, labels and branches, and addresses.
+//!
+//! What each architecture calls its registers, and what its instructions do, is in [`crate::aarch64`], [`crate::riscv`],
+//! [`crate::x86`] and [`crate::power`].
+
+use cohkit_base::words::counted;
+use cohkit_protocol::text::suggestion;
+
+use crate::condition::{location, thread_number, value, MOST_INSTRUCTIONS, MOST_THREADS};
+use crate::executions::stays_at_locations;
+use crate::piece::{helped, number, wrong, Piece, Result};
+use crate::program::{
+    location_at, Address, Change, Claim, Instruction, Observed, Operand, Operation, Program,
+    Register, Thread,
+};
+
+/// A register, as an architecture names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Name {
+    /// It holds zero, whatever is written to it.
+    Zero,
+    /// One of this name, which all its names lead to.
+    Is(String),
+}
+
+/// An architecture.
+pub(crate) struct Dialect {
+    /// Finds a register.
+    pub register: fn(&str) -> Option<Name>,
+    /// The names of registers, for people.
+    pub registers: &'static str,
+    /// Reads an instruction, whose name comes in upper case, and adds what it does to a thread.
+    pub instruction: for<'c, 't> fn(&mut Code<'c, 't>, Cell<'t>) -> Result<()>,
+}
+
+/// A cell of the table of instructions.
+pub(crate) struct Cell<'t> {
+    /// All of it.
+    pub whole: Piece<'t>,
+    /// The instruction's name as it stands there.
+    pub word: Piece<'t>,
+    /// The same in upper case.
+    pub name: String,
+    /// Its operands.
+    pub operands: Vec<Piece<'t>>,
+}
+
+impl Cell<'_> {
+    /// Checks how many operands there are.
+    pub fn takes(&self, count: usize) -> Result<()> {
+        let has = self.operands.len();
+        match has == count {
+            true => Ok(()),
+            false => wrong(
+                self.whole,
+                format!(
+                    "`{}` takes {}, and here are {has}",
+                    self.name,
+                    counted(count as u64, "operand")
+                ),
+            ),
+        }
+    }
+
+    /// Refuses an instruction that is none of those known.
+    pub fn unknown<T>(&self, known: &[&'static str]) -> Result<T> {
+        let message = format!("`{}` is no instruction that is read here", self.word.text);
+        let help = suggestion(self.word.text, "instruction", known.iter().copied());
+        helped(self.word, message, help)
+    }
+}
+
+/// Reads first values and threads; gives the first access whose location only the run decides.
+pub(crate) fn threads<'t>(
+    dialect: &Dialect,
+    program: &mut Program,
+    code: Piece<'t>,
+    first: Piece<'t>,
+) -> Result<Option<Piece<'t>>> {
+    let rows: Vec<Piece> = code.split(';');
+    let Some((head, rows)) = rows.split_first().filter(|(head, _)| !head.text.is_empty()) else {
+        return helped(
+            code.trim().until(0),
+            "there are no threads",
+            "`P0 | P1 ;` begins them",
+        );
+    };
+    let columns = head.split('|');
+    for (number, column) in columns.iter().enumerate() {
+        if column.text != format!("P{number}") {
+            return wrong(*column, format!("`P{number}` should stand here"));
+        }
+    }
+    let count = columns.len();
+    if count > MOST_THREADS {
+        return wrong(
+            *head,
+            format!("{count} threads are more than {MOST_THREADS}"),
+        );
+    }
+    program.threads = vec![Thread::default(); count];
+    let symbols = first_values(dialect, program, first)?;
+    let mut columns: Vec<Vec<Piece<'t>>> = vec![Vec::new(); count];
+    for row in rows.iter().filter(|row| !row.text.is_empty()) {
+        let cells = row.split('|');
+        if cells.len() != count {
+            let has = cells.len();
+            let what = [
+                counted(has as u64, "column"),
+                counted(count as u64, "thread"),
+            ];
+            return wrong(*row, what.join(", and "));
+        }
+        for (column, cell) in columns.iter_mut().zip(cells) {
+            if !cell.text.is_empty() {
+                column.push(cell);
+            }
+        }
+    }
+    let mut indirect = None;
+    for (thread, column) in columns.into_iter().enumerate() {
+        let mut code = Code {
+            dialect,
+            known: program.threads[thread]
+                .registers
+                .iter()
+                .copied()
+                .map(Some)
+                .collect(),
+            reached: true,
+            program,
+            thread,
+            symbols: &symbols,
+            labels: Vec::new(),
+            branches: Vec::new(),
+            indirect: None,
+        };
+        code.column(&column)?;
+        indirect = indirect.or(code.indirect);
+    }
+    Ok(indirect)
+}
+
+/// The register of a name in a condition or in first values.
+pub(crate) fn register(dialect: &Dialect, thread: &mut Thread, piece: Piece) -> Result<Register> {
+    let named = match piece.text.strip_prefix('%') {
+        Some(symbol) if !symbol.is_empty() => Some(Name::Is(piece.text.to_string())),
+        _ => (dialect.register)(piece.text),
+    };
+    match named {
+        Some(Name::Is(name)) => Ok(of_name(thread, &name)),
+        Some(Name::Zero) => {
+            let message = format!("`{}` is always zero", piece.text);
+            helped(piece, message, dialect.registers)
+        }
+        None => {
+            let message = format!("`{}` is no register", piece.text);
+            helped(piece, message, dialect.registers)
+        }
+    }
+}
+
+fn of_name(thread: &mut Thread, name: &str) -> Register {
+    let known = thread.names.iter().position(|other| other == name);
+    known.unwrap_or_else(|| {
+        thread.names.push(name.to_string());
+        thread.registers.push(0);
+        thread.names.len() - 1
+    })
+}
+
+/// `0:X1=x`, `x=1`, `int x=1`, `int x`, or `%x0=x` for a register that threads call `%x0`; gives the last.
+fn first_values<'t>(
+    dialect: &Dialect,
+    program: &mut Program,
+    first: Piece<'t>,
+) -> Result<Vec<(&'t str, i64)>> {
+    let mut given: Vec<(Option<usize>, usize)> = Vec::new();
+    let mut symbols = Vec::new();
+    let items = first.split(';').into_iter();
+    for item in items.filter(|item| !item.text.is_empty()) {
+        let (left, right) = match item.once("=") {
+            Some((left, right)) => (left, Some(right)),
+            None => (item, None),
+        };
+        if left.text.starts_with('%') {
+            let Some(right) = right else {
+                return wrong(item, "a register has a first value");
+            };
+            symbols.push((left.text, value(program, right)?));
+            continue;
+        }
+        // A type may stand before the name.
+        let typed = |piece: Piece| piece.text.rfind([' ', '\t', '*']).map(|place| place + 1);
+        if let Some((thread, name)) = left.once(":") {
+            let begins = typed(thread);
+            let thread = thread.from(begins.unwrap_or(0));
+            let thread = thread_number(program, thread)?;
+            let own = register(dialect, &mut program.threads[thread], name)?;
+            let Some(right) = right else {
+                match begins {
+                    Some(_) => continue,
+                    None => return wrong(item, "a register has a first value"),
+                }
+            };
+            if given.contains(&(Some(thread), own)) {
+                return wrong(item, "this register has a first value already");
+            }
+            given.push((Some(thread), own));
+            program.threads[thread].registers[own] = value(program, right)?;
+            continue;
+        }
+        let at = location(program, of_location(left.from(typed(left).unwrap_or(0))))?;
+        if let Some(right) = right {
+            let at = usize::from(at);
+            if given.contains(&(None, at)) {
+                return wrong(item, "this location has a first value already");
+            }
+            given.push((None, at));
+            program.initial[at] = value(program, right)?;
+        }
+    }
+    Ok(symbols)
+}
+
+/// The name of a location, which may stand in brackets.
+fn of_location(piece: Piece) -> Piece {
+    let inner = piece
+        .text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    match inner.filter(|inner| !inner.contains('(')) {
+        Some(inner) => piece.from(1).until(inner.len()).trim(),
+        None => piece,
+    }
+}
+
+/// Leaves of the addresses that registers hold at first only those of use.
+///
+/// # Errors
+/// `indirect`, an access whose location only the run decides, may be to no location.
+pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<()> {
+    for (number, thread) in program.threads.iter_mut().enumerate() {
+        let mut used = used(thread);
+        used.extend(asked(&program.claim, number));
+        for (register, held) in thread.registers.iter_mut().enumerate() {
+            if location_at(*held).is_some() && !used.contains(&register) {
+                *held = 0;
+            }
+        }
+    }
+    let Some(indirect) = indirect else {
+        return Ok(());
+    };
+    match stays_at_locations(program) {
+        Ok(true) => Ok(()),
+        Ok(false) => wrong(indirect, "this may be the address of no location"),
+        Err(what) => wrong(indirect, what),
+    }
+}
+
+/// The registers of a thread that a claim speaks of.
+fn asked(claim: &Claim, thread: usize) -> Vec<Register> {
+    match claim {
+        Claim::Is(Observed::Register(of, register), _) if *of == thread => vec![*register],
+        Claim::Is(..) | Claim::True => Vec::new(),
+        Claim::And(a, b) | Claim::Or(a, b) => {
+            let mut all = asked(a, thread);
+            all.extend(asked(b, thread));
+            all
+        }
+        Claim::Not(a) => asked(a, thread),
+    }
+}
+
+/// The registers that a thread takes values from.
+fn used(thread: &Thread) -> Vec<Register> {
+    let mut all = Vec::new();
+    let mut take = |operand: Operand| {
+        if let Operand::Register(register) = operand {
+            all.push(register);
+        }
+    };
+    for instruction in &thread.code {
+        if let Some(Address::Indirect(register)) = instruction.address() {
+            take(Operand::Register(register));
+        }
+        match *instruction {
+            Instruction::Store { value, .. } | Instruction::StoreConditional { value, .. } => {
+                take(value)
+            }
+            Instruction::Atomic { value, change, .. } => {
+                take(value);
+                if let Change::SetIf(expected) = change {
+                    take(expected);
+                }
+            }
+            Instruction::Compute { a, b, .. } => {
+                take(a);
+                take(b);
+            }
+            Instruction::Select {
+                on,
+                then,
+                otherwise,
+                ..
+            } => {
+                take(Operand::Register(on));
+                take(then);
+                take(otherwise);
+            }
+            Instruction::Branch { on, .. } => take(Operand::Register(on)),
+            Instruction::Load { .. } | Instruction::LoadReserved { .. } | Instruction::Fence(_) => {
+            }
+        }
+    }
+    all
+}
+
+/// A branch that is read: its place, its label, and what is known of registers there.
+struct Jump<'t> {
+    from: usize,
+    label: Piece<'t>,
+    known: Vec<Option<i64>>,
+}
+
+/// A thread as it is read.
+pub(crate) struct Code<'c, 't> {
+    dialect: &'c Dialect,
+    program: &'c mut Program,
+    thread: usize,
+    /// First values of registers that have names of their own.
+    symbols: &'c [(&'t str, i64)],
+    /// What registers hold, if that follows from no read.
+    known: Vec<Option<i64>>,
+    /// Whether a thread gets here from the instruction above.
+    reached: bool,
+    labels: Vec<(Piece<'t>, usize)>,
+    branches: Vec<Jump<'t>>,
+    /// The first access whose location only the run decides.
+    indirect: Option<Piece<'t>>,
+}
+
+impl<'t> Code<'_, 't> {
+    fn column(&mut self, column: &[Piece<'t>]) -> Result<()> {
+        for &cell in column {
+            let mut cell = cell;
+            while let Some((label, rest)) = cell.once(":") {
+                self.label(label)?;
+                cell = rest;
+            }
+            if cell.text.is_empty() {
+                continue;
+            }
+            let end = cell.text.find(char::is_whitespace);
+            let (word, rest) = match end {
+                Some(end) => (cell.until(end), cell.from(end).trim()),
+                None => (cell, cell.from(cell.text.len())),
+            };
+            let cell = Cell {
+                whole: cell,
+                word,
+                name: word.text.to_ascii_uppercase(),
+                operands: operands(rest),
+            };
+            (self.dialect.instruction)(self, cell)?;
+        }
+        self.jumps()
+    }
+
+    fn label(&mut self, label: Piece<'t>) -> Result<()> {
+        if self
+            .labels
+            .iter()
+            .any(|(other, _)| other.text == label.text)
+        {
+            return wrong(label, format!("`{}` is a label already", label.text));
+        }
+        self.labels.push((label, self.code().len()));
+        // What is known here is known on all ways here.
+        for jump in &self.branches {
+            if jump.label.text != label.text {
+                continue;
+            }
+            if !self.reached {
+                self.known.clone_from(&jump.known);
+                self.reached = true;
+                continue;
+            }
+            for (register, known) in self.known.iter_mut().enumerate() {
+                let first = self.program.threads[self.thread].registers[register];
+                let there = jump.known.get(register).copied();
+                if there.unwrap_or(Some(first)) != *known {
+                    *known = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn jumps(&mut self) -> Result<()> {
+        for jump in std::mem::take(&mut self.branches) {
+            let names = self.labels.iter().map(|(label, _)| label.text);
+            let mut found = self.labels.iter();
+            let Some((_, place)) = found.find(|(label, _)| label.text == jump.label.text) else {
+                let message = format!("there is no label `{}` in this thread", jump.label.text);
+                return helped(
+                    jump.label,
+                    message,
+                    suggestion(jump.label.text, "label", names),
+                );
+            };
+            if *place <= jump.from {
+                return wrong(jump.label, "a branch goes forward here: programs end");
+            }
+            let place = *place;
+            let code = &mut self.program.threads[self.thread].code;
+            if let Instruction::Branch { to, .. } = &mut code[jump.from] {
+                *to = place;
+            }
+        }
+        Ok(())
+    }
+
+    fn code(&self) -> &[Instruction] {
+        &self.program.threads[self.thread].code
+    }
+
+    /// Adds an instruction.
+    pub fn emit(&mut self, cell: Piece, instruction: Instruction) -> Result<()> {
+        if self.code().len() >= MOST_INSTRUCTIONS {
+            let message = format!("a thread has at most {MOST_INSTRUCTIONS} instructions");
+            return wrong(cell, message);
+        }
+        self.program.threads[self.thread].code.push(instruction);
+        let result = match instruction {
+            Instruction::Compute {
+                operation, a, b, ..
+            } => match (self.value(a), self.value(b)) {
+                (Some(a), Some(b)) => Some(operation.of(a, b)),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(to) = instruction.fills() {
+            self.known[to] = result;
+        }
+        Ok(())
+    }
+
+    /// Adds a computation into a register of the thread's own, or into one that nothing else uses; gives it.
+    pub fn compute(
+        &mut self,
+        cell: Piece,
+        to: Option<Register>,
+        operation: Operation,
+        a: Operand,
+        b: Operand,
+    ) -> Result<Register> {
+        let to = to.unwrap_or_else(|| self.hidden());
+        let compute = Instruction::Compute {
+            to,
+            operation,
+            a,
+            b,
+        };
+        self.emit(cell, compute)?;
+        Ok(to)
+    }
+
+    /// Copies a value into a register.
+    pub fn copy(&mut self, cell: Piece, to: Register, from: Operand) -> Result<()> {
+        let zero = Operand::Number(0);
+        self.compute(cell, Some(to), Operation::Add, from, zero)
+            .map(|_| ())
+    }
+
+    /// Branches to a label if a register holds zero, or if it does not.
+    pub fn branch(
+        &mut self,
+        cell: Piece,
+        on: Register,
+        zero: bool,
+        label: Piece<'t>,
+    ) -> Result<()> {
+        self.branches.push(Jump {
+            from: self.code().len(),
+            label,
+            known: self.known.clone(),
+        });
+        self.emit(cell, Instruction::Branch { on, zero, to: 0 })
+    }
+
+    /// Branches to a label.
+    pub fn jump(&mut self, cell: Piece, label: Piece<'t>) -> Result<()> {
+        let zero = self.hidden();
+        self.branch(cell, zero, true, label)?;
+        self.reached = false;
+        Ok(())
+    }
+
+    /// A register that the test does not name.
+    pub fn hidden(&mut self) -> Register {
+        let thread = &mut self.program.threads[self.thread];
+        let name = format!(".{}", thread.names.len());
+        let register = of_name(thread, &name);
+        self.known.resize(register + 1, Some(0));
+        register
+    }
+
+    /// A register that the test does not name, and that lasts.
+    pub fn hidden_named(&mut self, name: &str) -> Register {
+        let register = of_name(&mut self.program.threads[self.thread], name);
+        self.known
+            .resize(self.known.len().max(register + 1), Some(0));
+        register
+    }
+
+    /// The value of an operand, if it follows from no read.
+    pub fn value(&self, operand: Operand) -> Option<i64> {
+        match operand {
+            Operand::Number(value) => Some(value),
+            Operand::Register(register) => self.known[register],
+        }
+    }
+
+    /// A register by its name.
+    pub fn register(&mut self, piece: Piece) -> Result<Register> {
+        let thread = &mut self.program.threads[self.thread];
+        let register = register(self.dialect, thread, piece)?;
+        if register >= self.known.len() {
+            let mut symbols = self.symbols.iter();
+            if let Some((_, first)) = symbols.find(|(symbol, _)| *symbol == piece.text) {
+                thread.registers[register] = *first;
+            }
+            let first = thread.registers[register];
+            self.known.resize(register, Some(0));
+            self.known.push(Some(first));
+        }
+        Ok(register)
+    }
+
+    /// Whether a name is that of the register that is always zero.
+    pub fn is_zero(&self, piece: Piece) -> bool {
+        (self.dialect.register)(piece.text) == Some(Name::Zero)
+    }
+
+    /// Whether a name is that of a register.
+    pub fn is_register(&self, piece: Piece) -> bool {
+        piece.text.starts_with('%') || (self.dialect.register)(piece.text).is_some()
+    }
+
+    /// The register that a result goes to.
+    pub fn result(&mut self, piece: Piece) -> Result<Register> {
+        match self.is_zero(piece) {
+            true => Ok(self.hidden()),
+            false => self.register(piece),
+        }
+    }
+
+    /// A register, or a number behind a prefix.
+    pub fn operand(&mut self, piece: Piece, prefix: &str) -> Result<Operand> {
+        if self.is_zero(piece) {
+            return Ok(Operand::Number(0));
+        }
+        if self.is_register(piece) {
+            return Ok(Operand::Register(self.register(piece)?));
+        }
+        match piece.text.strip_prefix(prefix) {
+            Some(digits) => {
+                let digits = piece.from(piece.text.len() - digits.len());
+                Ok(Operand::Number(number(digits)?))
+            }
+            None => Ok(Operand::Register(self.register(piece)?)),
+        }
+    }
+
+    /// A location that an instruction names.
+    pub fn named_location(&mut self, piece: Piece) -> Result<Address> {
+        location(self.program, piece).map(Address::Direct)
+    }
+
+    /// The location at the sum of two operands.
+    pub fn address(&mut self, piece: Piece<'t>, base: Operand, index: Operand) -> Result<Address> {
+        if let (Some(base), Some(index)) = (self.value(base), self.value(index)) {
+            let address = base.wrapping_add(index);
+            let known = self.program.locations.len();
+            return match location_at(address).filter(|&at| usize::from(at) < known) {
+                Some(at) => Ok(Address::Direct(at)),
+                None if location_at(base).is_some() => {
+                    let message = "this is the address of no location: each has one word";
+                    wrong(piece, message)
+                }
+                None => {
+                    let inner = piece.text.trim_matches(['[', ']', '(', ')', ' ']);
+                    let name = inner.split([',', '(']).next_back().unwrap_or(inner);
+                    let name = match inner.split_once(',') {
+                        Some((name, _)) => name,
+                        None => name,
+                    };
+                    let message = format!("`{name}` holds the address of no location here");
+                    let help = format!(
+                        "`{}:{name}=x` among the first values gives it one",
+                        self.thread
+                    );
+                    helped(piece, message, help)
+                }
+            };
+        }
+        self.indirect = self.indirect.or(Some(piece));
+        if let (Operand::Register(register), Operand::Number(0)) = (base, index) {
+            return Ok(Address::Indirect(register));
+        }
+        let sum = self.compute(piece, None, Operation::Add, base, index)?;
+        Ok(Address::Indirect(sum))
+    }
+}
+
+/// The operands of an instruction; commas within brackets and parentheses separate nothing.
+fn operands(rest: Piece) -> Vec<Piece> {
+    let mut parts = Vec::new();
+    let (mut begin, mut depth) = (0, 0);
+    for (place, character) in rest.text.char_indices() {
+        match character {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(rest.from(begin).until(place - begin).trim());
+                begin = place + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = rest.from(begin).trim();
+    if !last.text.is_empty() || !parts.is_empty() {
+        parts.push(last);
+    }
+    parts
+}

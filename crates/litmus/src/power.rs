@@ -1,0 +1,145 @@
+//! Instructions of Power.
+
+use crate::assembly::{Cell, Code, Dialect, Name};
+use crate::piece::{helped, Piece, Result};
+use crate::program::{Acquire, Address, Fence, Instruction, Operand, Operation, Via};
+
+pub(crate) const POWER: Dialect = Dialect {
+    register,
+    registers: "r0 to r31",
+    instruction,
+};
+
+fn register(name: &str) -> Option<Name> {
+    let number: u8 = name.strip_prefix(['r', 'R'])?.parse().ok()?;
+    (number <= 31).then(|| Name::Is(format!("r{number}")))
+}
+
+const KNOWN: [&str; 31] = [
+    "li", "mr", "add", "addi", "sub", "subf", "and", "or", "ori", "xor", "xori", "lwz", "ld",
+    "lwzx", "ldx", "stw", "std", "stwx", "stdx", "lwarx", "stwcx.", "sync", "lwsync", "eieio",
+    "isync", "cmpw", "cmpwi", "beq", "bne", "b", "nop",
+];
+
+fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
+    let (whole, parts) = (cell.whole, &cell.operands);
+    let name = cell.name.as_str();
+    let operation = match name {
+        "ADD" | "ADDI" => Some(Operation::Add),
+        "SUB" | "SUBF" => Some(Operation::Subtract),
+        "AND" | "ANDI." => Some(Operation::And),
+        "OR" | "ORI" => Some(Operation::Or),
+        "XOR" | "XORI" => Some(Operation::Xor),
+        _ => None,
+    };
+    if let Some(operation) = operation {
+        cell.takes(3)?;
+        let (mut a, mut b) = (code.operand(parts[1], "")?, code.operand(parts[2], "")?);
+        if name == "SUBF" {
+            (a, b) = (b, a);
+        }
+        let to = code.result(parts[0])?;
+        return code.compute(whole, Some(to), operation, a, b).map(|_| ());
+    }
+    match name {
+        "NOP" => Ok(()),
+        "LI" | "MR" => {
+            cell.takes(2)?;
+            let from = code.operand(parts[1], "")?;
+            let to = code.result(parts[0])?;
+            code.copy(whole, to, from)
+        }
+        "LWZ" | "LD" | "LWZX" | "LDX" | "LWARX" | "LDARX" => {
+            let from = address(code, &cell)?;
+            let to = code.result(parts[0])?;
+            let acquire = Acquire::No;
+            let load = match name {
+                "LWARX" | "LDARX" => Instruction::LoadReserved {
+                    to,
+                    from,
+                    acquire,
+                    release: false,
+                },
+                _ => Instruction::Load { to, from, acquire },
+            };
+            code.emit(whole, load)
+        }
+        "STW" | "STD" | "STWX" | "STDX" => {
+            let to = address(code, &cell)?;
+            let store = Instruction::Store {
+                to,
+                value: code.operand(parts[0], "")?,
+                release: false,
+                via: Via::Text,
+            };
+            code.emit(whole, store)
+        }
+        // Branches behind it ask whether it failed.
+        "STWCX." | "STDCX." => {
+            let to = address(code, &cell)?;
+            let store = Instruction::StoreConditional {
+                status: code.hidden_named(".differ"),
+                to,
+                value: code.operand(parts[0], "")?,
+                acquire: false,
+                release: false,
+            };
+            code.emit(whole, store)
+        }
+        "SYNC" => code.emit(whole, Instruction::Fence(Fence::Full)),
+        // All but writes before later reads.
+        "LWSYNC" => {
+            code.emit(whole, Instruction::Fence(Fence::Loads))?;
+            code.emit(whole, Instruction::Fence(Fence::Stores))
+        }
+        "EIEIO" => code.emit(whole, Instruction::Fence(Fence::Stores)),
+        "ISYNC" => code.emit(whole, Instruction::Fence(Fence::Fetch)),
+        "CMPW" | "CMPWI" | "CMPD" => {
+            cell.takes(2)?;
+            let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
+            let differ = code.hidden_named(".differ");
+            code.compute(whole, Some(differ), Operation::Subtract, a, b)
+                .map(|_| ())
+        }
+        "BEQ" | "BNE" => {
+            cell.takes(1)?;
+            let differ = code.hidden_named(".differ");
+            code.branch(whole, differ, name == "BEQ", parts[0])
+        }
+        "B" => {
+            cell.takes(1)?;
+            code.jump(whole, parts[0])
+        }
+        _ => cell.unknown(&KNOWN),
+    }
+}
+
+/// `0(r2)`, or two registers where the name of the instruction ends in `x`.
+fn address<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<Address> {
+    let parts = &cell.operands;
+    if cell.name.contains('X') {
+        cell.takes(3)?;
+        let first = parts[1];
+        // Register 0 stands for zero there.
+        let base = match first.text {
+            "r0" | "R0" | "0" => Operand::Number(0),
+            _ => code.operand(first, "")?,
+        };
+        let index = code.operand(parts[2], "")?;
+        return code.address(parts[2], base, index);
+    }
+    cell.takes(2)?;
+    let inner = parts[1]
+        .once("(")
+        .filter(|(_, base)| base.text.ends_with(')'));
+    let Some((offset, base)) = inner else {
+        return helped(parts[1], "an address stands in parentheses", "`0(r2)`");
+    };
+    let base: Piece = base.until(base.text.len() - 1).trim();
+    let base = code.operand(base, "")?;
+    let offset = match offset.text {
+        "" => Operand::Number(0),
+        _ => Operand::Number(crate::piece::number(offset)?),
+    };
+    code.address(parts[1], base, offset)
+}

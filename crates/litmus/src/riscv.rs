@@ -1,0 +1,311 @@
+//! Instructions of RISC-V: words and double words, fences, and the atomic extension.
+
+use crate::assembly::{Cell, Code, Dialect, Name};
+use crate::piece::{helped, wrong, Piece, Result};
+use crate::program::{
+    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Via,
+};
+
+pub(crate) const RISCV: Dialect = Dialect {
+    register,
+    registers: "x0 to x31, or their names of the calling convention",
+    instruction,
+};
+
+/// The names of the calling convention, in the order of the registers.
+const NAMES: [&str; 32] = [
+    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4",
+    "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4",
+    "t5", "t6",
+];
+
+fn register(name: &str) -> Option<Name> {
+    let name = name.to_ascii_lowercase();
+    let named = NAMES.iter().position(|known| *known == name);
+    let numbered = || name.strip_prefix('x')?.parse().ok();
+    let frame = || (name == "fp").then_some(8);
+    let number: usize = named.or_else(numbered).or_else(frame)?;
+    match number {
+        0 => Some(Name::Zero),
+        1..=31 => Some(Name::Is(format!("x{number}"))),
+        _ => None,
+    }
+}
+
+const KNOWN: [&str; 36] = [
+    "li",
+    "mv",
+    "add",
+    "addi",
+    "sub",
+    "and",
+    "andi",
+    "or",
+    "ori",
+    "xor",
+    "xori",
+    "sll",
+    "slli",
+    "slt",
+    "slti",
+    "lw",
+    "ld",
+    "sw",
+    "sd",
+    "fence",
+    "fence.tso",
+    "fence.i",
+    "lr.w",
+    "sc.w",
+    "amoswap.w",
+    "amoadd.w",
+    "amoand.w",
+    "amoor.w",
+    "amoxor.w",
+    "beq",
+    "bne",
+    "blt",
+    "bge",
+    "beqz",
+    "bnez",
+    "j",
+];
+
+fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
+    let (whole, parts) = (cell.whole, &cell.operands);
+    let (name, acquires, releases) = annotated(&cell.name);
+    if let Some(operation) = operation(name) {
+        cell.takes(3)?;
+        let (a, b) = (code.operand(parts[1], "")?, code.operand(parts[2], "")?);
+        let to = code.result(parts[0])?;
+        return code.compute(whole, Some(to), operation, a, b).map(|_| ());
+    }
+    if let Some(change) = atomic(name) {
+        cell.takes(3)?;
+        let value = code.operand(parts[1], "")?;
+        let at = address(code, parts[2])?;
+        let both = acquires && releases;
+        // What returns nothing is a store, and what changes nothing a load.
+        if !both && change == Change::Set && code.is_zero(parts[0]) {
+            let store = Instruction::Store {
+                to: at,
+                value,
+                release: releases,
+                via: Via::Text,
+            };
+            return code.emit(whole, store);
+        }
+        let to = code.result(parts[0])?;
+        let same = matches!(change, Change::Add | Change::Apply(Operation::Or));
+        if !both && same && code.is_zero(parts[1]) {
+            let load = Instruction::Load {
+                to,
+                from: at,
+                acquire: loads(acquires),
+            };
+            return code.emit(whole, load);
+        }
+        let atomic = Instruction::Atomic {
+            to,
+            at,
+            change,
+            value,
+            acquire: acquires,
+            release: releases,
+            returns: true,
+            via: Via::Text,
+        };
+        return code.emit(whole, atomic);
+    }
+    match name {
+        "NOP" => Ok(()),
+        "LI" | "MV" => {
+            cell.takes(2)?;
+            let from = code.operand(parts[1], "")?;
+            let to = code.result(parts[0])?;
+            code.copy(whole, to, from)
+        }
+        "LW" | "LD" | "LWU" => {
+            cell.takes(2)?;
+            let from = address(code, parts[1])?;
+            let to = code.result(parts[0])?;
+            let acquire = loads(acquires);
+            code.emit(whole, Instruction::Load { to, from, acquire })
+        }
+        "SW" | "SD" => {
+            cell.takes(2)?;
+            let value = code.operand(parts[0], "")?;
+            let store = Instruction::Store {
+                to: address(code, parts[1])?,
+                value,
+                release: releases,
+                via: Via::Text,
+            };
+            code.emit(whole, store)
+        }
+        "LR.W" | "LR.D" => {
+            cell.takes(2)?;
+            let from = address(code, parts[1])?;
+            let to = code.result(parts[0])?;
+            let acquire = match acquires {
+                true => Acquire::Full,
+                false => Acquire::No,
+            };
+            let load = Instruction::LoadReserved {
+                to,
+                from,
+                acquire,
+                release: releases,
+            };
+            code.emit(whole, load)
+        }
+        "SC.W" | "SC.D" => {
+            cell.takes(3)?;
+            let value = code.operand(parts[1], "")?;
+            let to = address(code, parts[2])?;
+            let status = code.result(parts[0])?;
+            let store = Instruction::StoreConditional {
+                status,
+                to,
+                value,
+                acquire: acquires,
+                release: releases,
+            };
+            code.emit(whole, store)
+        }
+        "FENCE" => {
+            let (before, after) = match parts.len() {
+                0 => (Class::All, Class::All),
+                _ => {
+                    cell.takes(2)?;
+                    (class(parts[0])?, class(parts[1])?)
+                }
+            };
+            code.emit(whole, Instruction::Fence(Fence::between(before, after)))
+        }
+        // It keeps reads before everything, and writes before writes.
+        "FENCE.TSO" => {
+            code.emit(whole, Instruction::Fence(Fence::Loads))?;
+            code.emit(whole, Instruction::Fence(Fence::Stores))
+        }
+        "FENCE.I" => code.emit(whole, Instruction::Fence(Fence::Fetch)),
+        "BEQ" | "BNE" | "BLT" | "BGE" | "BGT" | "BLE" => {
+            cell.takes(3)?;
+            let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
+            branches(code, whole, name, (a, b), parts[2])
+        }
+        "BEQZ" | "BNEZ" | "BLTZ" | "BGEZ" | "BGTZ" | "BLEZ" => {
+            cell.takes(2)?;
+            let a = code.operand(parts[0], "")?;
+            let both = (a, Operand::Number(0));
+            branches(code, whole, &name[..3], both, parts[1])
+        }
+        "J" => {
+            cell.takes(1)?;
+            code.jump(whole, parts[0])
+        }
+        "LB" | "LBU" | "LH" | "LHU" | "SB" | "SH" => helped(
+            cell.word,
+            format!("`{}` is no instruction that is read here", cell.word.text),
+            "an access is of one word, and a location has one",
+        ),
+        _ => cell.unknown(&KNOWN),
+    }
+}
+
+/// The name of an instruction without its annotations, and whether these acquire and release.
+fn annotated(name: &str) -> (&str, bool, bool) {
+    for (annotation, acquires, releases) in [
+        (".AQ.RL", true, true),
+        (".AQRL", true, true),
+        (".AQ", true, false),
+        (".RL", false, true),
+    ] {
+        if let Some(name) = name.strip_suffix(annotation) {
+            return (name, acquires, releases);
+        }
+    }
+    (name, false, false)
+}
+
+/// What a plain load comes before.
+fn loads(acquires: bool) -> Acquire {
+    match acquires {
+        true => Acquire::Later,
+        false => Acquire::No,
+    }
+}
+
+fn operation(name: &str) -> Option<Operation> {
+    Some(match name {
+        "ADD" | "ADDI" | "ADDW" | "ADDIW" => Operation::Add,
+        "SUB" | "SUBW" => Operation::Subtract,
+        "AND" | "ANDI" => Operation::And,
+        "OR" | "ORI" => Operation::Or,
+        "XOR" | "XORI" => Operation::Xor,
+        "SLL" | "SLLI" => Operation::ShiftLeft,
+        "SLT" | "SLTI" => Operation::Less,
+        _ => return None,
+    })
+}
+
+fn atomic(name: &str) -> Option<Change> {
+    let name = name.strip_suffix(".W").or(name.strip_suffix(".D"))?;
+    Some(match name {
+        "AMOSWAP" => Change::Set,
+        "AMOADD" => Change::Add,
+        "AMOAND" => Change::Apply(Operation::And),
+        "AMOOR" => Change::Apply(Operation::Or),
+        "AMOXOR" => Change::Apply(Operation::Xor),
+        _ => return None,
+    })
+}
+
+/// What stands before or behind a fence: `r`, `w` or `rw`; devices are not modelled.
+fn class(piece: Piece) -> Result<Class> {
+    let has = |letter: char| piece.text.contains(letter);
+    if piece.text.is_empty() || !piece.text.chars().all(|c| "iorw".contains(c)) {
+        let message = format!("`{}` is no part of a fence", piece.text);
+        return helped(piece, message, "`r`, `w` or `rw`");
+    }
+    match (has('r'), has('w')) {
+        (true, true) => Ok(Class::All),
+        (true, false) => Ok(Class::Reads),
+        (false, true) => Ok(Class::Writes),
+        (false, false) => wrong(piece, "devices are not read here"),
+    }
+}
+
+fn branches<'t>(
+    code: &mut Code<'_, 't>,
+    cell: Piece<'t>,
+    name: &str,
+    (a, b): (Operand, Operand),
+    label: Piece<'t>,
+) -> Result<()> {
+    let (operation, a, b, zero) = match name {
+        "BEQ" => (Operation::Equal, a, b, false),
+        "BNE" => (Operation::Equal, a, b, true),
+        "BLT" => (Operation::Less, a, b, false),
+        "BGE" => (Operation::Less, a, b, true),
+        "BGT" => (Operation::Less, b, a, false),
+        _ => (Operation::Less, b, a, true),
+    };
+    let on = code.compute(cell, None, operation, a, b)?;
+    code.branch(cell, on, zero, label)
+}
+
+/// `0(x6)` or `(x6)`.
+fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
+    let parts = piece.once("(").filter(|(_, base)| base.text.ends_with(')'));
+    let Some((offset, base)) = parts else {
+        return helped(piece, "an address stands in parentheses", "`0(x6)`");
+    };
+    let base = base.until(base.text.len() - 1).trim();
+    let base = code.operand(base, "")?;
+    let offset = match offset.text {
+        "" => Operand::Number(0),
+        _ => Operand::Number(crate::piece::number(offset)?),
+    };
+    code.address(piece, base, offset)
+}

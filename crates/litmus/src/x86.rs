@@ -1,0 +1,278 @@
+//! Instructions of x86, in the order of operands of its makers: the result stands first.
+
+use crate::assembly::{Cell, Code, Dialect, Name};
+use crate::piece::{wrong, Piece, Result};
+use crate::program::{
+    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Via,
+};
+
+pub(crate) const X86: Dialect = Dialect {
+    register,
+    registers: "EAX, EBX, ECX, EDX, ESI, EDI, or R8 to R15, or their names with 64 bits",
+    instruction,
+};
+
+/// `EAX` and `RAX` are one register.
+fn register(name: &str) -> Option<Name> {
+    let name = name.to_ascii_uppercase();
+    let name = name.strip_prefix('%').unwrap_or(&name);
+    let letters = name.strip_prefix(['E', 'R'])?;
+    if ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"].contains(&letters) {
+        return Some(Name::Is(format!("E{letters}")));
+    }
+    let number = name.strip_prefix('R')?;
+    let number: u8 = number.strip_suffix('D').unwrap_or(number).parse().ok()?;
+    (8..=15)
+        .contains(&number)
+        .then(|| Name::Is(format!("R{number}")))
+}
+
+const KNOWN: [&str; 22] = [
+    "MOV", "MFENCE", "LFENCE", "SFENCE", "XCHG", "LOCK", "XADD", "CMPXCHG", "INC", "DEC", "ADD",
+    "SUB", "AND", "OR", "XOR", "CMP", "JE", "JNE", "JZ", "JNZ", "JMP", "NOP",
+];
+
+/// Something that an instruction takes or writes.
+#[derive(Clone, Copy)]
+enum Place {
+    Value(Operand),
+    Memory(Address),
+}
+
+fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
+    let whole = cell.whole;
+    // `LOCK` stands before the name of what it makes atomic, with blanks or a semicolon that rows take.
+    let Some(rest) = cell.name.strip_prefix("LOCK") else {
+        return unlocked(code, &cell, false);
+    };
+    if !rest.is_empty() {
+        return cell.unknown(&KNOWN);
+    }
+    let rest = whole.from(cell.word.text.len()).trim();
+    let end = rest
+        .text
+        .find(char::is_whitespace)
+        .unwrap_or(rest.text.len());
+    let word = rest.until(end);
+    let operands = rest.from(end).trim();
+    let cell = Cell {
+        whole,
+        word,
+        name: word.text.to_ascii_uppercase(),
+        operands: match operands.text {
+            "" => Vec::new(),
+            _ => operands.split(','),
+        },
+    };
+    unlocked(code, &cell, true)
+}
+
+fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Result<()> {
+    let (whole, parts) = (cell.whole, &cell.operands);
+    let name = cell
+        .name
+        .strip_suffix('L')
+        .filter(|name| KNOWN.contains(name));
+    let name = name.unwrap_or(&cell.name);
+    let fence = |code: &mut Code, before, after| {
+        cell.takes(0)?;
+        code.emit(whole, Instruction::Fence(Fence::between(before, after)))
+    };
+    match name {
+        "NOP" => Ok(()),
+        "MFENCE" => fence(code, Class::All, Class::All),
+        "LFENCE" => fence(code, Class::Reads, Class::All),
+        "SFENCE" => fence(code, Class::Writes, Class::Writes),
+        "MOV" => {
+            cell.takes(2)?;
+            match (place(code, parts[0])?, place(code, parts[1])?) {
+                (Place::Memory(to), Place::Value(value)) => stores(code, whole, to, value),
+                (Place::Value(Operand::Register(to)), Place::Memory(from)) => {
+                    loads(code, whole, to, from)
+                }
+                (Place::Value(Operand::Register(to)), Place::Value(from)) => {
+                    code.copy(whole, to, from)
+                }
+                _ => wrong(parts[0], "a register or a location should stand here"),
+            }
+        }
+        "XCHG" | "XADD" => {
+            cell.takes(2)?;
+            let both = (place(code, parts[0])?, place(code, parts[1])?);
+            let ((Place::Memory(at), Place::Value(Operand::Register(to)))
+            | (Place::Value(Operand::Register(to)), Place::Memory(at))) = both
+            else {
+                return wrong(whole, "a location and a register should stand here");
+            };
+            let change = match name {
+                "XCHG" => Change::Set,
+                _ if locked => Change::Add,
+                _ => return wrong(cell.word, "`XADD` is read behind `LOCK` only"),
+            };
+            atomic(code, whole, (to, at), change, Operand::Register(to))
+        }
+        "CMPXCHG" => {
+            cell.takes(2)?;
+            if !locked {
+                return wrong(cell.word, "`CMPXCHG` is read behind `LOCK` only");
+            }
+            let both = (place(code, parts[0])?, place(code, parts[1])?);
+            let (Place::Memory(at), Place::Value(value)) = both else {
+                return wrong(whole, "a location and a register should stand here");
+            };
+            let found = code.hidden_named("EAX");
+            let expected = Operand::Register(found);
+            let before = code.hidden();
+            code.copy(whole, before, expected)?;
+            let expected = Operand::Register(before);
+            atomic(code, whole, (found, at), Change::SetIf(expected), value)?;
+            compares(code, whole, Operand::Register(found), expected)
+        }
+        "INC" | "DEC" => {
+            cell.takes(1)?;
+            let by = Operand::Number(if name == "INC" { 1 } else { -1 });
+            changes(code, whole, parts[0], Operation::Add, by, locked)
+        }
+        "ADD" | "SUB" | "AND" | "OR" | "XOR" => {
+            cell.takes(2)?;
+            let operation = match name {
+                "ADD" => Operation::Add,
+                "SUB" => Operation::Subtract,
+                "AND" => Operation::And,
+                "OR" => Operation::Or,
+                _ => Operation::Xor,
+            };
+            let by = value(code, whole, parts[1])?;
+            changes(code, whole, parts[0], operation, by, locked)
+        }
+        "CMP" => {
+            cell.takes(2)?;
+            let (a, b) = (value(code, whole, parts[0])?, value(code, whole, parts[1])?);
+            compares(code, whole, a, b)
+        }
+        "JE" | "JZ" | "JNE" | "JNZ" => {
+            cell.takes(1)?;
+            let differ = code.hidden_named(".differ");
+            let equal = matches!(name, "JE" | "JZ");
+            code.branch(whole, differ, equal, parts[0])
+        }
+        "JMP" => {
+            cell.takes(1)?;
+            code.jump(whole, parts[0])
+        }
+        _ => cell.unknown(&KNOWN),
+    }
+}
+
+/// What a register, a number or a location holds; a location is loaded.
+fn value<'t>(code: &mut Code<'_, 't>, cell: Piece<'t>, piece: Piece<'t>) -> Result<Operand> {
+    match place(code, piece)? {
+        Place::Value(value) => Ok(value),
+        Place::Memory(from) => {
+            let to = code.hidden();
+            loads(code, cell, to, from)?;
+            Ok(Operand::Register(to))
+        }
+    }
+}
+
+/// Changes a register, or a location at once or by a load and a store.
+fn changes<'t>(
+    code: &mut Code<'_, 't>,
+    cell: Piece<'t>,
+    piece: Piece<'t>,
+    operation: Operation,
+    by: Operand,
+    locked: bool,
+) -> Result<()> {
+    match place(code, piece)? {
+        Place::Value(Operand::Register(to)) => {
+            let (before, zero) = (Operand::Register(to), Operand::Number(0));
+            code.compute(cell, Some(to), operation, before, by)?;
+            compares(code, cell, Operand::Register(to), zero)
+        }
+        Place::Value(_) => wrong(piece, "a register or a location should stand here"),
+        Place::Memory(at) if locked => {
+            let to = code.hidden();
+            atomic(code, cell, (to, at), Change::Apply(operation), by)?;
+            let after = code.compute(cell, None, operation, Operand::Register(to), by)?;
+            compares(code, cell, Operand::Register(after), Operand::Number(0))
+        }
+        Place::Memory(at) => {
+            let to = code.hidden();
+            loads(code, cell, to, at)?;
+            let before = Operand::Register(to);
+            let after = code.compute(cell, None, operation, before, by)?;
+            stores(code, cell, at, Operand::Register(after))?;
+            compares(code, cell, Operand::Register(after), Operand::Number(0))
+        }
+    }
+}
+
+fn loads(code: &mut Code, cell: Piece, to: usize, from: Address) -> Result<()> {
+    let acquire = Acquire::No;
+    code.emit(cell, Instruction::Load { to, from, acquire })
+}
+
+fn stores(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Result<()> {
+    let store = Instruction::Store {
+        to,
+        value,
+        release: false,
+        via: Via::Text,
+    };
+    code.emit(cell, store)
+}
+
+/// An atomic access is a full fence.
+fn atomic(
+    code: &mut Code,
+    cell: Piece,
+    (to, at): (usize, Address),
+    change: Change,
+    value: Operand,
+) -> Result<()> {
+    let atomic = Instruction::Atomic {
+        to,
+        at,
+        change,
+        value,
+        acquire: true,
+        release: true,
+        returns: true,
+        via: Via::Text,
+    };
+    code.emit(cell, atomic)
+}
+
+/// What later branches ask for is in a register.
+fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> {
+    let differ = code.hidden_named(".differ");
+    code.compute(cell, Some(differ), Operation::Subtract, a, b)
+        .map(|_| ())
+}
+
+/// `[x]`, `[RAX]`, `EAX`, `$1` or `1`.
+fn place<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
+    let inside = piece
+        .text
+        .strip_prefix('[')
+        .or(piece.text.strip_prefix('('));
+    let inside = inside.and_then(|rest| rest.strip_suffix([']', ')']));
+    let Some(inside) = inside else {
+        let digits = piece.from(usize::from(piece.text.starts_with('$')));
+        return code.operand(digits, "").map(Place::Value);
+    };
+    let inner = Piece {
+        text: inside,
+        start: piece.start + 1,
+    }
+    .trim();
+    if register(inner.text).is_some() {
+        let base = code.operand(inner, "")?;
+        return code
+            .address(piece, base, Operand::Number(0))
+            .map(Place::Memory);
+    }
+    code.named_location(inner).map(Place::Memory)
+}
