@@ -78,7 +78,7 @@ def test_a_wrong_test_is_told_with_its_place(tmp_path: Path) -> None:
     ("options", "says"),
     [
         ({"cores": "fast"}, "`fast` is none of in_order, store_buffer, relaxed"),
-        ({"model": "psc"}, "`psc` is none of sc, tso, rc"),
+        ({"model": "psc"}, "`psc` is none of sc, tso, rc, armv8, riscv"),
         ({"gives_up": 256}, "`gives_up` is a number from 0 to 255, not 256"),
         ({"max_states": 0}, "`max_states` is a number from 1 to"),
         ({"chart": True}, "give `protocol` with it"),

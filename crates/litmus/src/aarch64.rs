@@ -24,6 +24,9 @@ fn register(name: &str) -> Option<Name> {
     if matches!(name.as_str(), "WZR" | "XZR") {
         return Some(Name::Zero);
     }
+    if name == "SP" {
+        return Some(Name::Is(name));
+    }
     let number: u8 = name.strip_prefix(['W', 'X'])?.parse().ok()?;
     (number <= 30).then(|| Name::Is(format!("X{number}")))
 }

@@ -149,7 +149,7 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
             e.events[read].kind == Kind::Read
                 && e.same_place(write, read)
                 && !e.written_between(write, read)
-                && (e.address(read, b) || e.data(read, b) || e.control(read, b))
+                && leads(e, read, b)
         };
         e.events[write].kind == Kind::Write && e.pick(a, write) && (write + 1..b).any(reads)
     };
@@ -170,6 +170,11 @@ fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
         || then.release
         || first.atomic && first.both && first.kind == Kind::Write;
     local_write || dependence || atomic || barrier
+}
+
+/// Whether an event of a thread leads to another by what is locally ordered.
+fn leads(e: &Execution, a: usize, b: usize) -> bool {
+    locally_ordered(e, a, b) || (a + 1..b).any(|c| locally_ordered(e, a, c) && leads(e, c, b))
 }
 
 /// Whether the order of two events of a thread is preserved by RVWMO.

@@ -33,7 +33,9 @@ pub(crate) fn read(program: &mut Program, piece: Piece, register: Named) -> Resu
 /// The number of a thread.
 pub(crate) fn thread_number(program: &Program, piece: Piece) -> Result<usize> {
     let count = program.threads.len();
-    match piece.text.parse() {
+    // Some call it `P0`.
+    let number = piece.text.strip_prefix('P').unwrap_or(piece.text);
+    match number.parse() {
         Ok(thread) if thread < count => Ok(thread),
         _ => wrong(
             piece,
