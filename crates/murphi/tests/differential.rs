@@ -94,6 +94,131 @@ fn rumur_agrees() {
     }
 }
 
+/// Random numbers near both ends of 64 bits, in cells that may be undefined and in indices that are computed.
+fn edge_model(seed: u64) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut below = move |bound: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) % bound
+    };
+    const EDGES: [&str; 8] = [
+        "9223372036854775807",
+        "(-9223372036854775807)",
+        "9223372036854775800",
+        "(-9223372036854775800)",
+        "4611686018427387904",
+        "1",
+        "(-1)",
+        "0",
+    ];
+    fn number(below: &mut dyn FnMut(u64) -> u64, depth: u32) -> String {
+        let kinds = if depth == 0 { 4 } else { 8 };
+        match below(kinds) {
+            0 => EDGES[below(8) as usize].into(),
+            1 => ["w", "l", "h", "x"][below(4) as usize].into(),
+            2 => format!("a[{}]", index(below, depth)),
+            3 => format!("(isundefined(w) ? {} : w)", EDGES[below(8) as usize]),
+            4 => format!(
+                "({} ? {} : {})",
+                truth(below, depth - 1),
+                number(below, depth - 1),
+                number(below, depth - 1)
+            ),
+            _ => format!(
+                "({} {} {})",
+                number(below, depth - 1),
+                ["+", "-", "*", "/", "%", "-"][below(6) as usize],
+                number(below, depth - 1)
+            ),
+        }
+    }
+    fn truth(below: &mut dyn FnMut(u64) -> u64, depth: u32) -> String {
+        match below(4) {
+            0 => "b".into(),
+            1 => format!("isundefined(a[{}])", below(3)),
+            2 => ["isundefined(w)", "isundefined(x)", "isundefined(l)"][below(3) as usize].into(),
+            _ if depth == 0 => "!b".into(),
+            _ => format!(
+                "({} < {})",
+                number(below, depth - 1),
+                number(below, depth - 1)
+            ),
+        }
+    }
+    fn index(below: &mut dyn FnMut(u64) -> u64, depth: u32) -> String {
+        match below(4) {
+            0 => below(3).to_string(),
+            1 => "i".into(),
+            2 => "(b ? i : 0)".into(),
+            _ if depth == 0 => "(2 - i)".into(),
+            _ => format!("({} % 3)", number(below, depth - 1)),
+        }
+    }
+    let mut rules = String::new();
+    for _ in 0..3 + below(3) {
+        let mut body = String::new();
+        for _ in 0..1 + below(3) {
+            let e = number(&mut below, 2);
+            let at = index(&mut below, 1);
+            body += &match below(7) {
+                0 => format!("w := {e}; "),
+                1 => format!("a[{at}] := {e}; "),
+                2 => format!("undefine a[{at}]; undefine x; "),
+                3 => format!("x := {}; w := x; ", EDGES[below(8) as usize]),
+                4 => format!(
+                    "if {} then w := {e}; else undefine w; end; ",
+                    truth(&mut below, 1)
+                ),
+                5 => "i := (i + 1) % 3; ".into(),
+                _ => format!("for k := 0 to {} do a[k] := {e}; end; ", below(3)),
+            };
+        }
+        rules += &format!(
+            "rule {} ==> var x: wide; begin x := 1; b := !b; {body} end;\n",
+            truth(&mut below, 1).replace('x', "w")
+        );
+    }
+    format!(
+        "type wide: -9223372036854775807..9223372036854775807; idx: 0..2;
+        low: -9223372036854775807..-9223372036854775800; high: 9223372036854775800..9223372036854775807;
+        var a: array [idx] of wide; w: wide; l: low; h: high; i: idx; b: boolean;
+        startstate begin i := 0; b := true; h := 9223372036854775807; end;
+        startstate begin i := 1; b := false; l := -9223372036854775807; h := 9223372036854775800; a[1] := l; w := h; end;
+        {rules}"
+    )
+    .replace("isundefined(x)", "isundefined(w)")
+}
+
+#[test]
+fn numbers_near_both_ends_are_the_same_in_machine_code() {
+    let (mut verified, mut violated) = (0, 0);
+    for seed in 0..400 {
+        let text = edge_model(seed);
+        let mut model = cohkit_murphi::read("edges", &text, Default::default())
+            .unwrap_or_else(|errors| panic!("{}\n{text}", errors[0].message))
+            .model;
+        model.deadlock = cohkit_engine::model::Deadlock::Off;
+        let run = |engine| {
+            let options = cohkit_engine::Options {
+                engine,
+                max_states: Some(200),
+                ..Default::default()
+            };
+            cohkit_engine::check(&model, &options).unwrap()
+        };
+        use cohkit_engine::search::Engine;
+        let (one, other) = (run(Engine::Interpreter), run(Engine::Native));
+        assert_eq!(one, other, "{text}");
+        match one.outcome {
+            cohkit_engine::Outcome::Violated { .. } => violated += 1,
+            _ => verified += 1,
+        }
+    }
+    assert!(verified > 20 && violated > 100, "{verified} {violated}");
+}
+
 /// A construct that is never made is never compared.
 #[test]
 fn every_construct_is_made() {

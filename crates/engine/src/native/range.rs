@@ -72,7 +72,9 @@ impl Range {
     pub fn values(self, most: usize) -> Option<impl Iterator<Item = Number>> {
         let step = self.step.max(1);
         let last = self.hi.abs_diff(self.lo) / step;
-        (last < most as u64).then(|| (0..=last).map(move |i| self.lo + (i * step) as Number))
+        // `i * step` is at most `hi - lo`, which may take all 64 bits.
+        let value = move |i: u64| self.lo.saturating_add_unsigned(i * step);
+        (last < most as u64).then(|| (0..=last).map(value))
     }
 }
 

@@ -131,10 +131,15 @@ impl<'a> Ranges<'a> {
                 let (lo, count) = (shape.lo, Number::from(shape.count));
                 let a = self.get(a).clipped(lo, lo + (count - 1).max(0));
                 let stride = Number::from(shape.stride);
-                let range = Range {
-                    lo: (a.lo - lo) * stride,
-                    hi: (a.hi - lo) * stride,
-                    step: a.step * u64::from(shape.stride),
+                let (low, high) = ((a.lo - lo) * stride, (a.hi - lo) * stride);
+                let step = a.step.checked_mul(u64::from(shape.stride));
+                let range = match step.filter(|_| low != high) {
+                    Some(step) => Range {
+                        lo: low,
+                        hi: high,
+                        step,
+                    },
+                    None => Range::between(low, high),
                 };
                 (dst, range)
             }
@@ -148,10 +153,13 @@ impl<'a> Ranges<'a> {
             } => {
                 let cells = self.get(offset).values(1 << 12);
                 let range = cells.and_then(|offsets| {
-                    let cells = offsets.map(|offset| (Number::from(base) + offset) as Cell);
-                    let ranges = cells.map(|cell| match (cell as usize) < program.slots.len() {
-                        true => self.get(cell),
-                        false => Range::ANY,
+                    let ranges = offsets.map(|offset| {
+                        let cell = Number::from(base).checked_add(offset);
+                        let slot = cell.and_then(|cell| usize::try_from(cell).ok());
+                        match slot.filter(|&slot| slot < program.slots.len()) {
+                            Some(slot) => self.get(slot as Cell),
+                            None => Range::ANY,
+                        }
                     });
                     ranges.reduce(hull)
                 });
@@ -288,5 +296,16 @@ mod tests {
         assert!(union.values(4).is_none());
         assert_eq!(Range::one(3).union(Range::one(3)), Range::one(3));
         assert_eq!(Range::ANY.clipped(2, 5), Range::between(2, 5));
+        // A cell that is undefined or has one value: the two lie 64 bits apart.
+        let ends = Range::one(UNDEFINED).union(Range::one(Number::MAX));
+        assert_eq!(
+            ends.values(8).unwrap().collect::<Vec<_>>(),
+            [UNDEFINED, Number::MAX]
+        );
+        let half = Range::one(UNDEFINED).union(Range::one(1 << 62));
+        assert_eq!(
+            half.values(8).unwrap().collect::<Vec<_>>(),
+            [UNDEFINED, 1 << 62]
+        );
     }
 }
