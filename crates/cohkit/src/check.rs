@@ -415,7 +415,11 @@ impl Batch<'_> {
         let request = request(options, console);
         let judged = judge_model(&model, path, &request, &progress, self.checkpoints)?;
         drop(line);
-        if judged.report.states == 0 {
+        let found = matches!(
+            judged.report.outcome,
+            cohkit_engine::Outcome::Violated { .. } | cohkit_engine::Outcome::Exceeded { .. }
+        );
+        if judged.report.states == 0 && !found {
             console.say(&format!(
                 "warning: {}: no start state is left, so there is nothing to check",
                 path.display()

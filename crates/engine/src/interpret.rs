@@ -8,6 +8,8 @@
 use crate::model::{Model, Number, Violation};
 use crate::program::*;
 
+pub(crate) mod orders;
+
 /// Why code could not go on: the place of the instruction and the value it met.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Fault {
@@ -27,6 +29,13 @@ pub(crate) struct Machine<'a> {
     pub notes: Vec<(u32, Vec<Number>)>,
     /// Which covers have been met by [`Op::Cover`] so far.
     pub covered: Vec<bool>,
+    /// Loops whose rounds stored different values in one place in the last run: indices into [`Program::orders`], and
+    /// where that was found first.
+    disagreements: Vec<(u32, u32)>,
+    /// Two orders of loops whose results differ, if a run ended because of that.
+    pub conflict: Option<Box<orders::Conflict>>,
+    /// Given if the rule that fired last changes the state or does not, depending on the order of a loop.
+    pub move_by_order: Option<Fault>,
     /// Where calls return to, with the cells they keep.
     calls: Vec<(u32, Vec<Number>)>,
 }
@@ -50,6 +59,9 @@ impl<'a> Machine<'a> {
             log: Vec::new(),
             notes: Vec::new(),
             covered: vec![false; program.covers.len()],
+            disagreements: Vec::new(),
+            conflict: None,
+            move_by_order: None,
             calls: Vec::new(),
         }
     }
@@ -62,8 +74,7 @@ impl<'a> Machine<'a> {
         let Some(instance) = program.start(start) else {
             return Ok(false);
         };
-        self.give(instance, start);
-        let begun = self.run(instance.body);
+        let begun = self.run_as(Part::Body(instance, start), instance.body);
         self.settle();
         begun
     }
@@ -99,9 +110,8 @@ impl<'a> Machine<'a> {
     /// Whether the rule of this number, for which the instance stands, may fire in the frame's state.
     #[inline]
     pub fn enabled(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
-        self.give(rule, number);
         match rule.guard {
-            Some(guard) => self.run(guard),
+            Some(guard) => self.run_as(Part::Guard(rule, number), guard),
             None => Ok(false),
         }
     }
@@ -114,8 +124,7 @@ impl<'a> Machine<'a> {
             let enabled = self.enabled(rule, from).map_err(|fault| (from, fault))?;
             return Ok(enabled.then_some(from));
         };
-        self.give(rule, from);
-        let found = self.run(every.next);
+        let found = self.run_as(Part::Guard(rule, from), every.next);
         let number = || rule.number + every.place(|_, cell| self.frame[cell as usize]);
         match found {
             Ok(found) => Ok(found.then(number)),
@@ -128,8 +137,8 @@ impl<'a> Machine<'a> {
     #[inline]
     pub fn fire(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
         self.log.clear();
-        self.give(rule, number);
-        let fired = self.run(rule.body);
+        self.move_by_order = None;
+        let fired = self.run_as(Part::Body(rule, number), rule.body);
         self.settle();
         fired
     }
@@ -142,8 +151,32 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Runs code from `at` to its return and gives the verdict.
+    /// Runs code of a claim from `at` to its return and gives the verdict.
     pub fn run(&mut self, at: u32) -> Result<bool, Fault> {
+        self.run_as(Part::Claim, at)
+    }
+
+    /// Runs code from `at` to its return. If loops over scalarsets have different results in different orders, their
+    /// results are compared.
+    #[inline]
+    fn run_as(&mut self, part: Part, at: u32) -> Result<bool, Fault> {
+        self.prepare(part);
+        let verdict = self.execute(at);
+        match self.disagreements.is_empty() {
+            true => verdict,
+            false => self.compare_orders(part, at, verdict),
+        }
+    }
+
+    /// Gives the parameters of a part their values.
+    #[inline]
+    fn prepare(&mut self, part: Part) {
+        if let Part::Body(instance, number) | Part::Guard(instance, number) = part {
+            self.give(instance, number);
+        }
+    }
+
+    fn execute(&mut self, at: u32) -> Result<bool, Fault> {
         let program = self.program;
         self.calls.clear();
         let frame = &mut self.frame[..];
@@ -186,6 +219,11 @@ impl<'a> Machine<'a> {
                 Op::Defined { a } => {
                     if frame[a as usize] == UNDEFINED {
                         fault!(UNDEFINED);
+                    }
+                }
+                Op::Disagree { order, .. } => {
+                    if self.disagreements.iter().all(|known| known.0 != order) {
+                        self.disagreements.push((order, at as u32));
                     }
                 }
                 Op::Cover { cover } => self.covered[cover as usize] = true,
@@ -263,6 +301,16 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// A part of a model that is run.
+#[derive(Clone, Copy)]
+enum Part<'p> {
+    /// The body of the rule or start state of this number, for which the instance stands.
+    Body(&'p Instance, u32),
+    /// The guard of such a rule, or of the first rule from this number on that may fire.
+    Guard(&'p Instance, u32),
+    Claim,
+}
+
 /// Keeps a log that has become much longer than there are slots to the first value of each.
 #[inline(always)]
 fn shorten(log: &mut Vec<(Cell, Number)>, slots: usize) {
@@ -287,7 +335,7 @@ impl Program {
             0 => text,
             line => format!("{text} (line {line})"),
         };
-        if let Op::Fail { name } = self.code[fault.at as usize] {
+        if let Op::Fail { name } | Op::Disagree { name, .. } = self.code[fault.at as usize] {
             let mut violation = self.names[name as usize].clone();
             if line != 0 {
                 violation.why = placed(violation.to_string());
@@ -303,7 +351,7 @@ impl Program {
     /// Whether a fault is a limit of the model that is run over.
     pub fn is_limit(&self, fault: Fault) -> bool {
         match self.code[fault.at as usize] {
-            Op::Fail { name } => self.names[name as usize].limit,
+            Op::Fail { name } | Op::Disagree { name, .. } => self.names[name as usize].limit,
             _ => false,
         }
     }

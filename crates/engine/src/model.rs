@@ -162,7 +162,8 @@ pub struct Function {
 pub enum Argument {
     /// To a [`Role::Local`] parameter: a copy.
     Value(Expr),
-    /// To a [`Role::Alias`] parameter: the place itself; its indices are evaluated once.
+    /// To a [`Role::Alias`] parameter: the place itself; its indices are evaluated once. To a [`Role::Local`]
+    /// parameter that the function does not change: the same, so that the value changes with the place.
     Place(Place),
 }
 
@@ -703,6 +704,16 @@ impl Model {
             });
         }
         sizes
+    }
+
+    /// Whether values of a type contain a multiset.
+    pub(crate) fn holds_multiset(&self, ty: TypeId) -> bool {
+        match self.ty(ty) {
+            Type::Multiset { .. } => true,
+            Type::Array { element, .. } => self.holds_multiset(*element),
+            Type::Record(fields) => fields.iter().any(|f| self.holds_multiset(f.1)),
+            _ => false,
+        }
     }
 
     /// Of how many bits its numbers are.

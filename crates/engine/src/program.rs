@@ -67,6 +67,8 @@ pub(crate) enum Op {
     Note { note: u32, values: Cell },
     /// Violates the property with this name.
     Fail { name: u32 },
+    /// Rounds of a loop over a scalarset have stored different values in one place; see [`crate::interpret::orders`].
+    Disagree { order: u32, name: u32 },
     /// The cover with this index is met.
     Cover { cover: u32 },
     /// Keeps the cells of [`Program::saved`] and goes on at `to`; faults if too many are kept.
@@ -134,6 +136,25 @@ pub(crate) struct Bag {
     pub capacity: u32,
     /// Cells of one slot.
     pub stride: u32,
+}
+
+/// The order in which loops over a type run through its values. In the order of the text it is that of the values.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct LoopOrder {
+    /// The type that loops run over.
+    pub ty: crate::model::TypeId,
+    /// The first of the cells that hold the values in their order.
+    pub first: Cell,
+    /// Number of values.
+    pub count: u32,
+    /// Permuted scalarsets among its values: the first value of each, the scalarset and its size.
+    pub members: Vec<(Number, crate::model::TypeId, u32)>,
+}
+
+/// What results of a step are compared by: how states are packed, and which permutations are symmetries.
+pub(crate) struct Comparer {
+    pub packing: Packing,
+    pub symmetry: Option<crate::symmetry::Symmetry>,
 }
 
 /// What an instruction that may fault works on, and where the text asks for it.
@@ -289,6 +310,12 @@ pub(crate) struct Program {
     pub bags: Vec<Bag>,
     /// What [`Op::Call`] keeps.
     pub saved: std::ops::Range<Cell>,
+    /// Orders of the loops whose rounds may store different values in one place.
+    pub orders: Vec<LoopOrder>,
+    /// The cell that is 1 while these loops take the order from the cells of [`Program::orders`], else 0.
+    pub reordered: Cell,
+    /// Given if there are any such loops.
+    pub comparer: Option<std::sync::Arc<Comparer>>,
     /// Names of errors and assertions.
     pub names: Vec<Violation>,
     /// What an instruction that may fault works on.
@@ -337,6 +364,7 @@ impl Op {
             Op::Note { values, .. } => f(values),
             Op::Jump { .. }
             | Op::Fail { .. }
+            | Op::Disagree { .. }
             | Op::Cover { .. }
             | Op::Call { .. }
             | Op::Back

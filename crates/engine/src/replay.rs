@@ -153,7 +153,10 @@ fn difference(recorded: Vec<(String, String)>, told: Vec<(String, String)>) -> S
 /// What is wrong in the state, or with the step, in which a trace ends.
 fn judge(model: &Model, program: &Program, told: &mut Told, claim: Option<&Property>) -> Ending {
     let faulty = |fault| match program.explain(model, fault) {
-        Ok(Violation { why, limit, .. }) if limit => Ending::Exceeded(why),
+        Ok(Violation { why, limit, .. }) if limit => {
+            // The trace says more of orders of loops whose results differ.
+            Ending::Exceeded(told.trace.fault.clone().unwrap_or(why))
+        }
         Ok(violation) => Ending::Violated {
             property: asserted(model, &violation),
             message: violation.to_string(),

@@ -433,10 +433,11 @@ fn violated(
         }
         Broken::Fault(fault) => match program.explain(model, *fault) {
             Ok(Violation { why, limit, .. }) if limit => {
+                let trace = Box::new(found(model, path, settled));
                 return Outcome::Exceeded {
-                    limit: why,
-                    trace: Box::new(found(model, path, settled)),
-                }
+                    limit: trace.fault.clone().unwrap_or(why),
+                    trace,
+                };
             }
             Ok(violation) => (asserted(model, &violation), violation.to_string()),
             Err(message) => (Property::WellDefined, message),

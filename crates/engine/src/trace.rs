@@ -185,7 +185,14 @@ pub(crate) fn tell<'a>(
             ));
         }
         fault = fired.err();
-        trace.fault = fault.map(explain);
+        trace.fault = fault.map(|fault| match machine.conflict.take() {
+            Some(conflict) => format!(
+                "{}: {}; `--symmetry off` takes the order of the text, and decides",
+                explain(fault),
+                conflict.describe(model, program)
+            ),
+            None => explain(fault),
+        });
         let changed = slots()
             .filter(|&(i, _)| before[i] != machine.frame[i])
             .map(|(i, slot)| Change {

@@ -3,7 +3,7 @@
 mod orbits;
 
 use cohkit_engine::build::*;
-use cohkit_engine::model::{Model, Rule, TypeId};
+use cohkit_engine::model::{Deadlock, Model, Rule, Type, TypeId, VariableId};
 use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
 use orbits::assert_orbits;
@@ -160,20 +160,125 @@ fn an_order_that_never_matters_is_no_hindrance() {
     assert_eq!((report.states, all.states), (5, 16));
 }
 
+/// Whichever of two owners is seen last, a permutation takes one result to the other.
 #[test]
-fn an_order_that_matters_is_met() {
-    let report = reduced(&owners(true));
-    let Outcome::Exceeded { limit, trace } = &report.outcome else {
+fn results_that_differ_by_a_permutation_are_one() {
+    let model = owners(true);
+    let node = model.variable(VariableId(0)).ty;
+    let Type::Array { index, .. } = *model.ty(node) else {
+        panic!("`owns` is an array")
+    };
+    assert_orbits("owners", &model, index, 3);
+    assert_eq!(reduced(&model).outcome, Outcome::Verified);
+}
+
+/// One owner may be the boss, who is not like the others.
+#[test]
+fn an_order_that_matters_is_met_and_both_results_are_shown() {
+    let boss = |before: &str, look: &str| {
+        murphi(&format!(
+            "type node: scalarset(3); all: union {{node, enum {{none}}}};
+            var owns: array [node] of boolean; owner, boss: node; seen: 0..3;
+            function last(): node;
+            var found: node; begin for n: node do if owns[n] then found := n; end; end; return found; end;
+            startstate begin for n: node do owns[n] := false; end; seen := 0; end;
+            ruleset n: node do
+              rule \"take\" {before} ==> begin owns[n] := true; if isundefined(boss) then boss := n; end; end;
+              rule \"leave\" owns[n] ==> begin owns[n] := false; end;
+            end;
+            {look}"
+        ))
+    };
+    let take = "!owns[n]";
+    let rule = |body: &str| format!("rule \"look\" begin {body} end;");
+    for look in [
+        rule("for n: node do if owns[n] then owner := n; end; end;"),
+        rule("for n: all do if ismember(n, node) then if owns[n] then owner := n; end; end; end;"),
+        rule("for m: node do if !isundefined(boss) & m = boss then for n: node do if owns[n] then owner := n; end; end; end; end;"),
+        rule("if exists n: node do owns[n] end then owner := last(); end;"),
+    ] {
+        let report = reduced(&boss(take, &look));
+        let Outcome::Exceeded { limit, trace } = &report.outcome else {
+            panic!("{look}: {:?}", report.outcome);
+        };
+        for part in [
+            "the order of a loop over a scalarset matters",
+            "in the order node_1, node_2, node_3 of the text the result is: `owner` = node_2",
+            "in the order node_2, node_1, node_3: `owner` = node_1",
+        ] {
+            assert!(limit.contains(part), "{look}: {limit}");
+        }
+        let rules: Vec<_> = trace.steps.iter().map(|s| s.rule.as_str()).collect();
+        assert_eq!(rules, ["take (n=node_1)", "take (n=node_2)", "look"]);
+        let all = Options {
+            symmetry: false,
+            ..Options::default()
+        };
+        assert_eq!(run(&boss(take, &look), all).outcome, Outcome::Verified);
+    }
+    // A guard that holds in one order and not in the other, and an error in one alone.
+    let look =
+        "rule \"look\" (exists n: node do owns[n] end) & last() = boss ==> begin seen := 1; end;";
+    let report = reduced(&boss(take, look));
+    let Outcome::Exceeded { limit, .. } = &report.outcome else {
         panic!("{:?}", report.outcome);
     };
-    assert!(limit.contains("`owner`"), "{limit}");
-    let rules: Vec<_> = trace.steps.iter().map(|s| s.rule.as_str()).collect();
-    assert_eq!(rules, ["take (n=node_1)", "take (n=node_2)", "look"]);
-    let all = Options {
-        symmetry: false,
-        ..Options::default()
+    assert!(
+        limit.contains("the condition does not hold; in the order"),
+        "{limit}"
+    );
+    let look = rule("if exists n: node do owns[n] end then assert last() = boss; end;");
+    let report = reduced(&boss(take, &look));
+    let Outcome::Exceeded { limit, .. } = &report.outcome else {
+        panic!("{:?}", report.outcome);
     };
-    assert_eq!(run(&owners(true), all).outcome, Outcome::Verified);
+    assert!(limit.contains("`last() = boss` does not hold"), "{limit}");
+    // One owner at a time, and it does not matter.
+    let one = "forall m: node do !owns[m] end";
+    let look = rule("for n: node do if owns[n] then owner := n; end; end;");
+    assert_eq!(reduced(&boss(one, &look)).outcome, Outcome::Verified);
+}
+
+/// In the order of the text the last step changes nothing, in another it does: whether that is a deadlock depends on the
+/// order, where no other rule leads on.
+#[test]
+fn a_deadlock_that_depends_on_an_order_is_not_decided() {
+    let model = |rest: &str| {
+        murphi(&format!(
+            "type node: scalarset(2); var owner: node; other: boolean;
+            startstate begin for n: node do owner := n; end; other := false; end;
+            rule \"look\" begin for n: node do owner := n; end; end;
+            {rest}"
+        ))
+    };
+    let report = reduced(&model(""));
+    assert!(
+        matches!(report.outcome, Outcome::Exceeded { .. }),
+        "{:?}",
+        report.outcome
+    );
+    let flip = "rule \"flip\" begin other := !other; end;";
+    let report = reduced(&model(flip));
+    assert_eq!((report.outcome, report.states), (Outcome::Verified, 2));
+    let mut off = model("");
+    off.deadlock = Deadlock::Off;
+    let report = reduced(&off);
+    assert_eq!((report.outcome, report.states), (Outcome::Verified, 1));
+}
+
+#[test]
+fn too_many_orders_are_not_tried() {
+    let model = murphi(
+        "type node: scalarset(9); var owner: node; other: boolean;
+        startstate begin other := false; end;
+        rule \"look\" begin for n: node do owner := n; end; end;
+        rule \"flip\" begin other := !other; end;",
+    );
+    let report = run(&model, Options::default());
+    let Outcome::Exceeded { limit, .. } = &report.outcome else {
+        panic!("{:?}", report.outcome);
+    };
+    assert!(limit.contains("more than 40320 orders"), "{limit}");
 }
 
 /// One of two nodes has a value, the other has none. Whichever comes first, a quantifier over both meets the other.

@@ -90,6 +90,33 @@ fn goes_below(model: &Model) -> bool {
     all > at_once
 }
 
+/// A function that is passed a value that changes while the function runs, as CMurphi does.
+fn passes_by_reference(model: &Model) -> Option<&str> {
+    let mut found = None;
+    let mut look = |node: Node| {
+        if let Node::Stmt(Stmt::Call(id, arguments)) | Node::Expr(Expr::Call(id, arguments)) = node
+        {
+            let function = &model.functions[id.index()];
+            let by_reference = function
+                .parameters
+                .iter()
+                .zip(arguments)
+                .any(|(&p, argument)| {
+                    matches!(argument, Argument::Place(_)) && model.variable(p).role == Role::Local
+                });
+            if by_reference {
+                found = Some(*id);
+            }
+        }
+    };
+    let bodies = model.functions.iter().map(|f| &f.body);
+    let bodies = bodies.chain(model.starts.iter().map(|start| &start.body));
+    for body in bodies.chain(model.rules.iter().map(|rule| &rule.body)) {
+        visit::block(body, &mut look);
+    }
+    found.map(|id| model.functions[id.index()].name.as_str())
+}
+
 /// Prints a valid model.
 ///
 /// # Errors
@@ -111,6 +138,11 @@ pub fn print(model: &Model, style: Style) -> Result<String, String> {
         return Err(format!(
             "Rumur has no priorities, as `{}` has one",
             rule.name
+        ));
+    }
+    if let Some(function) = passes_by_reference(model) {
+        return Err(format!(
+            "Rumur copies values that it passes, and `{function}` changes one while it runs"
         ));
     }
     let mut numeric = vec![false; model.types.len()];

@@ -17,6 +17,7 @@
 mod tools;
 
 use cohkit_engine::model::{Deadlock, Model};
+use cohkit_engine::search::Engine;
 use cohkit_engine::trace::replay;
 use cohkit_engine::{check, Options, Outcome, Report};
 use cohkit_murphi::{print, read, rumur_options, undefined_read, Diagnostic, Dialect, Read, Style};
@@ -324,4 +325,110 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// A removed element that is read by another name must not be the next one, or the first value of its type.
+#[test]
+fn an_alias_of_a_removed_element_is_an_error() {
+    let body = |body: &str| {
+        format!(
+            "type who: scalarset(3); msg: record dst: who; n: 0..3; end; slots: array [0..1] of multiset [3] of msg;
+             var nets: slots; got: who; num: 0..3; a: msg;
+             function first(var m: msg): who; begin return m.dst; end;
+             procedure take(var m: msg); begin multisetremovepred(i: nets[0], true); num := m.n; end;
+             procedure deep(left: 0..2; var n: 0..3);
+             begin if left > 0 then multisetremovepred(i: nets[0], true); deep(left - 1, n); else num := n; end; end;
+             startstate begin undefine nets; undefine got; undefine a; num := 0; end;
+             ruleset w: who do rule \"send\" multisetcount(i: nets[0], true) < 2 ==>
+               begin a.dst := w; a.n := 1; multisetadd(a, nets[0]); undefine a; end; end;
+             choose i: nets[0] do rule \"take\" true ==> begin {body} undefine got; num := 0; end; end;"
+        )
+    };
+    let used = "is used after its element was removed from `nets[0]`";
+    let limit = "calls itself, removes elements";
+    for (text, wrong) in [
+        (
+            "alias m: nets[0][i] do multisetremove(i, nets[0]); got := m.dst; end;",
+            Some(used),
+        ),
+        (
+            "alias m: nets[0][i]; d: m.dst do multisetremove(i, nets[0]); got := d; end;",
+            Some(used),
+        ),
+        (
+            "alias m: nets[0][i] do multisetremove(i, nets[0]); got := first(m); end;",
+            Some(used),
+        ),
+        (
+            "alias m: nets[0][i] do multisetremove(i, nets[0]); m.n := 2; end;",
+            Some(used),
+        ),
+        (
+            "alias m: nets[0][i] do undefine nets[0]; num := m.n; end;",
+            Some(used),
+        ),
+        (
+            "alias m: nets[0][i] do nets[0] := nets[1]; num := m.n; end;",
+            Some(used),
+        ),
+        (
+            "alias m: nets[0][i] do multisetremovepred(j: nets[0], true); a := m; undefine a; end;",
+            Some(used),
+        ),
+        ("take(nets[0][i]);", Some(used)),
+        ("deep(1, nets[0][i].n);", Some(limit)),
+        (
+            "alias m: nets[0][i] do got := m.dst; num := m.n; multisetremove(i, nets[0]); end;",
+            None,
+        ),
+        (
+            "alias m: nets[0][i] do multisetremovepred(j: nets[1], true); num := m.n; end;",
+            None,
+        ),
+    ] {
+        let model = read("text", &body(text), Dialect::Any);
+        let mut model = model
+            .unwrap_or_else(|errors| panic!("{text}: {}", errors[0].message))
+            .model;
+        model.deadlock = Deadlock::Off;
+        for symmetry in [false, true] {
+            for engine in [Engine::Interpreter, Engine::Native] {
+                let options = Options {
+                    symmetry,
+                    engine,
+                    ..Options::default()
+                };
+                let report = run(&model, &options);
+                let said = match &report.outcome {
+                    Outcome::Violated { message, .. } => message.clone(),
+                    Outcome::Exceeded { limit, .. } => limit.clone(),
+                    Outcome::Verified => "verified".into(),
+                    Outcome::Undecided { reason } => format!("{reason:?}"),
+                };
+                assert!(said.contains(wrong.unwrap_or("verified")), "{text}: {said}");
+            }
+        }
+    }
+}
+
+/// What start states do in loops over scalarsets tells no values apart, nor does a `clear` there.
+#[test]
+fn the_order_of_loops_in_start_states_is_no_matter() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi/order-in-start.m");
+    let text = std::fs::read_to_string(path).unwrap();
+    let cleared = text.replace("for n: node do home := n;", "clear home; for n: node do");
+    let left = text.replace(
+        "for n: node do home",
+        "for n: node do if n = home then return; end; home",
+    );
+    for text in [&text, &cleared, &left] {
+        let Read {
+            model, warnings, ..
+        } = read("start", text, Dialect::Any).unwrap();
+        assert!(warnings.is_empty());
+        let report = run(&model, &Options::default());
+        assert_eq!(report.outcome, Outcome::Verified);
+        // The owner is at home or elsewhere, and holds it or does not yet.
+        assert!(report.symmetric && report.states == 3, "{}", report.states);
+    }
 }

@@ -274,4 +274,12 @@ fn a_model_without_states_is_warned_of() {
         .expect("starts");
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("no start state is left"));
+    // One that is found to be wrong is there.
+    let wrong = MODEL.replace("a := false;", "a := false; assert a;");
+    fs::write(&file, wrong).expect("a model");
+    let output = cohkit([Path::new("check"), &file])
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!text(&output.stderr).contains("no start state is left"));
 }

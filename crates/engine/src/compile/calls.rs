@@ -13,6 +13,8 @@ use crate::visit::{self, Node};
 #[derive(Clone, Default)]
 pub(super) struct Known {
     pub recursive: bool,
+    /// Whether it may remove elements from multisets, by itself or by a call.
+    removes: bool,
     /// Where a recursive function's arguments stand, followed by its result.
     passing: Cell,
     /// Parameters that it may assign.
@@ -56,9 +58,10 @@ pub(super) struct Returns {
 impl Known {
     /// Looks at all functions. Recursive ones get cells from `next` on.
     pub fn all(model: &Model, sizes: &[u32], next: &mut Cell) -> Vec<Known> {
-        let functions = model.functions.iter().enumerate();
-        let all = functions.map(|(f, function)| {
+        let mut all: Vec<Known> = Vec::new();
+        for (f, function) in model.functions.iter().enumerate() {
             let mut known = Known {
+                removes: removes(model, &all, &function.body),
                 passing: *next,
                 ..Known::default()
             };
@@ -77,9 +80,9 @@ impl Known {
                     .map(|ty| sizes[ty.index()])
                     .sum::<u32>();
             }
-            known
-        });
-        all.collect()
+            all.push(known);
+        }
+        all
     }
 }
 
@@ -87,22 +90,35 @@ impl Known {
 enum Passed {
     Value(Value),
     Parts(Location),
-    Place(Location),
+    /// With the multiset elements that contain the place.
+    Place(Location, Vec<Element>),
 }
 
 impl Compiler<'_> {
-    /// Makes the code in which a name stands for a place.
+    /// Makes the code in which a name stands for a place. `removes` says whether the code may remove elements
+    /// from multisets.
     pub(super) fn aliased<R>(
         &mut self,
         id: VariableId,
         place: &Place,
+        removes: bool,
         f: impl FnOnce(&mut Self) -> R,
     ) -> R {
-        let (at, _) = self.locate(place);
+        let (at, _, mut elements) = self.locate_in_elements(place);
+        if !removes {
+            elements.clear();
+        }
         let before = self.aliases[id.index()].replace(at);
+        let elements_before = std::mem::replace(&mut self.alias_elements[id.index()], elements);
         let result = f(self);
         self.aliases[id.index()] = before;
+        self.alias_elements[id.index()] = elements_before;
         result
+    }
+
+    /// Whether statements may remove elements from multisets.
+    pub(super) fn removes(&self, block: &[Stmt]) -> bool {
+        removes(self.model, &self.functions, block)
     }
 
     /// Two values, the first as it was before the second was computed.
@@ -156,7 +172,13 @@ impl Compiler<'_> {
         for (i, (&parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
             let ty = model.variable(parameter).ty;
             passed.push(match argument {
-                Argument::Place(place) => Passed::Place(self.locate(place).0),
+                Argument::Place(place) => {
+                    let (at, _, mut elements) = self.locate_in_elements(place);
+                    if !self.functions[id.index()].removes {
+                        elements.clear();
+                    }
+                    Passed::Place(at, elements)
+                }
                 Argument::Value(e) if model.bounds(ty).is_none() => {
                     Passed::Parts(self.aggregate(e, ty))
                 }
@@ -180,17 +202,17 @@ impl Compiler<'_> {
         let result = self.room(result);
         match self.functions[id.index()].recursive {
             true => self.call_recursive(id, &passed, result),
-            false => self.inline(id, &passed, result),
+            false => self.inline(id, passed, result),
         }
         self.line = line;
         result
     }
 
-    fn inline(&mut self, id: FunctionId, passed: &[Passed], result: Location) {
+    fn inline(&mut self, id: FunctionId, passed: Vec<Passed>, result: Location) {
         let model = self.model;
         let function = &model.functions[id.index()];
         let mark = self.temporary;
-        let mut known = Vec::new();
+        let (mut known, mut places) = (Vec::new(), Vec::new());
         for (&parameter, passed) in function.parameters.iter().zip(passed) {
             let p = parameter.index();
             let own = Location {
@@ -199,8 +221,12 @@ impl Compiler<'_> {
                 len: self.sizes[model.variable(parameter).ty.index()],
             };
             let assigned = self.functions[id.index()].assigned.contains(&parameter);
-            match *passed {
-                Passed::Place(at) => self.aliases[p] = Some(at),
+            match passed {
+                Passed::Place(at, elements) => {
+                    self.aliases[p] = Some(at);
+                    self.alias_elements[p] = elements;
+                    places.push(p);
+                }
                 Passed::Parts(at) => self.copy(at, own, own.len),
                 Passed::Value(value) => {
                     if value.lo == value.hi && value.lo != UNDEFINED && !assigned {
@@ -230,6 +256,10 @@ impl Compiler<'_> {
         for (p, _) in known {
             self.known[p] = None;
         }
+        for p in places {
+            self.aliases[p] = None;
+            self.alias_elements[p].clear();
+        }
         self.temporary = mark;
     }
 
@@ -244,16 +274,24 @@ impl Compiler<'_> {
         let function = &self.model.functions[id.index()];
         let stands: Vec<Stands> = (0..passed.len()).map(|i| self.stands(passed, i)).collect();
         let (rooms, returned) = self.passing(id);
+        let in_element = |passed: &Passed| matches!(passed, Passed::Place(_, e) if !e.is_empty());
+        if passed.iter().any(in_element) {
+            self.fail(&Violation::limit(format!(
+                "`{}` calls itself, removes elements from multisets and is passed a part of an element, \
+                 which is not supported; pass the value, or the index of the element",
+                function.name
+            )));
+        }
         for ((passed, stands), &room) in passed.iter().zip(&stands).zip(&rooms) {
             match (passed, stands) {
                 (&Passed::Value(value), _) => self.emit(Op::Copy {
                     dst: room.base,
                     a: value.cell,
                 }),
-                (&Passed::Parts(at), _) | (&Passed::Place(at), Stands::Own) => {
+                (&Passed::Parts(at), _) | (&Passed::Place(at, _), Stands::Own) => {
                     self.copy(at, room, room.len)
                 }
-                (&Passed::Place(at), _) => {
+                (&Passed::Place(at, _), _) => {
                     if let Some(a) = at.offset {
                         self.emit(Op::Copy { dst: room.base, a });
                     }
@@ -264,7 +302,7 @@ impl Compiler<'_> {
         let name = function.name.clone();
         self.emit_at(Op::Call { to: code }, |_| name);
         for ((passed, stands), &room) in passed.iter().zip(&stands).zip(&rooms) {
-            if let (&Passed::Place(at), Stands::Own) = (passed, stands) {
+            if let (&Passed::Place(at, _), Stands::Own) = (passed, stands) {
                 self.copy(room, at, room.len);
             }
         }
@@ -273,7 +311,7 @@ impl Compiler<'_> {
 
     /// What the parameter stands for to which one of these arguments is passed.
     fn stands(&mut self, passed: &[Passed], argument: usize) -> Stands {
-        let Passed::Place(at) = passed[argument] else {
+        let Passed::Place(at, _) = passed[argument] else {
             return Stands::Own;
         };
         if (at.base as usize) < self.program.slots.len() {
@@ -286,7 +324,7 @@ impl Compiler<'_> {
             };
         }
         for (i, earlier) in passed[..argument].iter().enumerate() {
-            let Passed::Place(other) = *earlier else {
+            let Passed::Place(other, _) = *earlier else {
                 continue;
             };
             if (other.base, other.offset) == (at.base, at.offset) && at.offset.is_none() {
@@ -495,6 +533,23 @@ impl Compiler<'_> {
             hi: hi + shift,
         }
     }
+}
+
+/// Whether statements may remove elements from multisets. `functions` are those before the one that the statements
+/// belong to.
+fn removes(model: &Model, functions: &[Known], block: &[Stmt]) -> bool {
+    let mut any = false;
+    visit::block(block, &mut |node| match node {
+        Node::Stmt(Stmt::Remove(..) | Stmt::RemoveWhere(..)) => any = true,
+        Node::Stmt(Stmt::Assign(to, _) | Stmt::Clear(to) | Stmt::Undefine(to)) => {
+            any |= model.holds_multiset(model.type_of_place(to));
+        }
+        Node::Expr(Expr::Call(id, _)) | Node::Stmt(Stmt::Call(id, _)) => {
+            any |= functions.get(id.index()).is_some_and(|f| f.removes);
+        }
+        _ => {}
+    });
+    any
 }
 
 /// Whether statements never run to their end.

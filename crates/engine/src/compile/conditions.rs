@@ -20,7 +20,9 @@ impl Compiler<'_> {
                 self.line = *line;
                 self.jump(e, when, to);
             }
-            Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.jump(e, when, to)),
+            Expr::Alias(id, place, e) => {
+                self.aliased(*id, place, visit::calls(e), |c| c.jump(e, when, to))
+            }
             Expr::Let(id, value, e) => {
                 let mark = self.temporary;
                 self.assign(&(*id).into(), value);

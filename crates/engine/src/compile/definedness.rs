@@ -272,7 +272,7 @@ impl<'a> Flow<'a> {
                         }
                     }
                 }
-                Op::Cover { .. } | Op::Call { .. } | Op::Note { .. } => {}
+                Op::Cover { .. } | Op::Disagree { .. } | Op::Call { .. } | Op::Note { .. } => {}
             }
             now = Some(state);
         }

@@ -1,5 +1,6 @@
 //! Loops, unrolled where they are short.
 
+use super::places::reach;
 use super::*;
 
 /// Loops whose unrolled bodies would have more nodes than this stay loops.
@@ -45,6 +46,45 @@ impl Compiler<'_> {
             op: Arithmetic::Add,
             dst: cell,
             a: cell,
+            b: one,
+        });
+        self.emit(Op::Jump { to: top.0 });
+        self.place(end);
+    }
+
+    /// Emits `f` as a loop over the values of a bound variable in the order that cells hold.
+    pub(super) fn repeat_in_order(
+        &mut self,
+        id: VariableId,
+        order: &LoopOrder,
+        f: impl FnOnce(&mut Self),
+    ) {
+        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
+        let last = self.constant(Number::from(order.count) - 1).cell;
+        let round = self.temporary();
+        self.emit(Op::Copy {
+            dst: round,
+            a: zero,
+        });
+        let (top, end) = (self.label(), self.label());
+        self.place(top);
+        self.emit(Op::Load {
+            dst: self.cells[id.index()],
+            offset: round,
+            base: order.first,
+            len: reach(order.count),
+        });
+        f(self);
+        self.emit(Op::JumpIf {
+            op: Comparison::Equal,
+            a: round,
+            b: last,
+            to: end.0,
+        });
+        self.emit(Op::Arithmetic {
+            op: Arithmetic::Add,
+            dst: round,
+            a: round,
             b: one,
         });
         self.emit(Op::Jump { to: top.0 });

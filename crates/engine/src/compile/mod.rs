@@ -16,7 +16,10 @@ use crate::model::Violation;
 use crate::model::*;
 use crate::order::Settled;
 use crate::program::*;
+use crate::symmetry::Symmetry;
+use crate::visit;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 use cost::{cost, stmt_cost};
 use places::leaves;
@@ -55,7 +58,7 @@ pub(crate) fn compile_apart(
     settled: Settled,
     most_nodes: usize,
 ) -> Program {
-    let program = compile_looking(model, notes, settled.clone(), Vec::new(), most_nodes);
+    let mut program = compile_looking(model, notes, settled.clone(), Vec::new(), most_nodes);
     // Values of a scalarset have no order. So an error that one of them leads to must not depend on whether another one
     // decides a quantifier before: where there may be errors, all values are looked at.
     let sites = program.sites.values();
@@ -66,10 +69,50 @@ pub(crate) fn compile_apart(
         let told_apart = crate::order::told_apart(model);
         every.retain(|&id| !told_apart.contains(&model.variable(id).ty));
     }
-    match every.is_empty() {
-        true => program,
-        false => compile_looking(model, notes, settled, every, most_nodes),
+    if !every.is_empty() {
+        program = compile_looking(model, notes, settled, every, most_nodes);
     }
+    if !program.orders.is_empty() {
+        let packing = Packing::new(&program, 0..program.slots.len() as Cell);
+        let symmetry = Symmetry::of(model, &program, &packing);
+        program.comparer = Some(Arc::new(Comparer { packing, symmetry }));
+    }
+    program
+}
+
+/// The orders of loops over scalarsets whose rounds may store different values. The cells begin at `next`.
+fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrder> {
+    let mut orders: Vec<LoopOrder> = Vec::new();
+    let told_apart = match settled.is_empty() {
+        true => return orders,
+        false => crate::order::told_apart(model),
+    };
+    for id in settled.keys() {
+        let ty = model.variable(*id).ty;
+        let mut members = Vec::new();
+        let mut first = 0;
+        let parts = match model.ty(ty) {
+            Type::Union(parts) => parts.clone(),
+            _ => vec![ty],
+        };
+        for part in parts {
+            let count = model.count(part) as u32;
+            if matches!(model.ty(part), Type::Scalarset(2..)) && !told_apart.contains(&part) {
+                members.push((first, part, count));
+            }
+            first += Number::from(count);
+        }
+        if !members.is_empty() && orders.iter().all(|order| order.ty != ty) {
+            orders.push(LoopOrder {
+                ty,
+                first: *next,
+                count: first as u32,
+                members,
+            });
+            *next += first as Cell;
+        }
+    }
+    orders
 }
 
 /// The same; quantifiers that bind the names in `every` look at all values, whatever those before have decided.
@@ -80,12 +123,13 @@ fn compile_looking(
     every: Vec<VariableId>,
     most_nodes: usize,
 ) -> Program {
-    let mut c = Compiler::new(model, notes);
+    let mut c = Compiler::new(model, notes, &settled);
     c.most_nodes = most_nodes;
-    c.settled = settled;
     c.every = every;
     c.call_costs();
+    // Start states are states like any others, whatever the order in which they are made.
     c.starts();
+    c.settled = settled;
     c.rules();
     for (i, invariant) in model.invariants.iter().enumerate() {
         c.claims(invariant, |c, entries| {
@@ -146,6 +190,8 @@ struct Compiler<'a> {
     labels: Vec<u32>,
     /// Where the places of aliases lie.
     aliases: Vec<Option<Location>>,
+    /// The multiset elements that contain each alias, where they may be removed while the alias is bound.
+    alias_elements: Vec<Vec<Element>>,
     /// What is known of each function.
     functions: Vec<calls::Known>,
     recursions: Vec<calls::Recursion>,
@@ -156,7 +202,9 @@ struct Compiler<'a> {
     /// What loops are to agree on, and what those at hand are: how it is named, and the cell that says whether it has
     /// been stored.
     settled: Settled,
-    watched: Vec<(Vec<Place>, Cell)>,
+    watched: Vec<Watched>,
+    /// Within such a loop, whether it takes the order of [`Program::orders`].
+    in_order: Option<bool>,
     /// Names of quantifiers that look at all values; and those of scalarsets that bind what is being compiled.
     every: Vec<VariableId>,
     among: Vec<VariableId>,
@@ -183,11 +231,30 @@ struct Location {
     len: u32,
 }
 
+/// Places in which the rounds of a loop may store different values.
+struct Watched {
+    /// How the loop names the one place.
+    places: Vec<Place>,
+    /// The cell that is 1 once a round has stored something there.
+    stored: Cell,
+    /// Index into [`Program::orders`].
+    order: u32,
+}
+
+/// An element of a multiset.
+#[derive(Clone)]
+struct Element {
+    /// The cell that is 1 while the element is in its slot.
+    present: Location,
+    /// The multiset, for messages.
+    multiset: String,
+}
+
 #[derive(Clone, Copy)]
 struct Label(u32);
 
 impl<'a> Compiler<'a> {
-    fn new(model: &'a Model, notes: bool) -> Self {
+    fn new(model: &'a Model, notes: bool, settled: &Settled) -> Self {
         let sizes = model.sizes();
         let mut parts = Vec::new();
         let mut bags = Vec::new();
@@ -210,6 +277,9 @@ impl<'a> Compiler<'a> {
         });
         let slots = slots.collect();
         let functions = calls::Known::all(model, &sizes, &mut next);
+        let reordered = next;
+        next += 1;
+        let orders = loop_orders(model, settled, &mut next);
         let saved = next;
         for (variable, cell) in model.variables.iter().zip(&mut cells) {
             if matches!(variable.role, Role::Local | Role::Bound)
@@ -220,6 +290,13 @@ impl<'a> Compiler<'a> {
             }
         }
         frame.resize(next as usize, 0);
+        for order in &orders {
+            let values = order.first as usize..(order.first + order.count) as usize;
+            frame[values]
+                .iter_mut()
+                .zip(0..)
+                .for_each(|(cell, value)| *cell = value);
+        }
         let tables = model.tables.iter().map(|t| {
             let lo = model.bounds(t.index).map_or(0, |b| b.0);
             Lookup {
@@ -244,6 +321,9 @@ impl<'a> Compiler<'a> {
             assumptions: Vec::new(),
             bags,
             saved: saved..saved,
+            orders,
+            reordered,
+            comparer: None,
             names: Vec::new(),
             sites: FxHashMap::default(),
             notes: Vec::new(),
@@ -266,12 +346,14 @@ impl<'a> Compiler<'a> {
             most_temporaries: next,
             labels: Vec::new(),
             aliases: vec![None; model.variables.len()],
+            alias_elements: vec![Vec::new(); model.variables.len()],
             functions,
             recursions: Vec::new(),
             returns: None,
             without_assumption: false,
             settled: Settled::new(),
             watched: Vec::new(),
+            in_order: None,
             every: Vec::new(),
             among: Vec::new(),
             line: 0,

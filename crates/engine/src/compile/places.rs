@@ -5,7 +5,27 @@ use super::*;
 impl Compiler<'_> {
     /// Where a place lies and its type; computes what is not constant of its address.
     pub(super) fn locate(&mut self, place: &Place) -> (Location, TypeId) {
+        let (at, ty, _) = self.locate_in_elements(place);
+        (at, ty)
+    }
+
+    /// Also returns the multiset elements that contain the place. Fails at run time if one of those that
+    /// contain an alias has been removed since the alias was bound.
+    pub(super) fn locate_in_elements(&mut self, place: &Place) -> (Location, TypeId, Vec<Element>) {
         let model = self.model;
+        let mut elements = self.alias_elements[place.variable.index()].clone();
+        for element in &elements {
+            let mark = self.temporary;
+            let present = self.load(element.present);
+            self.temporary = mark;
+            self.fail_unless(present, 1, |m| {
+                let alias = &m.variable(place.variable).name;
+                format!(
+                    "`{alias}` is used after its element was removed from `{}`",
+                    element.multiset
+                )
+            });
+        }
         let mut ty = model.variable(place.variable).ty;
         let mut at = self.aliases[place.variable.index()].unwrap_or(Location {
             base: self.cells[place.variable.index()],
@@ -28,6 +48,10 @@ impl Compiler<'_> {
                             "there is no element in a slot of `{}` that is used",
                             m.spell(&bag)
                         )
+                    });
+                    elements.push(Element {
+                        present: slot,
+                        multiset: model.spell(&bag),
                     });
                     at = slot.part(1);
                     at.len = if at.offset.is_some() {
@@ -104,7 +128,7 @@ impl Compiler<'_> {
                 self.sizes[ty.index()]
             };
         }
-        (at, ty)
+        (at, ty, elements)
     }
 
     pub(super) fn load(&mut self, at: Location) -> Cell {

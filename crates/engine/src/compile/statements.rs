@@ -20,7 +20,10 @@ impl Compiler<'_> {
             Stmt::Clear(place) => self.watched(place, |c| c.fill(place, false)),
             Stmt::Undefine(place) => self.watched(place, |c| c.fill(place, true)),
             Stmt::Line(line) => self.line = *line,
-            Stmt::Alias(id, place, body) => self.aliased(*id, place, |c| c.block(body)),
+            Stmt::Alias(id, place, body) => {
+                let removes = self.removes(body);
+                self.aliased(*id, place, removes, |c| c.block(body));
+            }
             Stmt::ForSteps(id, steps, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
                 self.repeat_steps(*id, steps, cost, |c| c.block(body));
@@ -93,14 +96,10 @@ impl Compiler<'_> {
             }
             Stmt::For(id, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
-                let around = self.watched.len();
-                for places in self.settled.get(id).cloned().unwrap_or_default() {
-                    let (stored, no) = (self.temporary(), self.constant(0).cell);
-                    self.emit(Op::Copy { dst: stored, a: no });
-                    self.watched.push((places, stored));
+                match self.settled.get(id).cloned() {
+                    None => self.repeat(*id, cost, |c| c.block(body)),
+                    Some(groups) => self.watched_loop(*id, cost, groups, body),
                 }
-                self.repeat(*id, cost, |c| c.block(body));
-                self.watched.truncate(around);
             }
             Stmt::Error(violation) => self.fail(violation),
             Stmt::Assert(name, claim) => {
@@ -116,10 +115,63 @@ impl Compiler<'_> {
         }
     }
 
+    /// A loop whose rounds may store different values in these places. Its code is there twice: in the order of the
+    /// text, and in the order of [`Program::orders`], by which the results of other orders are found out.
+    fn watched_loop(
+        &mut self,
+        id: VariableId,
+        cost: usize,
+        groups: Vec<Vec<Place>>,
+        body: &[Stmt],
+    ) {
+        let ty = self.model.variable(id).ty;
+        let order = self.program.orders.iter().position(|order| order.ty == ty);
+        let Some(number) = order else {
+            // No symmetry permutes the values.
+            return self.repeat(id, cost, |c| c.block(body));
+        };
+        let order = self.program.orders[number].clone();
+        let around = self.watched.len();
+        for places in groups {
+            let (stored, no) = (self.temporary(), self.constant(0).cell);
+            self.emit(Op::Copy { dst: stored, a: no });
+            self.watched.push(Watched {
+                places,
+                stored,
+                order: number as u32,
+            });
+        }
+        match self.in_order {
+            Some(false) => self.repeat(id, cost, |c| c.block(body)),
+            Some(true) => self.repeat_in_order(id, &order, |c| c.block(body)),
+            None => {
+                let (reordered, end) = (self.label(), self.label());
+                let line = self.line;
+                let no = self.constant(0).cell;
+                self.emit(Op::JumpIf {
+                    op: Comparison::NotEqual,
+                    a: self.program.reordered,
+                    b: no,
+                    to: reordered.0,
+                });
+                self.in_order = Some(false);
+                self.repeat(id, cost, |c| c.block(body));
+                self.emit(Op::Jump { to: end.0 });
+                self.place(reordered);
+                self.line = line;
+                self.in_order = Some(true);
+                self.repeat_in_order(id, &order, |c| c.block(body));
+                self.place(end);
+                self.in_order = None;
+            }
+        }
+        self.watched.truncate(around);
+    }
+
     /// Stores something; where that is watched it must be what rounds before have stored.
     fn watched(&mut self, place: &Place, store: impl FnOnce(&mut Self)) {
-        let around = self.watched.iter().filter(|w| w.0.contains(place));
-        let around: Vec<Cell> = around.map(|w| w.1).collect();
+        let around = self.watched.iter().filter(|w| w.places.contains(place));
+        let around: Vec<(Cell, u32)> = around.map(|w| (w.stored, w.order)).collect();
         if around.is_empty() {
             return store(self);
         }
@@ -132,7 +184,7 @@ impl Compiler<'_> {
         let before = value(self);
         store(self);
         let now = value(self);
-        for stored in around {
+        for (stored, order) in around {
             let fine = self.label();
             let (no, yes) = (self.constant(0).cell, self.constant(1).cell);
             for (a, b) in [(stored, no), (before, now)] {
@@ -144,11 +196,11 @@ impl Compiler<'_> {
                     to: fine.0,
                 });
             }
-            let name = self.model.spell(place);
-            self.fail(&Violation::limit(format!(
-                "the order of a loop over a scalarset matters, for its rounds store different values in `{name}`; \
-                 `--symmetry off` takes it as the text does, and decides"
+            let place = self.model.spell(place);
+            let name = self.name(&Violation::limit(format!(
+                "the order of a loop over a scalarset matters, for its rounds store different values in `{place}`"
             )));
+            self.emit_at(Op::Disagree { order, name }, |_| String::new());
             self.place(fine);
             self.emit(Op::Copy {
                 dst: stored,
@@ -204,7 +256,9 @@ impl Compiler<'_> {
                 self.aggregate(e, ty)
             }
             Expr::Call(id, arguments) => self.call(*id, arguments),
-            Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.aggregate(e, ty)),
+            Expr::Alias(id, place, e) => {
+                self.aliased(*id, place, visit::calls(e), |c| c.aggregate(e, ty))
+            }
             Expr::Let(id, value, e) => {
                 self.assign(&(*id).into(), value);
                 self.aggregate(e, ty)

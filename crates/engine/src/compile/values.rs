@@ -119,7 +119,7 @@ impl Compiler<'_> {
                     hi,
                 }
             }
-            Expr::Alias(id, place, e) => self.aliased(*id, place, |c| c.value(e)),
+            Expr::Alias(id, place, e) => self.aliased(*id, place, visit::calls(e), |c| c.value(e)),
             Expr::Let(id, value, e) => {
                 self.assign(&(*id).into(), value);
                 self.value(e)

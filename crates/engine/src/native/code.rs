@@ -402,7 +402,11 @@ impl<'t, 'f> Translation<'t, 'f> {
                 return false;
             }
             // What machine code does not do goes back to the interpreter; see `Setting::knows`.
-            Op::Fail { .. } | Op::Note { .. } | Op::Call { .. } | Op::Back => {
+            Op::Fail { .. }
+            | Op::Disagree { .. }
+            | Op::Note { .. }
+            | Op::Call { .. }
+            | Op::Back => {
                 self.b.ins().jump(self.exits.fault, &[]);
                 return false;
             }

@@ -209,7 +209,7 @@ impl<'a> Ranges<'a> {
             | Op::Note { .. }
             | Op::Cover { .. }
             | Op::Return { .. } => false,
-            Op::Fail { .. } | Op::Call { .. } | Op::Back => true,
+            Op::Fail { .. } | Op::Disagree { .. } | Op::Call { .. } | Op::Back => true,
         }
     }
 }

@@ -140,6 +140,7 @@ impl<'a> Setting<'a> {
             | Op::Jump { .. }
             | Op::JumpIf { .. }
             | Op::Fail { .. }
+            | Op::Disagree { .. }
             | Op::Return { .. } => true,
             // Elsewhere the true reach is not known.
             Op::Load { base, len, .. } | Op::Store { base, len, .. } => {

@@ -42,8 +42,8 @@ pub enum Told {
     Claim(VariableId),
     /// By the number of a slot, as this variable.
     Slot(VariableId),
-    /// By a `clear`.
-    Clear,
+    /// By a `clear` on this line of the text; 0 if there is no text.
+    Clear(u32),
     /// By the model as a whole.
     Model,
 }
@@ -74,15 +74,14 @@ pub fn findings(model: &Model) -> (Vec<Finding>, Settled) {
         loops: Vec::new(),
         slots: Slots::new(model),
         facts: Vec::new(),
+        line: 0,
         calls: Vec::new(),
         nodes: 0,
         found: BTreeMap::new(),
         settled: Settled::new(),
     };
-    for start in &model.starts {
-        walk.slots.begin_step();
-        walk.block(&start.body);
-    }
+    // Start states need not be symmetric: each is a state like any other, and permutations take what follows from it
+    // to what follows from its images.
     for rule in &model.rules {
         walk.slots.begin_step();
         walk.expr(&rule.guard);
@@ -209,6 +208,8 @@ struct Walk<'a> {
     loops: Vec<Loop>,
     slots: Slots,
     facts: Vec<(Key, Key)>,
+    /// The line of the text of the current statement.
+    line: u32,
     calls: Vec<FunctionId>,
     nodes: usize,
     found: BTreeMap<(Told, String), Finding>,
@@ -231,7 +232,8 @@ impl Walk<'_> {
             return;
         }
         match stmt {
-            Stmt::Line(_) | Stmt::Note(_) => {}
+            Stmt::Line(line) => self.line = *line,
+            Stmt::Note(_) => {}
             Stmt::Cover(_) => self.loops.iter_mut().for_each(|l| l.covers = true),
             Stmt::Assign(to, e) => self.assign(to, e),
             Stmt::Clear(to) => {
@@ -239,7 +241,7 @@ impl Walk<'_> {
                 sets_in_first(self.model, self.model.type_of_place(to), &mut sets);
                 if !sets.is_empty() {
                     let why = format!("`clear {}` chooses a first value", self.model.spell(to));
-                    self.find(sets, why, Told::Clear);
+                    self.find(sets, why, Told::Clear(self.line));
                 }
                 self.store(to, Some(constant("clear")));
             }
@@ -460,6 +462,7 @@ impl Walk<'_> {
     fn access(&mut self, place: &Place, deed: Deed) {
         self.indices(place);
         let spot = self.spot(place);
+        self.stale_slot_shows(&spot);
         for outer in &mut self.loops {
             outer.accesses.push(Access {
                 spot: spot.clone(),

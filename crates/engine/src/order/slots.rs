@@ -117,6 +117,18 @@ impl Walk<'_> {
         of(a).is_some() && of(a) == of(b)
     }
 
+    /// Finds that a place lies in a slot in which another element may be by now. Aliases lead there.
+    pub(super) fn stale_slot_shows(&mut self, spot: &Spot) {
+        for at in &spot.path {
+            let At::Index(Some(key)) = at else { continue };
+            let [id] = key.names[..] else { continue };
+            let stale = |slot: &Slot| slot.stale;
+            if *key == Key::of(id) && self.slots.known[id.index()].as_ref().is_some_and(stale) {
+                self.slot_shows(id, "");
+            }
+        }
+    }
+
     /// Something was removed from a multiset.
     pub(super) fn freed(&mut self, multiset: &Place) {
         let root = self.spot(multiset).root;
@@ -137,7 +149,7 @@ impl Walk<'_> {
 
     /// Something was stored; if it is a multiset, its elements are others.
     pub(super) fn replaced(&mut self, place: &Place) {
-        if holds_multiset(self.model, self.model.type_of_place(place)) {
+        if (self.model).holds_multiset(self.model.type_of_place(place)) {
             self.stale(self.spot(place).root);
         }
     }
@@ -161,7 +173,7 @@ impl Walk<'_> {
                 Node::Stmt(Stmt::Remove(..) | Stmt::RemoveWhere(..)) => frees = true,
                 Node::Stmt(Stmt::Insert(..)) => fills = true,
                 Node::Stmt(Stmt::Assign(to, _) | Stmt::Clear(to) | Stmt::Undefine(to)) => {
-                    stores |= holds_multiset(self.model, self.model.type_of_place(to));
+                    stores |= (self.model).holds_multiset(self.model.type_of_place(to));
                 }
                 Node::Stmt(Stmt::Call(id, _)) | Node::Expr(Expr::Call(id, _))
                     if !called.contains(id) =>
@@ -181,14 +193,5 @@ impl Walk<'_> {
             let slots = self.slots.known.iter_mut().flatten();
             slots.for_each(|slot| slot.stale = true);
         }
-    }
-}
-
-fn holds_multiset(model: &Model, ty: TypeId) -> bool {
-    match model.ty(ty) {
-        Type::Multiset { .. } => true,
-        Type::Array { element, .. } => holds_multiset(model, *element),
-        Type::Record(fields) => fields.iter().any(|f| holds_multiset(model, f.1)),
-        _ => false,
     }
 }

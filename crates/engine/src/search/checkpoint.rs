@@ -214,6 +214,9 @@ fn identity(program: &Program, view: &View) -> u64 {
         assumptions,
         bags,
         saved,
+        orders,
+        reordered: _,
+        comparer: _,
         names,
         sites: _,
         notes: _,
@@ -226,7 +229,11 @@ fn identity(program: &Program, view: &View) -> u64 {
         "{all:?}{:?}",
         (invariants, quiescent, covers, liveness)
     );
-    let _ = write!(text, "{:?}", (assumptions, bags, saved, names, bounds));
+    let _ = write!(
+        text,
+        "{:?}",
+        (assumptions, bags, saved, orders, names, bounds)
+    );
     let seen = (
         &view.packing,
         &view.rules,

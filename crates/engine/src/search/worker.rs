@@ -15,6 +15,8 @@ pub(super) struct Expansion {
     pub transitions: u64,
     /// Whether a rule leads to a different state; or fires at all, if that is enough to be no deadlock.
     pub moves: bool,
+    /// A rule that leads to a different state in some orders of a loop over a scalarset and not in others.
+    move_by_order: Option<(u32, Fault)>,
 }
 
 /// One thread's machine with room for two packed states.
@@ -104,6 +106,7 @@ impl<'a> Worker<'a> {
         let mut expansion = Expansion {
             transitions: 0,
             moves: false,
+            move_by_order: None,
         };
         let (program, view) = (self.program, self.view);
         let mut priority = None;
@@ -144,7 +147,18 @@ impl<'a> Worker<'a> {
                 self.fire(rule, number, &mut expansion, &mut reach)?;
             }
         }
-        Ok(expansion)
+        let judged = matches!(
+            view.deadlock,
+            Deadlock::Stuttering | Deadlock::ExceptQuiescent
+        );
+        match expansion.move_by_order {
+            // In one state of the orbit there is a move, and in another there is none.
+            Some((rule, fault)) if !expansion.moves && judged => Err(Event {
+                rule: Some(rule),
+                what: Broken::Fault(fault),
+            }),
+            _ => Ok(expansion),
+        }
     }
 
     /// Fires a rule that may fire in the loaded state.
@@ -173,8 +187,11 @@ impl<'a> Worker<'a> {
             view.packing
                 .patch(slot, self.machine.frame[slot as usize], &mut self.child);
         }
+        if let Some(fault) = self.machine.move_by_order {
+            expansion.move_by_order.get_or_insert((number, fault));
+        }
         if self.child != self.parent {
-            expansion.moves = true;
+            expansion.moves |= self.machine.move_by_order.is_none();
             if self.machine.assumed().map_err(fault)? {
                 self.canonicalise_child();
                 reach(self, number).map_err(broken)?;

@@ -333,7 +333,7 @@ impl Validator<'_> {
             let wanted = model.kind_of_type(parameter.ty);
             match (argument, parameter.role) {
                 (Argument::Value(e), Role::Local) => self.expect(e, wanted, "an argument"),
-                (Argument::Place(place), Role::Alias) => {
+                (Argument::Place(place), Role::Alias | Role::Local) => {
                     if self.target(place).is_some_and(|kind| kind != wanted) {
                         self.error(format!(
                             "`{}` is given a place of another type",

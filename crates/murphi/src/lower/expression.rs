@@ -710,10 +710,12 @@ impl<'t> Lower<'t, '_> {
         let mut all = Some(Vec::new());
         let mut changed = effects.state;
         let (mut values, mut variables) = (Vec::new(), effects.variables.clone());
-        for (&parameter, e) in parameters.iter().zip(arguments) {
+        for (number, (&parameter, e)) in parameters.iter().zip(arguments).enumerate() {
             let argument = self.argument(parameter, e);
             match &argument {
-                Some(Argument::Value(M::Peek(place))) => values.push((self.root(place), e.span)),
+                Some(Argument::Value(M::Peek(place))) => {
+                    values.push((number, place.clone(), e.span))
+                }
                 Some(Argument::Place(place)) if effects.parameters.contains(&parameter) => {
                     variables.push(self.root(place))
                 }
@@ -732,8 +734,22 @@ impl<'t> Lower<'t, '_> {
                 _ => all = None,
             }
         }
-        if self.dialect == Dialect::CMurphi {
-            self.changing_value(name, &values, &variables);
+        if let (Dialect::CMurphi, Some(all)) = (self.dialect, &mut all) {
+            // CMurphi passes variables as they are, so that a value changes with the variable while the function runs.
+            for (number, place, span) in values {
+                let root = self.root(&place);
+                if !variables
+                    .iter()
+                    .any(|&changed| self.may_overlap(root, changed))
+                {
+                    continue;
+                }
+                if self.model.type_of_place(&place) == self.model.variable(parameters[number]).ty {
+                    all[number] = Argument::Place(place);
+                } else if variables.contains(&root) {
+                    self.changing_value(name, &place, span);
+                }
+            }
         }
         if let Some(where_) = effects.state {
             self.own.state.get_or_insert(where_);
@@ -758,28 +774,27 @@ impl<'t> Lower<'t, '_> {
         self.model.variable(self.root(place)).role == Role::Local
     }
 
-    /// CMurphi passes variables as they are, so that a value changes while the function runs that changes them; with us it
-    /// does not.
-    fn changing_value(
-        &mut self,
-        name: Name<'t>,
-        values: &[(VariableId, Span)],
-        changed: &[VariableId],
-    ) {
-        for &(root, span) in values {
-            if changed.contains(&root) {
-                let variable = self.model.variable(root).name.clone();
-                self.error(
-                    span,
-                    format!(
-                        "`{}` may change `{variable}`, part of which it is given as a value",
-                        name.text
-                    ),
-                )
-                .label("in CMurphi this value would change as well")
-                .note("a copy in a variable of its own is the same everywhere");
-            }
-        }
+    /// Whether two variables may be the same: a parameter of the current function may be any part of the state.
+    fn may_overlap(&self, a: VariableId, b: VariableId) -> bool {
+        let parameter = |id: VariableId| {
+            self.model.variable(id).role == Role::Alias || self.value_parameters.contains(&id)
+        };
+        let outside = |id: VariableId| parameter(id) || self.model.variable(id).role == Role::State;
+        a == b || (parameter(a) || parameter(b)) && outside(a) && outside(b)
+    }
+
+    /// Reports a value that the function may change, where CMurphi's program is not taken by a C++ compiler.
+    fn changing_value(&mut self, name: Name<'t>, place: &Place, span: Span) {
+        let variable = self.model.variable(self.root(place)).name.clone();
+        self.error(
+            span,
+            format!(
+                "`{}` may change `{variable}`, part of which it is given as a value of another type",
+                name.text
+            ),
+        )
+        .label("in CMurphi this value would change as well")
+        .note("a copy in a variable of its own is the same everywhere");
     }
 
     fn argument(&mut self, parameter: VariableId, e: &Expr<'t>) -> Option<Argument> {

@@ -104,6 +104,8 @@ struct Lower<'t, 's> {
     effects: Vec<Effects>,
     /// Of the function at hand.
     own: Effects,
+    /// In a function, the parameters that are values.
+    value_parameters: Vec<VariableId>,
     /// In a function, the type of what it returns.
     result: Option<Option<TypeId>>,
     /// What is being lowered if it may not change the state: "a guard".
@@ -116,6 +118,8 @@ struct Lower<'t, 's> {
     counts: [u32; 3],
     /// Where names of loops and slots are bound.
     bound: FxHashMap<VariableId, Span>,
+    /// By line, what is cleared by a statement that begins there.
+    clears: FxHashMap<u32, Span>,
     /// Through how many combinations of values the names of rulesets, loops and quantifiers go here.
     combinations: u64,
 }
@@ -147,12 +151,14 @@ pub(super) fn lower(
         scopes: vec![FxHashMap::default()],
         effects: Vec::new(),
         own: Effects::default(),
+        value_parameters: Vec::new(),
         result: None,
         claim: None,
         roots: FxHashMap::default(),
         lines: begins.map(|c| c.0 as u32).collect(),
         counts: [0; 3],
         bound: FxHashMap::default(),
+        clears: FxHashMap::default(),
         combinations: 1,
     };
     for item in items {
@@ -204,7 +210,7 @@ impl<'t> Lower<'t, '_> {
         self.model
     }
 
-    /// Warns of what tells the values of scalarsets apart. A `clear` that does has been reported.
+    /// Warns of what tells the values of scalarsets apart.
     fn told_apart(&mut self) {
         for finding in order::findings(&self.model).0 {
             let names = finding
@@ -215,17 +221,23 @@ impl<'t> Lower<'t, '_> {
                 .map(|name| format!("`{name}`"))
                 .collect::<Vec<_>>()
                 .join(" and ");
-            let (id, what) = match finding.place {
-                Told::Loop(id) => (Some(id), "the order of this loop matters"),
-                Told::Claim(id) => (Some(id), "the order in which this looks at values matters"),
-                Told::Slot(id) => (Some(id), "the number of this slot matters"),
-                Told::Clear => continue,
-                Told::Model => (None, "scalarsets may not be symmetric"),
+            let bound = |id| self.bound.get(&id).copied();
+            let because = |what| format!("{what}: {}", finding.why);
+            let (span, message) = match finding.place {
+                Told::Loop(id) => (bound(id), because("the order of this loop matters")),
+                Told::Claim(id) => (
+                    bound(id),
+                    because("the order in which this looks at values matters"),
+                ),
+                Told::Slot(id) => (bound(id), because("the number of this slot matters")),
+                Told::Clear(line) => (
+                    self.clears.get(&line).copied(),
+                    format!("`clear` chooses a first value of {names}"),
+                ),
+                Told::Model => (None, because("scalarsets may not be symmetric")),
             };
-            let span = id.and_then(|id| self.bound.get(&id).copied());
-            let span = span.unwrap_or_default();
             self.sink
-                .warning(span, format!("{what}: {}", finding.why))
+                .warning(span.unwrap_or_default(), message)
                 .note(format!(
                     "values of a scalarset have no order; symmetry of {names} is not made use of"
                 ));
@@ -392,6 +404,8 @@ impl<'t> Lower<'t, '_> {
         self.declare(name, meaning);
         self.scopes.extend(inner);
         // Of itself it is assumed that it changes all it can.
+        let is_value = |&p: &VariableId| self.model.variable(p).role == Role::Local;
+        self.value_parameters = parameters.iter().copied().filter(is_value).collect();
         self.own = Effects::default();
         self.effects.push(Effects {
             parameters,
@@ -406,6 +420,7 @@ impl<'t> Lower<'t, '_> {
             body.extend(l.block(&function.body));
         });
         self.scopes.pop();
+        self.value_parameters.clear();
         self.result = None;
         self.effects[id.index()] = std::mem::take(&mut self.own);
         self.model.functions[id.index()].body = body;

@@ -78,7 +78,7 @@ impl<'t> Lower<'t, '_> {
                 let (place, _) = self.target(e, "undefined")?;
                 Some(vec![S::Undefine(place)])
             }
-            StmtKind::Clear(e) => self.clear(e).map(|s| vec![s]),
+            StmtKind::Clear(e) => self.clear(e, stmt.span).map(|s| vec![s]),
             StmtKind::Call(name, arguments) => {
                 let (id, arguments) = self.call(*name, arguments)?;
                 if self.model.functions[id.index()].result.is_some() {
@@ -175,7 +175,7 @@ impl<'t> Lower<'t, '_> {
         Some(all)
     }
 
-    fn clear(&mut self, e: &Expr<'t>) -> Option<S> {
+    fn clear(&mut self, e: &Expr<'t>, stmt: Span) -> Option<S> {
         let (place, ty) = self.target(e, "cleared")?;
         if self.holds_scalarset(ty) {
             self.only(
@@ -184,16 +184,8 @@ impl<'t> Lower<'t, '_> {
                 "`clear` of scalarsets, whose values have no first",
             );
         }
-        let mut sets = Vec::new();
-        order::sets_in_first(&self.model, ty, &mut sets);
-        if let Some(set) = sets.first() {
-            let name = self.model.types[set.index()].name.clone();
-            self.sink
-                .warning(e.span, format!("`clear` chooses a first value of `{name}`"))
-                .note(format!(
-                    "values of a scalarset have no order; symmetry of `{name}` is not made use of"
-                ));
-        }
+        let line = self.line(stmt);
+        self.clears.entry(line).or_insert(e.span);
         Some(S::Clear(place))
     }
 

@@ -1,0 +1,334 @@
+//! Steps whose result may depend on the order in which loops over scalarsets run.
+//!
+//! Values of a scalarset have no order, but loops over them run in some order. Let `f` be a step in the order of the
+//! text and `g` a permutation of scalarset values. In the state `g(s)` the step gives `g` of what it gives in `s`
+//! when all loops run in the order that `g` takes to that of the text. So states of one orbit lead to the same orbits
+//! if and only if, in a state of each orbit, the step has the same result up to symmetry in every order.
+//! This is found out by running the step in every order, but only where rounds of a loop did store different values
+//! ([`Op::Disagree`]).
+
+use super::*;
+use crate::model::TypeId;
+use crate::symmetry::Scratch;
+
+/// Orders that are tried of one step at the most: those of eight values.
+const MOST_ORDERS: u64 = 40_320;
+
+/// Values of a state that are shown at the most.
+const MOST_SHOWN: usize = 4;
+
+/// An order of the values of scalarsets.
+type Order = Vec<(TypeId, Vec<u32>)>;
+
+/// Why a step has no result that holds in every order.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Conflict {
+    /// The result in the order of the text differs from that in another order.
+    Results([(Order, Reached); 2]),
+    /// There are too many orders to try all of them.
+    TooMany,
+}
+
+/// Where a run leads.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Reached {
+    /// To this state.
+    State(Vec<Number>),
+    /// To this verdict.
+    Verdict(bool),
+    /// To an error.
+    Fault(Fault),
+}
+
+/// What has to be the same in all orders.
+#[derive(PartialEq)]
+enum Outcome {
+    State {
+        /// The packed state that stands for its orbit.
+        state: Vec<u64>,
+        covered: Vec<bool>,
+    },
+    Verdict {
+        holds: bool,
+        /// The number of the rule that was found to be enabled.
+        number: Option<u32>,
+        covered: Vec<bool>,
+    },
+    Fault {
+        limit: bool,
+    },
+}
+
+impl Machine<'_> {
+    /// Runs a part that has been run in the order of the text in every order of the scalarsets on which its result may
+    /// depend. Leaves the machine as after the first run, and returns its verdict; a fault if results differ.
+    #[cold]
+    pub(super) fn compare_orders(
+        &mut self,
+        part: Part,
+        at: u32,
+        verdict: Result<bool, Fault>,
+    ) -> Result<bool, Fault> {
+        let program = self.program;
+        let found = std::mem::take(&mut self.disagreements);
+        let fault = Fault {
+            at: found[0].1,
+            value: 0,
+        };
+        let Some(comparer) = program.comparer.as_deref() else {
+            return Err(fault);
+        };
+        let (after, covered) = (self.frame.clone(), self.covered.clone());
+        let (log, notes) = (std::mem::take(&mut self.log), self.notes.len());
+        let mut before = after.clone();
+        if let Part::Body(..) = part {
+            let overwritten = log.iter().rev();
+            overwritten.for_each(|&(slot, old)| before[slot as usize] = old);
+        }
+        let conflict = self.conflict_of_orders(part, at, &before, &found, comparer, fault);
+        self.disagreements.clear();
+        self.frame = after;
+        self.covered = covered;
+        self.log = log;
+        self.notes.truncate(notes);
+        self.conflict = conflict.map(Box::new);
+        match self.conflict {
+            None => verdict,
+            Some(_) => Err(fault),
+        }
+    }
+
+    /// Two orders in which a part has different results, if there are any.
+    fn conflict_of_orders(
+        &mut self,
+        part: Part,
+        at: u32,
+        before: &[Number],
+        found: &[(u32, u32)],
+        comparer: &Comparer,
+        fault: Fault,
+    ) -> Option<Conflict> {
+        let mut sets = Vec::new();
+        let mut moved = None;
+        self.add_sets(found, &mut sets);
+        let mut scratch = Scratch::default();
+        'sets: loop {
+            let mut permutations: Vec<Vec<u32>> =
+                sets.iter().map(|&(_, size)| (0..size).collect()).collect();
+            let orders = sets.iter().try_fold(1u64, |orders, &(_, size)| {
+                (1..=u64::from(size)).try_fold(orders, u64::checked_mul)
+            });
+            if orders.is_none_or(|orders| orders > MOST_ORDERS) {
+                return Some(Conflict::TooMany);
+            }
+            let mut first: Option<(Outcome, Order, Reached)> = None;
+            loop {
+                self.frame.copy_from_slice(before);
+                self.log.clear();
+                self.covered.fill(false);
+                self.set_order(&sets, &permutations);
+                self.prepare(part);
+                let verdict = self.execute(at);
+                let found = std::mem::take(&mut self.disagreements);
+                if self.add_sets(&found, &mut sets) {
+                    // The order of one more scalarset counts.
+                    continue 'sets;
+                }
+                let outcome = self.outcome(part, verdict, comparer, &mut scratch);
+                let slots = self.program.slots.len();
+                let now_moved = self.frame[..slots] != before[..slots];
+                if *moved.get_or_insert(now_moved) != now_moved {
+                    self.move_by_order = Some(fault);
+                }
+                let differs = first.as_ref().is_some_and(|first| first.0 != outcome);
+                if first.is_none() || differs {
+                    let order = sets.iter().map(|set| set.0);
+                    let order = order.zip(permutations.iter().cloned()).collect();
+                    let reached = self.reached(part, verdict);
+                    match first {
+                        None => first = Some((outcome, order, reached)),
+                        Some((_, text, in_text)) => {
+                            return Some(Conflict::Results([(text, in_text), (order, reached)]));
+                        }
+                    }
+                }
+                if !next_of_all(&mut permutations) {
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Adds the scalarsets that are permuted among the values of loops; returns whether there are more than before.
+    fn add_sets(&self, loops: &[(u32, u32)], sets: &mut Vec<(TypeId, u32)>) -> bool {
+        let before = sets.len();
+        for &(order, _) in loops {
+            for &(_, set, size) in &self.program.orders[order as usize].members {
+                if sets.iter().all(|known| known.0 != set) {
+                    sets.push((set, size));
+                }
+            }
+        }
+        sets.len() > before
+    }
+
+    /// Makes loops take the values of scalarsets in an order.
+    fn set_order(&mut self, sets: &[(TypeId, u32)], permutations: &[Vec<u32>]) {
+        self.frame[self.program.reordered as usize] = 1;
+        for order in &self.program.orders {
+            for &(value, set, _) in &order.members {
+                let number = sets.iter().position(|known| known.0 == set);
+                let Some(permutation) = number.map(|number| &permutations[number]) else {
+                    continue;
+                };
+                let cells = order.first as usize + value as usize..;
+                let cells = self.frame[cells].iter_mut();
+                for (cell, &element) in cells.zip(permutation) {
+                    *cell = value + Number::from(element);
+                }
+            }
+        }
+    }
+
+    fn outcome(
+        &mut self,
+        part: Part,
+        verdict: Result<bool, Fault>,
+        comparer: &Comparer,
+        scratch: &mut Scratch,
+    ) -> Outcome {
+        let holds = match verdict {
+            Ok(holds) => holds,
+            Err(fault) => {
+                let limit = self.program.is_limit(fault);
+                return Outcome::Fault { limit };
+            }
+        };
+        let covered = self.covered.clone();
+        if let (Part::Body(..), true) = (part, holds) {
+            self.settle();
+            let mut state = vec![0; comparer.packing.words];
+            comparer.packing.pack(&self.frame, &mut state);
+            if let Some(symmetry) = &comparer.symmetry {
+                symmetry.canonicalise(&mut state, scratch);
+            }
+            return Outcome::State { state, covered };
+        }
+        let number = match part {
+            Part::Guard(
+                Instance {
+                    every: Some(every), ..
+                },
+                _,
+            ) if holds => Some(every.place(|_, cell| self.frame[cell as usize])),
+            _ => None,
+        };
+        Outcome::Verdict {
+            holds,
+            number,
+            covered,
+        }
+    }
+
+    /// Where a run has led, to be shown.
+    fn reached(&self, part: Part, verdict: Result<bool, Fault>) -> Reached {
+        match (part, verdict) {
+            (_, Err(fault)) => Reached::Fault(fault),
+            (Part::Body(..), Ok(true)) => {
+                Reached::State(self.frame[..self.program.slots.len()].to_vec())
+            }
+            (_, Ok(holds)) => Reached::Verdict(holds),
+        }
+    }
+}
+
+/// Goes on to the next combination of permutations; returns whether there is one. The first are ascending.
+fn next_of_all(permutations: &mut [Vec<u32>]) -> bool {
+    permutations
+        .iter_mut()
+        .rev()
+        .any(|one| next_permutation(one))
+}
+
+/// Goes on to the next permutation in lexicographic order; from the last to the first, and returns false.
+fn next_permutation(values: &mut [u32]) -> bool {
+    let Some(at) = values.windows(2).rposition(|pair| pair[0] < pair[1]) else {
+        values.reverse();
+        return false;
+    };
+    let larger = values.iter().rposition(|&value| value > values[at]);
+    values.swap(at, larger.unwrap_or(at));
+    values[at + 1..].reverse();
+    true
+}
+
+impl Conflict {
+    /// The conflict as the rest of a sentence that says what it is about.
+    pub fn describe(&self, model: &Model, program: &Program) -> String {
+        let [(text, in_text), (order, reached)] = match self {
+            Conflict::TooMany => {
+                return format!(
+                    "its scalarsets have more than {MOST_ORDERS} orders, too many to try all"
+                )
+            }
+            Conflict::Results(results) => results,
+        };
+        let order_of = |order: &Order| {
+            let sets = order.iter().map(|(set, values)| {
+                let values = values.iter().map(|&v| model.show(*set, Number::from(v)));
+                values.collect::<Vec<_>>().join(", ")
+            });
+            sets.collect::<Vec<_>>().join("; ")
+        };
+        let result = |this: &Reached, other: &Reached| match this {
+            Reached::Fault(fault) => match program.explain(model, *fault) {
+                Ok(violation) => violation.to_string(),
+                Err(message) => message,
+            },
+            Reached::Verdict(true) => "the condition holds".into(),
+            Reached::Verdict(false) => "the condition does not hold".into(),
+            Reached::State(values) => {
+                let differs = |&slot: &usize| match other {
+                    Reached::State(others) => values[slot] != others[slot],
+                    _ => false,
+                };
+                let slots: Vec<usize> = (0..values.len()).filter(differs).collect();
+                let shown = slots.iter().take(MOST_SHOWN).map(|&slot| {
+                    let Slot { name, ty, .. } = &program.slots[slot];
+                    format!("`{name}` = {}", model.show(*ty, values[slot]))
+                });
+                let mut shown = shown.collect::<Vec<_>>().join(", ");
+                match slots.len() {
+                    0 => shown = "the step succeeds".into(),
+                    n if n > MOST_SHOWN => shown += &format!(" and {} more", n - MOST_SHOWN),
+                    _ => {}
+                }
+                shown
+            }
+        };
+        format!(
+            "in the order {} of the text the result is: {}; in the order {}: {}; no permutation takes one to the other",
+            order_of(text),
+            result(in_text, reached),
+            order_of(order),
+            result(reached, in_text)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permutations_come_once_each() {
+        let mut all = vec![vec![0, 1, 2], vec![0, 1]];
+        let mut seen = vec![all.clone()];
+        while next_of_all(&mut all) {
+            assert!(!seen.contains(&all));
+            seen.push(all.clone());
+        }
+        assert_eq!(seen.len(), 12);
+        assert_eq!(all, seen[0]);
+    }
+}

@@ -1,0 +1,22 @@
+-- verdict: violated
+-- deadlock: off
+-- rumur: refuses
+--
+-- The same with a claim about the alias: the error is the read, and not that the claim is false.
+type who: 0..2;
+     msg: record dst: who; end;
+var net: multiset[3] of msg; got: who; a: msg;
+procedure keep(d: who); begin got := d; assert d = 1; end;
+startstate
+begin
+  undefine net; got := 0; a.dst := 1; multisetadd(a, net); a.dst := 2; multisetadd(a, net); a.dst := 0;
+end;
+choose i: net do
+  rule "take" net[i].dst = 1 ==>
+  begin
+    alias d: net[i].dst do
+      multisetremove(i, net);
+      got := d; assert d = 1;
+    end;
+  end;
+end;

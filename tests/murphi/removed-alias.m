@@ -1,0 +1,22 @@
+-- verdict: violated
+-- deadlock: off
+-- rumur: refuses
+--
+-- An alias is read after its element was removed. The search read the first value of the type, and verified the model.
+type who: 0..2;
+     msg: record dst: who; end;
+var net: multiset[3] of msg; got: who; a: msg;
+procedure keep(d: who); begin got := d; end;
+startstate
+begin
+  undefine net; got := 0; a.dst := 1; multisetadd(a, net); a.dst := 2; multisetadd(a, net); a.dst := 0;
+end;
+choose i: net do
+  rule "take" true ==>
+  begin
+    alias d: net[i].dst do
+      multisetremove(i, net);
+      got := d;
+    end;
+  end;
+end;
