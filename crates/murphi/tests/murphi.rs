@@ -432,3 +432,34 @@ fn the_order_of_loops_in_start_states_is_no_matter() {
         assert!(report.symmetric && report.states == 3, "{}", report.states);
     }
 }
+
+/// Programs that write models join thousands of conditions.
+#[test]
+fn ten_thousand_joined_conditions_are_read_and_run() {
+    for (join, one, whole) in [
+        (" | ", "x = 9", "x < 4"),
+        (" & ", "x != 9", "x < 4"),
+        (" || ", "x = 9", "x < 4"),
+        (" && ", "x != 9", "x < 4"),
+        // Errors behind the one that decides are not met.
+        (" | ", "x < 4", "a[9] = 0"),
+        (" & ", "x < 4", "x != 9 & (x < 4 | a[9] = 0)"),
+    ] {
+        let guard = [vec![one; 9_999], vec![whole]].concat().join(join);
+        let text = format!(
+            "var x: 0..3; a: array [0..3] of 0..3;
+            startstate begin x := 0; for i := 0 to 3 do a[i] := i; end; end;
+            rule {guard} ==> begin x := (x + 1) % 4; end;"
+        );
+        let read = read("chain", &text, Dialect::Any);
+        let model = read
+            .unwrap_or_else(|errors| panic!("{join}: {}", errors[0].message))
+            .model;
+        let report = run(&model, &Options::default());
+        assert_eq!(
+            (report.outcome, report.states),
+            (Outcome::Verified, 4),
+            "{join}"
+        );
+    }
+}

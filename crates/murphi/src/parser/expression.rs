@@ -5,6 +5,9 @@
 
 use super::*;
 
+/// Operands of one operator, such as `a | b | c`, that are joined one after the other at the most.
+const LONG_CHAIN: usize = 64;
+
 /// Whether a token joins two operands, so that what stands before it is one.
 pub(super) fn is_operator(token: Token) -> bool {
     use Token::*;
@@ -82,25 +85,56 @@ impl<'t> Parser<'t, '_> {
 
     /// Operators that associate to the left, from a level on.
     fn left(&mut self, level: usize) -> Parsed<Expr<'t>> {
-        type Level = &'static [(Token, Binary)];
-        const LEVELS: [Level; 5] = [
-            &[(Token::OrOr, Binary::OrElse)],
-            &[(Token::AndAnd, Binary::AndAlso)],
-            &[(Token::Or, Binary::Or)],
-            &[(Token::Xor, Binary::Xor)],
-            &[(Token::And, Binary::And)],
+        const LEVELS: [(Token, Binary); 5] = [
+            (Token::OrOr, Binary::OrElse),
+            (Token::AndAnd, Binary::AndAlso),
+            (Token::Or, Binary::Or),
+            (Token::Xor, Binary::Xor),
+            (Token::And, Binary::And),
         ];
-        let Some(&operators) = LEVELS.get(level) else {
+        let Some(&operator) = LEVELS.get(level) else {
             return self.negation();
         };
-        let mut a = self.left(level + 1)?;
-        while let Some(&(_, op)) = operators.iter().find(|o| self.is(o.0)) {
+        let mut operands = vec![self.left(level + 1)?];
+        let mut signs = Vec::new();
+        while self.is(operator.0) {
             let sign = self.next().1;
-            if matches!(op, Binary::OrElse | Binary::AndAlso | Binary::Xor) {
+            if matches!(operator.1, Binary::OrElse | Binary::AndAlso | Binary::Xor) {
                 let word = self.words(sign);
                 self.only(Dialect::Rumur, sign, &format!("`{word}`"));
             }
-            let b = self.left(level + 1)?;
+            operands.push(self.left(level + 1)?);
+            signs.push(sign);
+        }
+        self.chain(operator.1, operands, signs)
+    }
+
+    /// Operands that an associative operator joins. Many of them become a balanced tree, which is not deep: they are
+    /// evaluated in the same order and up to the same operand.
+    fn chain(
+        &mut self,
+        op: Binary,
+        mut operands: Vec<Expr<'t>>,
+        mut signs: Vec<Span>,
+    ) -> Parsed<Expr<'t>> {
+        while operands.len() > LONG_CHAIN {
+            let (mut joined, mut between) = (Vec::new(), Vec::new());
+            let mut rest = operands.into_iter();
+            let mut signs_left = signs.into_iter();
+            while let Some(a) = rest.next() {
+                joined.push(match (rest.next(), signs_left.next()) {
+                    (Some(b), Some(sign)) => self.binary(op, sign, a, b)?,
+                    _ => a,
+                });
+                between.extend(signs_left.next());
+            }
+            (operands, signs) = (joined, between);
+        }
+        let mut rest = operands.into_iter();
+        let Some(mut a) = rest.next() else {
+            return Err(self.expected("a value"));
+        };
+        for (b, sign) in rest.zip(signs) {
             a = self.binary(op, sign, a, b)?;
         }
         Ok(a)
