@@ -69,9 +69,10 @@ def test_axes_multiply_and_each_repetition_has_a_seed_of_its_own(tmp_path: Path,
     (tmp_path / "results.parquet").write_bytes(undisturbed)
     table = pl.read_parquet(tmp_path / "results.parquet")
     assert table.height == table["hash"].n_unique() == POINTS
-    assert table["link.latency"].unique(maintain_order=True).to_list() == ["60ns", "80ns", "100ns", "120ns", "140ns"]
+    assert table["link.latency"].unique(maintain_order=True).to_list() == [60, 80, 100, 120, 140]
     assert table["seed"].to_list() == [0, 1, 2] * 10
     assert table["point"].to_list() == list(range(POINTS))
+    assert table["link.latency.unit"].unique().to_list() == ["ns"]
     means = table.filter(pl.col("outstanding") == 1, pl.col("seed") == 0)["statistics.latency_mean_ns"]
     assert means.is_sorted(), "a longer link makes accesses longer"
 
@@ -277,6 +278,24 @@ def test_a_sweep_tells_what_limits_the_machine_at_each_point(tmp_path: Path) -> 
     assert parts.sum_horizontal().to_list() == pytest.approx(means)
 
 
+def test_axes_are_numbers_with_units_in_the_order_of_the_file(tmp_path: Path) -> None:
+    """Axes were texts such as `60ns`, and those of one table stood together whatever the file said."""
+    file = tmp_path / "spec.toml"
+    file.write_text(
+        'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "random-read"\naccesses = 100\n'
+        '[sweep]\nlink.latency = "0.5us,600ns"\nregion = "64KiB,1MiB"\nlink.credits = [4, 8]\nprotocol = ["eci"]\n'
+    )
+    assert sweep(file, "--out", tmp_path / "out", "--csv") == 0
+    for table in (pl.read_parquet(tmp_path / "out/results.parquet"), pl.read_csv(tmp_path / "out/results.csv")):
+        first = table.columns.index("seed") + 1
+        axes = ["link.latency", "link.latency.unit", "region", "region.unit", "link.credits", "protocol"]
+        assert table.columns[first : table.columns.index("code")] == axes
+        assert table["link.latency"].to_list() == [0.5] * 4 + [0.6] * 4
+        assert table["link.latency.unit"].unique().to_list() == ["us"]
+        assert table["region"].to_list() == [64, 64, 1024, 1024] * 2
+        assert table["link.credits"].to_list() == [4, 8] * 4
+
+
 def test_what_came_out_is_shown_in_the_columns_that_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], root: Path
 ) -> None:
@@ -289,12 +308,15 @@ def test_what_came_out_is_shown_in_the_columns_that_fit(
     assert good.split() == ["msi", "remotes_2_lines_1", "verified", "403", "959", "17"]
     assert " violated  single writer " in bad
     points = [Point(n, "sim", {}, {"link.latency": "60ns"}, n, n, Texts()) for n in range(40)]
-    rows = [{"link.latency": "60ns", "seed": n, "statistics.latency_mean_ns": n + 0.25} for n in range(40)]
+    rows = [
+        {"link.latency": 60, "link.latency.unit": "ns", "seed": n, "statistics.latency_mean_ns": n + 0.25}
+        for n in range(40)
+    ]
     frame = pl.DataFrame(rows).with_columns(pl.lit(None).alias("explanation.limit.name"))
     lines = shown(points, frame, None).splitlines()
-    assert lines[:2] == ["link.latency  seed  latency_mean_ns", "60ns             0             0.25"]
+    assert lines[:2] == ["link.latency (ns)  seed  latency_mean_ns", "               60     0             0.25"]
     assert lines[-2:] == ["and 8 rows more", ""]
-    assert shown(points, frame, 20).splitlines()[0] == "link.latency  seed"
+    assert shown(points, frame, 24).splitlines()[0] == "link.latency (ns)  seed"
 
 
 def test_checks_have_a_row_for_each_system_and_the_worst_exit_code(tmp_path: Path, root: Path) -> None:

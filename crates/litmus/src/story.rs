@@ -3,10 +3,8 @@
 //! A step is told by what differs after it: messages that are no longer under way have been taken, new ones were sent by who
 //! took them, and memory, registers of homes and threads are not what they were. So nothing that runs programs has to tell.
 
-use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
-use cohkit_protocol::controller::Variable;
-use cohkit_protocol::execute::Configuration;
-use cohkit_protocol::terms::{Over, Type};
+use cohkit_base::sequence::{Action, Sequence, Step};
+use cohkit_protocol::value_text::{AgentNames, Contents};
 use cohkit_system::world::{Carried, Flight, System, World};
 
 use crate::cores::{Asked, Core, Wish};
@@ -46,6 +44,8 @@ pub struct Story<'s> {
     program: &'s Program,
     /// The thread of each remote.
     threads: Vec<usize>,
+    /// Remotes by the names of their threads, and homes.
+    names: AgentNames,
     sequence: Sequence,
     under_way: Vec<UnderWay>,
     flights: u32,
@@ -61,13 +61,17 @@ impl<'s> Story<'s> {
         let mut agents: Vec<String> = (0..program.threads.len())
             .map(|n| format!("P{n}"))
             .collect();
-        let home = lifeline(home, "home");
-        agents.extend((0..homes).map(|number| match homes {
-            1 => home.clone(),
-            _ => format!("{home} {number}"),
-        }));
+        let names = AgentNames {
+            remotes: threads
+                .iter()
+                .map(|&thread| agents[thread].clone())
+                .collect(),
+            homes: cohkit_base::sequence::homes(home, homes as u16),
+        };
+        agents.extend_from_slice(&names.homes);
         Story {
             program,
+            names,
             threads,
             sequence: Sequence {
                 agents,
@@ -222,21 +226,10 @@ impl<'s> Story<'s> {
                 _ => name.clone(),
             });
         }
-        for (field, &value) in message.fields.iter().zip(&flight.fields) {
-            parts.push(format!("{}={}", field.name, self.value(field.ty, value)));
-        }
+        parts.extend(self.names.fields(&message.fields, &flight.fields));
         match parts.is_empty() {
             true => message.name.clone(),
             false => format!("{}({})", message.name, parts.join(", ")),
-        }
-    }
-
-    fn value(&self, ty: Type, value: u16) -> String {
-        match (ty, value) {
-            (Type::Remote, 0) => "none".to_string(),
-            (Type::Remote, remote) => format!("P{}", self.threads[usize::from(remote) - 1]),
-            (Type::Bool, value) => (value != 0).to_string(),
-            _ => value.to_string(),
         }
     }
 
@@ -254,52 +247,17 @@ impl<'s> Story<'s> {
             if line >= usize::from(system.protocol.homes) {
                 continue;
             }
-            for variable in system.home.variables.iter().filter(|v| v.register) {
-                let number = system
-                    .home
-                    .variables
-                    .iter()
-                    .position(|v| std::ptr::eq(v, variable));
-                let first = system.slot_of_home(number.expect("it is one") as u16);
-                let changed = changed(variable, first, [&old.home, &new.home], &self.threads);
-                for state in changed {
+            let registers = (0..).zip(&system.home.variables);
+            for (number, variable) in registers.filter(|(_, variable)| variable.register) {
+                let slots = system.slots_of_home(number);
+                let [old, new] = [&old.home, &new.home]
+                    .map(|home| Contents::of(variable.ty, &home.slots[slots.clone()]));
+                for state in self.names.changes(variable, &old, &new) {
                     self.step(home, Action::Becomes { state });
                 }
             }
         }
     }
-}
-
-/// The values of a home's register that differ: `arrived[P0][2]=1`.
-fn changed(
-    variable: &Variable,
-    first: usize,
-    [old, new]: [&Configuration; 2],
-    threads: &[usize],
-) -> Vec<String> {
-    let (over, then) = match variable.ty {
-        Type::Array { over, then, .. } => (Some(over), then),
-        _ => (None, None),
-    };
-    let extent = |over: Over| usize::from(over.count(threads.len() as u16));
-    let inner = then.map_or(1, extent);
-    let count = over.map_or(1, extent) * inner;
-    let index = |over: Option<Over>, number: usize| match over {
-        None => String::new(),
-        Some(Over::Remotes) => format!("[P{}]", threads[number]),
-        Some(_) => format!("[{number}]"),
-    };
-    let differs = (0..count).filter(|at| old.slots[first + at] != new.slots[first + at]);
-    let told = differs.map(|at| {
-        let value = new.slots[first + at];
-        let (name, a, b) = (
-            &variable.name,
-            index(over, at / inner),
-            index(then, at % inner),
-        );
-        format!("{name}{a}{b}={value}")
-    });
-    told.collect()
 }
 
 /// The messages under way, sorted; whether another one stays behind them says nothing here.

@@ -118,7 +118,9 @@ fn used(lines: &Lines, table: &str, epochs: u16) -> usize {
     let (system, worlds) = lines.met().expect("one level");
     let variables = &system.home.variables;
     let number = variables.iter().position(|v| v.name == table);
-    let first = system.slot_of_home(number.expect("a register") as u16);
+    let first = system
+        .slots_of_home(number.expect("a register") as u16)
+        .start;
     let epochs = usize::from(epochs);
     let in_world = |state: &MachineState<Values>| {
         let homes = state.worlds().flat_map(|world| &world.lines);

@@ -13,4 +13,5 @@ pub mod terms;
 pub mod text;
 pub mod threads;
 pub mod under_way;
+pub mod value_text;
 pub mod written_out;

@@ -1,5 +1,7 @@
 //! What controllers, policies and protocols speak of: places in a text, numbers of things, rights and types.
 
+use std::fmt;
+
 /// A range of bytes in the text, `start .. end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Span {
@@ -50,6 +52,17 @@ pub enum Right {
     Read,
     /// May read and write, alone.
     Write,
+}
+
+/// What an agent may do, after "may".
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Right::None => "neither read nor write",
+            Right::Read => "read",
+            Right::Write => "read and write",
+        })
+    }
 }
 
 /// Types of variables and fields.

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::agents::behind::ApplicationRun;
 use crate::data::Copy;
 use crate::kernel::Time;
-use crate::message::{Agent, Line};
+use crate::message::{Agent, Line, HOME};
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use cohkit_protocol::controller::Access;
 
@@ -371,9 +371,9 @@ impl Simulation {
             let waited: Vec<&str> = state
                 .waits
                 .iter()
-                .map(|message| self.names[message.index()].as_str())
+                .map(|message| self.protocol_messages[message.index()].name.as_str())
                 .collect();
-            let words = self.remote.words(configuration);
+            let words = self.state_text(remote, line, configuration);
             let agent = self.agent_name(remote);
             let accesses = self.accesses.iter().filter(|(_, access)| {
                 access.purpose != Purpose::Hint && access.line == line && access.cache == remote
@@ -403,10 +403,11 @@ impl Simulation {
             waits.push(sentence);
         }
         let configuration = self.directory.get(line);
-        waits.push(format!("{home} is in {}", self.home.words(configuration)));
+        let words = self.state_text(HOME, line, configuration);
+        waits.push(format!("{home} is in {words}"));
         for (_, message) in self.messages.iter().filter(|(_, m)| m.line == line) {
             let (from, to) = (self.agent_name(message.from), self.agent_name(message.to));
-            let words = self.message_words(message);
+            let words = self.message_text(message);
             waits.push(format!("{words} from {from} has not been taken by {to}"));
         }
         let text = match culprit {

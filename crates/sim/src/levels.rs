@@ -318,7 +318,7 @@ impl Simulation {
         let above = self.above.as_ref().map(|above| above.rights.get(line));
         if let Some(above) = above.filter(|above| right > *above) {
             let name = self.agent_name(cache);
-            let text = format!("{name} may {right:?} while the cache above it may {above:?}");
+            let text = format!("{name} may {right} while the cache above it may {above}");
             self.fail(FailureKind::Inclusion, line, text);
         }
     }

@@ -15,7 +15,9 @@ mod soon;
 use cohkit_base::sequence::{Action, Sequence};
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
-use cohkit_protocol::protocol::{Bounds, Carries, Class, End, Home, Protocol, StateId};
+use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Home, Protocol, StateId};
+use cohkit_protocol::value_text::AgentNames;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::agents::behind::ApplicationRun;
@@ -211,8 +213,10 @@ pub struct Simulation {
     pub(crate) now: Time,
     pub(crate) times: Times,
     pub(crate) kinds: Vec<Kind>,
-    /// Names of the messages.
-    pub(crate) names: Vec<String>,
+    /// Messages of the protocol, in the order of the text.
+    pub(crate) protocol_messages: Vec<protocol::Message>,
+    /// Names of the agents, once they are asked for.
+    agent_names: OnceCell<AgentNames>,
     /// Whether the protocol says which messages answer forwards, so that the end of a coherence
     /// transaction can be seen.
     pub(crate) answers: bool,
@@ -363,7 +367,8 @@ impl Simulation {
             },
             answers: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
             kinds,
-            names: protocol.messages.iter().map(|m| m.name.clone()).collect(),
+            protocol_messages: protocol.messages.clone(),
+            agent_names: OnceCell::new(),
             random: Random::new(setup.seed),
             platform: platform.clone(),
             line_bytes: protocol.line_bytes,

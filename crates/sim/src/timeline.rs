@@ -236,24 +236,25 @@ impl Timeline {
             });
     }
 
-    /// An agent has a line in a configuration from now on: of one line that is a slice, otherwise a moment.
+    /// An agent has a line in a configuration from now on: of one line that is a slice, otherwise a moment. Its text may be kept under
+    /// the home's or a cache's number of the configuration.
     pub fn becomes(
         &mut self,
         agent: usize,
         line: Line,
-        (home, configuration): (bool, u32),
+        kept: Option<(bool, u32)>,
         words: impl FnOnce() -> String,
         time: Time,
     ) {
         if !self.shows(agent, line, time) {
             return;
         }
-        let known = self.states[usize::from(home)].get(&configuration).copied();
-        let state = known.unwrap_or_else(|| {
-            let state = self.writer.name(&words());
-            self.states[usize::from(home)].insert(configuration, state);
-            state
-        });
+        let state = match kept {
+            None => self.writer.name(&words()),
+            Some((home, configuration)) => *self.states[usize::from(home)]
+                .entry(configuration)
+                .or_insert_with(|| self.writer.name(&words())),
+        };
         match self.agents[agent] {
             (_, Some(states)) => {
                 if self.open[agent] == Some(state) {

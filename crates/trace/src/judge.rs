@@ -10,8 +10,9 @@ use crate::table::{Agent, Answer, Deed, Happening, Sent, Table, Value};
 use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
-use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId, Type};
+use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
 use cohkit_protocol::remotes::KindId;
+use cohkit_protocol::value_text::AgentNames;
 use cohkit_protocol::written_out::Homes;
 use std::collections::{BTreeMap, BTreeSet};
 use words::{is_effect, kind_of, told_access, MOST_CHOICES, PERFORMS, WRITES};
@@ -115,6 +116,10 @@ pub fn judge(
         line: None,
         number: 0,
         tells_registers: false,
+        names: AgentNames {
+            remotes: sequence.agents[..remotes].to_vec(),
+            homes: sequence.agents[remotes..around].to_vec(),
+        },
         orders_writes: protocol.guarantee.model.is_some() && !in_place,
         tells_answers: sequence.steps.iter().any(|step| {
             step.agent >= around
@@ -215,6 +220,8 @@ struct Judge<'j> {
     line: Option<u32>,
     /// The number of that line, or of the home where a row is about no line.
     number: u32,
+    /// Names of the agents in states and messages.
+    names: AgentNames,
     /// Whether states are told with registers.
     tells_registers: bool,
     /// Whether a memory model is promised and no copy is written in place, so that nobody sees writes of a line go back.
@@ -568,14 +575,13 @@ impl Judge<'_> {
         let moves = words != self.words(table, before);
         match told.map(|step| &step.action) {
             Some(Action::Becomes { state }) => {
-                if !self.fits(&words, state) {
-                    let name = &words.0;
+                if words != *state {
                     let agent = self.name(own);
-                    return Err(format!("{agent} becomes {state}; its row leads to {name}"));
+                    return Err(format!("{agent} becomes {state}; its row leads to {words}"));
                 }
                 self.at += 1;
             }
-            _ if moves => return Err(format!("{} has to become {} now", self.name(own), words.0)),
+            _ if moves => return Err(format!("{} has to become {words} now", self.name(own))),
             _ => {}
         }
         let lifeline = self.lifeline(own);

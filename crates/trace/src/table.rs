@@ -10,6 +10,7 @@ use cohkit_protocol::controller::{
 use cohkit_protocol::protocol::{MessageId, StateId, Type, VariableId};
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::terms::Over;
+use cohkit_protocol::value_text::Contents;
 use cohkit_protocol::written_out::Homes;
 use std::collections::BTreeSet;
 
@@ -22,6 +23,34 @@ pub enum Value {
     Some(BTreeSet<i64>),
     /// A number for each remote.
     Each(Vec<i64>),
+}
+
+impl Value {
+    /// What it is as the contents of a variable.
+    pub fn contents(&self, ty: Type) -> Contents {
+        match self {
+            Value::One(one) => Contents::One(*one as u16),
+            Value::Some(remotes) => {
+                Contents::Members(remotes.iter().map(|&remote| remote as u16 - 1).collect())
+            }
+            Value::Each(each) if ty.set_of_homes() => {
+                let members = (0..).zip(each).filter(|(_, &inside)| inside != 0);
+                Contents::Members(members.map(|(home, _)| home).collect())
+            }
+            Value::Each(each) => Contents::Each(each.iter().map(|&one| one as u16).collect()),
+        }
+    }
+
+    /// What it is as a message's field, in which a set is one bit for each member.
+    pub fn code(&self) -> u16 {
+        match self {
+            Value::One(one) => *one as u16,
+            Value::Some(remotes) => remotes
+                .iter()
+                .fold(0, |bits, remote| bits | 1 << (remote - 1)),
+            Value::Each(_) => 0,
+        }
+    }
 }
 
 /// An agent: its state, and its variables in the order of the text.

@@ -55,6 +55,30 @@ class Run(NamedTuple):
         return "-".join([self.name, *self.definitions]) + ".elf"
 
 
+SMALLEST_CACHE = 1 << 10
+"""Bytes of the smallest last cache that a machine may have."""
+
+CACHE_TOO = f"the host's last cache shrinks as much, to {SMALLEST_CACHE >> 10} KiB at least"
+"""Said of experiments that shrink data together with the cache before it."""
+
+
+def last_cache(size: int, part: int, whole: int) -> dict[str, str]:
+    """Give the setting of a last cache that is as much smaller than `size` bytes as `part` is than `whole`.
+
+    Caches are powers of two: the next lower one is taken.
+
+    >>> last_cache(16 << 10, 250, 1000)
+    {'host.llc': '4096B'}
+    >>> last_cache(16 << 10, 2000, 1000)
+    {'host.llc': '16384B'}
+    >>> last_cache(16 << 10, 1, 1000)
+    {'host.llc': '1024B'}
+
+    """
+    scaled = max(SMALLEST_CACHE, size * min(part, whole) // whole)
+    return {"host.llc": f"{1 << scaled.bit_length() - 1}B"}
+
+
 def missing() -> str:
     """Say what is to be installed before programs can be run; nothing if all is there."""
     return "" if shutil.which(COMPILER) else NEEDED

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment, Rerun, Span
-from cohkit.experiments.programs import CYCLE_S, LINE_BYTES, MCC_CYCLE_S, Run, assumed, missing, ran
+from cohkit.experiments.programs import (
+    CACHE_TOO,
+    CYCLE_S,
+    LINE_BYTES,
+    MCC_CYCLE_S,
+    Run,
+    assumed,
+    last_cache,
+    missing,
+    ran,
+)
 from cohkit.published import PERCENT, Ours
 
 if TYPE_CHECKING:
@@ -154,7 +164,7 @@ _SELECTED = (1, 10, 50, 100, 250, 500, 750, 1000)
 
 def _filter(conditions: Conditions) -> list[Ours]:
     table = _table_bytes(_TABLE // _SCALE, conditions)
-    settings = {**_SEVERAL, "host.llc": f"{_LLC_MIB // _SCALE}MiB"}
+    settings = {**_SEVERAL, **last_cache((_LLC_MIB << 20) // _SCALE, table, _TABLE // _SCALE)}
     runs = {selected: Run("rows", (table, LINE_BYTES, selected), settings) for selected in _SELECTED}
     return _points("filter", runs, conditions, "M/s", lambda _, cycles: table / LINE_BYTES / (cycles * CYCLE_S) / 1e6)
 
@@ -343,7 +353,7 @@ come are compared.
         axis="rows of the table (M/s)",
         along="rows that are selected, of a thousand",
         logarithmic="xy",
-        limited=_bytes,
+        limited=lambda accesses: f"{_bytes(accesses)}; {CACHE_TOO}",
         needs=missing,
     ),
     "proxics-compute": Experiment(

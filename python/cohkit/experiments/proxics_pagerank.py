@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.programs import CYCLE_S, Run, missing, ran
+from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing, ran
 from cohkit.experiments.proxics import LEFT_OUT
 from cohkit.published import COUNT, Ours
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SCALE = 1024
 """Published graphs and the host's last cache are so many times larger."""
-_LLC = {"host.llc": f"{(16 << 10) // _SCALE}KiB"}
+_LLC_BYTES = (16 << 20) // _SCALE
 
 
 class _Graph(NamedTuple):
@@ -50,14 +50,22 @@ def _sized(graph: _Graph, conditions: Conditions) -> tuple[int, int, int, int]:
     return graph.shape, nodes, edges, max(1, graph.most // _SCALE)
 
 
+def _cache(graph: _Graph, conditions: Conditions) -> dict[str, str]:
+    """Scale the host's last cache as the graph is scaled."""
+    _, _, edges, _ = _sized(graph, conditions)
+    return last_cache(_LLC_BYTES, edges, graph.edges // _SCALE)
+
+
 def _pagerank(conditions: Conditions) -> list[Ours]:
-    shapes = [Run("pagerank", (*_sized(graph, conditions), 1, 4, _ALL, 2), _LLC) for graph in _GRAPHS]
+    shapes = [
+        Run("pagerank", (*_sized(graph, conditions), 1, 4, _ALL, 2), _cache(graph, conditions)) for graph in _GRAPHS
+    ]
     grid = [(cores, mccs) for cores in _CORES for mccs in _CORES]
     cells = [
         Run(
             "pagerank",
             (*_sized(_GRAPHS[0], conditions), cores, mccs, _LINES | (_HINTS if mccs == 1 else 0), 1),
-            {**_LLC, "host.cores": str(cores)},
+            {**_cache(_GRAPHS[0], conditions), "host.cores": str(cores)},
         )
         for cores, mccs in grid
     ]
@@ -109,7 +117,7 @@ def _lines(of_shapes: _OfShapes) -> Iterator[_Told]:
 
 
 def _edges(accesses: int) -> str:
-    return f"no more than {accesses} edge{'' if accesses == 1 else 's'} each, or {_FEWEST}"
+    return f"no more than {accesses} edge{'' if accesses == 1 else 's'} each, or {_FEWEST}; {CACHE_TOO}"
 
 
 EXPERIMENTS = {

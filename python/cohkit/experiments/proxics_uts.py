@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.programs import CYCLE_S, Run, missing, ran
+from cohkit.experiments.programs import CACHE_TOO, CYCLE_S, Run, last_cache, missing, ran
 from cohkit.experiments.proxics import LEFT_OUT
 from cohkit.published import COUNT, Ours
 
@@ -29,7 +29,7 @@ class _Tree(NamedTuple):
 
 
 _SCALE = 256
-_SETTINGS = {"host.llc": f"{(16 << 10) // _SCALE}KiB", "host.cores": "4"}
+_LLC_BYTES = (16 << 20) // _SCALE
 # Types, shapes and, but for T3L, seeds are those published; depth, branching and chance give nearly as many nodes.
 _TREES = [
     _Tree("T1L", 102_181_082, 1, 3, 9, 4, 0, 0, 29),
@@ -41,7 +41,11 @@ _SEARCHES = ("local", "far", "far with hints", "far with hints, 4 cores", "1 bes
 
 def _uts(conditions: Conditions) -> list[Ours]:
     most = conditions.accesses or 1 << 20
-    results = ran([Run("uts", (*tree[2:], most), _SETTINGS) for tree in _TREES], conditions)
+    runs = [
+        Run("uts", (*tree[2:], most), {**last_cache(_LLC_BYTES, most, tree.published // _SCALE), "host.cores": "4"})
+        for tree in _TREES
+    ]
+    results = ran(runs, conditions)
     cut = conditions.accesses is not None
     ours: list[Ours] = []
     for tree, result in zip(_TREES, results, strict=True):
@@ -56,7 +60,7 @@ def _uts(conditions: Conditions) -> list[Ours]:
 
 
 def _nodes(accesses: int) -> str:
-    return f"no more than {accesses} node{'' if accesses == 1 else 's'} each, and the children of one"
+    return f"no more than {accesses} node{'' if accesses == 1 else 's'} each, and the children of one; {CACHE_TOO}"
 
 
 EXPERIMENTS = {

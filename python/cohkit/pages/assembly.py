@@ -10,6 +10,7 @@ from cohkit.errors import FaultError
 from cohkit.experiments import EXPERIMENTS
 from cohkit.pages.figures import figures
 from cohkit.protocols import construct, table
+from cohkit.sweep.tables import UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +97,8 @@ def _axes(part: Part) -> list[str]:
     columns: list[str] = part.value["columns"]
     if _BEFORE_AXES not in columns or _BEHIND_AXES not in columns:
         return []
-    return columns[columns.index(_BEFORE_AXES) + 1 : columns.index(_BEHIND_AXES)]
+    between = columns[columns.index(_BEFORE_AXES) + 1 : columns.index(_BEHIND_AXES)]
+    return [name for name in between if not name.endswith(UNIT)]
 
 
 def _experiments(parts: Sequence[Part]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -212,7 +213,10 @@ def _run(points: Sequence[Point], journal: Journal, parts: tables.Parts, where: 
 def _tell(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) -> int:
     failed = sorted((one for one in outcomes if one.error is not None), key=lambda one: one.number)
     count = f"{len(points)} point{'' if len(points) == 1 else 's'}"
-    sys.stdout.write(f"{count}, {len(failed) or 'none'} failed: {folder / 'results.parquet'}\n")
+    # A point that ran to its end may have found a violation, or nothing that is sure.
+    codes = Counter(one.code for one in outcomes if one.error is None and one.code)
+    ended = "".join(f", {number} ended with exit code {code}" for code, number in sorted(codes.items()))
+    sys.stdout.write(f"{count}, {len(failed) or 'none'} failed{ended}: {folder / 'results.parquet'}\n")
     for one in failed[:_SHOWN]:
         at = " ".join(f"{name}={value}" for name, value in points[one.number].axes.items())
         sys.stdout.write(f"  point {one.number} ({at}): {one.error}\n")

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from cohkit.sweep.kinds import KINDS
+from cohkit.sweep.tables import UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ _BETWEEN = "  "
 def shown(points: Sequence[Point], results: pl.DataFrame, width: int | None) -> str:
     """Give the first rows of a sweep's results as text: as many of their columns as fit in a width, if there is one."""
     first = results.head(_MOST)
-    columns = [_column(name, first[name].to_list()) for name in _names(points, results)]
+    columns = [_column(_head(name, results), first[name].to_list()) for name in _names(points, results)]
     axes = len(points[0].axes)
     while width and len(columns) > axes + 1 and len(_BETWEEN.join(cells[0] for cells in columns)) > width:
         columns.pop()
@@ -38,9 +39,15 @@ def _names(points: Sequence[Point], results: pl.DataFrame) -> list[str]:
     return list(dict.fromkeys(name for pattern in wanted for name in told if fnmatchcase(name, pattern)))
 
 
-def _column(name: str, values: list[object]) -> list[str]:
-    """Give the cells of a column in one width, numbers at its right."""
+def _head(name: str, results: pl.DataFrame) -> str:
+    """Give the head of a column, with its unit if another column has that."""
     head = name.removeprefix("statistics.").removeprefix("explanation.")
+    unit = name + UNIT
+    return f"{head} ({results[unit][0]})" if unit in results.columns else head
+
+
+def _column(head: str, values: list[object]) -> list[str]:
+    """Give the cells of a column in one width, numbers at its right."""
     decimals = max((_decimals(value) for value in values if isinstance(value, float)), default=0)
     cells = [head, *(_cell(value, decimals) for value in values)]
     width = max(map(len, cells))

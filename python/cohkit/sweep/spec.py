@@ -197,10 +197,12 @@ def from_file(path: Path) -> Spec:
         line, column = _place(text, table, key)
         return f"{path}:{line}:{column}: "
 
-    return _spec(table, place)
+    return _spec(table, place, lambda table, key: _place(text, table, key))
 
 
-def _spec(table: dict[str, Any], place: Callable[[str, str], str]) -> Spec:
+def _spec(
+    table: dict[str, Any], place: Callable[[str, str], str], order: Callable[[str, str], tuple[int, int]]
+) -> Spec:
     for key, value in table.items():
         expected = _KEYS.get(key)
         if expected is None:
@@ -216,7 +218,8 @@ def _spec(table: dict[str, Any], place: Callable[[str, str], str]) -> Spec:
         if not isinstance(value, str | int):
             raise InputError(f"{place('options', name)}`{name}` is a text, a whole number, true or false")
         spec.options[name] = value
-    for name, told in _dotted(table.get("sweep", {})):
+    # TOML has keys with one beginning together; the file says which axis is before which.
+    for name, told in sorted(_dotted(table.get("sweep", {})), key=lambda axis: order("sweep", axis[0])):
         try:
             spec.add(name, told)
         except InputError as error:

@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from cohkit import files
-from cohkit.errors import UnavailableError
+from cohkit.errors import InputError, UnavailableError
+from cohkit.units import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from cohkit.sweep.points import Outcome, Point
 
 _MOST = 2**63
+
+UNIT = ".unit"
+"""What the column of an axis's unit has behind the axis's name."""
 
 
 def require() -> None:
@@ -33,14 +37,52 @@ def require() -> None:
 def results(points: Sequence[Point], hashes: Sequence[str], outcomes: Iterable[Outcome]) -> pl.DataFrame:
     """Give one row for each result, in the order of points; a point that failed has one, with its reason."""
     rows = []
+    units = axis_units(points)
     for outcome in sorted(outcomes, key=lambda one: one.number):
         point = points[outcome.number]
         head: dict[str, Any] = {"point": point.number, "hash": hashes[point.number], "run": point.run}
-        head |= {"repetition": point.repetition, "seed": point.seed, **point.axes}
+        head |= {"repetition": point.repetition, "seed": point.seed, **_numbered(point.axes, units)}
         head |= {"code": outcome.code, "error": outcome.error}
         # An axis is as it was given, also where the result tells the same in another form.
         rows += [head | {key: cell for key, cell in row.items() if key not in head} for row in outcome.rows or [{}]]
     return _frame(rows)
+
+
+def axis_units(points: Sequence[Point]) -> dict[str, str]:
+    """Give the unit of each axis whose values are all quantities: that of its first value.
+
+    >>> from cohkit.sweep.points import Point, Texts
+    >>> at = [{"link.latency": latency, "cores": 1} for latency in ("60ns", "1us")]
+    >>> points = [Point(number, "sim", {}, axes, 0, 0, Texts()) for number, axes in enumerate(at)]
+    >>> axis_units(points)
+    {'link.latency': 'ns'}
+
+    """
+    units: dict[str, str] = {}
+    for name in points[0].axes if points else ():
+        told = list(dict.fromkeys(point.axes[name] for point in points))
+        try:
+            read = [quantity(value, key=name) for value in told]
+            unit = read[0].unit
+            for one in read:
+                one.to(unit)
+        except InputError:
+            # Names, whole numbers, truth values, or what measures different things.
+            continue
+        units[name] = unit
+    return units
+
+
+def _numbered(axes: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, Any]:
+    """Give axes with units as numbers, each with its unit in a column beside it."""
+    cells: dict[str, Any] = {}
+    for name, value in axes.items():
+        if name not in units:
+            cells[name] = value
+            continue
+        number = round(quantity(value, key=name).to(units[name]), 12)
+        cells |= {name: int(number) if number.is_integer() else number, f"{name}{UNIT}": units[name]}
+    return cells
 
 
 def hosts(hashes: Sequence[str], outcomes: Iterable[Outcome]) -> pl.DataFrame:

@@ -723,7 +723,30 @@ impl<'p> System<'p> {
                 text("true"),
                 text("false"),
             )],
+            ValueType::Home { .. } => vec![Piece::Agent(value.clone() + self.first_home)],
+            ValueType::RemoteSet => {
+                let member = |remote| (value.clone() / (1 << remote) % 2).is(1);
+                self.set_words(ty, (0..self.remotes).map(member))
+            }
             _ => vec![Piece::Value(value.clone())],
         }
+    }
+
+    /// A set in words, of each possible member whether it is inside.
+    pub fn set_words(&self, ty: ValueType, inside: impl Iterator<Item = Expr>) -> Phrase {
+        let text = |words: &str| Piece::Text(words.to_string());
+        let mut words = vec![text("{")];
+        let mut before = Vec::new();
+        for (number, inside) in (0..).zip(inside) {
+            let mut member = vec![text(&self.names.member(ty, number))];
+            if !before.is_empty() {
+                let some = Expr::disjunction(before.iter().cloned());
+                member.insert(0, Piece::Choice(some, vec![text(", ")], Vec::new()));
+            }
+            words.push(Piece::Choice(inside.clone(), member, Vec::new()));
+            before.push(inside);
+        }
+        words.push(text("}"));
+        words
     }
 }

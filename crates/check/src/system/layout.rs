@@ -8,6 +8,7 @@ use cohkit_protocol::controller::{
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId, Type as ValueType};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::terms::{Over, VariableId as ValueId};
+use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::plan::Facts;
 use rustc_hash::FxHashMap;
 
@@ -199,6 +200,8 @@ pub(super) struct System<'p> {
     pub queues: Vec<Queue>,
     /// Lifeline of the home, or of the first of several; remotes come before it.
     pub first_home: i32,
+    /// Names of the agents, in the order of their lifelines.
+    pub names: AgentNames,
     pub memory_agent: i32,
     /// What follows from all rows.
     pub facts: Facts,
@@ -385,15 +388,17 @@ impl<'p> System<'p> {
         let bits = build.array("current", line_type, TypeId::BOOL);
         let memory = build.state("memory_current", bits);
 
-        for i in 0..of_each.total() {
-            let name = protocol.remote_name(&of_each, i);
-            build.agent(lifeline(&name, "remote"));
+        let names = AgentNames {
+            remotes: (0..of_each.total())
+                .map(|remote| lifeline(&protocol.remote_name(&of_each, remote), "remote"))
+                .collect(),
+            homes: homes(&home_name, protocol.homes),
+        };
+        for name in &names.remotes {
+            build.agent(name);
         }
-        let homes = homes(&home_name, protocol.homes).into_iter();
-        let first_home = homes
-            .map(|name| build.agent(name))
-            .min()
-            .unwrap_or_default();
+        let homes = names.homes.iter().map(|name| build.agent(name));
+        let first_home = homes.min().unwrap_or_default();
         let memory_agent = build.agent("memory");
         build.teller(&Charts);
 
@@ -445,6 +450,7 @@ impl<'p> System<'p> {
             lent,
             flows: Vec::new(),
             queues: Vec::new(),
+            names,
             first_home,
             memory_agent,
             facts,

@@ -5,9 +5,11 @@
 //! That keeps models of constructed homes, which have many states and few different rows, small.
 
 use cohkit_protocol::controller::{
-    Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target, MEMORY_WRITES,
+    Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Variable,
+    MEMORY_WRITES,
 };
 use cohkit_protocol::protocol::{MessageId, Type as ValueType, VariableId as VariableName};
+use cohkit_protocol::terms::Over;
 use cohkit_protocol::under_way::Ending;
 use cohkit_system::plan::{Done, Facts, Plan};
 
@@ -556,19 +558,59 @@ impl<'p> System<'p> {
         let mut words = vec![Piece::Value(context.part(side.state).into())];
         for (name, variable) in (0..).map(VariableName).zip(&side.controller.variables) {
             // What a home is lent is none of its own.
-            let lent = variable.name == MEMORY_WRITES;
-            if lent || variable.ty == ValueType::RemoteSet || variable.ty.array() {
-                continue;
+            if variable.name != MEMORY_WRITES {
+                let place = self.variable(context, name);
+                words.extend(self.assignment_words(variable, &place));
             }
-            let value: Expr = self.variable(context, name).into();
-            let mut shown = vec![Piece::Text(format!(" {}=", variable.name))];
-            shown.extend(match variable.labels.is_empty() {
-                true => self.value_words(variable.ty, &value),
-                false => label_words(&variable.labels, &value),
-            });
-            words.push(Piece::Choice(value.is_not(0), shown, Vec::new()));
         }
         words
+    }
+
+    /// Assignments of a variable, each only where it is not zero: [`cohkit_protocol::value_text`] in expressions.
+    fn assignment_words(&self, variable: &Variable, place: &Place) -> Phrase {
+        let (name, ty) = (&variable.name, variable.ty);
+        let unless_zero = |index: &str, is_not: Expr, value: Phrase| {
+            let mut shown = vec![Piece::Text(format!(" {name}{index}="))];
+            shown.extend(value);
+            Piece::Choice(is_not, shown, Vec::new())
+        };
+        let set = |inside: Vec<Expr>| {
+            let some = Expr::disjunction(inside.iter().cloned());
+            unless_zero("", some, self.set_words(ty, inside.into_iter()))
+        };
+        let ValueType::Array { over, then, .. } = ty else {
+            return vec![match ty {
+                ValueType::RemoteSet => {
+                    let inside = (0..self.remotes).map(|remote| place.clone().at(remote).into());
+                    set(inside.collect())
+                }
+                _ => {
+                    let value = Expr::from(place.clone());
+                    let words = match variable.labels.is_empty() {
+                        true => self.value_words(ty, &value),
+                        false => label_words(&variable.labels, &value),
+                    };
+                    unless_zero("", value.is_not(0), words)
+                }
+            }];
+        };
+        let all = |over: Over| 0..i32::from(over.count(self.remotes as u16));
+        let elements = all(over).flat_map(|first| match then {
+            None => vec![Expr::from(place.clone().at(first))],
+            Some(then) => {
+                let of_first = all(then).map(|second| place.clone().at(first).at(second).into());
+                of_first.collect()
+            }
+        });
+        if ty.set_of_homes() {
+            return vec![set(elements.map(|member| member.is_not(0)).collect())];
+        }
+        let elements = self.names.indices(ty).into_iter().zip(elements);
+        let words = elements.map(|(index, value)| {
+            let words = self.value_words(ty.single(), &value);
+            unless_zero(&index, value.is_not(0), words)
+        });
+        words.collect()
     }
 }
 

@@ -3,9 +3,9 @@
 //! A step is told by what it is and what differs after it: new messages were sent, and agents are in other states.
 
 use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step as Told};
-use cohkit_protocol::controller::Controller;
 use cohkit_protocol::execute::{Configuration, Machine};
-use cohkit_protocol::terms::{MessageId, Type};
+use cohkit_protocol::terms::MessageId;
+use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::data::Current;
 use cohkit_system::world::{Flight, Line, Lock, Operation, Step, System, World};
 use serde_json::{json, Value};
@@ -24,6 +24,7 @@ struct Letter {
 pub(super) struct Telling<'s> {
     system: &'s System<'s>,
     machines: [Machine<'s>; 2],
+    names: AgentNames,
     sequence: Sequence,
     /// Messages under way, the oldest first, with their numbers.
     under_way: Vec<(Letter, u32)>,
@@ -38,8 +39,11 @@ impl<'s> Telling<'s> {
             let name = protocol.remote_name(&system.of_each, number);
             lifeline(&name, "remote")
         });
-        let homes = homes(&system.home.name, protocol.homes);
-        let mut agents: Vec<String> = remotes.chain(homes).collect();
+        let names = AgentNames {
+            remotes: remotes.collect(),
+            homes: homes(&system.home.name, protocol.homes),
+        };
+        let mut agents = [&names.remotes[..], &names.homes].concat();
         agents.push("memory".into());
         if !system.home.locals.is_empty() {
             agents.push("device".into());
@@ -50,6 +54,7 @@ impl<'s> Telling<'s> {
                 Machine::new(&protocol.remote, system.of_each),
                 Machine::new(system.home, system.of_each),
             ],
+            names,
             sequence: Sequence {
                 agents,
                 steps: Vec::new(),
@@ -191,61 +196,24 @@ impl<'s> Telling<'s> {
 
     /// The agents that have a state of a line, and it in words.
     fn states(&self, number: u8, line: &Line<Current>) -> Vec<(usize, String)> {
-        let remotes = line.remotes.iter().enumerate().map(|(at, remote)| {
-            let words = self.state(&self.system.protocol.remote, 0, &remote.configuration);
-            (at, words)
-        });
-        let home = self.state(self.system.home, 1, &line.home);
+        let remotes = line
+            .remotes
+            .iter()
+            .enumerate()
+            .map(|(at, remote)| (at, self.state(0, &remote.configuration)));
+        let home = self.state(1, &line.home);
         remotes.chain([(self.home(number), home)]).collect()
     }
 
-    /// A state, with the variables that are not nought: `M owner=cache 1`.
-    fn state(&self, of: &Controller, machine: usize, at: &Configuration) -> String {
-        let mut words = of.states[usize::from(at.state)].name.clone();
-        for (number, variable) in (0..).zip(&of.variables) {
-            let first = self.machines[machine].slot(number);
-            let slots = &at.slots[first..];
-            let value = match (variable.ty, slots.first()) {
-                (Type::Array { .. }, _) | (_, None | Some(0)) => continue,
-                (Type::RemoteSet, _) => self.members(slots),
-                (ty, Some(&value)) => match variable.labels.get(usize::from(value)) {
-                    Some(label) => label.clone(),
-                    None => self.value(ty, value),
-                },
-            };
-            words += &format!(" {}={value}", variable.name);
-        }
-        words
+    fn state(&self, machine: usize, at: &Configuration) -> String {
+        let machine = &self.machines[machine];
+        self.names.configuration(machine, at.state, &at.slots)
     }
 
-    /// A set of remotes, of which no system has more than a word's.
-    fn members(&self, slots: &[u16]) -> String {
-        let inside = (0..usize::from(self.system.remotes)).filter(|at| slots[0] >> at & 1 == 1);
-        let names: Vec<&str> = inside.map(|at| &*self.sequence.agents[at]).collect();
-        format!("{{{}}}", names.join(", "))
-    }
-
-    fn value(&self, ty: Type, value: u16) -> String {
-        match (ty, value) {
-            (Type::Remote, 0) => "none".into(),
-            (Type::Remote, remote) => self.sequence.agents[usize::from(remote) - 1].clone(),
-            (Type::Bool, value) => (value != 0).to_string(),
-            (_, value) => value.to_string(),
-        }
-    }
-
-    /// A message with its fields: `Data(acks=1)`.
+    /// Text of a message with its fields.
     fn words(&self, letter: &Letter) -> String {
         let message = self.system.protocol.message(letter.message);
-        let fields = message.fields.iter().zip(&letter.fields);
-        let fields = fields.map(|(field, &value)| match field.ty {
-            Type::RemoteSet => format!("{}={}", field.name, self.members(&[value])),
-            ty => format!("{}={}", field.name, self.value(ty, value)),
-        });
-        match fields.collect::<Vec<_>>() {
-            none if none.is_empty() => message.name.clone(),
-            fields => format!("{}({})", message.name, fields.join(", ")),
-        }
+        self.names.message(message, &letter.fields)
     }
 
     /// The messages under way, the oldest first: `GetS: cache 0 to directory`.

@@ -22,6 +22,7 @@ mod require;
 mod rtl;
 mod sim;
 mod trace;
+mod values;
 mod verdicts;
 #[cfg(unix)]
 mod watch;

@@ -67,29 +67,29 @@ fn a_violation_is_shown_as_a_chart() {
         msi remotes_2_lines_1: violated: single writer: a right to write is not alone
           after 110 states up to symmetry, 177 transitions, depth 8
 
-        cache 0                        cache 1                directory        memory
-           |                              |                       |              |
-           * load                         |                       |              |
-           *------------ GetS ------------+--------------------.  |              |
-         [IS_D]*                          |                    :  |              |
-           |                              * store              :  |              |
-           |                              *------ GetM ------. :  |              |
-           |                           [IM_AD]*              : :  |              |
-           |                              |                  : '->| GetS         |
-           |   .--------------------------+---- Data(acks=0) +----+              |
-           |   :                          |                  :   [S]             |
-           |   :                          |                  '--->| GetM         |
-           |   :                          |  .--- Data(acks=1) ---+              |
-           |   : .------------ Inv(requestor=cache 1) ------------+              |
-           |   : :                        |  :            [M owner=cache 1]      |
-           |   : :                        *<-' Data(acks=1)       |              |
-           |   : :                  [IM_A owed=1]*                |              |
-           *<--' : Data(acks=0)           |                       |              |
-          [S]*   :                        |                       |              |
-           *<----' Inv(requestor=cache 1) |                       |              |
-           *----------- InvAck ---------->*                       |              |
-           |                             [M]*                     |              |
-           |                              |                       |              |
+        cache 0                        cache 1                       directory          memory
+           |                              |                              |                |
+           * load                         |                              |                |
+           *------------ GetS ------------+--------------------.         |                |
+         [IS_D]*                          |                    :         |                |
+           |                              * store              :         |                |
+           |                              *------ GetM ------. :         |                |
+           |                           [IM_AD]*              : :         |                |
+           |                              |                  : '-------->| GetS           |
+           |   .--------------------------+-------- Data(acks=0) --------+                |
+           |   :                          |                  : [S sharers={cache 0}]      |
+           |   :                          |                  '---------->| GetM           |
+           |   :                          |  .------ Data(acks=1) -------+                |
+           |   : .------------------------+--+ Inv(requestor=cache 1) ---+                |
+           |   : :                        |  :                   [M owner=cache 1]        |
+           |   : :                        *<-' Data(acks=1)              |                |
+           |   : :                  [IM_A owed=1]*                       |                |
+           *<--' : Data(acks=0)           |                              |                |
+          [S]*   :                        |                              |                |
+           *<----' Inv(requestor=cache 1) |                              |                |
+           *----------- InvAck ---------->*                              |                |
+           |                             [M]*                            |                |
+           |                              |                              |                |
 
     "#]]
     .assert_eq(&transcript(&output));
@@ -171,28 +171,28 @@ fn running_over_the_capacity_leaves_it_undecided_and_is_shown() {
         msi remotes_2_lines_1: undecided: more than 1 message in flight on forward after 74 states up to symmetry, 128 transitions, depth 7
           a limit of this check, not of the protocol; `--capacity N` raises it
 
-        cache 0               cache 1                directory        memory
-           |                     |                       |              |
-           * load                |                       |              |
-           *------- GetS --------+--------------------.  |              |
-         [IS_D]*                 |                    :  |              |
-           |                     * store              :  |              |
-           |                     *------ GetM ------. :  |              |
-           |                  [IM_AD]*              : :  |              |
-           |                     |                  : '->| GetS         |
-           |    .----------------+---- Data(acks=0) +----+              |
-           |    :                |                  :   [S]             |
-           |    :                |                  '--->| GetM         |
-           |    :                |  .--- Data(acks=1) ---+              |
-           |    : .------- Inv(requestor=cache 1) -------+              |
-           |    : :              |  :            [M owner=cache 1]      |
-           *<---' : Data(acks=0) |  :                    |              |
-          [S]*    :              |  :                    |              |
-           *      : evict        |  :                    |              |
-           *------+ PutS --------+--+------------------->|              |
-         [SI_A]*  :              |  :                    |              |
-           |    .-+--------------+--+---- PutAck --------+              |
-           |    : :              |  :                    |              |
+        cache 0               cache 1                       directory          memory
+           |                     |                              |                |
+           * load                |                              |                |
+           *------- GetS --------+--------------------.         |                |
+         [IS_D]*                 |                    :         |                |
+           |                     * store              :         |                |
+           |                     *------ GetM ------. :         |                |
+           |                  [IM_AD]*              : :         |                |
+           |                     |                  : '-------->| GetS           |
+           |    .----------------+-------- Data(acks=0) --------+                |
+           |    :                |                  : [S sharers={cache 0}]      |
+           |    :                |                  '---------->| GetM           |
+           |    :                |  .------ Data(acks=1) -------+                |
+           |    : .--------------+--+ Inv(requestor=cache 1) ---+                |
+           |    : :              |  :                   [M owner=cache 1]        |
+           *<---' : Data(acks=0) |  :                           |                |
+          [S]*    :              |  :                           |                |
+           *      : evict        |  :                           |                |
+           *------+ PutS --------+--+-------------------------->|                |
+         [SI_A]*  :              |  :                           |                |
+           |    .-+--------------+--+-------- PutAck -----------+                |
+           |    : :              |  :                           |                |
 
         still in flight: Data(acks=1) from directory to cache 1, Inv(requestor=cache 1) from directory to cache 0, PutAck from directory to cache 0
 

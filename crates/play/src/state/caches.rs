@@ -374,7 +374,7 @@ where
             if number != usize::from(remote) && !compatible(theirs) {
                 let (name, other) = (self.of.name_of(remote), self.of.name_of(number as u8));
                 return Err(format!(
-                    "{name} may {right:?} line {line} while {other} may {theirs:?}"
+                    "{name} may {right} line {line} while {other} may {theirs}"
                 ));
             }
         }
@@ -386,7 +386,7 @@ where
         match compatible(lock) {
             true => Ok(()),
             false => Err(format!(
-                "{} may {right:?} line {line} under the lock of {}",
+                "{} may {right} line {line} under the lock of {}",
                 self.of.name_of(remote),
                 self.of.name
             )),

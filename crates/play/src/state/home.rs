@@ -232,7 +232,7 @@ where
             let right = self.of.right(&remote.configuration);
             if right > local.ensures {
                 let (name, what) = (self.of.name_of(number as u8), &local.name);
-                return Err(format!("{name} may {right:?} line {line} after {what}"));
+                return Err(format!("{name} may {right} line {line} after {what}"));
             }
         }
         let dirty = self.state.asked.remove(&line).unwrap_or(false);

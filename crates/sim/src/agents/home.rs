@@ -720,10 +720,10 @@ impl Simulation {
     #[cold]
     fn unexpected(&mut self, work: Work, line: Line, input: &Input) {
         let what = match work {
-            Work::Message(index) => self.message_words(&self.messages[index]),
+            Work::Message(index) => self.message_text(&self.messages[index]),
             _ => format!("{:?}", self.home.event(input.code)),
         };
-        let state = self.home.words(self.directory.get(line));
+        let state = self.state_text(HOME, line, self.directory.get(line));
         let text = format!(
             "{} has no rule for {what} in {state}",
             self.agent_name(HOME)

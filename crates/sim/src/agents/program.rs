@@ -21,6 +21,7 @@ use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::terms::{Over, StateId};
 use cohkit_protocol::under_way::{Accesses, UnderWay};
+use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::plan::{Done, Plan};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -616,26 +617,16 @@ impl Program {
         self.configurations[configuration as usize * self.stride].into()
     }
 
-    /// A configuration in words: `IM_A owed=1`.
-    pub fn words(&self, configuration: ConfigurationId) -> String {
-        let configuration = self.configuration(configuration);
-        let controller = self.controller();
-        let mut words = controller.states[configuration.state as usize].name.clone();
-        for (index, variable) in controller.variables.iter().enumerate() {
-            let slot = self.machine.slot(index as u16);
-            // What a home is lent is none of its own.
-            let lent = self.machine.memory_writes() == Some(slot);
-            if lent || variable.ty == Type::RemoteSet || variable.ty.array() {
-                continue;
-            }
-            let value = configuration.slots[slot];
-            if value != 0 {
-                let label = variable.labels.get(value as usize);
-                let value = label.cloned().unwrap_or_else(|| value.to_string());
-                words.push_str(&format!(" {}={value}", variable.name));
-            }
-        }
-        words
+    /// Text of a configuration, with these registers: `IM_A owed=1`.
+    pub fn text(
+        &self,
+        configuration: ConfigurationId,
+        registers: &[u16],
+        names: &AgentNames,
+    ) -> String {
+        let kept = self.kept(configuration);
+        let slots = [&kept[1..], registers].concat();
+        names.configuration(&self.machine, kept[0], &slots)
     }
 
     /// Indices of the controller's rules that this run has executed, in order.

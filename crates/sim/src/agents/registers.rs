@@ -56,6 +56,15 @@ impl Simulation {
         }
     }
 
+    /// Registers of a caching agent, or of the home of a line; empty where the text has none.
+    pub(crate) fn registers_of(&self, agent: Agent, line: Line) -> &[u16] {
+        let own = match agent {
+            HOME => self.registers.homes.get(self.home_of(line)),
+            cache => self.registers.caches.get(cache.index()),
+        };
+        own.map_or(&[], |own| &own[..])
+    }
+
     /// What a caching agent does with an input.
     #[inline(always)]
     pub(crate) fn remote_step(

@@ -609,8 +609,8 @@ impl Simulation {
             Answer::Take => {}
             Answer::Leave => return false,
             _ => {
-                let name = &self.names[message.kind.index()];
-                let words = self.remote.words(entry.configuration);
+                let name = &self.protocol_messages[message.kind.index()].name;
+                let words = self.state_text(cache, line, entry.configuration);
                 let text = format!(
                     "{} has no rule for {name} in {words}",
                     self.agent_name(cache)

@@ -9,6 +9,7 @@ use crate::agents::device::DeviceWorkload;
 use crate::components::traffic::{Pattern, Workload};
 use crate::data::mix;
 use crate::explain::Failure;
+use crate::message::HOME;
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::Performance;
@@ -317,13 +318,14 @@ impl Levels {
         if let Err(failure) = &mut failed {
             let (upper, line) = (&self.upper, failure.line);
             for cache in upper.caches.agents() {
-                let words = upper.remote.words(upper.caches.configuration(cache, line));
+                let configuration = upper.caches.configuration(cache, line);
+                let words = upper.state_text(cache, line, configuration);
                 let name = upper.agent_name(cache);
                 failure.waits.push(format!("{name} is in {words}"));
             }
             let (home, words) = (
                 &upper.home.controller().name,
-                upper.home.words(upper.directory.get(line)),
+                upper.state_text(HOME, line, upper.directory.get(line)),
             );
             failure.waits.push(format!("{home} is in {words}"));
         }
@@ -379,12 +381,12 @@ impl Levels {
             .map(Simulation::totals)
             .reduce(|all, more| all.and(more));
         let sent = |number: usize| self.lower.iter().map(|m| m.kinds[number].sent).sum();
-        let names = self.lower[0].names.iter().cloned().enumerate();
+        let names = self.lower[0].message_names().enumerate();
         let messages = names.map(|(number, name)| (name, sent(number))).collect();
         let totals = totals.unwrap_or_else(|| self.upper.totals());
         let mut statistics = self.shared.counters.statistics(messages, &totals);
         let upper = &self.upper;
-        let messages = upper.names.iter().cloned();
+        let messages = upper.message_names();
         let messages = messages.zip(upper.kinds.iter().map(|kind| kind.sent));
         let counters = Counters {
             // Shares are of the time of all.

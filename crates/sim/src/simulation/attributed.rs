@@ -26,7 +26,8 @@ impl Simulation {
     pub(crate) fn draw(&mut self, filter: &Filter, side: Option<Side>) -> Result<(), String> {
         let cores = self.groups.cores().into();
         let agents = self.own_lifelines();
-        let timeline = Timeline::new(filter, &agents, &self.names, cores, side)?;
+        let messages: Vec<String> = self.message_names().collect();
+        let timeline = Timeline::new(filter, &agents, &messages, cores, side)?;
         self.attribute(false);
         if let Some(of) = &mut self.attribution {
             of.timeline = Some(Box::new(timeline));
@@ -51,17 +52,17 @@ impl Simulation {
     #[inline(never)]
     pub(crate) fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
         let (now, number) = (self.now, self.number(agent, line));
-        let program = match agent {
-            HOME => &self.home,
-            _ => &self.remote,
-        };
-        let attribution = self.attribution.as_mut();
-        if let Some(timeline) = attribution.and_then(|of| of.timeline.as_mut()) {
-            let words = || program.words(configuration);
-            timeline.becomes(number, line, (agent == HOME, configuration), words, now);
+        // What a configuration says is kept, but for registers, which it does not have.
+        let kept = self.registers_of(agent, line).is_empty();
+        let key = kept.then_some((agent == HOME, configuration));
+        let mut attribution = self.attribution.take();
+        if let Some(timeline) = attribution.as_mut().and_then(|of| of.timeline.as_mut()) {
+            let words = || self.state_text(agent, line, configuration);
+            timeline.becomes(number, line, key, words, now);
         }
+        self.attribution = attribution;
         if self.traced(line) {
-            let state = program.words(configuration);
+            let state = self.state_text(agent, line, configuration);
             self.note(agent, line, Action::Becomes { state });
         }
     }

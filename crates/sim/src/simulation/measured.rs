@@ -6,11 +6,11 @@ impl Simulation {
     /// What has been measured.
     pub fn statistics(&self) -> Statistics {
         let sent = self.kinds.iter().map(|kind| kind.sent);
-        let messages = self.names.iter().cloned().zip(sent).collect();
+        let messages = self.message_names().zip(sent).collect();
         let mut statistics = self.counters.statistics(messages, &self.totals());
         statistics.traffic = (self.hosts.as_ref()).map_or_else(Vec::new, |hosts| {
             let taken = hosts.taken.iter().copied();
-            self.names.iter().cloned().zip(taken).collect()
+            self.message_names().zip(taken).collect()
         });
         statistics
     }

@@ -1,6 +1,7 @@
 //! What is recorded of a traced line, or of all, and what agents are called there.
 
 use super::*;
+use crate::agents::program::ConfigurationId;
 use cohkit_base::sequence::Step;
 
 impl Simulation {
@@ -23,7 +24,7 @@ impl Simulation {
             return;
         }
         let action = Action::Send {
-            message: self.message_words(message),
+            message: self.message_text(message),
             to: self.lifeline(message.to, message.line),
             flight: message.flight,
         };
@@ -33,7 +34,7 @@ impl Simulation {
     #[cold]
     pub(crate) fn note_receive(&mut self, message: &Message) {
         let action = Action::Receive {
-            message: self.message_words(message),
+            message: self.message_text(message),
             from: self.lifeline(message.from, message.sender_line()),
             flight: message.flight,
         };
@@ -87,7 +88,43 @@ impl Simulation {
         }
     }
 
-    pub(crate) fn message_words(&self, message: &Message) -> String {
-        self.names[message.kind.index()].clone()
+    /// Names of the agents, as the lifelines of charts have them.
+    pub(crate) fn agent_names(&self) -> &AgentNames {
+        self.agent_names.get_or_init(|| {
+            let mut remotes = match &self.above {
+                Some(above) => self.lifelines_below(above.cache),
+                None => self.own_lifelines(),
+            };
+            let homes = remotes.split_off(usize::from(self.groups.caches()));
+            AgentNames { remotes, homes }
+        })
+    }
+
+    /// Text of a configuration of an agent for a line.
+    pub(crate) fn state_text(
+        &self,
+        agent: Agent,
+        line: Line,
+        configuration: ConfigurationId,
+    ) -> String {
+        let program = match agent {
+            HOME => &self.home,
+            _ => &self.remote,
+        };
+        let registers = self.registers_of(agent, line);
+        program.text(configuration, registers, self.agent_names())
+    }
+
+    /// Names of the messages, in the order of the text.
+    pub(crate) fn message_names(&self) -> impl Iterator<Item = String> + '_ {
+        self.protocol_messages
+            .iter()
+            .map(|message| message.name.clone())
+    }
+
+    /// Text of a message with its fields.
+    pub(crate) fn message_text(&self, message: &Message) -> String {
+        let kind = &self.protocol_messages[message.kind.index()];
+        self.agent_names().message(kind, &message.fields)
     }
 }

@@ -99,9 +99,9 @@ impl<'p> System<'p> {
         &self.machines[1]
     }
 
-    /// The first slot of a variable in a configuration of the home.
-    pub fn slot_of_home(&self, variable: u16) -> usize {
-        self.home_machine().slot(variable)
+    /// Slots of a variable in a configuration of the home.
+    pub fn slots_of_home(&self, variable: u16) -> std::ops::Range<usize> {
+        self.home_machine().slots(variable)
     }
 
     /// The number of a line's home.

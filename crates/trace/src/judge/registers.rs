@@ -11,7 +11,12 @@ impl Judge<'_> {
             .flatten()
             .filter(|variable| variable.register);
         let names: Vec<String> = registers
-            .map(|variable| format!(" {}=", variable.name))
+            .flat_map(|variable| {
+                [
+                    format!(" {}=", variable.name),
+                    format!(" {}[", variable.name),
+                ]
+            })
             .collect();
         if names.is_empty() {
             return;

@@ -97,7 +97,7 @@ impl Judge<'_> {
         let told = self.sequence.steps.get(self.at);
         let told = told.filter(|step| step.agent == own && self.belongs(step));
         let stays = told.is_some_and(
-            |step| matches!(&step.action, Action::Becomes { state } if self.fits(&stays, state)),
+            |step| matches!(&step.action, Action::Becomes { state } if stays == *state),
         );
         self.at += usize::from(stays && agent.state == from.index());
         let number = self.number;

@@ -1,7 +1,7 @@
 //! The words of traces, which are those of charts.
 
 use super::*;
-use cohkit_protocol::controller::MEMORY_WRITES;
+use cohkit_protocol::value_text::Contents;
 
 /// Whether a step can only be part of a row that something before it has set off.
 pub(super) fn is_effect(action: &Action) -> bool {
@@ -50,105 +50,28 @@ pub(super) fn kind_of(protocol: &Protocol, agent: &str) -> KindId {
         .map_or(KindId(0), |(number, _)| number)
 }
 
-/// A variable that is worth telling: its name, type and labels, and its value.
-type Worth<'t> = (&'t str, Type, &'t [String], i64);
-
 impl Judge<'_> {
     /// That a message is called this, with its fields or without.
     pub(super) fn is_called(&self, sent: &Sent, words: &str) -> Checked {
         let about = self.protocol.message(sent.message);
-        let (name, fields) = match words.split_once('(') {
-            Some((name, fields)) => (name, fields.strip_suffix(')')),
-            None => (words, None),
-        };
-        let wrong = || {
-            format!(
-                "{words} is told of, and the message is {} {:?}",
-                about.name, sent.fields
-            )
-        };
-        if name != about.name || words.contains('(') && fields.is_none() {
-            return Err(wrong());
+        let values: Vec<u16> = sent.fields.iter().map(Value::code).collect();
+        let whole = self.names.message(about, &values);
+        match words == whole || words == about.name {
+            true => Ok(()),
+            false => Err(format!("{words} is told of, and the message is {whole}")),
         }
-        let Some(fields) = fields else {
-            return Ok(());
-        };
-        // Sets have commas of their own, and are told in the words of whoever tells.
-        if about.fields.iter().any(|field| field.ty == Type::RemoteSet) {
-            return Ok(());
-        }
-        let told: Vec<&str> = fields.split(", ").collect();
-        let own = about.fields.iter().zip(&sent.fields);
-        let fits = own.len() == told.len()
-            && own.zip(told).all(|((field, value), told)| {
-                let told = told.split_once('=');
-                told.is_some_and(|(name, told)| {
-                    name == field.name && self.is(field.ty, &[], value, told)
-                })
-            });
-        fits.then_some(()).ok_or_else(wrong)
     }
 
-    /// Whether a value is told in these words.
-    pub(super) fn is(&self, ty: Type, labels: &[String], value: &Value, told: &str) -> bool {
-        let Value::One(one) = *value else {
-            return true;
-        };
-        let word = match ty {
-            Type::Bool => Some(if one == 0 { "false" } else { "true" }),
-            Type::Remote if one == 0 => Some("none"),
-            Type::Remote => self
-                .sequence
-                .agents
-                .get(one as usize - 1)
-                .map(String::as_str),
-            _ => labels.get(one as usize).map(String::as_str),
-        };
-        Some(told) == word || told == one.to_string()
-    }
-
-    /// An agent's state, and those of its variables that are told, with what they are if that is worth telling.
-    pub(super) fn words<'t>(&self, table: &'t Table, agent: &Agent) -> (String, Vec<Worth<'t>>) {
-        let controller = table.controller;
-        let values = controller.variables.iter().zip(&agent.values);
-        // What a home is lent is none of its own.
-        let values = values.filter(|(variable, _)| variable.name != MEMORY_WRITES);
-        let values = values.filter(|(variable, _)| self.tells_registers || !variable.register);
-        let worth = values.filter_map(|(variable, value)| match value {
-            Value::One(one) if *one != 0 => Some((
-                variable.name.as_str(),
-                variable.ty,
-                &variable.labels[..],
-                *one,
-            )),
-            _ => None,
-        });
-        (controller.states[agent.state].name.clone(), worth.collect())
-    }
-
-    pub(super) fn fits(&self, (name, values): &(String, Vec<Worth>), told: &str) -> bool {
-        let Some(mut rest) = told.strip_prefix(name.as_str()) else {
-            return false;
-        };
-        for (variable, ty, labels, value) in values {
-            let Some(after) = rest.strip_prefix(&format!(" {variable}=")) else {
-                return false;
-            };
-            let mut ends = after
-                .match_indices(' ')
-                .map(|(end, _)| end)
-                .collect::<Vec<_>>();
-            ends.push(after.len());
-            // Names of agents and labels have spaces.
-            let value = Value::One(*value);
-            let Some(end) = ends
-                .into_iter()
-                .find(|&end| self.is(*ty, labels, &value, &after[..end]))
-            else {
-                return false;
-            };
-            rest = &after[end..];
-        }
-        rest.is_empty()
+    /// Text of an agent's state, with those of its variables that a trace shows.
+    pub(super) fn words(&self, table: &Table, agent: &Agent) -> String {
+        let variables = table.controller.variables.iter().zip(&agent.values);
+        let contents =
+            variables.map(
+                |(variable, value)| match variable.register && !self.tells_registers {
+                    true => Contents::One(0),
+                    false => value.contents(variable.ty),
+                },
+            );
+        self.names.state(table.controller, agent.state, contents)
     }
 }

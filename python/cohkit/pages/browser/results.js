@@ -106,15 +106,19 @@ function sweepPage(part) {
   const wanted = { y: measures.find((name) => name.includes("latency_mean")) || measures[0] || "", x: swept[0] || "point", by: swept[1] || "" };
   const figure = element("div", {});
   const listed = (names) => names.map((name) => [name, name]);
-  // Quantities are texts such as `60ns`; their numbers are told by their order where units differ.
+  // An axis may have a unit in a column of its own.
+  const cell = (row, name) => {
+    const unit = row[column(`${name}.unit`)];
+    return unit ? `${row[column(name)]}${unit}` : row[column(name)];
+  };
   const value = (cell) => (typeof cell === "number" ? cell : parseFloat(cell));
   const draw = () => {
     const groups = new Map();
     for (const row of rows) {
       const at = value(row[column(wanted.x)]), got = row[column(wanted.y)];
       if (typeof got !== "number" || Number.isNaN(at)) continue;
-      const name = wanted.by ? `${wanted.by} ${row[column(wanted.by)]}` : wanted.y;
-      const words = `${wanted.x} ${row[column(wanted.x)]}\n${wanted.by ? `${name}\n` : ""}${wanted.y}: ${number(got)}`;
+      const name = wanted.by ? `${wanted.by} ${cell(row, wanted.by)}` : wanted.y;
+      const words = `${wanted.x} ${cell(row, wanted.x)}\n${wanted.by ? `${name}\n` : ""}${wanted.y}: ${number(got)}`;
       groups.set(name, [...(groups.get(name) || []), { x: at, y: got, published: null, words }]);
     }
     const series = [...groups].map(([name, points]) => ({ name, points: points.sort((a, b) => a.x - b.x) }));
@@ -129,6 +133,6 @@ function sweepPage(part) {
       labelled("Show", choice(listed(measures), wanted.y, (name) => { wanted.y = name; draw(); })),
       labelled("against", choice(listed(["point", ...swept]), wanted.x, (name) => { wanted.x = name; draw(); })),
       labelled("a line for each", choice([["", "nothing"], ...listed(swept)], wanted.by, (name) => { wanted.by = name; draw(); }))), figure] : []),
-    plainTable(few, rows.map((row) => few.map((name) => row[column(name)]))),
+    plainTable(few, rows.map((row) => few.map((name) => cell(row, name)))),
   ];
 }

@@ -190,7 +190,7 @@ impl Simulation {
             } => self
                 .has_stepped(line, event, (state, next), took, own)
                 .map_err(|what| {
-                    let words = self.home.words(self.directory.get(line));
+                    let words = self.state_text(HOME, line, self.directory.get(line));
                     (
                         line,
                         format!("{} in {words}: {what}", self.event_words(event)),
@@ -223,7 +223,7 @@ impl Simulation {
             entering.remove(place)
         });
         let Some(index) = found else {
-            let name = &self.names[kind.index()];
+            let name = &self.protocol_messages[kind.index()].name;
             return Err((line, format!("{name} entered, which nobody had sent")));
         };
         self.leaves_circuit(index);
@@ -292,7 +292,7 @@ impl Simulation {
                 if self.home.state(transition.next) != next {
                     let states = &self.home.controller().states;
                     let goes = states.get(next).map_or("no state", |state| &state.name);
-                    let words = self.home.words(transition.next);
+                    let words = self.state_text(HOME, line, transition.next);
                     return Err(format!(
                         "the RTL goes to {goes}; by the controller it is {words}"
                     ));
@@ -323,7 +323,7 @@ impl Simulation {
 
     fn event_words(&self, event: Event) -> String {
         match event {
-            Event::Message(kind) => self.names[kind.index()].clone(),
+            Event::Message(kind) => self.protocol_messages[kind.index()].name.clone(),
             Event::Local(operation) => {
                 let locals = &self.home.controller().locals;
                 let local = locals.get(usize::from(operation));
@@ -351,7 +351,7 @@ impl Simulation {
         line: Line,
         bytes: Option<Bytes>,
     ) -> Result<(), (Line, String)> {
-        let name = &self.names[kind.index()];
+        let name = &self.protocol_messages[kind.index()].name;
         let circuit = |kind: MessageId| self.kinds[kind.index()].circuit;
         let sent = self.clocked.as_mut().map(|clocked| &mut clocked.sent);
         let found = sent.and_then(|sent| {

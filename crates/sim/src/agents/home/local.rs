@@ -68,7 +68,7 @@ impl Simulation {
             let configuration = self.caches.configuration(cache, line);
             let right = self.remote.about(configuration).right;
             if right > ensures {
-                let text = format!("{} may {right:?} after {name}", self.agent_name(cache));
+                let text = format!("{} may {right} after {name}", self.agent_name(cache));
                 self.fail(FailureKind::SingleWriter, line, text);
             }
         }

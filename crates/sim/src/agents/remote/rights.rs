@@ -24,7 +24,7 @@ impl Simulation {
             if !self.oracle.current(line, version) {
                 let text = format!(
                     "{} is sent with what write {version} of the line left, but write {} was the last",
-                    self.names[kind],
+                    self.protocol_messages[kind].name,
                     self.oracle.latest(line)
                 );
                 self.fail(FailureKind::DataValue, line, text);
@@ -47,7 +47,7 @@ impl Simulation {
         let lock = self.lock_right(line);
         if !compatible(right, lock) {
             let text = format!(
-                "{} may {right:?} under the device's lock",
+                "{} may {right} under the device's lock",
                 self.agent_name(cache)
             );
             self.fail(FailureKind::SingleWriter, line, text);
@@ -62,7 +62,7 @@ impl Simulation {
             let theirs = self.remote.about(configuration).right;
             if !compatible(right, theirs) {
                 let text = format!(
-                    "{} may {right:?} while {} may {theirs:?}",
+                    "{} may {right} while {} may {theirs}",
                     self.agent_name(cache),
                     self.agent_name(other)
                 );
@@ -72,7 +72,7 @@ impl Simulation {
         if self.above.is_some() {
             let name = self.agent_name(cache);
             let text =
-                format!("{name} may {right:?}, and one below another cache what excludes that");
+                format!("{name} may {right}, and one below another cache what excludes that");
             self.fail(FailureKind::SingleWriter, line, text);
         }
     }
@@ -85,7 +85,7 @@ impl Simulation {
         configuration: ConfigurationId,
         what: &str,
     ) {
-        let words = self.remote.words(configuration);
+        let words = self.state_text(cache, line, configuration);
         let text = format!("{} in {words}: {what}", self.agent_name(cache));
         self.fail(FailureKind::Meaningless, line, text);
     }

@@ -1,0 +1,115 @@
+//! Values of variables and fields read the same in the charts, JSON, traces and timelines of all engines.
+
+use crate::{cohkit, text};
+use serde_json::Value;
+use std::fs;
+
+const EVERY_TYPE: &str = "../../tests/values/every-type.coh";
+const STATE: &str = "X owner=cache 0 sharers={cache 0} first=true copies=1 turn=1 number=7 room[cache 0]=2 slots[1]=3 stores[cache 0][1]=1 served=1 told[directory 0]=2 where={directory 0}";
+const MESSAGES: [&str; 2] = [
+    "Data(whom=cache 0, all={cache 0}, first=true, copies=1)",
+    "Numbers(turn=1, at=directory 0, number=7)",
+];
+
+/// The output of a command that finds a violation.
+fn violated(arguments: &[&str]) -> String {
+    let output = cohkit(arguments).output().expect("the command starts");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// A simulation of a text on two caches and two homes.
+fn simulated<'a>(file: &'a str, options: &[&'a str]) -> Vec<&'a str> {
+    let machine = [
+        "sim",
+        "hosts-8x8",
+        "sequential-read",
+        "--set",
+        "remotes=2",
+        "--set",
+        "home.count=2",
+        "--set",
+        "cores.write_buffer=0B",
+        "--outstanding",
+        "1",
+        "--cores",
+        "1",
+        "--accesses",
+        "1",
+        "--region",
+        "128B",
+        "--protocol",
+        file,
+    ];
+    [&machine, options].concat()
+}
+
+#[test]
+fn every_type_of_value_reads_the_same_in_all_charts() {
+    let charts = [vec!["check", EVERY_TYPE], simulated(EVERY_TYPE, &[])];
+    for chart in charts.iter().map(|arguments| violated(arguments)) {
+        for words in MESSAGES.into_iter().chain([STATE]) {
+            assert!(chart.contains(words), "{words} is not in\n{chart}");
+        }
+    }
+    for arguments in [
+        vec!["check", EVERY_TYPE, "--json"],
+        simulated(EVERY_TYPE, &["--json"]),
+    ] {
+        let value: Value = serde_json::from_str(&violated(&arguments)).expect("it is JSON");
+        let json = value.to_string();
+        for words in MESSAGES.into_iter().chain([STATE]) {
+            assert!(json.contains(words), "{words} is not in\n{json}");
+        }
+    }
+}
+
+/// A trace and a timeline are of runs that reach their end: the answer is one that the cache takes.
+#[test]
+fn every_type_of_value_reads_the_same_in_traces_and_timelines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |name: &str| folder.path().join(name).display().to_string();
+    let (file, trace, timeline) = (of("right.coh"), of("trace.json"), of("run.pftrace"));
+    let protocol = fs::read_to_string("../../tests/values/every-type.coh").expect("the file");
+    let right = protocol.replace("R | Data if first | never", "S | evict | | I");
+    assert_ne!(protocol, right);
+    fs::write(&file, right).expect("it can be written");
+    let options = [
+        "--trace",
+        &trace,
+        "--timeline",
+        &timeline,
+        "--timeline-line",
+        "0",
+    ];
+    let output = cohkit(simulated(&file, &options)).output();
+    let output = output.expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let told = fs::read_to_string(&trace).expect("a trace");
+    for words in MESSAGES.into_iter().chain([STATE]) {
+        assert!(told.contains(words), "{words} is not in\n{told}");
+    }
+    let drawn = fs::read(&timeline).expect("a timeline");
+    let drawn = String::from_utf8_lossy(&drawn);
+    assert!(drawn.contains(STATE), "{STATE} is not in the timeline");
+    // The tables alone, read anew, agree.
+    let judged = cohkit(["trace", "--protocol", &file, &trace])
+        .output()
+        .expect("starts");
+    assert!(judged.status.success(), "{}", text(&judged.stderr));
+}
+
+/// Simulations named the wrong cache: `M owner=1` for cache 0.
+#[test]
+fn a_simulation_names_the_owner_that_a_check_names() {
+    let file = "../../tests/values/owner-off-by-one.coh";
+    let checked = violated(&["check", file]);
+    assert!(checked.contains("[M owner=cache 1]"), "{checked}");
+    let arguments = ["sim", "hosts-8x8", "random-mixed", "--accesses", "2000"];
+    let simulated = violated(&[&arguments[..], &["--protocol", file]].concat());
+    assert!(
+        simulated.contains("cache 1 may read and write while cache 5 may read"),
+        "{simulated}"
+    );
+    assert!(simulated.contains("[M owner=cache 1]"), "{simulated}");
+}
