@@ -143,7 +143,7 @@ class Simulation:
         *,
         protocol: Protocol | Composition,
         region: str | None,
-        recorded: tuple[bool, bytes] | None,
+        recorded: tuple[str, bytes] | None,
         accesses: int | None,
         cores: int | None,
         outstanding: int | None,

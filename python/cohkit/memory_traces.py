@@ -25,8 +25,18 @@ _RECORD = [("address", "<u8"), ("gap", "<u4"), ("core", "<u2"), ("access", "u1")
 _MOST = {"address": 2**64 - 1, "gap": 2**32 - 1, "core": 4095, "access": len(_ACCESSES) - 1}
 
 
-# What stands before a trace's file where a workload is named, and whether its pages are packed.
-_PREFIXES = {"trace:": False, "packed-trace:": True}
+# The kinds of traces: what stands before the colon and the file's name where a workload is named.
+_KINDS = (
+    "trace",
+    "packed-trace",
+    "gem5-trace",
+    "ramulator-trace",
+    "dramsim3-trace",
+    "champsim-trace",
+    "lackey-trace",
+    "dinero-trace",
+    "pin-trace",
+)
 
 
 class TraceFile(NamedTuple):
@@ -34,21 +44,22 @@ class TraceFile(NamedTuple):
 
     name: str
     """What results call it: the workload as it was named."""
-    packed: bool
+    kind: str
+    """The kind of trace, such as `trace` or `lackey-trace`."""
     file: bytes
     """The bytes of the file."""
 
     @staticmethod
     def of(workload: str) -> TraceFile | None:
-        """Read the file of a workload that is named `trace:FILE`; `None` if it is another workload.
+        """Read the file of a workload such as `trace:FILE` or `lackey-trace:FILE`; `None` if it is another workload.
 
         Raises:
             OSError: the file cannot be read.
 
         """
-        for prefix, packed in _PREFIXES.items():
-            if workload.startswith(prefix):
-                return TraceFile(workload, packed, Path(workload.removeprefix(prefix)).read_bytes())
+        kind, colon, path = workload.partition(":")
+        if colon and kind in _KINDS:
+            return TraceFile(workload, kind, Path(path).read_bytes())
         return None
 
 
@@ -79,6 +90,11 @@ class MemoryTrace:
     def __repr__(self) -> str:
         """Tell the name and the number of accesses."""
         return f"MemoryTrace({self.name!r}, {len(self)} accesses)"
+
+    @property
+    def kind(self) -> str:
+        """The kind of trace."""
+        return "packed-trace" if self.packed else "trace"
 
     @property
     def file(self) -> bytes:

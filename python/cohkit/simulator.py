@@ -118,7 +118,8 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
         workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`; or, without
             caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`; or
-            what was recorded elsewhere: a `memory_trace`, `trace:FILE`, or `packed-trace:FILE`.
+            what was recorded elsewhere: a `memory_trace`, `trace:FILE`, `packed-trace:FILE`, or a trace of another tool
+            such as `lackey-trace:FILE`.
         protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
             Enzian's interconnect, ECI, if not given.
         region: the memory that is accessed, with its unit; 16 MiB if not given, and what a trace accesses.
@@ -231,10 +232,10 @@ def _whole(name: str, value: object, low: int, high: int) -> int:
     raise InputError(f"`{name}` is {allowed}{'' if whole else ', and a whole number'}, not {value!r}")
 
 
-def _work(workload: object) -> tuple[str, tuple[bool, bytes] | None]:
+def _work(workload: object) -> tuple[str, tuple[str, bytes] | None]:
     """Give the name of a workload, and what is in it if it is a trace."""
     if isinstance(workload, MemoryTrace | TraceFile):
-        return workload.name, (workload.packed, workload.file)
+        return workload.name, (workload.kind, workload.file)
     if isinstance(workload, str):
         return workload, None
     kind, makes = type(workload).__name__, "`cohkit.memory_trace` makes one of addresses"

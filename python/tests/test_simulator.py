@@ -19,6 +19,7 @@ import cohkit
 from cohkit import types
 from cohkit.memory_traces import _ACCESSES as NAMES
 from cohkit.memory_traces import _RECORD as RECORD
+from cohkit.memory_traces import TraceFile
 from cohkit.units import Quantity
 
 if TYPE_CHECKING:
@@ -365,6 +366,21 @@ def test_a_wrong_trace_is_refused_with_its_place(tmp_path: Path) -> None:
         cohkit.simulate("enzian-dc-ddr", f"trace:{tmp_path / 'bad'}")
     packed = cohkit.memory_trace([0, 2**60], packed=True)
     assert cohkit.simulate("enzian-dc-ddr", packed)["workload"]["region_lines"] == 33
+
+
+def test_traces_of_other_tools_are_workloads_by_name_and_in_memory(tmp_path: Path) -> None:
+    trace = tmp_path / "lackey.out"
+    trace.write_text(" L 1ffeffe7e0,8\n M 0421c7cc,4\n")
+    name = f"lackey-trace:{trace}"
+    read = TraceFile.of(name)
+    assert read == TraceFile(name, "lackey-trace", trace.read_bytes())
+    for workload in (name, read):
+        assert cohkit.simulate("enzian-dc-ddr", workload)["statistics"]["accesses"] == 3
+    trace.write_text(" L 1ffeffe7e0\n")
+    with pytest.raises(
+        cohkit.InputError, match=r"line 1, column 14: a size is missing: read as a trace of Valgrind's lackey"
+    ):
+        cohkit.simulate("enzian-dc-ddr", name)
 
 
 def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ impl Simulation {
         workload: &str,
         protocol: Executed<'_>,
         region: Option<String>,
-        recorded: Option<(bool, PyBackedBytes)>,
+        recorded: Option<(String, PyBackedBytes)>,
         accesses: Option<u64>,
         cores: Option<u32>,
         outstanding: Option<u32>,
@@ -151,7 +151,7 @@ impl Simulation {
     ) -> PyResult<Simulation> {
         let work = match recorded {
             None => Work::named(workload).map_err(refused)?,
-            Some((packed, bytes)) => Work::bytes(workload, packed, &bytes),
+            Some((kind, bytes)) => Work::bytes(workload, &kind, &bytes).map_err(refused)?,
         };
         let request = Request {
             work,

@@ -7,16 +7,30 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, ValueEnum};
 use cohkit_base::words::{did_you_mean, nearest};
 use cohkit_protocol::controller::Access;
-use cohkit_sim::components::recorded::{self, Of, Recorded};
+use cohkit_sim::components::recorded::{self, Format, Of, Recorded};
 use cohkit_sim::components::traffic::Pattern;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-/// What stands before the name of a trace's file, and whether its pages are packed.
-const TRACES: [(&str, bool); 2] = [("trace:", false), ("packed-trace:", true)];
+/// The kinds of traces by the names before the colon, the format of each, and whether its pages are packed. The addresses of other
+/// tools are those of a whole machine.
+fn trace_kinds() -> impl Iterator<Item = (&'static str, Format, bool)> {
+    let own = [("trace", false), ("packed-trace", true)];
+    let own = own.map(|(name, packed)| (name, Format::Cohkit, packed));
+    let foreign = Format::FOREIGN.map(|format| (format.workload(), format, true));
+    own.into_iter().chain(foreign)
+}
+
+/// The workloads of [`Format::FOREIGN`], as help shows them.
+static FOREIGN: LazyLock<[String; Format::FOREIGN.len()]> =
+    LazyLock::new(|| Format::FOREIGN.map(|format| format!("{}:FILE", format.workload())));
+
+fn trace_kind(kind: &str) -> Option<(&'static str, Format, bool)> {
+    trace_kinds().find(|(name, ..)| *name == kind)
+}
 
 /// What the cores do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +46,8 @@ pub enum Work {
 pub struct Trace {
     /// What it is called: as it is asked for, with its prefix.
     pub name: String,
+    /// The format of the file.
+    format: Format,
     /// Whether pages lie one after another, whatever their addresses.
     packed: bool,
     from: From,
@@ -50,14 +66,15 @@ impl Work {
     /// # Errors
     /// There is none; the message lists those there are.
     pub fn named(name: &str) -> Result<Work, NotRun> {
-        for (prefix, packed) in TRACES {
-            if let Some(file) = name.strip_prefix(prefix).filter(|file| !file.is_empty()) {
-                return Ok(Work::Trace(Trace {
-                    name: name.to_string(),
-                    packed,
-                    from: From::File(file.into()),
-                }));
-            }
+        let found = name.split_once(':').filter(|(_, file)| !file.is_empty());
+        let found = found.and_then(|(kind, file)| Some((trace_kind(kind)?, file)));
+        if let Some(((_, format, packed), file)) = found {
+            return Ok(Work::Trace(Trace {
+                name: name.to_string(),
+                format,
+                packed,
+                from: From::File(file.into()),
+            }));
         }
         let all = Kind::value_variants();
         let found = all.iter().find(|kind| kind.name() == name).copied();
@@ -65,21 +82,29 @@ impl Work {
             let names: Vec<&str> = all.iter().map(|kind| kind.name()).collect();
             let what = format!("no workload is named `{name}`");
             let near = did_you_mean(name, names.iter().copied());
+            let traces: Vec<&str> = trace_kinds().map(|(name, ..)| name).collect();
             let help = format!(
-                "{near}the workloads are {}, trace:FILE and packed-trace:FILE",
-                names.join(", ")
+                "{near}the workloads are {}, and files of traces: {}:FILE",
+                names.join(", "),
+                traces.join(":FILE, ")
             );
             NotRun::input(what, help)
         })
     }
 
-    /// A trace that is in memory, under a name to show.
-    pub fn bytes(name: &str, packed: bool, bytes: &[u8]) -> Work {
-        Work::Trace(Trace {
+    /// A trace that is in memory, under a name to show. Its kind is what would stand before the name of its file.
+    ///
+    /// # Errors
+    /// There is no such kind.
+    pub fn bytes(name: &str, kind: &str, bytes: &[u8]) -> Result<Work, NotRun> {
+        let (_, format, packed) = trace_kind(kind)
+            .ok_or_else(|| NotRun::plain(format!("no kind of traces is named `{kind}`")))?;
+        Ok(Work::Trace(Trace {
             name: name.to_string(),
+            format,
             packed,
             from: From::Bytes(bytes.into()),
-        })
+        }))
     }
 
     /// Its name in options and outputs.
@@ -109,6 +134,7 @@ impl Trace {
         let of = Of {
             line,
             lines,
+            format: self.format,
             packed: self.packed,
             most,
         };
@@ -178,14 +204,21 @@ impl TypedValueParser for WorkParser {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let kinds = Kind::value_variants().iter();
-        let traces = [
+        let own = [
             ("trace:FILE", "The accesses of a file, as `docs/workloads.md` describes it"),
             (
                 "packed-trace:FILE",
                 "The same, with the pages of 4 KiB that are accessed one after another, whatever their addresses",
             ),
         ];
-        let traces = traces.map(|(name, help)| PossibleValue::new(name).help(help));
+        let own = own.map(|(name, help)| PossibleValue::new(name).help(help));
+        let foreign = Format::FOREIGN.iter().zip(FOREIGN.iter());
+        let foreign = foreign.map(|(format, name)| {
+            let title = format.title();
+            let help = format!("A trace of {title}, with its pages one after another");
+            PossibleValue::new(name.as_str()).help(help)
+        });
+        let traces = own.into_iter().chain(foreign);
         Some(Box::new(
             kinds.filter_map(ValueEnum::to_possible_value).chain(traces),
         ))

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use cohkit_protocol::controller::Access;
-use cohkit_sim::components::recorded::{read, Of, ReadError, Recorded, ACCESSES, MAGIC};
+use cohkit_sim::components::recorded::{read, Format, Of, ReadError, Recorded, ACCESSES, MAGIC};
 use cohkit_sim::components::traffic::{Pattern, Traffic, Workload};
 use cohkit_sim::data::mix;
 use cohkit_sim::platform::Platform;
@@ -19,6 +19,7 @@ use flate2::Compression;
 use proptest::prelude::*;
 
 const OF: Of = Of {
+    format: Format::Cohkit,
     line: 128,
     lines: 1 << 20,
     packed: false,
@@ -81,6 +82,15 @@ proptest! {
         prop_assert_eq!(&read(&binary(&all)[..], &OF).unwrap(), &told);
         prop_assert_eq!(&read(&packed(&text(&all))[..], &OF).unwrap(), &told);
         prop_assert_eq!(&read(&packed(&binary(&all))[..], &OF).unwrap(), &told);
+    }
+
+    #[test]
+    fn no_bytes_stop_the_readers_of_other_tools(
+        bytes in prop::collection::vec(prop::sample::select(&b"0123456789abcdefxrwuRWLSMILDTEAP:,=# \n\xff"[..]), 0..200),
+        format in 0..Format::FOREIGN.len(),
+    ) {
+        let of = Of { format: Format::FOREIGN[format], packed: true, ..OF };
+        let _ = read(&bytes[..], &of);
     }
 
     #[test]
@@ -174,6 +184,154 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_eq!(error, "record 1: its last byte is 7, and has to be 0");
     let cut = &packed(&text(&[(0, 0, 0, 0)]))[..15];
     assert!(matches!(read(cut, &OF), Err(ReadError::Io(_))));
+}
+
+/// The accesses of a trace of another tool: whether it stores, the address, and the time since the access before in nanoseconds.
+fn foreign(format: Format, bytes: &[u8]) -> Vec<(bool, u64, u32)> {
+    let of = Of { format, ..OF };
+    let read = read(bytes, &of).unwrap_or_else(|wrong| panic!("{format:?}: {wrong}"));
+    let entries = read.of_core(0).iter();
+    let all = entries.map(|entry| {
+        let address = u64::from(entry.line) * 128 + u64::from(entry.word) * 8;
+        (entry.access == Access::Store, address, entry.gap / 1000)
+    });
+    all.collect()
+}
+
+/// An instruction of a ChampSim trace, with addresses that it loads from and stores to.
+fn instruction(loads: [u64; 4], stores: [u64; 2]) -> Vec<u8> {
+    let mut bytes = 0x40_1000_u64.to_le_bytes().to_vec();
+    bytes.extend([1, 0, 6, 0, 6, 0, 0, 0]);
+    bytes.extend(stores.iter().flat_map(|address| address.to_le_bytes()));
+    bytes.extend(loads.iter().flat_map(|address| address.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn traces_of_other_tools_are_read_by_their_formats() {
+    let (load, store) = (false, true);
+    for (format, text, expected) in [
+        (
+            Format::Gem5,
+            "r,128,64,0,1000\nu,64,64,0,1500\nw,264,4,16,5000\n7,r,0,8,256,9000,4198400\nr,8,8,10000\n",
+            vec![(load, 128, 0), (store, 264, 4), (load, 0, 4), (load, 8, 1)],
+        ),
+        (
+            Format::Ramulator,
+            "0x80 R\n0x108 W\n3 256\n12 384 0\nLD 0x200\nST 520\n",
+            vec![
+                (load, 128, 0),
+                (store, 264, 0),
+                (load, 256, 0),
+                (load, 384, 0),
+                (store, 0, 0),
+                (load, 512, 0),
+                (store, 520, 0),
+            ],
+        ),
+        (
+            Format::Dramsim3,
+            "0x80 READ 0\n108 WRITE 12\r\n\n",
+            vec![(load, 128, 0), (store, 264, 0)],
+        ),
+        (
+            Format::Lackey,
+            "==71== Lackey, an example tool\nI  04016b80,3\n L 00000080,8\n S 0000017c,8\n M 00000108,4\n",
+            // The store reaches into the next line.
+            vec![
+                (load, 128, 0),
+                (store, 376, 0),
+                (store, 384, 0),
+                (load, 264, 0),
+                (store, 264, 0),
+            ],
+        ),
+        (
+            Format::Dinero,
+            "2 0\n0 80 a comment\n1 108\nr 200 8\nw 208 4\ni 0 4\nc 0 128\n",
+            vec![
+                (load, 128, 0),
+                (store, 264, 0),
+                (load, 512, 0),
+                (store, 520, 0),
+            ],
+        ),
+        (
+            Format::Pin,
+            "#\n# a comment\n0x401000: R 0x80\n0x401004: W       0x108  8  0x2a\n#eof\n",
+            vec![(load, 128, 0), (store, 264, 0)],
+        ),
+    ] {
+        assert_eq!(foreign(format, text.as_bytes()), expected, "{format:?}");
+        assert_eq!(foreign(format, &packed(text.as_bytes())), expected, "{format:?}");
+        // Who does not name the format is told which may be it.
+        let error = lines(text).unwrap_err().to_string();
+        assert!(
+            [Format::Lackey, Format::Dinero].contains(&format) || error.contains(format.title()),
+            "{error}"
+        );
+    }
+    let bytes = [
+        instruction([128, 0, 256, 0], [0, 264]),
+        instruction([0; 4], [0; 2]),
+        instruction([0, 0, 0, 512], [0; 2]),
+    ]
+    .concat();
+    let expected = [
+        (load, 128, 0),
+        (load, 256, 0),
+        (store, 264, 0),
+        (load, 512, 0),
+    ];
+    assert_eq!(foreign(Format::Champsim, &bytes), expected);
+}
+
+#[test]
+fn malformed_traces_of_other_tools_are_refused_with_line_reason_and_format() {
+    for (format, text, expected) in [
+        (Format::Gem5, "r,128,64,0,1000\nx,128,64,0,2000", "line 2, column 1: `x` is no command; there are r, w and u: read as a trace of gem5, which is like `r,8064,64,0,1500`"),
+        (Format::Gem5, "r,128,64", "line 1, column 9: a tick is missing: read as a trace of gem5"),
+        (Format::Gem5, "r,12z,64,0,5", "line 1, column 3: `12z` is no address: "),
+        (Format::Gem5, "r,0,64,0,9\nr,0,64,0,5", "line 2, column 1: it begins before the access above it: "),
+        (Format::Gem5, "r,0,64,0,9,1,2", "line 1, column 14: expected the end of the line: "),
+        (Format::Gem5, "r,0,99999999,0,9", "line 1, column 1: an access has at most 65536 bytes, not 99999999: "),
+        (Format::Ramulator, "0x80 R\n0x80 Q", "line 2, column 6: `Q` is no address: "),
+        (Format::Ramulator, "0x80", "line 1, column 5: R, W, or an address is missing: read as a trace of Ramulator, which is like `0x1f80 R`"),
+        (Format::Dramsim3, "0x80 READ", "line 1, column 10: a cycle is missing: read as a trace of DRAMsim3, which is like `0x1f80 READ 12`"),
+        (Format::Dramsim3, "0x80 FLUSH 1", "line 1, column 6: `FLUSH` is no request; there are READ and WRITE: "),
+        (Format::Lackey, " L 80,8\n X 80,8", "line 2, column 2: `X` is no access; there are I, L, S and M: read as a trace of Valgrind's lackey, which is like ` L 1f80,8`"),
+        (Format::Lackey, " L 80", "line 1, column 6: a size is missing: "),
+        (Format::Lackey, " L ffffffffffffffff,8", "line 1, column 1: it reaches beyond the last address: "),
+        (Format::Dinero, "9 80", "line 1, column 1: `9` is no label; there are 0 to 4, or r, w, i, m, v and c: read as a trace of Dinero, which is like `0 1f80`"),
+        (Format::Dinero, "r 80", "line 1, column 5: a size is missing: "),
+        (Format::Pin, "0x401000 R 0x80", "line 1, column 1: `0x401000` is no address of an instruction with a colon behind: read as a trace of Pin's pinatrace, which is like `0x401000: R 0x1f80`"),
+        (Format::Pin, "0x401000: R", "line 1, column 12: an address is missing: "),
+        (Format::Pin, "#eof", "there is no access in it"),
+    ] {
+        let error = read(text.as_bytes(), &Of { format, ..OF }).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{format:?}: {error}");
+    }
+    let of = Of {
+        format: Format::Champsim,
+        ..OF
+    };
+    let error = read(&instruction([128; 4], [0; 2])[..63], &of).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "record 1: it has 63 of 64 bytes: read as a trace of ChampSim, which is like `instructions of 64 bytes`"
+    );
+    let error = read(&[b'7'; 64][..], &of).unwrap_err().to_string();
+    assert!(
+        error.starts_with(
+            "record 1: its bytes 8 and 9 say whether it is a branch, by 0 or 1, and are 55 and 55"
+        ),
+        "{error}"
+    );
+    let error = read(&b"\xfd7zXZ\0\0\0"[..], &of).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "it is packed by xz; unpack it by `unxz`, or pack it by gzip"
+    );
 }
 
 fn setup(workload: Workload) -> Setup {

@@ -918,5 +918,7 @@ fn a_wrong_trace_is_refused_with_its_line() {
     assert!(error.starts_with(
         "error: invalid value 'trace:' for '<WORKLOAD>'\n  [possible values: sequential-read, "
     ));
-    assert!(error.contains(", trace:FILE, packed-trace:FILE]"));
+    assert!(error.contains(
+        ", trace:FILE, packed-trace:FILE, gem5-trace:FILE, ramulator-trace:FILE, dramsim3-trace:FILE, champsim-trace:FILE, lackey-trace:FILE, dinero-trace:FILE, pin-trace:FILE]"
+    ));
 }

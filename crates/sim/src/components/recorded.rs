@@ -1,6 +1,10 @@
 //! Accesses that were recorded elsewhere: traces of memory, as text or in a binary form, packed by gzip or not.
 //!
-//! `docs/workloads.md` describes both forms.
+//! `docs/workloads.md` describes both forms, and the formats of other tools.
+
+mod formats;
+
+pub use formats::Format;
 
 use cohkit_base::words::did_you_mean;
 use std::fmt::{self, Display, Formatter};
@@ -10,6 +14,8 @@ use std::ops::Range;
 use cohkit_protocol::controller::Access;
 use flate2::bufread::MultiGzDecoder;
 use rustc_hash::FxHashMap;
+
+use formats::{Accesses, INSTRUCTION};
 
 use crate::message::Line;
 use crate::platform::units;
@@ -104,6 +110,8 @@ impl Recorded {
 /// What traces are read for.
 #[derive(Clone, Copy, Debug)]
 pub struct Of {
+    /// The format of the file.
+    pub format: Format,
     /// The bytes of a line.
     pub line: u32,
     /// The lines of memory.
@@ -139,6 +147,8 @@ pub enum ReadError {
     },
     /// There is no access in it.
     Empty,
+    /// It is packed by another program than gzip: its name, and the command that unpacks it.
+    Packed(&'static str, &'static str),
 }
 
 impl Display for ReadError {
@@ -153,6 +163,12 @@ impl Display for ReadError {
             } => write!(to, "line {number}, column {}: {what}", place.start + 1),
             ReadError::Record { number, what } => write!(to, "record {number}: {what}"),
             ReadError::Empty => write!(to, "there is no access in it"),
+            ReadError::Packed(packer, unpacks) => {
+                write!(
+                    to,
+                    "it is packed by {packer}; unpack it by `{unpacks}`, or pack it by gzip"
+                )
+            }
         }
     }
 }
@@ -170,9 +186,14 @@ impl From<io::Error> for ReadError {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn read(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
-    let (begin, input) = begin_of::<2, _>(input)?;
+    let (begin, input) = begin_of::<6, _>(input)?;
     match begin[..] {
-        [0x1f, 0x8b] => unpacked(MultiGzDecoder::new(BufReader::new(input)), of).map_err(of_gzip),
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => Err(ReadError::Packed("xz", "unxz")),
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41] => Err(ReadError::Packed("bzip2", "bunzip2")),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Err(ReadError::Packed("zstd", "unzstd")),
+        [0x1f, 0x8b, ..] => {
+            unpacked(MultiGzDecoder::new(BufReader::new(input)), of).map_err(of_gzip)
+        }
         _ => unpacked(input, of),
     }
 }
@@ -195,10 +216,12 @@ fn unpacked(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
         of: *of,
         pages: FxHashMap::default(),
         recorded: Recorded::default(),
+        time: None,
     };
-    match begin == MAGIC {
-        true => reader.records(input)?,
-        false => reader.text(input)?,
+    match of.format {
+        Format::Champsim => reader.instructions(input)?,
+        Format::Cohkit if begin == MAGIC => reader.records(input)?,
+        _ => reader.text(input)?,
     }
     match reader.recorded.accesses() {
         0 => Err(ReadError::Empty),
@@ -221,6 +244,8 @@ struct Reader {
     /// Which page each page is packed to.
     pages: FxHashMap<u64, u64>,
     recorded: Recorded,
+    /// When the access before began, if a foreign trace says so.
+    time: Option<u64>,
 }
 
 /// What is wrong with a part of a line of text: its place, and what was expected.
@@ -256,11 +281,20 @@ impl Reader {
             }
             let Ok(line) = std::str::from_utf8(&bytes) else {
                 let shown: String = String::from_utf8_lossy(&bytes).chars().take(40).collect();
-                let what = "this is no text; a binary trace begins with `COHKTRC1`".to_string();
+                let what = match self.of.format {
+                    Format::Cohkit => {
+                        "this is no text; a binary trace begins with `COHKTRC1`".into()
+                    }
+                    format => as_line_of(format, "this is no text"),
+                };
                 return Err(wrong(&shown, (0..0, what)));
             };
             let line = line.trim_end_matches(['\n', '\r']);
-            match self.line(line) {
+            let found = match self.of.format {
+                Format::Cohkit => self.line(line).map_err(|wrong| suggest(wrong, line)),
+                format => self.foreign_line(format, line),
+            };
+            match found {
                 Ok(accesses) => read += accesses,
                 Err(told) => return Err(wrong(line, told)),
             }
@@ -317,6 +351,76 @@ impl Reader {
         };
         self.recorded.push(core, kind, entry);
         Ok(1)
+    }
+
+    /// Reads a line of text of another tool, and gives how many accesses it has.
+    fn foreign_line(&mut self, format: Format, line: &str) -> Result<u64, Wrong> {
+        let named = |(place, what): Wrong| (place, as_line_of(format, &what));
+        let accesses = format.line(line).map_err(named)?;
+        let added = self.add(&accesses);
+        added.map_err(|what| named((0..line.trim_end().len(), what)))
+    }
+
+    /// Adds accesses of a foreign trace, one for each line of memory that is touched, and gives how many those are.
+    fn add(&mut self, accesses: &Accesses) -> Result<u64, String> {
+        let mut gap = 0;
+        if let Some(time) = accesses.time {
+            let since = time.checked_sub(self.time.unwrap_or(time));
+            let since = since.ok_or("it begins before the access above it")?;
+            // What is longer than the simulator's times between accesses is shortened to the longest of them.
+            gap = u32::try_from(since).unwrap_or(u32::MAX);
+            self.time = Some(time);
+        }
+        let bytes = u64::from(self.of.line);
+        let mut added = 0;
+        for access in &accesses.all[..accesses.count] {
+            let last = access.address.checked_add(access.size.max(1) - 1);
+            let last = last.ok_or("it reaches beyond the last address")?;
+            let mut at = access.address;
+            while at <= last {
+                let (line, word) = self.place(at)?;
+                let kind = usize::from(access.stores);
+                let entry = Entry {
+                    line,
+                    gap: std::mem::take(&mut gap),
+                    word,
+                    access: ACCESSES[kind],
+                };
+                self.recorded.push(0, kind, entry);
+                added += 1;
+                let Some(next) = (at / bytes + 1).checked_mul(bytes) else {
+                    break;
+                };
+                at = next;
+            }
+        }
+        Ok(added)
+    }
+
+    /// Reads the instructions of a ChampSim trace.
+    fn instructions(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
+        let mut bytes = Vec::with_capacity(INSTRUCTION);
+        let mut read = 0;
+        for number in 1.. {
+            bytes.clear();
+            input
+                .by_ref()
+                .take(INSTRUCTION as u64)
+                .read_to_end(&mut bytes)?;
+            if bytes.is_empty() || self.has_enough(read) {
+                break;
+            }
+            let found = match <&[u8; INSTRUCTION]>::try_from(bytes.as_slice()) {
+                Ok(bytes) => formats::instruction(bytes),
+                Err(_) => Err(format!("it has {} of {INSTRUCTION} bytes", bytes.len())),
+            };
+            let found = found.and_then(|accesses| self.add(&accesses));
+            read += found.map_err(|what| ReadError::Record {
+                number,
+                what: as_line_of(Format::Champsim, &what),
+            })?;
+        }
+        Ok(())
     }
 
     fn records(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
@@ -398,6 +502,24 @@ impl Reader {
         let line = u64::from(self.of.line);
         Ok(((address / line) as Line, (address % line / 8) as u16))
     }
+}
+
+/// What is wrong in a trace of another tool, with the tool's name.
+fn as_line_of(format: Format, what: &str) -> String {
+    format!(
+        "{what}: read as a trace of {}, which is like `{}`",
+        format.title(),
+        format.example()
+    )
+}
+
+/// What is wrong with a line, and if it may be one of other tools, how those are read.
+fn suggest((place, mut what): Wrong, line: &str) -> Wrong {
+    for format in Format::of_line(line) {
+        let (workload, title) = (format.workload(), format.title());
+        what += &format!("; `{workload}:FILE` reads traces of {title}");
+    }
+    (place, what)
 }
 
 fn names() -> String {

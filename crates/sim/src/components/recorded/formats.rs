@@ -1,0 +1,415 @@
+//! Trace formats of other tools, read line by line or instruction by instruction.
+
+use std::ops::Range;
+
+/// Bytes of an instruction in a ChampSim trace.
+pub(super) const INSTRUCTION: usize = 64;
+
+/// Bytes that one access of a foreign trace covers at most.
+const LARGEST: u64 = 1 << 16;
+
+/// A format of traces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Text or records, as `docs/workloads.md` describes them.
+    Cohkit,
+    /// Text of gem5's `util/decode_packet_trace.py`.
+    Gem5,
+    /// Ramulator's traces of DRAM requests and of CPUs, and the loads and stores of Ramulator 2.
+    Ramulator,
+    /// DRAMsim3's traces of requests.
+    Dramsim3,
+    /// Instructions of ChampSim.
+    Champsim,
+    /// Output of Valgrind's `lackey --trace-mem=yes`.
+    Lackey,
+    /// Dinero's `din` format, and the extended one of Dinero IV.
+    Dinero,
+    /// Output of Pin's example `pinatrace`.
+    Pin,
+}
+
+impl Format {
+    /// The formats of other tools.
+    pub const FOREIGN: [Format; 7] = [
+        Format::Gem5,
+        Format::Ramulator,
+        Format::Dramsim3,
+        Format::Champsim,
+        Format::Lackey,
+        Format::Dinero,
+        Format::Pin,
+    ];
+
+    /// The tool's name, for messages.
+    pub fn title(self) -> &'static str {
+        match self {
+            Format::Cohkit => "cohkit",
+            Format::Gem5 => "gem5",
+            Format::Ramulator => "Ramulator",
+            Format::Dramsim3 => "DRAMsim3",
+            Format::Champsim => "ChampSim",
+            Format::Lackey => "Valgrind's lackey",
+            Format::Dinero => "Dinero",
+            Format::Pin => "Pin's pinatrace",
+        }
+    }
+
+    /// The name of workloads in this format, before the colon.
+    pub fn workload(self) -> &'static str {
+        match self {
+            Format::Cohkit => "trace",
+            Format::Gem5 => "gem5-trace",
+            Format::Ramulator => "ramulator-trace",
+            Format::Dramsim3 => "dramsim3-trace",
+            Format::Champsim => "champsim-trace",
+            Format::Lackey => "lackey-trace",
+            Format::Dinero => "dinero-trace",
+            Format::Pin => "pin-trace",
+        }
+    }
+
+    /// A line, or a description of a record.
+    pub fn example(self) -> &'static str {
+        match self {
+            Format::Cohkit => "0 load 0x1f80",
+            Format::Gem5 => "r,8064,64,0,1500",
+            Format::Ramulator => "0x1f80 R",
+            Format::Dramsim3 => "0x1f80 READ 12",
+            Format::Champsim => "instructions of 64 bytes",
+            Format::Lackey => " L 1f80,8",
+            Format::Dinero => "0 1f80",
+            Format::Pin => "0x401000: R 0x1f80",
+        }
+    }
+
+    /// The formats of other tools in which this line of text has an access.
+    pub(super) fn of_line(line: &str) -> impl Iterator<Item = Format> + '_ {
+        let formats = Format::FOREIGN.into_iter();
+        formats.filter(|format| format.line(line).is_ok_and(|found| found.count > 0))
+    }
+}
+
+/// One access of a foreign trace.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(super) struct ForeignAccess {
+    /// Whether it stores.
+    pub stores: bool,
+    pub address: u64,
+    /// Its bytes; 1 if the format does not say.
+    pub size: u64,
+}
+
+/// The accesses of a line or an instruction, in their order.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(super) struct Accesses {
+    pub all: [ForeignAccess; 6],
+    pub count: usize,
+    /// When they begin, in picoseconds from a beginning of the trace's own.
+    pub time: Option<u64>,
+}
+
+impl Accesses {
+    fn push(&mut self, stores: bool, address: u64, size: u64) {
+        let access = ForeignAccess {
+            stores,
+            address,
+            size,
+        };
+        self.all[self.count] = access;
+        self.count += 1;
+    }
+
+    fn one(stores: bool, address: u64, size: u64) -> Accesses {
+        let mut accesses = Accesses::default();
+        accesses.push(stores, address, size);
+        accesses
+    }
+}
+
+/// A part of a line that is wrong, and what was expected there.
+type Wrong = (Range<usize>, String);
+
+/// A line of text whose fields are taken one by one.
+struct Fields<'a> {
+    line: &'a str,
+    rest: &'a str,
+    separators: &'static [char],
+}
+
+impl<'a> Fields<'a> {
+    fn new(line: &'a str, separators: &'static [char]) -> Fields<'a> {
+        let rest = line.trim();
+        Fields {
+            line,
+            rest,
+            separators,
+        }
+    }
+
+    fn next(&mut self) -> Option<&'a str> {
+        let trimmed = self.rest.trim_start();
+        if trimmed.is_empty() {
+            self.rest = trimmed;
+            return None;
+        }
+        let end = trimmed.find(self.separators).unwrap_or(trimmed.len());
+        let (field, rest) = trimmed.split_at(end);
+        self.rest = rest.strip_prefix(self.separators).unwrap_or(rest);
+        Some(field.trim_end())
+    }
+
+    fn place(&self, field: &str) -> Range<usize> {
+        let begin = field.as_ptr() as usize - self.line.as_ptr() as usize;
+        begin..begin + field.len()
+    }
+
+    fn wrong<T>(&self, field: &str, what: &str) -> Result<T, Wrong> {
+        Err((self.place(field), format!("`{field}` is no {what}")))
+    }
+
+    fn missing<T>(&self, what: &str) -> Result<T, Wrong> {
+        let end = self.line.trim_end().len();
+        Err((end..end, format!("{what} is missing")))
+    }
+
+    /// The next field as a number; `what` names it with its article.
+    fn number(&mut self, what: &str, radix: u32) -> Result<u64, Wrong> {
+        let Some(field) = self.next() else {
+            return self.missing(what);
+        };
+        self.parsed(field, what, radix)
+    }
+
+    fn parsed(&self, field: &str, what: &str, radix: u32) -> Result<u64, Wrong> {
+        let noun = what.split_once(' ').map_or(what, |(_, noun)| noun);
+        match parse(field, radix) {
+            Some(number) => Ok(number),
+            None => self.wrong(field, noun),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Wrong> {
+        match self.next() {
+            None => Ok(()),
+            Some(more) => Err((self.place(more), "expected the end of the line".into())),
+        }
+    }
+}
+
+/// A number without sign; one that begins with `0x` is hexadecimal in any case.
+fn parse(field: &str, radix: u32) -> Option<u64> {
+    let prefixed = field.strip_prefix("0x").or(field.strip_prefix("0X"));
+    let (digits, radix) = prefixed.map_or((field, radix), |digits| (digits, 16));
+    match digits.starts_with(|first: char| first.is_digit(radix)) {
+        true => u64::from_str_radix(digits, radix).ok(),
+        false => None,
+    }
+}
+
+impl Format {
+    /// Reads a line of text: its accesses, of which there may be none.
+    pub(super) fn line(self, line: &str) -> Result<Accesses, Wrong> {
+        let accesses = match self {
+            Format::Gem5 => gem5(line),
+            Format::Ramulator => ramulator(line),
+            Format::Dramsim3 => dramsim3(line),
+            Format::Lackey => lackey(line),
+            Format::Dinero => dinero(line),
+            Format::Pin => pin(line),
+            Format::Cohkit | Format::Champsim => Ok(Accesses::default()),
+        }?;
+        let all = &accesses.all[..accesses.count];
+        match all.iter().find(|access| access.size > LARGEST) {
+            None => Ok(accesses),
+            Some(access) => {
+                let what = format!("an access has at most {LARGEST} bytes, not {}", access.size);
+                Err((0..line.len(), what))
+            }
+        }
+    }
+}
+
+/// `[ID,]COMMAND,ADDRESS,SIZE,[FLAGS,]TICK[,PC]`, in decimal; a tick is a picosecond, and commands other than reads and writes are `u`.
+fn gem5(line: &str) -> Result<Accesses, Wrong> {
+    let mut fields = Fields::new(line, &[',']);
+    let Some(mut command) = fields.next() else {
+        return Ok(Accesses::default());
+    };
+    if parse(command, 10).is_some() {
+        let Some(next) = fields.next() else {
+            return fields.missing("a command (r, w or u)");
+        };
+        command = next;
+    }
+    let stores = match command {
+        "r" => Some(false),
+        "w" => Some(true),
+        "u" => None,
+        _ => return fields.wrong(command, "command; there are r, w and u"),
+    };
+    let address = fields.number("an address", 10)?;
+    let size = fields.number("a size", 10)?;
+    let first = fields.number("a tick", 10)?;
+    // One number is the tick, and of several the first one is for flags.
+    let tick = match fields.next() {
+        None => first,
+        Some(field) => fields.parsed(field, "a tick", 10)?,
+    };
+    if let Some(pc) = fields.next() {
+        fields.parsed(pc, "a program counter", 10)?;
+    }
+    fields.end()?;
+    let mut accesses = Accesses::default();
+    if let Some(stores) = stores {
+        accesses = Accesses::one(stores, address, size);
+        accesses.time = Some(tick);
+    }
+    Ok(accesses)
+}
+
+/// `ADDRESS R|W` in hexadecimal, `INSTRUCTIONS ADDRESS [WRITEBACK]` in decimal, or `LD|ST ADDRESS`.
+fn ramulator(line: &str) -> Result<Accesses, Wrong> {
+    let mut fields = Fields::new(line, &[' ', '\t']);
+    let Some(first) = fields.next() else {
+        return Ok(Accesses::default());
+    };
+    if let "LD" | "ST" = first {
+        let address = fields.number("an address", 10)?;
+        fields.end()?;
+        return Ok(Accesses::one(first == "ST", address, 1));
+    }
+    let Some(second) = fields.next() else {
+        return fields.missing("R, W, or an address");
+    };
+    if let "R" | "W" = second {
+        let address = fields.parsed(first, "an address", 16)?;
+        fields.end()?;
+        return Ok(Accesses::one(second == "W", address, 1));
+    }
+    fields.parsed(first, "a number of instructions", 10)?;
+    let address = fields.parsed(second, "an address", 10)?;
+    let mut accesses = Accesses::one(false, address, 1);
+    if let Some(third) = fields.next() {
+        accesses.push(true, fields.parsed(third, "an address", 10)?, 1);
+    }
+    fields.end()?;
+    Ok(accesses)
+}
+
+/// `ADDRESS READ|WRITE CYCLE`, the address in hexadecimal. The length of a cycle is elsewhere.
+fn dramsim3(line: &str) -> Result<Accesses, Wrong> {
+    let mut fields = Fields::new(line, &[' ', '\t']);
+    let Some(first) = fields.next() else {
+        return Ok(Accesses::default());
+    };
+    let address = fields.parsed(first, "an address", 16)?;
+    let stores = match fields.next() {
+        Some("READ" | "read" | "P_MEM_RD" | "P_FETCH") => false,
+        Some("WRITE" | "write" | "P_MEM_WR" | "BOFF") => true,
+        Some(other) => return fields.wrong(other, "request; there are READ and WRITE"),
+        None => return fields.missing("READ or WRITE"),
+    };
+    fields.number("a cycle", 10)?;
+    fields.end()?;
+    Ok(Accesses::one(stores, address, 1))
+}
+
+/// ` L ADDRESS,SIZE` and the same with S and M; instructions (`I`) and what Valgrind says itself are left out.
+fn lackey(line: &str) -> Result<Accesses, Wrong> {
+    let mut fields = Fields::new(line, &[' ', ',']);
+    let begins = |with: &str| line.starts_with(with);
+    let Some(letter) = fields.next().filter(|_| !begins("==") && !begins("--")) else {
+        return Ok(Accesses::default());
+    };
+    if !matches!(letter, "I" | "L" | "S" | "M") {
+        return fields.wrong(letter, "access; there are I, L, S and M");
+    }
+    let address = fields.number("an address", 16)?;
+    let size = fields.number("a size", 10)?;
+    fields.end()?;
+    let mut accesses = Accesses::default();
+    if let "L" | "M" = letter {
+        accesses.push(false, address, size);
+    }
+    if let "S" | "M" = letter {
+        accesses.push(true, address, size);
+    }
+    Ok(accesses)
+}
+
+/// `LABEL ADDRESS`, where what follows is a comment, or with a letter for the label and a size behind; addresses are hexadecimal.
+/// Instructions, invalidations, write-backs and escapes are left out.
+fn dinero(line: &str) -> Result<Accesses, Wrong> {
+    let mut fields = Fields::new(line, &[' ', '\t']);
+    let Some(label) = fields.next() else {
+        return Ok(Accesses::default());
+    };
+    let (stores, extended) = match label {
+        "0" => (Some(false), false),
+        "1" => (Some(true), false),
+        "2" | "3" | "4" => (None, false),
+        "r" => (Some(false), true),
+        "w" => (Some(true), true),
+        "i" | "m" | "v" | "c" => (None, true),
+        _ => return fields.wrong(label, "label; there are 0 to 4, or r, w, i, m, v and c"),
+    };
+    let address = fields.number("an address", 16)?;
+    let size = match extended {
+        true => fields.number("a size", 10)?,
+        // The format has no sizes, and Dinero takes words of four bytes.
+        false => 4,
+    };
+    let accesses = stores.map(|stores| Accesses::one(stores, address, size));
+    Ok(accesses.unwrap_or_default())
+}
+
+/// `INSTRUCTION: R|W ADDRESS`, and in later versions a size and the value behind. Lines that begin with `#` are comments.
+fn pin(line: &str) -> Result<Accesses, Wrong> {
+    let mut fields = Fields::new(line, &[' ', '\t']);
+    let Some(first) = fields.next().filter(|first| !first.starts_with('#')) else {
+        return Ok(Accesses::default());
+    };
+    let Some(instruction) = first.strip_suffix(':') else {
+        return fields.wrong(first, "address of an instruction with a colon behind");
+    };
+    fields.parsed(instruction, "an address", 16)?;
+    let stores = match fields.next() {
+        Some("R") => false,
+        Some("W") => true,
+        Some(other) => return fields.wrong(other, "access; there are R and W"),
+        None => return fields.missing("R or W"),
+    };
+    let address = fields.number("an address", 16)?;
+    let size = match fields.next() {
+        Some(field) => fields.parsed(field, "a size", 10)?,
+        None => 1,
+    };
+    Ok(Accesses::one(stores, address, size))
+}
+
+/// Reads an instruction of a ChampSim trace: the program counter, whether it is a branch and a taken one, two registers written and
+/// four read, and as many addresses written and read, of which zero is none.
+pub(super) fn instruction(bytes: &[u8; INSTRUCTION]) -> Result<Accesses, String> {
+    let is_branch = bytes[8..10].iter().all(|flag| *flag <= 1);
+    if !is_branch {
+        return Err(format!(
+            "its bytes 8 and 9 say whether it is a branch, by 0 or 1, and are {} and {}",
+            bytes[8], bytes[9]
+        ));
+    }
+    let address = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_le_bytes(word)
+    };
+    let mut accesses = Accesses::default();
+    let loads = (32..64).step_by(8).map(|at| (false, at));
+    let stores = (16..32).step_by(8).map(|at| (true, at));
+    for (stores, at) in loads.chain(stores) {
+        if address(at) != 0 {
+            accesses.push(stores, address(at), 1);
+        }
+    }
+    Ok(accesses)
+}
