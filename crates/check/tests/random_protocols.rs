@@ -14,7 +14,7 @@ mod tools;
 use cohkit_murphi::Style;
 use cohkit_protocol::controller::Effect;
 use faults::FAULTS;
-use generate::{ARRAYS, ASIDE, JOINED};
+use generate::{ARRAYS, ASIDE, JOINED, POSTED};
 use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Trouble};
 use std::collections::BTreeSet;
 
@@ -33,6 +33,7 @@ fn execution_and_every_form_of_the_model_agree_on_random_texts() {
         .chain(ARRAYS..ARRAYS + 40)
         .chain(JOINED..JOINED + 40)
         .chain(ASIDE..ASIDE + 40)
+        .chain(POSTED..POSTED + 60)
     {
         match judge::ours(&generate::protocol(seed)) {
             Ok(verdict) => agreed.push(verdict),
@@ -60,6 +61,7 @@ fn an_independent_checker_agrees_on_random_texts() {
         .chain(ARRAYS..ARRAYS + 4)
         .chain(JOINED..JOINED + 4)
         .chain(ASIDE..ASIDE + 4)
+        .chain(POSTED..POSTED + 8)
     {
         let checker =
             |model: &_| tools::rumur(model, Style::Plain, tools::Compiled::Fast, folder.path());
@@ -149,10 +151,14 @@ fn random_texts_use_everything_that_rows_may_say() {
         "aside",
         "write aside, write",
         "write, write aside",
+        "open += 1",
+        "atomic",
+        "send Old, write",
     ];
     for seed in (0..TEXTS)
         .chain(ARRAYS..ARRAYS + 40)
         .chain(ASIDE..ASIDE + 40)
+        .chain(POSTED..POSTED + 40)
     {
         let text = generate::protocol(seed);
         seen.extend(words.iter().filter(|word| text.contains(**word)));

@@ -364,3 +364,177 @@ fn charts_mark_the_moment_at_which_a_write_is_performed() {
     assert_eq!(performed, "cache: performs the write", "{own:?}");
     assert_eq!(after, "cache is X");
 }
+
+/// Systems of one and of two remotes on one line.
+fn both_sizes(text: &str) -> [Result<(u128, u128), String>; 2] {
+    [1, 2].map(|remotes| search(text, remotes, 1))
+}
+
+fn broken<T>(property: &str) -> Result<T, String> {
+    Err(property.to_string())
+}
+
+const DROPPED: &str = include_str!("../../../tests/stores/dropped.coh");
+const WAITS: &str = include_str!("../../../tests/stores/waits.coh");
+const TWICE: &str = include_str!("../../../tests/stores/twice.coh");
+const TWICE_AWAITED: &str = include_str!("../../../tests/stores/twice-awaited.coh");
+const SPLIT_ATOMIC: &str = include_str!("../../../tests/stores/split-atomic.coh");
+const OWN_STORE: &str = include_str!("../../../tests/stores/own-store.coh");
+
+/// Any posted store once switched off the check for the whole protocol: a store that is acknowledged and dropped was verified.
+#[test]
+fn a_posted_store_that_is_acknowledged_and_dropped_is_found() {
+    let unordered = DROPPED.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    let lost = "every store is performed once";
+    assert_eq!(both_sizes(&unordered), [broken(lost), broken(lost)]);
+    // Where the program order of the line is promised, a shorter counterexample breaks that.
+    for found in both_sizes(DROPPED) {
+        assert!(found.is_err());
+    }
+    for found in both_sizes(WAITS) {
+        found.unwrap();
+    }
+    // Without the row that defers the store, which is then taken and forgotten.
+    let forgets = WAITS.replace("aside, writer := sender", "writer := sender");
+    let forgets = forgets.replace("write aside, writer", "writer");
+    assert_eq!(both_sizes(&forgets), [broken(lost), broken(lost)]);
+}
+
+/// A store of identity unknown was performed: one bit for each remote said that some store was.
+#[test]
+fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
+    assert_eq!(search(TWICE_AWAITED, 2, 1), broken("data value"));
+    let unordered = TWICE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    assert_eq!(
+        search(&unordered, 2, 1),
+        broken("every store is performed once")
+    );
+    assert!(search(TWICE, 2, 1).is_err());
+    // A posted store that is written and deferred, though its core has another one to take its place.
+    let twice = WAITS.replace("L | W     | aside", "L | W | write, aside");
+    assert_eq!(
+        both_sizes(&twice),
+        [(); 2].map(|()| broken("every store is performed once"))
+    );
+}
+
+/// A store that is sent again after the home has performed it is the same store.
+#[test]
+fn a_store_that_is_sent_again_after_it_was_performed_is_found() {
+    let text = "
+protocol again
+line 64 bytes
+channels { put remote -> home; reply home -> remote }
+messages { put: W (partial store, second: bool); reply: Again, Done }
+remote cache {
+  states { I; T waits Again; D waits Done }
+  I | store | send W (second = false) | T
+  T | Again | send W (second = true)  | D
+  D | Done  | done | I
+}
+home mem {
+  states { L }
+  L | W if second | write, send Done | stay
+  L | W           | send Again       | stay
+}
+";
+    search(text, 2, 1).unwrap();
+    let twice = text.replace("| send Again       |", "| write, send Again |");
+    assert_eq!(search(&twice, 2, 1), broken("data value"));
+    // It is given up when the home has performed it.
+    let late = text
+        .replace("Again, Done }", "Again, Done, Nack }")
+        .replace("D waits Done", "D waits Done Nack")
+        .replace("T | Again ", "D | Nack | | I\n  T | Again ")
+        .replace("states { L }", "states { L }\n  variables { turn: bool }")
+        .replace(
+            "L | W if second | write, send Done | stay",
+            "L | W if second and turn | write, send Nack, turn := false | stay
+             L | W if second          | write, send Done, turn := true  | stay",
+        );
+    assert_eq!(search(&late, 2, 1), broken("data value"));
+}
+
+#[test]
+fn reads_find_the_posted_stores_of_their_own_remote() {
+    let order = "program order of one line";
+    assert_eq!(both_sizes(OWN_STORE), [broken(order), broken(order)]);
+    // In one order with the stores they do, whatever the number of these.
+    let ordered = OWN_STORE
+        .replace("reply home", "ordered put, read; reply home")
+        .replace("0..1", "0..3")
+        .replace("open < 1", "open < 3");
+    for found in both_sizes(&ordered) {
+        found.unwrap();
+    }
+    // And so they do where the text reads only when nothing is posted.
+    let waits = OWN_STORE.replace("| load  ", "| load if open == 0 ");
+    for found in both_sizes(&waits) {
+        found.unwrap();
+    }
+    // A text that promises no order of a line says so.
+    let none = OWN_STORE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    for found in both_sizes(&none) {
+        found.unwrap();
+    }
+}
+
+#[test]
+fn posted_stores_are_performed_in_the_order_of_their_remote() {
+    let order = "program order of one line";
+    let two = OWN_STORE
+        .replace("| load  ", "| load if open == 0 ")
+        .replace("0..1", "0..2")
+        .replace("open < 1", "open < 2");
+    assert_eq!(both_sizes(&two), [broken(order), broken(order)]);
+    let ordered = two.replace("reply home", "ordered put; reply home");
+    for found in both_sizes(&ordered) {
+        found.unwrap();
+    }
+    // The first is deferred, and the second is not.
+    let passed = WAITS
+        .replace("guarantee none\n", "")
+        .replace("reply home", "ordered put, read; reply home")
+        .replace("Get, Flush", "Get; ask: Flush")
+        .replace(
+            "reply home -> remote }",
+            "reply home -> remote; ask remote -> home }",
+        )
+        .replace(
+            "L A | Get | send Data | stay",
+            "L | Get | send Data | stay; A | Get | leave",
+        );
+    for found in both_sizes(&passed) {
+        found.unwrap();
+    }
+    let passes = passed.replace("A | W     | leave", "A | W | write, send Free | stay");
+    assert_eq!(both_sizes(&passes), [broken(order), broken(order)]);
+}
+
+/// The value that an atomic access finds was sent before other stores, and its own was performed after them.
+#[test]
+fn no_store_is_performed_between_the_read_and_the_write_of_an_atomic_access() {
+    let split = "atomicity";
+    assert_eq!(search(SPLIT_ATOMIC, 2, 1), broken(split));
+    search(SPLIT_ATOMIC, 1, 1).unwrap();
+    let none = SPLIT_ATOMIC.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    assert_eq!(search(&none, 2, 1), broken(split));
+    // Stores of others wait.
+    let waits = SPLIT_ATOMIC.replace(
+        "L A | Write | write, send Done | stay",
+        "L | Write | write, send Done | stay; A | Write | leave",
+    );
+    search(&waits, 2, 1).unwrap();
+    // The answer has the store already.
+    let late = waits.replace("aside, send Old", "write, send Old");
+    let late = late.replace("write aside, send Done", "send Done");
+    assert_eq!(search(&late, 2, 1), broken(split));
+    // Reads and writes in one step.
+    for (texts, found) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {
+        let root = env!("CARGO_MANIFEST_DIR");
+        let so = std::fs::read_to_string(format!("{root}/../../ordering/so.coh")).unwrap();
+        let text = so.replace("send Old, write,", &format!("{texts},"));
+        let property = search(&text, 2, 1).map(|_| ());
+        assert_eq!(property, found.map_err(|()| split.to_string()), "{texts}");
+    }
+}

@@ -283,7 +283,7 @@ impl<'p> Lines<'p> {
         worlds.iter().all(|world| {
             let mut flights = world.network.flights();
             let mut lines = world.lines.iter();
-            !flights.any(|flight| matches!(flight.carried, Carried::Write(_)))
+            !flights.any(|flight| matches!(flight.carried, Carried::Write(..)))
                 && !lines.any(|place| {
                     place.aside.is_some() || matches!(place.operation, Operation::Store { .. })
                 })

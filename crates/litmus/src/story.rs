@@ -220,7 +220,8 @@ impl<'s> Story<'s> {
         if let (true, Some(at)) = (message.about_line, at.flatten()) {
             let name = &self.program.locations[usize::from(at)];
             parts.push(match &flight.carried {
-                Carried::Line((_, value)) | Carried::Write(Written(Some(Update::Set(value)))) => {
+                Carried::Line((_, value))
+                | Carried::Write(Written(Some(Update::Set(value))), _) => {
                     format!("{name}={value}")
                 }
                 _ => name.clone(),

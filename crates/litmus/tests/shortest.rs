@@ -252,7 +252,7 @@ impl<'o> Oracle<'o> {
     fn end(&self, state: &State, lines: &[u8]) -> Option<End> {
         let through = state.ended.iter().flatten().all(Option::is_some);
         let mut flights = state.world.network.flights();
-        let under_way = flights.any(|flight| matches!(flight.carried, Carried::Write(_)))
+        let under_way = flights.any(|flight| matches!(flight.carried, Carried::Write(..)))
             || state.world.lines.iter().any(|line| {
                 line.aside.is_some() || matches!(line.operation, OfMemory::Store { .. })
             });

@@ -163,13 +163,32 @@ impl Accesses {
         })
     }
 
-    /// Whether a row gives up a write whose bytes have been sent: it comes to a stable state without `done`.
+    /// Whether a row gives up a write whose bytes have been sent: it comes to a stable state without `done`, or says that the
+    /// access that begins in it is tried again.
     pub fn gives_up(&self, remote: &Controller, row: &Rule) -> bool {
-        let (Event::Message(_), Effect::Take { body, next }) = (row.event, &row.effect) else {
+        let Effect::Take { body, next } = &row.effect else {
             return false;
         };
-        let to = &remote.states[next.unwrap_or(row.state).index()];
-        let sent = self.within(row.state).iter().any(|u| u.sent);
-        sent && to.stable() && !body.contains(&Statement::Done)
+        let sends = self.sends_bytes(body);
+        match row.event {
+            Event::Message(_) => {
+                let to = &remote.states[next.unwrap_or(row.state).index()];
+                let sent = sends || self.within(row.state).iter().any(|u| u.sent);
+                sent && to.stable() && !body.contains(&Statement::Done)
+            }
+            Event::Access(_) => sends && body.contains(&Statement::Retry),
+            _ => false,
+        }
+    }
+
+    /// Whether a row posts a write: it sends the bytes, and the write is not in progress after it.
+    pub fn posts(&self, remote: &Controller, row: &Rule) -> bool {
+        let (Event::Access(access), Effect::Take { body, .. }) = (row.event, &row.effect) else {
+            return false;
+        };
+        access.writes()
+            && self.sends_bytes(body)
+            && !body.contains(&Statement::Retry)
+            && self.begins(remote, row).is_none()
     }
 }

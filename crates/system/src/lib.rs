@@ -8,6 +8,7 @@
 //! * [`agent`]: a row being carried out: which bytes each message takes, in which copy a write is performed, what is kept.
 //!   Whoever plays a system stands [`agent::Around`] it;
 //! * [`data`]: what stands for the bytes of a line: all of them, or only whether they are those of the last write;
+//! * [`stores`]: stores between a remote and memory: each is performed once, in the program order of its line;
 //! * [`over`]: what lies between a home and the cache of another protocol that it stands over;
 //! * [`world`]: a whole system without time, which can be asked what may happen next and told to do it;
 //! * [`numbered`]: how those who explore worlds keep what they have met.
@@ -20,4 +21,5 @@ pub mod data;
 pub mod numbered;
 pub mod over;
 pub mod plan;
+pub mod stores;
 pub mod world;

@@ -1,8 +1,10 @@
 //! What follows from a row alone, and from all rows of a protocol.
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
-use cohkit_protocol::protocol::{MessageId, Protocol, Right};
+use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId};
 use cohkit_protocol::under_way::{Accesses, Ending, UnderWay};
+
+use crate::stores::Senders;
 
 /// What a state gives its agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +47,12 @@ pub struct Plan {
     pub keeps_a_part: bool,
     /// Whether it gives up a write whose bytes have been sent.
     pub gives_up: bool,
+    /// Whether it posts a write: it sends the bytes and does not wait for an answer.
+    pub posts: bool,
+    /// Whether it performs a read in the agent's own copy.
+    pub reads: bool,
+    /// The access that it begins, if that is in progress after it.
+    pub opens: Option<Access>,
 }
 
 impl Plan {
@@ -61,20 +69,19 @@ impl Plan {
         };
         let (before, after) = (about(from), about(next));
         let writes = matches!(row.event, Event::Access(access) if access.writes());
+        let reads = matches!(row.event, Event::Access(access) if access.needs() == Right::Read);
         let body = match &row.effect {
             Effect::Take { body, .. } => Some(body),
             _ => None,
         };
+        let opens = remote.and_then(|accesses| accesses.begins(controller, row));
         Plan {
             before,
             after,
             moves: next != from,
             idle: body.is_some_and(|body| body.iter().all(|s| *s == Statement::Retry)),
             performs: writes && before.right == Right::Write && after.right == Right::Write,
-            begins: remote.and_then(|accesses| {
-                let begun = accesses.begins(controller, row);
-                begun.filter(|access| access.needs() == Right::Read)
-            }),
+            begins: opens.filter(|access| access.needs() == Right::Read),
             done: match remote {
                 _ if !row.says(&|s| *s == Statement::Done) => Done::Absent,
                 Some(accesses) => ends(accesses, row),
@@ -85,6 +92,11 @@ impl Plan {
                 accesses.within(row.state).iter().any(part)
             }),
             gives_up: remote.is_some_and(|accesses| accesses.gives_up(controller, row)),
+            posts: remote.is_some_and(|accesses| accesses.posts(controller, row)),
+            reads: reads
+                && body.is_some_and(|body| !body.contains(&Statement::Retry))
+                && before.right.min(after.right) >= Right::Read,
+            opens,
         }
     }
 
@@ -93,6 +105,16 @@ impl Plan {
         let rows = controller.rules.iter();
         rows.map(|row| Plan::new(controller, row, remote)).collect()
     }
+}
+
+/// Whether an access is performed in the agent's own copy without a row in a state.
+pub fn hits(remote: &Controller, state: usize, access: Access) -> bool {
+    remote.states[state].right >= access.needs()
+        && !remote.rules.iter().any(|row| {
+            row.event == Event::Access(access)
+                && row.state.index() == state
+                && matches!(row.effect, Effect::Take { .. })
+        })
 }
 
 /// Which sort of access `done` ends: the one whose row led here.
@@ -117,11 +139,17 @@ pub struct Facts {
     pub slot: bool,
     /// Whether the home ever keeps the bytes of a write to write them later.
     pub aside: bool,
-    /// Whether it must be remembered that a remote has sent a write which the home has not performed.
+    /// Whether stores are followed from the remote that sends them to memory ([`crate::stores`]).
     /// Asynchronous memory needs no such record: a home that starts no store never hears that it is done.
     pub stores_pending: bool,
-    /// Whether some row of a remote sends the bytes of a write and does not wait for an answer.
-    pub posts_stores: bool,
+    /// Of each message, which rows of remotes send stores in it.
+    pub senders: Vec<Senders>,
+    /// Whether the program order of one line is checked: copies are current, and stores are posted.
+    pub line_order: bool,
+    /// Of each message, whether it may bring what an atomic access finds whose store the home performs.
+    pub answers_atomic: Vec<bool>,
+    /// Of each state of the remotes, whether an atomic access may be in progress there whose store the home performs.
+    pub atomic_in: Vec<bool>,
     /// Whether the device can lock lines.
     pub locks: bool,
     /// Of each message, whether a remote performs an access with its bytes without having to keep them.
@@ -145,13 +173,21 @@ impl Facts {
             )
         });
         let sends_store = |s: &Statement| matches!(s, Statement::Send { message, .. } if protocol.message(*message).carries.store());
-        let posts = |row: &&Rule| {
-            let Effect::Take { body, next } = &row.effect else {
-                return false;
-            };
-            let to = &remote.states[next.unwrap_or(row.state).index()];
-            matches!(row.event, Event::Access(_)) && accesses.sends_bytes(body) && to.stable()
-        };
+        let stores_pending = !slot && remote.rules.iter().any(|row| row.says(&sends_store));
+        let mut senders = vec![Senders::default(); protocol.messages.len()];
+        for row in remote.rules.iter().filter(|_| stores_pending) {
+            let posts = accesses.posts(remote, row);
+            row.visit(&mut |statement| match statement {
+                Statement::Send { message, .. } if sends_store(statement) => {
+                    let senders = &mut senders[message.index()];
+                    senders.post |= posts;
+                    senders.wait |= !posts;
+                }
+                _ => {}
+            });
+        }
+        let atomic_in = atomic_in(remote, &accesses);
+        let line_order = protocol.guarantee.coherent && senders.iter().any(|s| s.post);
         let choices = home.rules.iter().map(|row| match row.event {
             Event::MemoryData(choice) => choice + 1,
             _ => 1,
@@ -160,8 +196,17 @@ impl Facts {
             coherent: protocol.guarantee.coherent,
             slot,
             aside: home_says(&|s| *s == Statement::SetAside),
-            stores_pending: !slot && remote.rules.iter().any(|row| row.says(&sends_store)),
-            posts_stores: remote.rules.iter().any(|row| posts(&row)),
+            stores_pending,
+            line_order,
+            senders,
+            answers_atomic: protocol
+                .message_ids()
+                .map(|message| {
+                    let its = (&accesses, &atomic_in[..]);
+                    stores_pending && answers_atomic(protocol, its, message)
+                })
+                .collect(),
+            atomic_in,
             locks: home.locals.iter().any(|local| local.locks),
             used_once: protocol
                 .message_ids()
@@ -174,6 +219,16 @@ impl Facts {
                 .collect(),
             accesses,
         }
+    }
+
+    /// Whether remotes have atomic accesses that the home performs and answers with the line.
+    pub fn atomics(&self) -> bool {
+        self.answers_atomic.contains(&true)
+    }
+
+    /// Whether some store is sent by a row that waits for its end.
+    pub fn awaits_stores(&self) -> bool {
+        self.senders.iter().any(|senders| senders.wait)
     }
 
     /// The messages whose bytes may end a read of this kind. It must not end with what was old before it began.
@@ -196,4 +251,52 @@ fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<Messag
             })
     };
     protocol.message_ids().filter(ends).collect()
+}
+
+/// Of each state of the remotes, whether an atomic access may be in progress there whose store the home performs.
+fn atomic_in(remote: &Controller, accesses: &Accesses) -> Vec<bool> {
+    let states = (0..remote.states.len() as u16).map(StateId);
+    let its = |u: &UnderWay| u.access == Access::Atomic;
+    let within = |state: StateId| accesses.within(state).iter().any(its);
+    let mut found: Vec<bool> = states
+        .map(|state| accesses.within(state).iter().any(|u| its(u) && u.sent))
+        .collect();
+    loop {
+        let before = found.clone();
+        for row in &remote.rules {
+            if let (Event::Message(_), Effect::Take { next, .. }) = (row.event, &row.effect) {
+                let next = next.unwrap_or(row.state);
+                found[row.state.index()] |= found[next.index()] && within(row.state);
+            }
+        }
+        if found == before {
+            return found;
+        }
+    }
+}
+
+/// Whether a message may bring what an atomic access finds whose store the home performs: a row takes it with the line while
+/// that access is in progress, and does not perform the access in the remote's own copy.
+fn answers_atomic(
+    protocol: &Protocol,
+    (accesses, atomic_in): (&Accesses, &[bool]),
+    message: MessageId,
+) -> bool {
+    let answers = |row: &Rule| {
+        let Effect::Take { body, next } = &row.effect else {
+            return false;
+        };
+        let next = next.unwrap_or(row.state);
+        let ends = || {
+            let mut endings = accesses.endings(row);
+            endings.any(|(u, ending)| u.access == Access::Atomic && ending == Ending::Sent)
+        };
+        row.event == Event::Message(message)
+            && atomic_in[row.state.index()]
+            && match body.contains(&Statement::Done) {
+                true => ends(),
+                false => atomic_in[next.index()],
+            }
+    };
+    protocol.message(message).carries.line() && protocol.remote.rules.iter().any(answers)
 }

@@ -75,7 +75,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
                 let current = |copy| words.data.current(flight.line, copy);
                 let carries = match &flight.carried {
                     Carried::Line(copy) => Carried::Line(current(copy)),
-                    Carried::Write(()) => Carried::Write(()),
+                    Carried::Write((), ticket) => Carried::Write((), *ticket),
                     Carried::Nothing => Carried::Nothing,
                 };
                 let its = |arrival| {

@@ -1,7 +1,7 @@
 //! Random well-formed protocol texts: a sound protocol, decorated with variables, fields, guards and assignments of every
 //! type and operator that change nothing of what it does, and now and then a row that is not as it should be.
 
-use super::templates::{blocking, chatter, through, token, Row, Template};
+use super::templates::{blocking, chatter, posted, through, token, Row, Template};
 
 /// The same numbers for the same seed, whatever the machine.
 pub struct Random(u64);
@@ -87,6 +87,9 @@ struct Generator {
     joined: Option<u8>,
 }
 
+/// The texts from this number on have posted stores and atomic accesses, which the home performs rightly or not.
+pub const POSTED: u64 = 1 << 35;
+
 /// The texts from this number on have stores that the home sets aside, and performs in any order with what else it writes.
 pub const ASIDE: u64 = 1 << 34;
 
@@ -100,6 +103,7 @@ pub const ARRAYS: u64 = 1 << 32;
 pub fn protocol(seed: u64) -> String {
     let mut random = Random::new(seed);
     let template = match random.below(5) {
+        _ if seed >= POSTED => stores_posted(&mut random),
         _ if seed >= ASIDE => set_aside(&mut random),
         0 | 1 => chatter(),
         2 | 3 => token(),
@@ -140,6 +144,28 @@ fn set_aside(random: &mut Random) -> Template {
             0 => row.actions.swap(0, 1),
             1 => row.actions.rotate_left(at),
             _ => {}
+        }
+    }
+    template
+}
+
+/// Posted stores and atomic accesses, with one row of the home that performs a store wrongly in one text of two.
+fn stores_posted(random: &mut Random) -> Template {
+    let mut template = posted();
+    let fault = random.below(8);
+    let event = ["Swap", "Post", "Slow", "Go", "", "", "", ""][fault];
+    let mut rows = template.rows.iter_mut();
+    let row = rows.find(|row| row.home && row.event == event && !row.next.is_empty());
+    if let Some(row) = row {
+        match fault {
+            // The atomic access finds its own store.
+            0 => row.actions.reverse(),
+            // The store is performed now, and again when it is no longer deferred.
+            1 => row.actions.push("write"),
+            // The store is acknowledged and lost, or stays deferred.
+            _ => {
+                row.actions.remove(0);
+            }
         }
     }
     template
@@ -236,8 +262,11 @@ impl Generator {
                 true => ("home directory", template.home),
             };
             out += &format!("{head} {{\n  states {{ {states} }}\n");
-            let own = template.variables.iter().filter(|_| home);
-            let own = own.map(|(name, ty)| format!("{name}: {ty}"));
+            let own = match home {
+                true => template.variables,
+                false => template.remote_variables,
+            };
+            let own = own.iter().map(|(name, ty)| format!("{name}: {ty}"));
             let more = self.variables[usize::from(home)].iter();
             let more = more.map(|v| format!("{}: {}", v.name, v.ty.words()));
             let array = (self.array && home)

@@ -35,6 +35,8 @@ pub struct Template {
     pub home: &'static str,
     /// Variables of the home that the protocol itself needs.
     pub variables: &'static [(&'static str, &'static str)],
+    /// Variables of the remote that the protocol itself needs, which the decoration leaves alone.
+    pub remote_variables: &'static [(&'static str, &'static str)],
     pub rows: Vec<Row>,
     pub invariants: &'static [&'static str],
 }
@@ -90,6 +92,7 @@ fn template(
         remote,
         home,
         variables,
+        remote_variables: &[],
         rows: all,
         invariants: &[],
     }
@@ -306,4 +309,56 @@ pub fn chatter() -> Template {
         ("H; K", home),
         &[("last", "remote")],
     )
+}
+
+/// Posted stores, which the home defers, beside stores that are acknowledged and atomic accesses. All that a remote asks of the
+/// line is in one order, or not.
+pub fn posted() -> Template {
+    let messages = messages(&[
+        ("put", "Post", "partial store"),
+        ("put", "Slow", "partial store"),
+        ("put", "Swap", "partial store"),
+        ("read", "Get", ""),
+        ("go", "Go", ""),
+        ("reply", "Data", "line"),
+        ("reply", "Old", "line"),
+        ("reply", "Done", ""),
+        ("reply", "Half", ""),
+        ("reply", "Free", ""),
+    ]);
+    let remote = "
+        I       | store if open < 2 | send Post, open += 1 | stay
+        I       | write_partial     | send Slow            | T
+        I       | atomic            | send Swap            | U
+        I       | load              | send Get             | R
+        R       | Data              | done                 | I
+        T       | Done              | done                 | I
+        U       | Old               | done                 | I
+        I R T U | Half              | send Go              | stay
+        I R T U | Free              | open -= 1            | stay";
+    let home = "
+        L | Get  | send Data                                    | stay
+        L | Post | aside, send Half, writer := sender           | A
+        L | Slow | write, send Done                             | stay
+        L | Swap | send Old, write                              | stay
+        A | Go   | write aside, send Free to writer, writer := none | L
+        A | Get  | leave
+        A | Post | leave
+        A | Slow | leave
+        A | Swap | leave";
+    let mut made = template(
+        &[
+            ("put", "remote -> home"),
+            ("read", "remote -> home"),
+            ("go", "remote -> home"),
+            ("reply", "home -> remote"),
+        ],
+        &[&["put", "read"], &["put", "read"], &["put", "read"], &[]],
+        messages,
+        ("I; R waits Data; T waits Done; U waits Old", remote),
+        ("L; A waits Go", home),
+        &[("writer", "remote")],
+    );
+    made.remote_variables = &[("open", "0..2")];
+    made
 }

@@ -4,11 +4,12 @@ use cohkit_protocol::controller::{Access, Statement};
 use cohkit_protocol::protocol::{Carries, MessageId, Right, StateId, Type as ValueType};
 use cohkit_protocol::under_way::Ending;
 use cohkit_protocol::written_out::Homes;
-use cohkit_system::agent::{self, ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
+use cohkit_system::agent::{ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
 use cohkit_system::plan::Done;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, right_code, slot, Slot, Storage, System};
+use super::stores::Taking;
 use super::story::{note, Act};
 use super::SystemError;
 use cohkit_engine::build::{assert, choose, when};
@@ -28,6 +29,10 @@ pub(super) struct Execution<'c> {
     pub done: Done,
     /// Whether the write that `done` ends keeps a part of the line as it was.
     pub keeps_a_part: bool,
+    /// Whether a store that is sent is posted.
+    pub posts: bool,
+    /// The store that comes with the message being taken, if that is followed.
+    pub taking: Option<Taking>,
 }
 
 impl<'p> System<'p> {
@@ -105,6 +110,7 @@ impl<'p> System<'p> {
                         context: &inner,
                         copy: moment.copy.clone(),
                         brought: moment.brought.clone(),
+                        taking: moment.taking.clone(),
                         ..*moment
                     };
                     let body = system.part(&mut moment, body)?;
@@ -159,13 +165,17 @@ impl<'p> System<'p> {
     }
 
     /// The bytes of the message at hand are written to memory.
-    fn write_memory(&mut self, moment: &Execution, out: &mut Vec<Stmt>) -> Result<(), SystemError> {
+    fn write_memory(
+        &mut self,
+        moment: &mut Execution,
+        out: &mut Vec<Stmt>,
+    ) -> Result<(), SystemError> {
         let (context, line) = (moment.context, moment.context.line.clone());
         let carries = moment.taken.map(|m| self.protocol.message(m).carries);
         match (carries, &moment.brought) {
             (Some(kind @ (Carries::Store | Carries::PartialStore)), _) => {
                 let whole = kind == Carries::Store;
-                out.extend(self.store_is_performed(&line, &context.sender));
+                out.extend(self.store_is_performed(moment, &context.sender, None));
                 out.push(self.does(self.home_agent(&line), &line, PERFORMS, true));
                 out.extend(self.store_to_memory(&line, whole));
             }
@@ -181,8 +191,9 @@ impl<'p> System<'p> {
     /// The access under way ends.
     fn done(&mut self, moment: &mut Execution, out: &mut Vec<Stmt>) {
         let (context, line) = (moment.context, moment.context.line.clone());
-        match (moment.done, self.stores_pending) {
-            (Done::Ends(Ending::Write), _) => {
+        match moment.done {
+            Done::Ends(Ending::Write) => {
+                out.extend(self.in_order(context, true));
                 if self.facts.coherent && moment.keeps_a_part {
                     let old = Violation::new("data value", WRITTEN_WHILE_OLD);
                     out.push(assert(old, moment.copy.clone()));
@@ -193,14 +204,10 @@ impl<'p> System<'p> {
                 out.extend(self.make_all_old(&line, true));
                 moment.copy = Expr::Bool(true);
             }
-            (Done::Ends(Ending::Sent), Some(pending)) => {
-                let performed = !Expr::from(context.part(pending));
-                let lost = "a write ends that the home has not performed";
-                let property = agent::stores(&self.facts);
-                out.push(assert(Violation::new(property, lost), performed));
-            }
+            Done::Ends(Ending::Sent) => out.extend(self.store_ends(context)),
             // What a message brings was judged when it was sent.
-            (Done::Ends(Ending::Read), _) if self.facts.coherent && moment.brought.is_none() => {
+            Done::Ends(Ending::Read) if self.facts.coherent && moment.brought.is_none() => {
+                out.extend(self.in_order(context, false));
                 let old = "a read ends with an old copy";
                 out.push(assert(
                     Violation::new("data value", old),
@@ -236,7 +243,10 @@ impl<'p> System<'p> {
         let said = "a store reaches memory while the device holds the lock";
         let mut out: Vec<Stmt> = self.may_write(line).into_iter().collect();
         out.extend(self.unlocked(line, &[lock::READ, lock::WRITE], said));
-        out.extend(self.make_all_old(line, whole));
+        match self.facts.coherent {
+            true => out.extend(self.make_all_old(line, whole)),
+            false => out.extend(self.reads_are_outdated(line)),
+        }
         if whole {
             out.push(self.memory.at(line).set(true));
         }
@@ -244,12 +254,16 @@ impl<'p> System<'p> {
     }
 
     /// The bytes of the message at hand are kept.
-    fn set_aside(&mut self, moment: &Execution) -> Result<Vec<Stmt>, SystemError> {
+    fn set_aside(&mut self, moment: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
         let context = moment.context;
         let carries = moment.taken.map(|m| self.protocol.message(m).carries);
         let (Some(aside), Some(carries), Some(sender)) = (self.aside, carries, &context.sender)
         else {
             return Err(self.meaningless("sets nothing aside", context));
+        };
+        let ticket = match &mut moment.taking {
+            Some(taking) => taking.is_deferred(),
+            None => Expr::Int(0),
         };
         let from = aside.from.at(&context.line);
         let said = "the home sets a store aside while it has one";
@@ -259,6 +273,7 @@ impl<'p> System<'p> {
                 from.clone().is(0),
             ),
             from.set(sender.clone() + 1),
+            aside.ticket.at(&context.line).set(ticket),
             aside.whole.at(&context.line).set(carries == Carries::Store),
         ])
     }
@@ -276,7 +291,7 @@ impl<'p> System<'p> {
             Violation::new("one store aside at a time", said),
             from.clone().gt(0),
         )];
-        out.extend(self.store_is_performed(line, &Some(from.clone() - 1)));
+        out.extend(self.store_is_performed(moment, &Some(from.clone() - 1), Some(aside)));
         out.push(self.does(self.home_agent(line), line, PERFORMS, true));
         let all = self.store_to_memory(line, true);
         let part = self.store_to_memory(line, false);
@@ -304,22 +319,6 @@ impl<'p> System<'p> {
             .map(|&level| held.clone().is(device.locks.nth(level)));
         let held = Expr::disjunction(held.collect::<Vec<_>>());
         Some(assert(Violation::new("single writer", said), !held))
-    }
-
-    /// The home performs a store of a remote, which must be under way.
-    fn store_is_performed(&self, line: &Expr, remote: &Option<Expr>) -> Vec<Stmt> {
-        let (Some(pending), Some(remote)) = (self.stores_pending, remote.as_ref()) else {
-            return Vec::new();
-        };
-        let place = pending.at(line).at(remote);
-        let mut out = Vec::new();
-        if !self.facts.posts_stores {
-            let said = "a store is performed twice, or after it was given up";
-            let property = agent::stores(&self.facts);
-            out.push(assert(Violation::new(property, said), place.clone()));
-        }
-        out.push(place.set(false));
-        out
     }
 
     pub fn meaningless(&self, what: &str, context: &Context) -> SystemError {
@@ -423,6 +422,7 @@ impl<'p> System<'p> {
         }
         let current = self.current.at(line);
         let mut out = vec![current.clear()];
+        out.extend(self.reads_are_outdated(line));
         if memory_too {
             out.push(self.memory.at(line).set(false));
         }
@@ -478,6 +478,7 @@ impl<'p> System<'p> {
         if own.is_some() {
             found = found.or(self.memory.at(line));
         }
+        found = found.or(self.some_read_is_last(line));
         if let Some(memory) = self.slot {
             found = found.or(memory.current.at(line));
         }
@@ -506,6 +507,25 @@ impl<'p> System<'p> {
         found
     }
 
+    /// Whether a message of these kinds is on its way to the agent at hand.
+    pub fn some_in_flight(&mut self, messages: &[MessageId], context: &Context) -> Expr {
+        let mut found = Expr::Bool(false);
+        for flow in 0..self.flows.len() {
+            let flight = &self.flows[flow];
+            if !messages.contains(&flight.message) || !flight.direction.reaches_remote() {
+                continue;
+            }
+            let some = match flight.direction.leaves_remote() {
+                false => self.in_flight_to(flow, context, None, false),
+                true => self.with_bound(self.remote_type, |system, from| {
+                    from.any(system.in_flight_to(flow, context, Some(&from.into()), false))
+                }),
+            };
+            found = found.or(some);
+        }
+        found
+    }
+
     /// That no answer to a read that begins is on its way with a copy that is old already.
     pub fn answered_before(&mut self, context: &Context, read: Access) -> Vec<Stmt> {
         let answers = self.facts.answers(read).to_vec();
@@ -518,9 +538,9 @@ impl<'p> System<'p> {
             }
             let between = flight.direction.leaves_remote();
             let old = match between {
-                false => self.old_in_flight(flow, context, None),
+                false => self.in_flight_to(flow, context, None, true),
                 true => self.with_bound(self.remote_type, |system, from| {
-                    from.any(system.old_in_flight(flow, context, Some(&from.into())))
+                    from.any(system.in_flight_to(flow, context, Some(&from.into()), true))
                 }),
             };
             let violation = Violation::new("data value", ANSWERED_BEFORE);
@@ -529,14 +549,26 @@ impl<'p> System<'p> {
         out
     }
 
-    /// Whether a message of a flow to the agent at hand carries an old copy of the line.
-    fn old_in_flight(&mut self, flow: usize, context: &Context, from: Option<&Expr>) -> Expr {
+    /// Whether a message of a flow is on its way to the agent at hand with a copy of the line, or with an old one.
+    fn in_flight_to(
+        &mut self,
+        flow: usize,
+        context: &Context,
+        from: Option<&Expr>,
+        old: bool,
+    ) -> Expr {
         let (line, to) = (&context.line, context.own.as_ref());
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
                 let place = ends(variable.at(line), from, to);
                 let stored = self.flows[flow].stored.clone();
-                self.nest_claim(&stored, place, &mut |_, place| place.at(false).gt(0))
+                self.nest_claim(&stored, place, &mut |_, place| {
+                    let its = place.clone().at(false).gt(0);
+                    match old {
+                        true => its,
+                        false => its.or(place.at(true).gt(0)),
+                    }
+                })
             }
             Storage::Queued(index, label) => {
                 let place = self.queue_at(index, line, from, to);
@@ -546,7 +578,10 @@ impl<'p> System<'p> {
                     let entry = place.field("slot").at(i);
                     let its = entry.clone().field("kind").is(kind);
                     let its = its.and(system.queues[index].about(&entry, line));
-                    i.any(its.and(!Expr::from(entry.field("current"))))
+                    i.any(match old {
+                        true => its.and(!Expr::from(entry.field("current"))),
+                        false => its,
+                    })
                 })
             }
         }

@@ -10,9 +10,11 @@ use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::terms::{Over, VariableId as ValueId};
 use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::plan::Facts;
+use cohkit_system::stores::{ranks, Ticket};
 use rustc_hash::FxHashMap;
 
 use super::lent::Lent;
+use super::stores::{Stores, Tickets};
 use super::story::Charts;
 use super::watch::Watch;
 use super::{Mark, Options, SystemError};
@@ -96,9 +98,11 @@ pub(super) struct Flow {
     pub direction: Direction,
     /// Per field of the message: its value where every send gives the same constant, and so it needs no place.
     pub constants: Vec<Option<u16>>,
-    /// Types of the fields that have a place, in order; at last, if others stay behind these, whether one does that was
-    /// sent later.
+    /// Types of the fields that have a place, in order; then that of tickets; at last, if others stay behind these, whether
+    /// one does that was sent later.
     pub stored: Vec<TypeId>,
+    /// The tickets of the stores that it carries, if these are followed.
+    pub tickets: Option<Tickets>,
     /// Whether that is so.
     pub goes_before: bool,
     pub storage: Storage,
@@ -131,6 +135,8 @@ pub(super) struct Queue {
     pub per_line: bool,
     /// Whether an entry says if its copy of the line is current.
     pub carries_line: bool,
+    /// Whether an entry has the ticket of a store.
+    pub tickets: bool,
     /// Between homes: the type of the number of the home that sends.
     pub senders: Option<TypeId>,
     /// The names of its channels.
@@ -174,6 +180,8 @@ pub(super) struct SetAside {
     pub from: VariableId,
     /// Whether they are those of the whole line.
     pub whole: VariableId,
+    /// The state of the store.
+    pub ticket: VariableId,
 }
 
 /// A system under construction.
@@ -205,9 +213,8 @@ pub(super) struct System<'p> {
     pub memory_agent: i32,
     /// What follows from all rows.
     pub facts: Facts,
-    /// Whether each remote has sent a store that the home has not performed, if the home's memory acts at once.
-    /// Asynchronous memory needs no such record: a home that starts no store never hears that it is done.
-    pub stores_pending: Option<VariableId>,
+    /// The pending stores of each remote.
+    pub stores: Stores,
     /// What the groups of marks are.
     pub marks: Vec<Mark>,
     /// Who waits for whom.
@@ -229,7 +236,7 @@ pub(super) struct System<'p> {
 }
 
 /// What the types of a system follow from.
-struct Sizes {
+pub(super) struct Sizes {
     line_type: TypeId,
     remote_type: TypeId,
     remotes: i32,
@@ -237,7 +244,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn per_remote(&self, build: &mut Builder, name: &str, element: TypeId) -> TypeId {
+    pub(super) fn per_remote(&self, build: &mut Builder, name: &str, element: TypeId) -> TypeId {
         let inner = build.array(name, self.remote_type, element);
         build.array(name, self.line_type, inner)
     }
@@ -412,13 +419,17 @@ impl<'p> System<'p> {
                 current: build.state("memory_operation_current", bits),
             }
         });
+        let ranks = ranks(options.room(), facts.line_order);
         let aside = facts.aside.then(|| {
             let one = build.range("aside", 0, remotes);
             optional.push(one);
             let per_line = build.array("aside", line_type, one);
+            let tickets = build.range("ticket", 0, i32::from(Ticket::posted(ranks - 1).0));
+            let tickets = build.array("ticket", line_type, tickets);
             SetAside {
                 from: build.state("aside_from", per_line),
                 whole: build.state("aside_whole", bits),
+                ticket: build.state("aside_ticket", tickets),
             }
         });
         let locals = home.controller.locals.len() as i32;
@@ -426,10 +437,13 @@ impl<'p> System<'p> {
         let lent = options
             .lent
             .then(|| Lent::new(&mut build, protocol, line_type));
-        let stores_pending = facts.stores_pending.then(|| {
-            let bits = sizes.per_remote(&mut build, "store_pending", TypeId::BOOL);
-            build.state(format!("{remote_name}_store_pending"), bits)
-        });
+        let stores = Stores::new(
+            &mut build,
+            &sizes,
+            (&remote_name, remote.states),
+            &facts,
+            ranks,
+        );
 
         let mut system = System {
             protocol,
@@ -454,7 +468,7 @@ impl<'p> System<'p> {
             first_home,
             memory_agent,
             facts,
-            stores_pending,
+            stores,
             marks: Vec::new(),
             remarks: Vec::new(),
             senseless: None,
@@ -669,6 +683,15 @@ impl<'p> System<'p> {
                         stored.push(ty);
                     }
                 }
+                let senders = self.facts.senders[message.index()];
+                let followed = senders.post || senders.wait;
+                let tickets = followed.then(|| {
+                    let range = senders.tickets(self.stores.ranks);
+                    let (low, high) = (i32::from(*range.start()), i32::from(*range.end()));
+                    let ty = (low < high).then(|| self.build.range("ticket", low, high));
+                    Tickets { low, high, ty }
+                });
+                stored.extend(tickets.and_then(|tickets| tickets.ty));
                 let goes_before = self.protocol.goes_before(message);
                 stored.extend(goes_before.then_some(TypeId::BOOL));
                 let storage = match order {
@@ -691,6 +714,7 @@ impl<'p> System<'p> {
                     direction,
                     constants,
                     stored,
+                    tickets,
                     goes_before,
                     columns: Vec::new(),
                     storage,
@@ -753,8 +777,15 @@ impl<'p> System<'p> {
         // Of each part of an entry: whether it holds remotes, as these are apart from numbers, and its largest value.
         let mut columns: Vec<(bool, i32)> = Vec::new();
         let mut carries_line = false;
+        let mut tickets = None;
         for &flow in flows {
             let flow = &mut self.flows[flow];
+            if let Some(Tickets {
+                high, ty: Some(_), ..
+            }) = flow.tickets
+            {
+                tickets = tickets.max(Some(high));
+            }
             let kind = self.protocol.message(flow.message);
             labels.push(kind.name.clone());
             carries_line |= kind.carries.line();
@@ -784,6 +815,10 @@ impl<'p> System<'p> {
         }
         if carries_line {
             parts.push(("current".to_string(), TypeId::BOOL));
+        }
+        if let Some(high) = tickets {
+            let ty = self.build.range("ticket", 0, high);
+            parts.push(("ticket".to_string(), ty));
         }
         let entry = self.build.record("entry", parts);
         let lines = if per_line { 1 } else { self.lines };
@@ -820,6 +855,7 @@ impl<'p> System<'p> {
             positions,
             capacity,
             carries_line,
+            tickets: tickets.is_some(),
             senders,
             name: names.join(", "),
         };

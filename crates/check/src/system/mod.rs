@@ -36,10 +36,15 @@
 //! * *data value*: a copy that may be read is current; memory is current when it is read for a remote, when
 //!   a local operation is acknowledged, and as long as the device holds the lock; a message
 //!   with which a remote performs an access without keeping the line is current when it is sent;
-//!   a store that a remote sent to a hand-written home has been written, once, when the remote's access is done;
 //!   what a read ends with is current, or was at some moment after the read had begun if a message brings it; a copy in
 //!   which `done` writes a part of the line is current; under a device lock no store of a remote reaches memory, and
 //!   under one that lets the device write memory is not read for a remote;
+//! * *every store is performed once*, under *data value* where copies are current: a hand-written home writes each store
+//!   that a remote sends once, before the remote's access is done, and drops none that is posted;
+//! * *program order of one line*, where copies are current: the stores of a remote are performed in their order, and its
+//!   reads find those that it has posted before;
+//! * *atomicity*: no other store is performed between the read and the write of an atomic access
+//!   (for these three see [`cohkit_system::stores`]);
 //! * *no unexpected message*: whatever can be delivered has a rule;
 //! * *memory operation while the slot is busy*, *one local operation at a time*, *lock*: the home keeps
 //!   to its side of the memory's and the device's ports;
@@ -69,6 +74,7 @@ pub mod progress;
 mod properties;
 mod reactions;
 mod sending;
+mod stores;
 mod story;
 mod triggers;
 mod waits;

@@ -128,11 +128,6 @@ impl<'p> System<'p> {
             .stable
             .of(self.home.state.at(line))
             .and(self.with_bound(self.remote_type, |_, r| r.all(stable.of(state.at(r)))));
-        if let Some(pending) = self.stores_pending {
-            idle = idle.and(self.with_bound(self.remote_type, |_, r| {
-                r.all(!Expr::from(pending.at(line).at(r)))
-            }));
-        }
         if let Some(aside) = self.aside {
             idle = idle.and(aside.from.at(line).is(0));
         }

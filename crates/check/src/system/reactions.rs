@@ -16,6 +16,7 @@ use cohkit_system::plan::{Done, Facts, Plan};
 use super::effects::Execution;
 use super::expressions::Context;
 use super::layout::{ends, Direction, Storage, System};
+use super::stores::Taking;
 use super::story::Act;
 use super::{Mark, SystemError};
 use cohkit_engine::build::{choose, error};
@@ -41,6 +42,8 @@ pub(super) struct Trigger {
     /// What happens besides if the agent refuses it; `None` if that is no answer.
     pub refusing: Option<Vec<Stmt>>,
     pub taken: Option<MessageId>,
+    /// The store that comes with it, if that is followed.
+    pub store: Option<Taking>,
     /// Whether the copy of the line that comes with it is current.
     pub brought: Option<Expr>,
     /// Whether the agent must have an answer.
@@ -59,8 +62,14 @@ struct Case<'c> {
     moves: bool,
     /// Whether the row performs a store in this agent's copy.
     stores: bool,
-    /// The read that the row begins.
-    begins: Option<Access>,
+    /// Whether it performs a read in this agent's copy.
+    reads: bool,
+    /// Whether it posts a store.
+    posts: bool,
+    /// The access that the row begins, if that is in progress after it.
+    opens: Option<Access>,
+    /// Whether an atomic access may be in progress after it that the home performs.
+    atomic: bool,
     done: Done,
     /// Whether what its `done` performs keeps a part of the line.
     keeps_a_part: bool,
@@ -178,7 +187,13 @@ fn case<'c>(
         holds: (plan.before.holds, plan.after.holds),
         moves: plan.moves,
         stores: plan.performs,
-        begins: plan.begins,
+        reads: plan.reads,
+        posts: plan.posts,
+        opens: plan.opens,
+        atomic: facts.atomics() && !home && {
+            let next = next.unwrap_or(row.state.index());
+            facts.atomic_in[next]
+        },
         done: plan.done,
         keeps_a_part: plan.keeps_a_part && plan.done == Done::Ends(Ending::Write),
         gives_up: plan.gives_up,
@@ -364,10 +379,15 @@ impl<'p> System<'p> {
             let watched = self.watch.is_some_and(|watch| watch.begins(event));
             let nothing = body.iter().all(|s| *s == Statement::Retry);
             if nothing && !case.moves && !watched {
-                if !case.stores || !self.facts.coherent {
+                let order = (case.stores || case.reads) && self.facts.line_order;
+                if !order && (!case.stores || !self.facts.coherent) {
                     return Ok(None);
                 }
-                only_if = self.another_is_current(&context.line, context.own.as_ref());
+                only_if = match case.stores {
+                    true => self.another_is_current(&context.line, context.own.as_ref()),
+                    false => Expr::Bool(false),
+                };
+                only_if = only_if.or(self.some_posted(context));
             }
             only_if = only_if.and(self.within_bounds(context, body));
         }
@@ -384,13 +404,22 @@ impl<'p> System<'p> {
             copy,
             done: case.done,
             keeps_a_part: case.keeps_a_part,
+            posts: case.posts,
+            taking: trigger.store.clone(),
         };
         let mut out = trigger.taking.clone();
         out.extend(self.told(event, case.stores, body, context));
-        if let Some(read) = case.begins {
-            out.extend(self.answered_before(context, read));
+        if case.reads || case.stores {
+            out.extend(self.in_order(context, case.stores));
+        }
+        if let Some(begun) = case.opens {
+            if !begun.writes() {
+                out.extend(self.answered_before(context, begun));
+            }
+            out.extend(self.access_opens(context, begun));
         }
         out.extend(self.statements(&mut moment, body)?);
+        out.extend(self.store_is_taken(&moment));
         let copy = moment.copy;
         if let Some(own) = own_copy {
             if !case.holds.1 {
@@ -405,8 +434,11 @@ impl<'p> System<'p> {
                 out.push(own.set(copy));
             }
         }
-        if let (Some(pending), true) = (self.stores_pending, case.gives_up) {
-            out.push(context.part(pending).set(false));
+        if case.gives_up {
+            out.extend(self.store_is_given_up(context));
+        }
+        if !home && !case.atomic {
+            out.extend(self.atomic_is_over(context));
         }
         let state = context.part(self.side(home).state);
         if case.moves {

@@ -30,6 +30,8 @@ struct Letter {
     to: Option<Expr>,
     /// The fields that have a place.
     stored: Vec<Expr>,
+    /// The ticket of its store, if that has a place.
+    ticket: Option<Expr>,
     /// Whether its copy of the line is current, if it has one.
     current: Option<Expr>,
 }
@@ -38,7 +40,7 @@ impl System<'_> {
     /// A message goes to whom its row says.
     pub fn send_to(
         &mut self,
-        moment: &Execution,
+        moment: &mut Execution,
         message: MessageId,
         to: &Target,
         fields: &[Value],
@@ -67,7 +69,7 @@ impl System<'_> {
     /// Puts a message into its channel.
     fn send(
         &mut self,
-        moment: &Execution,
+        moment: &mut Execution,
         message: MessageId,
         to: Receiver,
         fields: &[Value],
@@ -123,13 +125,12 @@ impl System<'_> {
             let said = "memory is read for a remote while the device may write it under its lock";
             out.extend(self.unlocked(&context.line, &[lock::WRITE], said));
         }
-        if let (Some(pending), Some(from), true) =
-            (self.stores_pending, &from, kind.carries.store())
-        {
-            if direction == Direction::ToHome {
-                out.push(pending.at(&context.line).at(from).set(true));
-            }
+        if let (true, Some(to)) = (carries, &to) {
+            let (line, copy) = (context.line.clone(), moment.copy.clone());
+            out.extend(self.answers(&line, to, message, &copy));
         }
+        let mut after = Vec::new();
+        let ticket = self.store_is_sent(moment, flow, (&mut out, &mut after));
         let stored = values.into_iter().zip(&self.flows[flow].constants);
         let stored = stored.filter(|(_, constant)| constant.is_none());
         let letter = Letter {
@@ -137,6 +138,7 @@ impl System<'_> {
             from,
             to,
             stored: stored.map(|(value, _)| value).collect(),
+            ticket,
             current: carries.then(|| moment.copy.clone()),
         };
         match self.flows[flow].storage {
@@ -159,6 +161,7 @@ impl System<'_> {
                 self.put_last(&self.flows[flow], (index, label), place, letter, &mut out);
             }
         }
+        out.extend(after);
         Ok(out)
     }
 
@@ -171,10 +174,25 @@ impl System<'_> {
             letter.to.as_ref(),
         );
         let place = letter.stored.iter().cloned().fold(place, Place::at);
-        // Those that others stay behind count with the rest.
-        let cells = match flow.goes_before {
-            true => vec![place.clone().at(false), place.clone().at(true)],
-            false => vec![place.clone()],
+        // Those that others stay behind count with the rest, and those with other tickets.
+        let behind = |place: Place| match flow.goes_before {
+            true => vec![place.clone().at(false), place.at(true)],
+            false => vec![place],
+        };
+        let tickets = flow.tickets.filter(|tickets| tickets.ty.is_some());
+        let cells: Vec<Place> = match tickets {
+            Some(tickets) => (tickets.low..=tickets.high)
+                .flat_map(|ticket| behind(place.clone().at(ticket)))
+                .collect(),
+            None => behind(place.clone()),
+        };
+        let place = match &letter.ticket {
+            Some(ticket) => place.at(ticket.clone()),
+            None => place,
+        };
+        let place = match flow.goes_before {
+            true => place.at(false),
+            false => place,
         };
         let copies = |cell: Place| match current {
             Some(_) => cell.clone().at(false) + cell.at(true),
@@ -182,7 +200,6 @@ impl System<'_> {
         };
         let count = cells.iter().cloned().map(copies).reduce(|a, b| a + b);
         let count = count.unwrap_or(Expr::Int(0));
-        let place = cells[0].clone();
         let place = match current {
             Some(current) => place.at(current.clone()),
             None => place,
@@ -225,6 +242,9 @@ impl System<'_> {
         }
         if let Some(current) = letter.current {
             part("current", current);
+        }
+        if let Some(ticket) = letter.ticket {
+            part("ticket", ticket);
         }
         out.push(length.clone().set(length + 1));
     }

@@ -1,15 +1,17 @@
 //! Everything that can happen in a system: accesses, deliveries, memory, the device.
 
-use cohkit_protocol::controller::{Access, Effect, Event};
+use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Right;
 
 use super::expressions::Context;
 use super::layout::{ends, lock, slot, Device, Direction, Slot, Storage, System};
 use super::reactions::{performs, Trigger};
+use super::stores::Taking;
 use super::story::Act;
 use super::SystemError;
 use cohkit_engine::build::{assert, error, when};
 use cohkit_engine::model::{Expr, Place, Rule, Stmt, TypeId, VariableId, Violation};
+use cohkit_system::plan::hits;
 
 impl<'p> System<'p> {
     /// Adds all rules.
@@ -18,6 +20,7 @@ impl<'p> System<'p> {
             self.access(access, name)?;
         }
         self.hits();
+        self.loads_hit_in_order();
         for flow in 0..self.flows.len() {
             self.deliver(flow)?;
         }
@@ -26,7 +29,7 @@ impl<'p> System<'p> {
         self.lender_steps()
     }
 
-    fn line_index(&mut self) -> (VariableId, Expr) {
+    pub fn line_index(&mut self) -> (VariableId, Expr) {
         let line = self.parameter("l", self.line_type);
         (line, line.into())
     }
@@ -73,6 +76,7 @@ impl<'p> System<'p> {
                 taking: Vec::new(),
                 refusing: None,
                 taken: None,
+                store: None,
                 brought: None,
                 must: false,
                 spontaneous: true,
@@ -84,15 +88,7 @@ impl<'p> System<'p> {
     /// is left out. Loads that hit change nothing ever.
     fn hits(&mut self) {
         let controller = self.remote.controller;
-        let rows = &controller.rules;
-        let hit = |state: usize| {
-            controller.states[state].right == Right::Write
-                && !rows.iter().any(|row| {
-                    row.event == Event::Access(Access::Store)
-                        && row.state.index() == state
-                        && matches!(row.effect, Effect::Take { .. })
-                })
-        };
+        let hit = |state: usize| hits(controller, state, Access::Store);
         let states: Vec<usize> = (0..controller.states.len()).filter(|&s| hit(s)).collect();
         if states.is_empty() || !self.facts.coherent {
             return;
@@ -105,8 +101,11 @@ impl<'p> System<'p> {
                 .iter()
                 .map(|&s| state.clone().is(self.remote.states.nth(s as u32))),
         );
+        let context = Self::context(false, &line, Some(r.into()));
         let changes = self.another_is_current(&line, Some(&r.into()));
+        let changes = changes.or(self.some_posted(&context));
         let mut body = vec![self.does(r, &line, &performs(Access::Store), false)];
+        body.extend(self.in_order(&context, true));
         body.extend(self.make_all_old(&line, true));
         body.push(self.current.at(l).at(r).set(true));
         self.build.rule(Rule {
@@ -123,7 +122,7 @@ impl<'p> System<'p> {
     fn deliver(&mut self, index: usize) -> Result<(), SystemError> {
         let flow = &self.flows[index];
         let (message, direction) = (flow.message, flow.direction);
-        let constants = flow.constants.clone();
+        let (constants, tickets) = (flow.constants.clone(), flow.tickets);
         let kind = self.protocol.message(message);
         let home = !direction.reaches_remote();
         let (l, line) = self.line_index();
@@ -205,6 +204,10 @@ impl<'p> System<'p> {
                 taking: Vec::new(),
                 refusing: None,
                 taken: Some(message),
+                store: tickets.map(|tickets| {
+                    let ticket = arrival.ticket.unwrap_or(tickets.low.into());
+                    Taking::new(ticket, tickets)
+                }),
                 brought: arrival.current,
                 must: true,
                 spontaneous: false,
@@ -217,6 +220,7 @@ impl<'p> System<'p> {
         let carries = self.carries_line(flow);
         let flow = &self.flows[flow];
         let goes_before = flow.goes_before;
+        let tickets = flow.tickets.and_then(|tickets| tickets.ty);
         let fields = &self.protocol.message(flow.message).fields;
         let names = fields.iter().zip(&flow.constants);
         let stored: Vec<(&str, TypeId)> = names
@@ -229,6 +233,8 @@ impl<'p> System<'p> {
             parameters.push(self.parameter(name, ty));
         }
         let before: Vec<Expr> = parameters.iter().map(|&p| p.into()).collect();
+        let ticket = tickets.map(|ty| self.parameter("ticket", ty));
+        parameters.extend(ticket);
         let early = goes_before.then(|| self.parameter("early", TypeId::BOOL));
         parameters.extend(early);
         let current = carries.then(|| self.parameter("current", TypeId::BOOL));
@@ -243,6 +249,7 @@ impl<'p> System<'p> {
             removal: vec![place.clone().set(place - 1)],
             after: before.clone(),
             before,
+            ticket: ticket.map(Expr::from),
             current: current.map(Expr::from),
         }
     }
@@ -257,6 +264,7 @@ impl<'p> System<'p> {
         line: &Expr,
     ) -> Arrival {
         let carries = self.carries_line(flow);
+        let tickets = self.flows[flow].tickets.and_then(|tickets| tickets.ty);
         let columns = self.flows[flow].columns.clone();
         let stored = self.flows[flow].stored.clone();
         let head = place.clone().field("slot").at(0);
@@ -273,6 +281,10 @@ impl<'p> System<'p> {
             look.push(local.begin(&value));
             before.push(value.into());
             after.push(local.into());
+        }
+        let ticket = tickets.map(|ty| self.local("ticket", ty));
+        if let Some(ticket) = ticket {
+            look.push(ticket.begin(head.clone().field("ticket")));
         }
         let current = carries.then(|| self.local("brought", TypeId::BOOL));
         if let Some(current) = current {
@@ -297,6 +309,7 @@ impl<'p> System<'p> {
             removal,
             before,
             after,
+            ticket: ticket.map(Expr::from),
             current: current.map(Expr::from),
         }
     }
@@ -573,6 +586,7 @@ impl<'p> System<'p> {
             taking: Vec::new(),
             refusing: None,
             taken: None,
+            store: None,
             brought: None,
             must,
             spontaneous: false,
@@ -591,6 +605,8 @@ struct Arrival {
     /// The fields that have a place, in guards and after `look`.
     before: Vec<Expr>,
     after: Vec<Expr>,
+    /// The ticket of the store that it carries, if that has a place.
+    ticket: Option<Expr>,
     /// Whether the copy of the line that it carries is current.
     current: Option<Expr>,
 }

@@ -9,9 +9,11 @@ use std::path::PathBuf;
 /// Explores every reachable state of the systems a protocol text asks for, or of a Murphi model.
 ///
 /// The properties are: a right to write excludes all other rights (single writer), reads see the last write
-/// (data value), every message that arrives is expected, there is no deadlock, every request can still
-/// complete, every access and every local operation that begins can be performed (progress), and the invariants
-/// of the text.
+/// that has been performed (data value), every store that is sent is performed once, accesses of one cache to one line
+/// keep their order (program order of one line), no store is performed between the read and the write of an atomic
+/// access (atomicity), every message that arrives is expected, there is no deadlock, every request can still complete,
+/// every access and every local operation that begins can be performed (progress), and the invariants of the text.
+/// With `guarantee none` in the text there is no single writer, data value or program order of one line.
 /// A home that the text gives as a policy is constructed first; what the construction finds wrong is
 /// reported in the same way as a violation.
 /// A counterexample is a shortest one, drawn as a message sequence chart; a dot marks what the home cannot see.

@@ -26,6 +26,7 @@ use cohkit_protocol::remotes::Remotes;
 use crate::agent::Violation;
 use crate::data::Data;
 use crate::plan::{Facts, Plan};
+use crate::stores::{AtomicRead, Stores, Ticket};
 
 pub use common::Common;
 pub use explore::{explore, Explored, Found};
@@ -123,8 +124,10 @@ pub struct Remote<D: Data> {
     pub copy: D::Copy,
     /// What the write under way writes, where somebody has begun it and what it writes makes a difference.
     pub writes: Option<D::Write>,
-    /// Whether it has sent a write that the home has not performed, if that has to be remembered.
-    pub pending: bool,
+    /// What the atomic access in progress has found, where it makes a difference.
+    pub found: Option<D::Copy>,
+    /// Its pending stores.
+    pub stores: Stores,
 }
 
 /// How far a memory operation is.
@@ -158,6 +161,8 @@ pub struct SetAside<D: Data> {
     pub whole: bool,
     /// What it writes.
     pub what: D::Write,
+    /// Whether it is still to be performed, and in which order.
+    pub ticket: Ticket,
 }
 
 /// The device's lock on a line.
@@ -233,7 +238,8 @@ impl<D: Data> World<D> {
                 configuration: system.remote_machine().initial_in(initial),
                 copy: D::Copy::default(),
                 writes: None,
-                pending: false,
+                found: None,
+                stores: Stores::default(),
             }
         };
         let line = |line| {
@@ -272,9 +278,10 @@ impl<D: Data> World<D> {
         self.network.is_empty()
             && self.lines.iter().all(|line| {
                 stable(system.home, &line.home)
-                    && line.remotes.iter().all(|remote| {
-                        stable(&system.protocol.remote, &remote.configuration) && !remote.pending
-                    })
+                    && line
+                        .remotes
+                        .iter()
+                        .all(|remote| stable(&system.protocol.remote, &remote.configuration))
                     && line.operation == Operation::Idle
                     && line.aside.is_none()
                     && line.asked.is_none()
@@ -298,7 +305,9 @@ impl<D: Data> World<D> {
             _ => false,
         };
         let mut flights = self.network.flights().filter(|flight| flight.line == line);
-        remotes.any(|(number, remote)| Some(number) != own && current(&remote.copy))
+        let answered = |remote: &Remote<D>| remote.stores.read == AtomicRead::Last;
+        place.remotes.iter().any(answered)
+            || remotes.any(|(number, remote)| Some(number) != own && current(&remote.copy))
             || own.is_some() && current(&place.memory)
             || slot
             || flights.any(|flight| matches!(&flight.carried, Carried::Line(copy) if current(copy)))
@@ -306,7 +315,11 @@ impl<D: Data> World<D> {
 
     /// A write makes all copies of a line old, and memory too unless it is in memory that a part of it is written.
     fn age(&mut self, system: &System, line: u8, memory_too: bool) {
-        if !D::AGES || !system.facts.coherent {
+        if !system.facts.coherent {
+            return;
+        }
+        self.outdate_answers(line);
+        if !D::AGES {
             return;
         }
         let place = &mut self.lines[usize::from(line)];
@@ -320,5 +333,16 @@ impl<D: Data> World<D> {
             *copy = D::aged(copy);
         }
         self.network.change(line, D::aged);
+    }
+
+    /// A store to a line is performed: what atomic accesses have read before is not the last value any more.
+    fn outdate_answers(&mut self, line: u8) {
+        let last = |remote: &Remote<D>| remote.stores.read == AtomicRead::Last;
+        let place = &mut self.lines[usize::from(line)];
+        if place.remotes.iter().any(last) {
+            for remote in place.remotes.iter_mut().filter(|remote| last(remote)) {
+                remote.stores.read = AtomicRead::Outdated;
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Common;
 use crate::data::Data;
+use crate::stores::Ticket;
 
 /// An agent at an end of a message: a remote by its number, or the home.
 pub type End = Option<u8>;
@@ -16,8 +17,8 @@ pub enum Carried<D: Data> {
     Nothing,
     /// A copy of the line.
     Line(D::Copy),
-    /// The bytes of a write.
-    Write(D::Write),
+    /// The bytes of a write, with the state of its store.
+    Write(D::Write, Ticket),
 }
 
 /// A message under way.
@@ -190,6 +191,28 @@ impl<D: Data> Network<D> {
                 && other.fields == flight.fields
         };
         self.unordered.iter().filter(same).count()
+    }
+
+    /// Changes the tickets of all stores that one remote has sent to a line.
+    pub fn change_tickets(&mut self, line: u8, from: u8, change: impl Fn(Ticket) -> Ticket) {
+        let all = self
+            .unordered
+            .iter_mut()
+            .chain(self.ordered.values_mut().flatten());
+        let mut changed = false;
+        for flight in all.filter(|flight| (flight.line, flight.from) == (line, Some(from))) {
+            let Carried::Write(what, ticket) = &flight.carried else {
+                continue;
+            };
+            let next = change(*ticket);
+            if next != *ticket {
+                flight.carried = Carried::Write(what.clone(), next);
+                changed = true;
+            }
+        }
+        if changed {
+            self.unordered.sort_unstable();
+        }
     }
 
     /// Changes every copy of a line that is under way.

@@ -7,7 +7,7 @@ use cohkit_protocol::execute::{Act, Configuration, Interrupted, Occasion, Outcom
 use cohkit_protocol::protocol::{MessageId, Right, StateId};
 use cohkit_protocol::rows::{event_words, fault_words};
 
-use around::{AroundRemote, AtHome};
+use around::{AroundRemote, AtHome, Taking};
 
 use super::network::{order_of, Arrival, Carried, Flight};
 use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
@@ -16,6 +16,8 @@ use crate::agent::{
     Wish,
 };
 use crate::data::{Data, Extent};
+use crate::plan::hits;
+use crate::stores::{self, AtomicRead, Ticket};
 
 /// Something that may happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -209,7 +211,7 @@ impl<D: Data> World<D> {
                 let what = D::Write::default();
                 self.access(system, line, remote, access, what, ended)
             }
-            Step::Hit(line, remote) => Ok(self.hit(system, line, remote)),
+            Step::Hit(line, remote) => self.hit(system, line, remote),
             Step::Arrives(arrival) => self.arrives(system, arrival, ended),
             Step::Memory(line) => self.memory(system, line),
             Step::Read(line, choice) => self.read(system, line, choice),
@@ -309,6 +311,9 @@ impl<D: Data> World<D> {
             .step(&mut next, occasion, &mut tables);
         let Outcome::Taken { rule, acts } = stepped.map_err(|i| whose.impossible(system, &i))?
         else {
+            if access == Access::Load && self.hits(system, line, remote, access) {
+                self.in_order(line, remote, access.writes())?;
+            }
             return Ok(false);
         };
         let plan = &system.plans[0][rule];
@@ -326,6 +331,9 @@ impl<D: Data> World<D> {
         if !system.protocol.bounds.let_begin(sends, in_flight) {
             return Ok(false);
         }
+        if plan.reads || plan.performs {
+            self.in_order(line, remote, access.writes())?;
+        }
         // What hits changes something only if it makes another copy old.
         let wanted = D::KEEPS;
         if plan.idle && !plan.moves && !wanted {
@@ -334,32 +342,19 @@ impl<D: Data> World<D> {
                 return Ok(false);
             }
         }
-        if let Some(read) = plan.begins {
-            let answers = system.facts.answers(read);
-            let old = |flight: &Flight<D>| match &flight.carried {
-                Carried::Line(copy) => {
-                    (flight.line, flight.to) == (line, Some(remote))
-                        && answers.contains(&flight.message)
-                        && !self.data.current(line, copy)
-                }
-                _ => false,
-            };
-            if self.network.flights().any(old) {
-                return Err(Violation::data_value(agent::ANSWERED_BEFORE).into());
-            }
+        if let Some(begun) = plan.opens {
+            self.opens(system, line, remote, begun)?;
         }
         let extent = match access {
             Access::WriteLine => Extent::Whole,
             _ => Extent::Part,
         };
         let (before, after) = (plan.before.right, plan.after.right);
+        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let found = place.copy.clone();
         let changed = place.configuration != next || !acts.is_empty();
         // Nothing comes back that would end it.
-        let posts = system.protocol.remote.states[usize::from(next.state)].stable()
-            && acts.iter().any(|act| {
-                matches!(act, Act::Send { message, .. } if system.protocol.message(*message).carries.store())
-            });
+        let posts = plan.posts;
         if D::KEEPS && access.writes() {
             self.line(line).remotes[usize::from(remote)].writes = Some(what);
         }
@@ -403,22 +398,153 @@ impl<D: Data> World<D> {
         Ok(changed || !ended.is_empty() || !wanted)
     }
 
-    /// A store without a row, where it makes another copy old.
-    fn hit(&mut self, system: &System, line: u8, remote: u8) -> bool {
+    /// Whether an access is performed in a remote's copy without a row.
+    fn hits(&self, system: &System, line: u8, remote: u8, access: Access) -> bool {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        let row = system.protocol.remote.rules.iter().any(|rule| {
-            rule.event == Event::Access(Access::Store)
-                && matches!(rule.effect, Effect::Take { .. })
-                && rule.state.0 == place.configuration.state
-        });
-        let right = system.right(&place.configuration);
-        if row || right < Right::Write || !self.another_is_current(system, line, Some(remote)) {
-            return false;
+        let state = usize::from(place.configuration.state);
+        hits(&system.protocol.remote, state, access)
+    }
+
+    /// A store without a row, where it makes another copy old.
+    fn hit(&mut self, system: &System, line: u8, remote: u8) -> Result<bool, Wrong> {
+        if !self.hits(system, line, remote, Access::Store) {
+            return Ok(false);
         }
+        self.in_order(line, remote, true)?;
+        if !self.another_is_current(system, line, Some(remote)) {
+            return Ok(false);
+        }
+        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
         let copy = place.copy.clone();
         let copy = self.write(system, line, &copy, Extent::Part, &D::Write::default());
         self.line(line).remotes[usize::from(remote)].copy = copy;
-        true
+        Ok(true)
+    }
+
+    /// A remote performs an access, which writes or not, in its copy: its earlier stores have been performed.
+    pub(super) fn in_order(&self, line: u8, remote: u8, writes: bool) -> Result<(), Wrong> {
+        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        Err(match (place.stores.posted, writes) {
+            (0, _) => return Ok(()),
+            (_, true) => stores::program_order(stores::OVERTAKES),
+            (_, false) => stores::program_order(stores::MISSES_OWN),
+        }
+        .into())
+    }
+
+    /// A remote begins an access that is in progress after the row.
+    fn opens(&mut self, system: &System, line: u8, remote: u8, begun: Access) -> Result<(), Wrong> {
+        let facts = &system.facts;
+        let posted = self.lines[usize::from(line)].remotes[usize::from(remote)]
+            .stores
+            .posted;
+        let to_it = |flight: &&Flight<D>| (flight.line, flight.to) == (line, Some(remote));
+        let flights = || self.network.flights().filter(to_it);
+        if begun.needs() == Right::Read {
+            let answers = facts.answers(begun);
+            let mut answered = flights().filter(|flight| answers.contains(&flight.message));
+            let old = |flight: &Flight<D>| matches!(&flight.carried, Carried::Line(copy) if !self.data.current(line, copy));
+            if answered.any(old) {
+                return Err(Violation::data_value(agent::ANSWERED_BEFORE).into());
+            }
+            if posted > 0 && flights().any(|flight| answers.contains(&flight.message)) {
+                return Err(stores::program_order(stores::MISSES_OWN).into());
+            }
+        }
+        let answer = begun == Access::Atomic
+            && facts.atomics()
+            && flights().any(|flight| facts.answers_atomic[flight.message.index()]);
+        if answer {
+            self.line(line).remotes[usize::from(remote)].stores.read = AtomicRead::Last;
+        }
+        Ok(())
+    }
+
+    /// A copy of a line is sent to a remote, which may end an access with it.
+    fn answers(
+        &mut self,
+        system: &System,
+        line: u8,
+        remote: u8,
+        (message, copy): (MessageId, &D::Copy),
+    ) -> Result<(), Wrong> {
+        let facts = &system.facts;
+        let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+        if facts.used_once[message.index()] && place.stores.posted > 0 {
+            return Err(stores::program_order(stores::MISSES_OWN).into());
+        }
+        let atomic = facts.answers_atomic[message.index()]
+            && facts.atomic_in[usize::from(place.configuration.state)];
+        if atomic {
+            if place.stores.performed {
+                return Err(stores::atomicity(stores::READS_OWN).into());
+            }
+            if facts.coherent && !self.data.current(line, copy) {
+                return Err(stores::atomicity(stores::READS_OLD).into());
+            }
+            self.line(line).remotes[usize::from(remote)].stores.read = AtomicRead::Last;
+        }
+        Ok(())
+    }
+
+    /// The home performs a store that a remote has sent.
+    fn performs(
+        &mut self,
+        system: &System,
+        line: u8,
+        remote: u8,
+        ticket: Ticket,
+    ) -> Result<(), Wrong> {
+        let facts = &system.facts;
+        if ticket.is_posted() {
+            if !facts.line_order {
+                return Ok(());
+            }
+            if ticket != Ticket::POSTED {
+                return Err(stores::program_order(stores::OVERTAKES).into());
+            }
+            let stores = &mut self.line(line).remotes[usize::from(remote)].stores;
+            stores.posted -= 1;
+            self.change_tickets(line, remote, |ticket| match ticket > Ticket::POSTED {
+                true => Ticket(ticket.0 - 1),
+                false => ticket,
+            });
+            return Ok(());
+        }
+        if ticket == Ticket::VOID {
+            return Err(Violation::new(agent::stores(facts), stores::PERFORMED_TWICE).into());
+        }
+        let place = &mut self.line(line).remotes[usize::from(remote)];
+        if place.stores.posted > 0 {
+            return Err(stores::program_order(stores::OVERTAKES).into());
+        }
+        if place.stores.read == AtomicRead::Outdated {
+            return Err(stores::atomicity(stores::SPLIT).into());
+        }
+        place.stores.read = AtomicRead::None;
+        place.stores.performed = true;
+        self.void_awaited(line, remote);
+        Ok(())
+    }
+
+    /// No message of the store in progress may be performed any more.
+    fn void_awaited(&mut self, line: u8, remote: u8) {
+        self.change_tickets(line, remote, |ticket| match ticket {
+            Ticket::AWAITED => Ticket::VOID,
+            other => other,
+        });
+    }
+
+    /// Changes the tickets of all stores of a remote to a line, wherever they are.
+    fn change_tickets(&mut self, line: u8, remote: u8, change: impl Fn(Ticket) -> Ticket) {
+        self.network.change_tickets(line, remote, &change);
+        let aside = self.lines[usize::from(line)].aside.as_ref();
+        let ticket = aside.filter(|aside| aside.from == remote).map(|a| a.ticket);
+        if ticket.is_some_and(|ticket| change(ticket) != ticket) {
+            if let Some(aside) = &mut self.line(line).aside {
+                aside.ticket = change(aside.ticket);
+            }
+        }
     }
 
     fn arrives(
@@ -447,7 +573,7 @@ impl<D: Data> World<D> {
             _ => None,
         };
         let Some(remote) = flight.to else {
-            if let (true, Carried::Write(what)) = (D::KEEPS, &flight.carried) {
+            if let (true, Carried::Write(what, _)) = (D::KEEPS, &flight.carried) {
                 self.line(flight.line).kept = Some(what.clone());
             }
             let taken = Taken {
@@ -455,7 +581,11 @@ impl<D: Data> World<D> {
                 sender: flight.from,
                 brought,
             };
-            return match self.home(system, flight.line, occasion, taken)? {
+            let ticket = match flight.carried {
+                Carried::Write(_, ticket) => Some(ticket),
+                _ => None,
+            };
+            return match self.home_with(system, flight.line, occasion, taken, ticket)? {
                 Answer::Taken => Ok(true),
                 Answer::Waits => Ok(false),
                 Answer::Refused | Answer::None => Err(Whose::Home.unexpected(system, event)),
@@ -470,6 +600,9 @@ impl<D: Data> World<D> {
             .step(&mut next, occasion, &mut tables);
         match stepped.map_err(|i| whose.impossible(system, &i))? {
             Outcome::Taken { rule, acts } => {
+                if matches!(flight.carried, Carried::Write(_, ticket) if ticket.is_posted()) {
+                    return Err(stores_lost(system));
+                }
                 let row = (rule, acts, next);
                 // Which part of a line a store writes is known when it begins; here one stands for all.
                 let (line, part) = (flight.line, Extent::Part);
@@ -505,13 +638,31 @@ impl<D: Data> World<D> {
             line,
             remote,
             extent,
+            posts: plan.posts,
+            in_place: plan.performs,
+            brings: brought.is_some(),
             ended,
             every: Vec::new(),
         };
         let (protocol, facts) = (system.protocol, &system.facts);
         let copy = agent::remote(protocol, facts, plan, acts, &held, brought, &mut around)?;
         let every = around.every;
+        if plan.gives_up {
+            let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
+            if place.stores.performed {
+                let what = stores::GIVEN_UP_LATE;
+                return Err(Violation::new(agent::stores(facts), what).into());
+            }
+            self.void_awaited(line, remote);
+        }
         let place = &mut self.line(line).remotes[usize::from(remote)];
+        if facts.atomics() {
+            match (facts.atomic_in[usize::from(next.state)], brought) {
+                (false, _) => (place.found, place.stores.read) = (None, AtomicRead::None),
+                (true, Some(copy)) if D::KEEPS => place.found = Some(copy.clone()),
+                (true, _) => {}
+            }
+        }
         (place.configuration, place.copy) = (next, copy);
         self.registers_of(system, line, remote);
         for (from, to) in every {
@@ -572,7 +723,7 @@ impl<D: Data> World<D> {
         system: &System,
         line: u8,
         from: Option<u8>,
-        what: D::Write,
+        (what, ticket): (D::Write, Ticket),
         sending: Sending<D::Copy>,
     ) -> Result<(), Wrong> {
         let Sending {
@@ -604,6 +755,9 @@ impl<D: Data> World<D> {
             (None, None) if ordered => sender,
             _ => 0,
         };
+        if let (Bytes::Line(copy), Some(to)) = (&bytes, to) {
+            self.answers(system, line, to, (message, copy))?;
+        }
         let flight = Flight {
             line,
             message,
@@ -615,7 +769,7 @@ impl<D: Data> World<D> {
             carried: match bytes {
                 Bytes::None => Carried::Nothing,
                 Bytes::Line(copy) => Carried::Line(copy),
-                Bytes::Write => Carried::Write(what),
+                Bytes::Write => Carried::Write(what, ticket),
             },
         };
         match order_of(protocol, message, (from, to), (line, home)) {
@@ -812,6 +966,18 @@ impl<D: Data> World<D> {
         occasion: Occasion,
         taken: Taken<D::Copy>,
     ) -> Result<Answer, Wrong> {
+        self.home_with(system, line, occasion, taken, None)
+    }
+
+    /// The same, with the ticket of the store that comes with it.
+    fn home_with(
+        &mut self,
+        system: &System,
+        line: u8,
+        occasion: Occasion,
+        taken: Taken<D::Copy>,
+        ticket: Option<Ticket>,
+    ) -> Result<Answer, Wrong> {
         let mut next = self.lines[usize::from(line)].home.clone();
         let mut tables = system.home;
         let stepped = system.home_machine().step(&mut next, occasion, &mut tables);
@@ -825,8 +991,13 @@ impl<D: Data> World<D> {
             world: self,
             system,
             line,
+            taking: ticket.map(Taking::new),
+            deferred: None,
         };
         agent::home(system.protocol, &system.facts, acts, taken, &mut around)?;
+        if around.taking.is_some_and(|taking| taking.loses()) {
+            return Err(stores_lost(system));
+        }
         self.line(line).home = next;
         self.registers_of_home(system, line);
         Ok(Answer::Taken)
@@ -841,6 +1012,11 @@ enum Answer {
     Waits,
     Refused,
     None,
+}
+
+/// A posted store is lost.
+fn stores_lost(system: &System) -> Wrong {
+    Violation::new(agent::stores(&system.facts), stores::LOST).into()
 }
 
 /// What comes with an event that is no message.

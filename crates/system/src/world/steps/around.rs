@@ -9,6 +9,12 @@ pub(super) struct AroundRemote<'w, 's, 'p, D: Data> {
     pub(super) line: u8,
     pub(super) remote: u8,
     pub(super) extent: Extent,
+    /// Whether its row posts a store.
+    pub(super) posts: bool,
+    /// Whether its row performs a store in the copy that it has, without `done`.
+    pub(super) in_place: bool,
+    /// Whether the message at hand brings a copy.
+    pub(super) brings: bool,
     pub(super) ended: &'w mut Vec<Ended<D>>,
     /// What all lines are to do when the row has been carried out.
     pub(super) every: Vec<(StateId, StateId)>,
@@ -17,6 +23,32 @@ pub(super) struct AroundRemote<'w, 's, 'p, D: Data> {
 impl<D: Data> AroundRemote<'_, '_, '_, D> {
     fn place(&mut self) -> &mut crate::world::Remote<D> {
         &mut self.world.line(self.line).remotes[usize::from(self.remote)]
+    }
+
+    /// The ticket of a store that is sent.
+    fn ticket(&mut self) -> Result<Ticket, Wrong> {
+        let (facts, room) = (&self.system.facts, self.system.room);
+        let posts = std::mem::take(&mut self.posts);
+        let place = &mut self.place().stores;
+        if !facts.stores_pending {
+            return Ok(Ticket::VOID);
+        }
+        if posts {
+            let rank = place.posted;
+            if facts.line_order {
+                let ranks = stores::ranks(room, true);
+                if rank >= ranks {
+                    let over = format!("more than {ranks} posted stores are pending");
+                    return Err(Wrong::Exceeded(over));
+                }
+                place.posted += 1;
+            }
+            return Ok(Ticket::posted(rank));
+        }
+        Ok(match place.performed {
+            true => Ticket::VOID,
+            false => Ticket::AWAITED,
+        })
     }
 
     fn ends(&mut self, found: Option<D::Copy>) {
@@ -37,19 +69,21 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
     }
 
     fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
-        let writes = sending.bytes == Bytes::Write && sending.to == Receiver::Home;
-        let pending = writes && self.system.facts.stores_pending;
-        let place = self.place();
-        place.pending |= pending;
-        let what = match sending.bytes {
-            Bytes::Write => place.writes.clone().unwrap_or_default(),
-            _ => D::Write::default(),
+        let store = match sending.bytes {
+            Bytes::Write => {
+                let ticket = self.ticket()?;
+                (self.place().writes.clone().unwrap_or_default(), ticket)
+            }
+            _ => Default::default(),
         };
         let from = Some(self.remote);
-        self.world.send(self.system, self.line, from, what, sending)
+        (self.world).send(self.system, self.line, from, store, sending)
     }
 
     fn write(&mut self, on: &D::Copy) -> Result<D::Copy, Wrong> {
+        if !self.in_place {
+            self.world.in_order(self.line, self.remote, true)?;
+        }
         let what = self.place().writes.take().unwrap_or_default();
         self.ends(Some(on.clone()));
         Ok(self
@@ -58,25 +92,28 @@ impl<D: Data> Around for AroundRemote<'_, '_, '_, D> {
     }
 
     fn read(&mut self, copy: &D::Copy) -> Result<(), Wrong> {
+        if !self.brings {
+            self.world.in_order(self.line, self.remote, false)?;
+        }
         self.ends(Some(copy.clone()));
         Ok(())
     }
 
     fn written(&mut self, found: Option<&D::Copy>) -> Result<(), Wrong> {
+        let facts = &self.system.facts;
         let place = self.place();
         place.writes = None;
-        if place.pending {
+        let before = place.found.take();
+        if facts.stores_pending && !std::mem::take(&mut place.stores.performed) {
             let what = "a write ends that the home has not performed";
-            let property = agent::stores(&self.system.facts);
-            return Err(Violation::new(property, what).into());
+            return Err(Violation::new(agent::stores(facts), what).into());
         }
-        self.ends(found.cloned());
+        self.ends(found.cloned().or(before));
         Ok(())
     }
 
-    fn gives_up(&mut self) {
-        self.place().pending = false;
-    }
+    // What is given up is told when the row has been carried out.
+    fn gives_up(&mut self) {}
 
     fn every(&mut self, from: StateId, to: StateId) -> Result<(), Wrong> {
         self.every.push((from, to));
@@ -89,6 +126,32 @@ pub(super) struct AtHome<'w, 's, 'p, D: Data> {
     pub(super) world: &'w mut World<D>,
     pub(super) system: &'s System<'p>,
     pub(super) line: u8,
+    /// The store that comes with the message at hand.
+    pub(super) taking: Option<Taking>,
+    /// The ticket of the deferred store that is about to be performed.
+    pub(super) deferred: Option<Ticket>,
+}
+
+/// A store whose message a home takes.
+#[derive(Clone, Copy)]
+pub(super) struct Taking {
+    ticket: Ticket,
+    /// Whether its bytes have been deferred.
+    deferred: bool,
+}
+
+impl Taking {
+    pub(super) fn new(ticket: Ticket) -> Taking {
+        Taking {
+            ticket,
+            deferred: false,
+        }
+    }
+
+    /// Whether the store is pending, and nothing has its bytes when the row is over.
+    pub(super) fn loses(self) -> bool {
+        self.ticket.is_posted() && !self.deferred
+    }
 }
 
 impl<D: Data> AtHome<'_, '_, '_, D> {
@@ -113,8 +176,8 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
     }
 
     fn send(&mut self, sending: Sending<D::Copy>) -> Result<(), Wrong> {
-        let what = D::Write::default();
-        self.world.send(self.system, self.line, None, what, sending)
+        let store = Default::default();
+        (self.world).send(self.system, self.line, None, store, sending)
     }
 
     fn memory(&self) -> D::Copy {
@@ -135,13 +198,18 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
     }
 
     fn store(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
-        let facts = &self.system.facts;
-        if let (true, Some(remote)) = (facts.stores_pending, from) {
-            let posts = facts.posts_stores;
-            let pending = &mut self.place().remotes[usize::from(remote)].pending;
-            if !std::mem::take(pending) && !posts {
-                let what = "a store is performed twice, or after it was given up";
-                return Err(Violation::new(agent::stores(facts), what).into());
+        let deferred = self.deferred.take();
+        let ticket = deferred.or(self.taking.map(|taking| taking.ticket));
+        if let (true, Some(remote)) = (self.system.facts.stores_pending, from) {
+            let ticket = ticket.unwrap_or_default();
+            (self.world).performs(self.system, self.line, remote, ticket)?;
+            // A store that this row has deferred is at two places until the row is over.
+            let own = self.taking.is_some_and(|taking| taking.deferred);
+            if let (true, Some(taking)) = (own || deferred.is_none(), &mut self.taking) {
+                taking.ticket = Ticket::VOID;
+            }
+            if let (true, Some(aside)) = (own, &mut self.place().aside) {
+                aside.ticket = Ticket::VOID;
             }
         }
         let what = self.place().kept.take().unwrap_or_default();
@@ -151,11 +219,21 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
 
     fn set_aside(&mut self, from: Option<u8>, whole: bool) -> Result<(), Wrong> {
         let wrong = |what: &str| Err(Violation::new("one store aside at a time", what).into());
+        let ticket = self.taking.as_mut().map(|taking| {
+            taking.deferred = true;
+            taking.ticket
+        });
+        let ticket = ticket.unwrap_or_default();
         let place = self.place();
         match (from, &place.aside) {
             (Some(from), None) => {
                 let what = place.kept.take().unwrap_or_default();
-                place.aside = Some(SetAside { from, whole, what });
+                place.aside = Some(SetAside {
+                    from,
+                    whole,
+                    what,
+                    ticket,
+                });
                 Ok(())
             }
             (None, _) => wrong("the home sets a store aside that no remote has sent"),
@@ -166,8 +244,14 @@ impl<D: Data> AroundHome for AtHome<'_, '_, '_, D> {
     fn take_aside(&mut self) -> Result<(Option<u8>, bool), Wrong> {
         let place = self.place();
         match place.aside.take() {
-            Some(SetAside { from, whole, what }) => {
+            Some(SetAside {
+                from,
+                whole,
+                what,
+                ticket,
+            }) => {
                 place.kept = D::KEEPS.then_some(what);
+                self.deferred = Some(ticket);
                 Ok((Some(from), whole))
             }
             None => {

@@ -1,0 +1,561 @@
+//! Stores between a remote and memory: tickets, the program order of one line, and atomic accesses.
+//!
+//! [`cohkit_system::stores`] says what these are for, and why they are enough.
+
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::MessageId;
+use cohkit_system::agent;
+use cohkit_system::plan::Facts;
+use cohkit_system::stores::{self, AtomicRead, Ticket};
+
+use super::effects::Execution;
+use super::expressions::Context;
+use super::layout::{ends, Direction, SetAside, Sizes, Storage, System};
+use cohkit_engine::build::{assert, choose, when, Builder};
+use cohkit_engine::model::{Expr, Place, Stmt, TableId, TypeId, VariableId, Violation};
+
+/// The tickets that messages of one flow may have.
+#[derive(Clone, Copy)]
+pub(super) struct Tickets {
+    pub low: i32,
+    pub high: i32,
+    /// Their type; none if there is one ticket only, which needs no place.
+    pub ty: Option<TypeId>,
+}
+
+/// The variables of pending stores, each per line and remote, as far as the protocol needs them.
+pub(super) struct Stores {
+    /// Number of ranks.
+    pub ranks: u8,
+    /// Whether the home has performed the store of the access in progress.
+    performed: Option<VariableId>,
+    /// Number of posted stores that are pending.
+    posted: Option<VariableId>,
+    /// What the atomic access in progress reads.
+    read: Option<VariableId>,
+    /// Of each state, whether an atomic access may be in progress whose store the home performs.
+    atomic_in: Option<TableId>,
+}
+
+impl Stores {
+    pub fn new(
+        build: &mut Builder,
+        sizes: &Sizes,
+        (remote, states): (&str, TypeId),
+        facts: &Facts,
+        ranks: u8,
+    ) -> Stores {
+        let mut variable = |needed: bool, name: &str, ty: TypeId| {
+            let ty = needed.then(|| sizes.per_remote(build, name, ty))?;
+            Some(build.state(format!("{remote}_{name}"), ty))
+        };
+        let performed = variable(facts.awaits_stores(), "store_performed", TypeId::BOOL);
+        let mut counted = |needed: bool, name: &str, most: u8| {
+            let ty = needed.then(|| build.range(name, 0, i32::from(most)))?;
+            let ty = sizes.per_remote(build, name, ty);
+            Some(build.state(format!("{remote}_{name}"), ty))
+        };
+        let posted = counted(facts.line_order, "posted_stores", ranks);
+        let read = counted(facts.atomics(), "atomic_read", AtomicRead::Outdated as u8);
+        let atomic_in = facts.atomics().then(|| {
+            let values = facts.atomic_in.iter().map(|&atomic| i32::from(atomic));
+            build.table("atomic_in", states, TypeId::BOOL, values)
+        });
+        Stores {
+            ranks,
+            performed,
+            posted,
+            read,
+            atomic_in,
+        }
+    }
+}
+
+/// A store whose message a home takes.
+#[derive(Clone)]
+pub(super) struct Taking {
+    /// Its ticket, and the range of that.
+    ticket: Expr,
+    low: i32,
+    high: i32,
+    /// Whether its bytes have been deferred.
+    deferred: bool,
+}
+
+impl Taking {
+    pub fn new(ticket: Expr, tickets: Tickets) -> Taking {
+        Taking {
+            ticket,
+            low: tickets.low,
+            high: tickets.high,
+            deferred: false,
+        }
+    }
+
+    /// Its bytes are deferred; gives the ticket that goes with them.
+    pub fn is_deferred(&mut self) -> Expr {
+        self.deferred = true;
+        self.ticket.clone()
+    }
+
+    /// It has been performed.
+    fn performed(&mut self) {
+        self.ticket = Expr::Int(0);
+        (self.low, self.high) = (0, 0);
+    }
+}
+
+fn ticket(ticket: Ticket) -> i32 {
+    i32::from(ticket.0)
+}
+
+fn order(what: &str) -> Violation {
+    Violation::new(stores::PROGRAM_ORDER, what)
+}
+
+fn atomicity(what: &str) -> Violation {
+    Violation::new(stores::ATOMICITY, what)
+}
+
+impl System<'_> {
+    fn store_violation(&self, what: &str) -> Violation {
+        Violation::new(agent::stores(&self.facts), what)
+    }
+
+    /// The ticket of a store that is sent, if its flow has a place for one; and what follows when it has been sent.
+    pub fn store_is_sent(
+        &mut self,
+        moment: &mut Execution,
+        flow: usize,
+        (before, after): (&mut Vec<Stmt>, &mut Vec<Stmt>),
+    ) -> Option<Expr> {
+        let tickets = self.flows[flow].tickets?;
+        let posts = std::mem::take(&mut moment.posts);
+        let own = match (posts, self.stores.posted, self.stores.performed) {
+            (true, Some(posted), _) => {
+                let posted = moment.context.part(posted);
+                let ranks = i32::from(self.stores.ranks);
+                let over = format!("more than {ranks} posted stores are pending");
+                before.push(assert(Violation::limit(over), posted.clone().lt(ranks)));
+                after.push(posted.clone().set(posted.clone() + 1));
+                Expr::from(posted) + ticket(Ticket::POSTED)
+            }
+            (true, None, _) => ticket(Ticket::POSTED).into(),
+            (false, _, Some(performed)) => {
+                let performed = Expr::from(moment.context.part(performed));
+                performed.then(ticket(Ticket::VOID), ticket(Ticket::AWAITED))
+            }
+            (false, _, None) => ticket(Ticket::VOID).into(),
+        };
+        tickets.ty.map(|_| own)
+    }
+
+    /// The home performs the store whose message it takes, or the one that it has deferred.
+    pub fn store_is_performed(
+        &mut self,
+        moment: &mut Execution,
+        remote: &Option<Expr>,
+        deferred: Option<SetAside>,
+    ) -> Vec<Stmt> {
+        let line = moment.context.line.clone();
+        let Some(remote) = remote.as_ref().filter(|_| self.facts.stores_pending) else {
+            return Vec::new();
+        };
+        // The deferred store of this very row is the one that it takes.
+        let own = moment.taking.as_ref().filter(|taking| match deferred {
+            Some(_) => taking.deferred,
+            None => true,
+        });
+        let (its, low, high) = match (own, deferred) {
+            (Some(taking), _) => (taking.ticket.clone(), taking.low, taking.high),
+            (None, Some(aside)) => {
+                let highest = ticket(Ticket::posted(self.stores.ranks - 1));
+                (aside.ticket.at(&line).into(), 0, highest)
+            }
+            (None, None) => (Expr::Int(0), 0, 0),
+        };
+        let mut out = Vec::new();
+        let (posted, awaited) = (ticket(Ticket::POSTED), ticket(Ticket::AWAITED));
+        let any =
+            |of: fn(&cohkit_system::stores::Senders) -> bool| self.facts.senders.iter().any(of);
+        let may_be_posted = high >= posted && any(|senders| senders.post);
+        let may_be_awaited = low <= awaited && any(|senders| senders.wait);
+        // Its place is free before other stores move up.
+        let clears = deferred.map(|aside| aside.ticket.at(&line).set(0));
+        let its = match (&clears, own) {
+            (Some(_), None) => {
+                let ty = self.tickets_type();
+                let local = self.local("deferred ticket", ty);
+                out.push(local.begin(its));
+                Expr::from(local)
+            }
+            _ => its,
+        };
+        out.extend(clears);
+        let of_posted = match may_be_posted {
+            true => self.posted_is_performed(&line, remote, &its),
+            false => Vec::new(),
+        };
+        let of_awaited = match may_be_awaited || !may_be_posted {
+            true => self.awaited_is_performed(&line, remote, &its),
+            false => Vec::new(),
+        };
+        match (may_be_posted, low >= posted) {
+            (true, true) => out.extend(of_posted),
+            (true, false) if of_awaited.is_empty() => {
+                let twice = self.store_violation(stores::PERFORMED_TWICE);
+                out.push(assert(twice, its.ge(posted)));
+                out.extend(of_posted);
+            }
+            (true, false) => out.push(choose(its.ge(posted), of_posted, of_awaited)),
+            (false, _) => out.extend(of_awaited),
+        }
+        if let Some(taking) = &mut moment.taking {
+            if taking.deferred || deferred.is_none() {
+                taking.performed();
+            }
+            // A store that this row has deferred is at two places until the row is over.
+            if let (true, None, Some(aside)) = (taking.deferred, deferred, self.aside) {
+                out.push(aside.ticket.at(&line).set(0));
+            }
+        }
+        out
+    }
+
+    fn posted_is_performed(&mut self, line: &Expr, remote: &Expr, its: &Expr) -> Vec<Stmt> {
+        let Some(posted) = self.stores.posted else {
+            return Vec::new();
+        };
+        let first = its.clone().is(ticket(Ticket::POSTED));
+        let mut out = vec![assert(order(stores::OVERTAKES), first)];
+        let posted = posted.at(line).at(remote);
+        out.push(posted.clone().set(posted - 1));
+        out.extend(self.stores_move_up(line, remote));
+        out
+    }
+
+    fn awaited_is_performed(&mut self, line: &Expr, remote: &Expr, its: &Expr) -> Vec<Stmt> {
+        let twice = self.store_violation(stores::PERFORMED_TWICE);
+        let valid = its.clone().is(ticket(Ticket::AWAITED));
+        let mut out = vec![assert(twice, valid)];
+        if let Some(posted) = self.stores.posted {
+            let none = posted.at(line).at(remote).is(0);
+            out.push(assert(order(stores::OVERTAKES), none));
+        }
+        if let Some(read) = self.stores.read {
+            let read = read.at(line).at(remote);
+            let outdated = read.clone().is(AtomicRead::Outdated as i32);
+            out.push(assert(atomicity(stores::SPLIT), !outdated));
+            out.push(read.set(AtomicRead::None as i32));
+        }
+        if let Some(performed) = self.stores.performed {
+            out.push(performed.at(line).at(remote).set(true));
+        }
+        out.extend(self.awaited_are_void(line, remote));
+        out
+    }
+
+    /// The type of all tickets.
+    fn tickets_type(&mut self) -> TypeId {
+        let highest = ticket(Ticket::posted(self.stores.ranks - 1));
+        self.build.range("ticket", 0, highest)
+    }
+
+    /// The first posted store of a remote has been performed: all others have one rank less.
+    fn stores_move_up(&mut self, line: &Expr, remote: &Expr) -> Vec<Stmt> {
+        let first = ticket(Ticket::POSTED);
+        if self.stores.ranks < 2 {
+            return Vec::new();
+        }
+        self.change_tickets(
+            line,
+            remote,
+            &|cells, tickets| {
+                let shifted = (first + 1..=tickets.high)
+                    .map(|at| cells.at(at - 1).set(cells.at(at)))
+                    .collect::<Vec<_>>();
+                let last = cells.at(tickets.high).set(0);
+                match tickets.high > first {
+                    true => shifted.into_iter().chain([last]).collect(),
+                    false => Vec::new(),
+                }
+            },
+            &|place| {
+                let less = place.clone().set(place.clone() - 1);
+                when(place.gt(first), vec![less])
+            },
+        )
+    }
+
+    /// No message of the store in progress may be performed any more.
+    pub fn awaited_are_void(&mut self, line: &Expr, remote: &Expr) -> Vec<Stmt> {
+        let (void, awaited) = (ticket(Ticket::VOID), ticket(Ticket::AWAITED));
+        if !self.facts.awaits_stores() {
+            return Vec::new();
+        }
+        self.change_tickets(
+            line,
+            remote,
+            &|cells, tickets| {
+                if tickets.low > void || tickets.ty.is_none() {
+                    return Vec::new();
+                }
+                let (to, from) = (cells.at(void), cells.at(awaited));
+                let moved = vec![to.clone().set(to + from.clone()), from.clone().set(0)];
+                vec![when(from.gt(0), moved)]
+            },
+            &|place| when(place.clone().is(awaited), vec![place.set(void)]),
+        )
+    }
+
+    /// Changes the tickets of all stores of a remote to a line: those that are counted, and those that have one place each.
+    fn change_tickets(
+        &mut self,
+        line: &Expr,
+        remote: &Expr,
+        counted: &dyn Fn(&Cells, Tickets) -> Vec<Stmt>,
+        single: &dyn Fn(Place) -> Stmt,
+    ) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        for flow in 0..self.flows.len() {
+            let flight = &self.flows[flow];
+            let (Some(tickets), Storage::Counted(variable)) = (flight.tickets, flight.storage)
+            else {
+                continue;
+            };
+            if tickets.ty.is_none() {
+                continue;
+            }
+            let mut types = flight.stored.clone();
+            let goes_before = flight.goes_before;
+            if goes_before {
+                types.pop();
+            }
+            types.pop();
+            if flight.direction == Direction::Between {
+                types.insert(0, self.remote_type);
+            }
+            let place = ends(variable.at(line), Some(remote), None);
+            out.extend(self.nest_statements(&types, place, &mut |_, place| {
+                let behind = match goes_before {
+                    true => vec![Some(false), Some(true)],
+                    false => vec![None],
+                };
+                let all = behind.into_iter().flat_map(|behind| {
+                    let place = place.clone();
+                    counted(&Cells { place, behind }, tickets)
+                });
+                all.collect()
+            }));
+        }
+        for index in 0..self.queues.len() {
+            let queue = &self.queues[index];
+            if !queue.tickets {
+                continue;
+            }
+            let (positions, between) = (queue.positions, queue.direction == Direction::Between);
+            let types = match between {
+                true => vec![self.remote_type],
+                false => Vec::new(),
+            };
+            let place = ends(self.queues_of(index, line), Some(remote), None);
+            out.extend(self.nest_statements(&types, place, &mut |system, queue| {
+                let each = system.with_bound(positions, |system, i| {
+                    let entry = queue.clone().field("slot").at(i);
+                    let about = system.queues[index].about(&entry, line);
+                    i.each(vec![when(about, vec![single(entry.field("ticket"))])])
+                });
+                vec![each]
+            }));
+        }
+        if let Some(aside) = self.aside {
+            let its = aside.from.at(line).is(remote.clone() + 1);
+            out.push(when(its, vec![single(aside.ticket.at(line))]));
+        }
+        out
+    }
+
+    /// A row of the home is over that takes a store.
+    pub fn store_is_taken(&self, moment: &Execution) -> Option<Stmt> {
+        let taking = moment.taking.as_ref()?;
+        let posted = ticket(Ticket::POSTED);
+        if taking.deferred || taking.high < posted {
+            return None;
+        }
+        let lost = self.store_violation(stores::LOST);
+        Some(assert(lost, taking.ticket.clone().lt(posted)))
+    }
+
+    /// A write ends whose bytes have been sent: the home has performed it.
+    pub fn store_ends(&self, context: &Context) -> Vec<Stmt> {
+        let Some(performed) = self.stores.performed else {
+            return Vec::new();
+        };
+        let performed = context.part(performed);
+        let lost = self.store_violation("a write ends that the home has not performed");
+        vec![assert(lost, performed.clone()), performed.set(false)]
+    }
+
+    /// A write is given up whose bytes have been sent: the home has not performed it, and will not.
+    pub fn store_is_given_up(&mut self, context: &Context) -> Vec<Stmt> {
+        let (Some(performed), Some(own)) = (self.stores.performed, &context.own) else {
+            return Vec::new();
+        };
+        let late = self.store_violation(stores::GIVEN_UP_LATE);
+        let mut out = vec![assert(late, !Expr::from(context.part(performed)))];
+        out.extend(self.awaited_are_void(&context.line, own));
+        out
+    }
+
+    /// A remote performs an access in its own copy: its earlier stores have been performed.
+    pub fn in_order(&self, context: &Context, writes: bool) -> Option<Stmt> {
+        let none = Expr::from(context.part(self.stores.posted?)).is(0);
+        Some(assert(order(missed(writes)), none))
+    }
+
+    /// Whether a remote has posted stores that are pending.
+    pub fn some_posted(&self, context: &Context) -> Expr {
+        match self.stores.posted {
+            Some(posted) => Expr::from(context.part(posted)).gt(0),
+            None => Expr::Bool(false),
+        }
+    }
+
+    /// A remote begins an access that is in progress after the row.
+    pub fn access_opens(&mut self, context: &Context, begun: Access) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        let answers = self.facts.answers(begun).to_vec();
+        if self.stores.posted.is_some() && !begun.writes() {
+            let answered = self.some_in_flight(&answers, context);
+            let misses = !(self.some_posted(context).and(answered));
+            out.push(assert(order(stores::MISSES_OWN), misses));
+        }
+        if let (Some(read), Access::Atomic) = (self.stores.read, begun) {
+            let ids = self.protocol.message_ids();
+            let answers: Vec<MessageId> = ids
+                .filter(|message| self.facts.answers_atomic[message.index()])
+                .collect();
+            let answered = self.some_in_flight(&answers, context);
+            let last = context.part(read).set(AtomicRead::Last as i32);
+            out.push(when(answered, vec![last]));
+        }
+        out
+    }
+
+    /// A copy of the line is sent to a remote, which may end an access with it.
+    pub fn answers(
+        &mut self,
+        line: &Expr,
+        to: &Expr,
+        message: MessageId,
+        copy: &Expr,
+    ) -> Vec<Stmt> {
+        let mut out = Vec::new();
+        let used_once = self.facts.used_once[message.index()];
+        if let (true, Some(posted)) = (used_once, self.stores.posted) {
+            let none = posted.at(line).at(to).is(0);
+            out.push(assert(order(stores::MISSES_OWN), none));
+        }
+        let (Some(read), Some(atomic_in)) = (self.stores.read, self.stores.atomic_in) else {
+            return out;
+        };
+        if self.facts.answers_atomic[message.index()] {
+            let state = self.remote.state.at(line).at(to);
+            let mut does = Vec::new();
+            if let Some(performed) = self.stores.performed {
+                let performed = Expr::from(performed.at(line).at(to));
+                does.push(assert(atomicity(stores::READS_OWN), !performed));
+            }
+            if self.facts.coherent {
+                does.push(assert(atomicity(stores::READS_OLD), copy.clone()));
+            }
+            does.push(read.at(line).at(to).set(AtomicRead::Last as i32));
+            out.push(when(atomic_in.of(state), does));
+        }
+        out
+    }
+
+    /// A store to a line is performed: what atomic accesses have read before is not the last value any more.
+    pub fn reads_are_outdated(&mut self, line: &Expr) -> Option<Stmt> {
+        let read = self.stores.read?.at(line);
+        let each = self.with_bound(self.remote_type, |_, r| {
+            let read = read.at(r);
+            let last = read.clone().is(AtomicRead::Last as i32);
+            let outdated = read.set(AtomicRead::Outdated as i32);
+            r.each(vec![when(last, vec![outdated])])
+        });
+        Some(each)
+    }
+
+    /// Whether some atomic access has read the last value of a line.
+    pub fn some_read_is_last(&mut self, line: &Expr) -> Expr {
+        let Some(read) = self.stores.read else {
+            return Expr::Bool(false);
+        };
+        let read = read.at(line);
+        self.with_bound(self.remote_type, |_, r| {
+            r.any(read.at(r).is(AtomicRead::Last as i32))
+        })
+    }
+
+    /// No atomic access that the home performs is in progress after a row.
+    pub fn atomic_is_over(&self, context: &Context) -> Option<Stmt> {
+        let read = context.part(self.stores.read?);
+        Some(read.set(AtomicRead::None as i32))
+    }
+
+    /// Loads that are performed without a row find the remote's own stores.
+    pub fn loads_hit_in_order(&mut self) {
+        let controller = self.remote.controller;
+        let hit = |state: usize| cohkit_system::plan::hits(controller, state, Access::Load);
+        let states: Vec<usize> = (0..controller.states.len()).filter(|&s| hit(s)).collect();
+        if states.is_empty() || self.stores.posted.is_none() {
+            return;
+        }
+        let (l, line) = self.line_index();
+        let r = self.parameter("r", self.remote_type);
+        let context = Self::context(false, &line, Some(r.into()));
+        let state = self.remote.state.at(l).at(r);
+        let here = Expr::disjunction(
+            states
+                .iter()
+                .map(|&s| state.clone().is(self.remote.states.nth(s as u32))),
+        );
+        let guard = here.and(self.some_posted(&context));
+        let load = self.does(r, &line, &super::reactions::performs(Access::Load), false);
+        let body = [Some(load), self.in_order(&context, false)];
+        self.build.rule(cohkit_engine::model::Rule {
+            name: format!("{} load hits", controller.name),
+            parameters: vec![l, r],
+            guard,
+            body: body.into_iter().flatten().collect(),
+            spontaneous: true,
+            priority: 0,
+        });
+    }
+}
+
+/// Cells of a counted flow that differ in their tickets.
+struct Cells {
+    place: Place,
+    /// Whether a message stays behind them, if that is told apart.
+    behind: Option<bool>,
+}
+
+impl Cells {
+    fn at(&self, ticket: i32) -> Place {
+        let place = self.place.clone().at(ticket);
+        match self.behind {
+            Some(behind) => place.at(behind),
+            None => place,
+        }
+    }
+}
+
+/// The breach of program order by an access that is performed before an earlier store.
+fn missed(writes: bool) -> &'static str {
+    match writes {
+        true => stores::OVERTAKES,
+        false => stores::MISSES_OWN,
+    }
+}

@@ -1,0 +1,161 @@
+//! Stores between the remote that begins them and memory.
+//!
+//! # Every store is performed once
+//!
+//! A store is followed by identity, not by one bit per remote and line. Its bytes are in one place at a time: in a message,
+//! or deferred at the home. Each of these places holds a [`Ticket`], and a home performs a store only against its ticket:
+//!
+//! * A *posted* store ends for its core when its message is sent, so its message is the only carrier of its bytes. A home
+//!   that takes the message either writes the bytes, once, or defers them. Anything else loses the store.
+//! * An *awaited* store belongs to the access in progress, which may send its bytes again or give up. At most one of its
+//!   messages is performed. All others are void from then on, also after the access has ended.
+//! * A *void* ticket belongs to a store that has been performed or given up. Performing it would undo newer stores.
+//!
+//! Tickets need no numbers of stores: a ticket moves with its bytes, so two equal tickets are interchangeable. The number of
+//! pending stores of a remote and line is the number of its tickets that are not void. In a protocol that performs every
+//! store once, tickets follow from the rest of the state, and add no states.
+//!
+//! # Program order of one line
+//!
+//! In a coherent protocol every read finds the last store that has been performed, so that only posted stores which are still
+//! pending can break the program order of one line. An access comes after another one in program order if it begins after
+//! the other one has ended. Therefore
+//!
+//! * a posted store has a *rank*: the number of earlier posted stores of its remote and line that are pending. A store is
+//!   performed at rank 0 alone, and all other ranks of its remote and line then go down by one;
+//! * as long as a posted store is pending, no copy of the line answers an access of its remote, and no other store of the
+//!   remote to the line is performed. No store is posted during an access: a store that is sent then is the access in
+//!   progress from then on.
+//!
+//! # Atomic accesses
+//!
+//! An atomic access that the home performs reads the copy that answers it, at the moment when that copy is sent. Between this
+//! moment and the performing of its store no other store to the line is performed ([`AtomicRead`]).
+
+use std::ops::RangeInclusive;
+
+use crate::agent::Violation;
+
+/// Most ranks that are told apart.
+const MOST_RANKS: u16 = 250;
+
+/// Number of ranks that posted stores have where a channel has this room, if they are in program order.
+pub fn ranks(room: u16, line_order: bool) -> u8 {
+    match line_order {
+        true => room.min(MOST_RANKS) as u8,
+        false => 1,
+    }
+}
+
+/// State of the store that a message or a home carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Ticket(pub u8);
+
+impl Ticket {
+    /// The store has been performed or given up.
+    pub const VOID: Ticket = Ticket(0);
+    /// The store belongs to the access in progress.
+    pub const AWAITED: Ticket = Ticket(1);
+    /// The store is posted, and has rank 0. Further ranks follow.
+    pub const POSTED: Ticket = Ticket(2);
+
+    /// The ticket of a posted store.
+    pub fn posted(rank: u8) -> Ticket {
+        Ticket(Ticket::POSTED.0 + rank)
+    }
+
+    /// Whether the store is posted.
+    pub fn is_posted(self) -> bool {
+        self >= Ticket::POSTED
+    }
+}
+
+/// Which rows send the stores that a message carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Senders {
+    /// Some row posts them.
+    pub post: bool,
+    /// Some row sends them for an access that goes on, or is given up.
+    pub wait: bool,
+}
+
+impl Senders {
+    /// The tickets that such a message may have, if ranks are below this number.
+    pub fn tickets(self, ranks: u8) -> RangeInclusive<u8> {
+        let lowest = match self.wait {
+            true => Ticket::VOID,
+            false => Ticket::POSTED,
+        };
+        let highest = match self.post {
+            true => Ticket::posted(ranks - 1),
+            false => Ticket::AWAITED,
+        };
+        lowest.0..=highest.0
+    }
+}
+
+/// The copy that an atomic access in progress reads.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum AtomicRead {
+    /// None has been sent, or the store of the access has been performed since.
+    #[default]
+    None,
+    /// It has been sent, and no store to the line has been performed since.
+    Last,
+    /// It has been sent, and another store has been performed since.
+    Outdated,
+}
+
+/// Pending stores of one remote to one line, beside those in messages and at the home.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Stores {
+    /// Whether the home has performed the store of the access in progress.
+    pub performed: bool,
+    /// Number of posted stores that are pending, if the program order of one line is checked.
+    pub posted: u8,
+    /// What the atomic access in progress reads.
+    pub read: AtomicRead,
+}
+
+/// Name of the property that holds for the accesses of one remote to one line.
+pub const PROGRAM_ORDER: &str = "program order of one line";
+
+/// Name of the property that holds for accesses that read and write.
+pub const ATOMICITY: &str = "atomicity";
+
+/// The home takes a posted store and drops it.
+pub const LOST: &str =
+    "a posted store is lost: its message is taken, and its bytes are neither written nor deferred";
+
+/// The home performs a store whose ticket is void.
+pub const PERFORMED_TWICE: &str = "a store is performed twice, or after it was given up";
+
+/// A remote gives a store up that the home has performed.
+pub const GIVEN_UP_LATE: &str = "a store is given up that the home has performed";
+
+/// A store is performed while an earlier one of its remote is pending.
+pub const OVERTAKES: &str =
+    "a store is performed before an earlier store of the same agent to the line";
+
+/// A read does not find a store of its own remote.
+pub const MISSES_OWN: &str = "a read does not find an earlier store of the same agent to the line";
+
+/// Another store is performed within an atomic access.
+pub const SPLIT: &str =
+    "another store to the line is performed between the read and the write of an atomic access";
+
+/// An atomic access is answered after its own store.
+pub const READS_OWN: &str = "an atomic access is answered with a copy that has its own store";
+
+/// An atomic access is answered with what is not the last value any more.
+pub const READS_OLD: &str = "an atomic access is answered with an old copy";
+
+/// A violation of the program order of one line.
+pub fn program_order(what: &str) -> Violation {
+    Violation::new(PROGRAM_ORDER, what)
+}
+
+/// A violation of the atomicity of an access that reads and writes.
+pub fn atomicity(what: &str) -> Violation {
+    Violation::new(ATOMICITY, what)
+}
