@@ -98,6 +98,7 @@ fn armv8_allows_what_is_published_of_it() {
         ("LB+rel+CAS-ok-RsM-addr", &[LB_REL, "LDR W0,[X3]; EOR W4,W0,W0; CAS W4,W6,[X5]; LDR W8,[X5]; EOR W8,W8,W8; MOV W10,#1; STR W10,[X1,W8,SXTW]"], LB, FORBIDDEN),
         ("LB+rel+CAS-ok-RtM-data", &[LB_REL, "LDR W0,[X3]; EOR W4,W0,W0; ADD W4,W4,#1; CAS W6,W4,[X1]"], LB, FORBIDDEN),
         ("LB+csel-data-lrs-acq+acq", &["LDR W0,[X1]; CMP W0,#1; CSEL W2,W4,W6,EQ; STR W2,[X5]; LDAR W8,[X5]; MOV W2,#1; STR W2,[X3]", "LDAR W0,[X3]; MOV W2,#1; STR W2,[X1]"], LB, FORBIDDEN),
+        ("LB+rel+CAS-ok-MRs-addr", &[LB_REL, "MOV W0,#1; CAS W0,WZR,[X3]; EOR W4,W0,W0; MOV W6,#1; STR W6,[X1,W4,SXTW]"], LB, FORBIDDEN),
         ("LB+rel+STADD", &[LB_REL, "LDR W0,[X3]; ORR W4,W0,#1; STADD W4,[X1]"], LB, FORBIDDEN),
         ("LB+SWP-RsRt-addr+rel", &["LDR W0,[X1]; SWP W0,W4,[X5]; EOR W4,W4,W4; ADD W2,W4,#1; STR W2,[X3]", "LDR W0,[X3]; MOV W2,#1; STLR W2,[X1]"], LB, ALLOWED),
         ("LB+dmb.sy+data-amo.swp", &[LB_DMB, "LDR W0,[X3]; EOR W4,W0,W0; ADD W4,W4,#1; SWP W4,W6,[X1]"], LB, FORBIDDEN),
