@@ -67,7 +67,7 @@ pub(crate) enum Op {
     Note { note: u32, values: Cell },
     /// Violates the property with this name.
     Fail { name: u32 },
-    /// Rounds of a loop over a scalarset have stored different values in one place; see [`crate::interpret::orders`].
+    /// Rounds of a loop over a scalarset have stored different values in one place.
     Disagree { order: u32, name: u32 },
     /// The cover with this index is met.
     Cover { cover: u32 },
@@ -151,10 +151,10 @@ pub(crate) struct LoopOrder {
     pub members: Vec<(Number, crate::model::TypeId, u32)>,
 }
 
-/// What results of a step are compared by: how states are packed, and which permutations are symmetries.
-pub(crate) struct Comparer {
-    pub packing: Packing,
-    pub symmetry: Option<crate::symmetry::Symmetry>,
+/// Orbits of states, by which results of a step are compared.
+pub(crate) trait Orbits: Send + Sync {
+    /// The packed state that stands for the orbit of a frame whose multisets are sorted.
+    fn representative(&self, frame: &[Number]) -> Vec<u64>;
 }
 
 /// What an instruction that may fault works on, and where the text asks for it.
@@ -315,7 +315,7 @@ pub(crate) struct Program {
     /// The cell that is 1 while these loops take the order from the cells of [`Program::orders`], else 0.
     pub reordered: Cell,
     /// Given if there are any such loops.
-    pub comparer: Option<std::sync::Arc<Comparer>>,
+    pub orbits: Option<std::sync::Arc<dyn Orbits>>,
     /// Names of errors and assertions.
     pub names: Vec<Violation>,
     /// What an instruction that may fault works on.

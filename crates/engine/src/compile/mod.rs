@@ -16,7 +16,7 @@ use crate::model::Violation;
 use crate::model::*;
 use crate::order::Settled;
 use crate::program::*;
-use crate::symmetry::Symmetry;
+use crate::symmetry::{Scratch, Symmetry};
 use crate::visit;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -75,9 +75,26 @@ pub(crate) fn compile_apart(
     if !program.orders.is_empty() {
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
         let symmetry = Symmetry::of(model, &program, &packing);
-        program.comparer = Some(Arc::new(Comparer { packing, symmetry }));
+        program.orbits = Some(Arc::new(OrbitsOfModel { packing, symmetry }));
     }
     program
+}
+
+/// The orbits of all of a model's state.
+struct OrbitsOfModel {
+    packing: Packing,
+    symmetry: Option<Symmetry>,
+}
+
+impl Orbits for OrbitsOfModel {
+    fn representative(&self, frame: &[Number]) -> Vec<u64> {
+        let mut state = vec![0; self.packing.words];
+        self.packing.pack(frame, &mut state);
+        if let Some(symmetry) = &self.symmetry {
+            symmetry.canonicalise(&mut state, &mut Scratch::default());
+        }
+        state
+    }
 }
 
 /// The orders of loops over scalarsets whose rounds may store different values. The cells begin at `next`.
@@ -323,7 +340,7 @@ impl<'a> Compiler<'a> {
             saved: saved..saved,
             orders,
             reordered,
-            comparer: None,
+            orbits: None,
             names: Vec::new(),
             sites: FxHashMap::default(),
             notes: Vec::new(),

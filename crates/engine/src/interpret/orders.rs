@@ -9,7 +9,6 @@
 
 use super::*;
 use crate::model::TypeId;
-use crate::symmetry::Scratch;
 
 /// Orders that are tried of one step at the most: those of eight values.
 const MOST_ORDERS: u64 = 40_320;
@@ -75,7 +74,7 @@ impl Machine<'_> {
             at: found[0].1,
             value: 0,
         };
-        let Some(comparer) = program.comparer.as_deref() else {
+        let Some(orbits) = program.orbits.as_deref() else {
             return Err(fault);
         };
         let (after, covered) = (self.frame.clone(), self.covered.clone());
@@ -85,7 +84,7 @@ impl Machine<'_> {
             let overwritten = log.iter().rev();
             overwritten.for_each(|&(slot, old)| before[slot as usize] = old);
         }
-        let conflict = self.conflict_of_orders(part, at, &before, &found, comparer, fault);
+        let conflict = self.conflict_of_orders(part, at, &before, &found, orbits, fault);
         self.disagreements.clear();
         self.frame = after;
         self.covered = covered;
@@ -105,13 +104,12 @@ impl Machine<'_> {
         at: u32,
         before: &[Number],
         found: &[(u32, u32)],
-        comparer: &Comparer,
+        orbits: &dyn Orbits,
         fault: Fault,
     ) -> Option<Conflict> {
         let mut sets = Vec::new();
         let mut moved = None;
         self.add_sets(found, &mut sets);
-        let mut scratch = Scratch::default();
         'sets: loop {
             let mut permutations: Vec<Vec<u32>> =
                 sets.iter().map(|&(_, size)| (0..size).collect()).collect();
@@ -134,7 +132,7 @@ impl Machine<'_> {
                     // The order of one more scalarset counts.
                     continue 'sets;
                 }
-                let outcome = self.outcome(part, verdict, comparer, &mut scratch);
+                let outcome = self.outcome(part, verdict, orbits);
                 let slots = self.program.slots.len();
                 let now_moved = self.frame[..slots] != before[..slots];
                 if *moved.get_or_insert(now_moved) != now_moved {
@@ -194,8 +192,7 @@ impl Machine<'_> {
         &mut self,
         part: Part,
         verdict: Result<bool, Fault>,
-        comparer: &Comparer,
-        scratch: &mut Scratch,
+        orbits: &dyn Orbits,
     ) -> Outcome {
         let holds = match verdict {
             Ok(holds) => holds,
@@ -207,11 +204,7 @@ impl Machine<'_> {
         let covered = self.covered.clone();
         if let (Part::Body(..), true) = (part, holds) {
             self.settle();
-            let mut state = vec![0; comparer.packing.words];
-            comparer.packing.pack(&self.frame, &mut state);
-            if let Some(symmetry) = &comparer.symmetry {
-                symmetry.canonicalise(&mut state, scratch);
-            }
+            let state = orbits.representative(&self.frame);
             return Outcome::State { state, covered };
         }
         let number = match part {

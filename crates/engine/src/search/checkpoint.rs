@@ -216,7 +216,7 @@ fn identity(program: &Program, view: &View) -> u64 {
         saved,
         orders,
         reordered: _,
-        comparer: _,
+        orbits: _,
         names,
         sites: _,
         notes: _,
