@@ -19,6 +19,9 @@ use std::path::Path;
 /// Events between two looks at whether the user has stopped the command.
 const TURN: u64 = 1 << 12;
 
+/// Most instructions by default, which take some minutes.
+const MOST: u64 = 1_000_000_000;
+
 /// What is told with whatever is wrong with a channel program.
 const HELP: &str = "\n  help: docs/nearmemory.md shows how a channel program is compiled, and what `NM_CHANNEL` says of it";
 
@@ -51,6 +54,7 @@ pub(crate) fn run(
         drawn.map_err(|what| bad(&what))?;
     }
     let shown = options.program.display();
+    let most = options.most.unwrap_or(MOST);
     let mut races: u64 = 0;
     let mut outcome = Outcome::Yes;
     loop {
@@ -65,11 +69,19 @@ pub(crate) fn run(
                 outcome = Outcome::No;
                 break;
             }
-            Some(Happened::Exception(exception, pc)) => {
-                let instruction = machine.instruction();
+            Some(Happened::Exception {
+                exception,
+                pc,
+                instruction,
+                jumped_from,
+            }) => {
                 let place = outside::place(file, image, pc, &instruction);
-                let why = why_not(&exception, &platform);
-                outside.say(&format!("error: {shown}: {exception}{why}, at {place}"));
+                let origin = outside::jump_origin(file, image, &exception, jumped_from);
+                let why = why_not(&exception, &platform)
+                    + &outside::stack_size(&exception, options.memory);
+                outside.say(&format!(
+                    "error: {shown}: {exception}{why}, at {place}{origin}"
+                ));
                 outcome = Outcome::No;
                 break;
             }
@@ -95,11 +107,11 @@ pub(crate) fn run(
             let told = format!("interrupted\n{places}");
             return Err(Failure::new(Outcome::Interrupted, told));
         }
-        if machine.instructions() >= options.most {
+        if machine.instructions() >= most {
             machine.flush(&mut outside);
             outside.say(&format!(
                 "not decided: the programs have not ended after {}\n  help: `--most N` gives them more\n{}",
-                counted(options.most, "instruction"),
+                counted(most, "instruction"),
                 stand((file, image), &machine, &channels)
             ));
             outcome = Outcome::Undecided;
@@ -191,7 +203,7 @@ fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside:
             pc,
             instruction,
             copy,
-            returns,
+            jumped_from,
         } => {
             let own = channels.iter().find(|c| Some(&c.name) == name.as_ref());
             let image = own.and_then(|own| Some((own, Image::read(&own.file).ok()?)));
@@ -199,15 +211,14 @@ fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside:
                 Some((own, image)) => outside::place(&own.file, image, *pc, instruction),
                 None => format!("{pc:#x}: {instruction}"),
             };
-            // Who jumps to where no instruction is stands there: where it came from is most likely the last call.
-            if let (Exception::FetchFault(_), Some((own, image))) = (exception, &image) {
-                let call = returns.wrapping_sub(2);
-                if let Some(source) = outside::source(&own.file, image, call) {
-                    place += &format!("\n  the last call was in {source}");
-                }
+            if let Some((own, image)) = &image {
+                place += &outside::jump_origin(&own.file, image, exception, *jumped_from);
             }
             let name = called(name);
-            let stack = own.and_then(|own| Some(channel::unverified(&own.file).ok()?.1.stack));
+            let manifest = own.and_then(|own| Some(channel::unverified(&own.file).ok()?.1));
+            let stack = manifest.as_ref().map_or(0, |manifest| manifest.stack);
+            let own_fifo = FIFO_PIPES + *mcc as u64;
+            let asks = manifest.is_some_and(|manifest| manifest.pipes.contains(&own_fifo));
             let why = match exception {
                 Exception::StoreFault(at) | Exception::LoadFault(at) => {
                     let copy = copy.map(|copy| not_copied(copy, platform));
@@ -216,7 +227,8 @@ fn tell(happened: &Happened, platform: &Platform, channels: &[Channel], outside:
                     let segments = image.map_or(&[][..], |(_, image)| &image.segments);
                     let what = copy
                         .or_else(|| segment_at(*at, segments))
-                        .or_else(|| what_is_at(*at, platform, stack.unwrap_or(0)));
+                        .or_else(|| asks.then(|| own_fifo_at(*at, *mcc, stores)).flatten())
+                        .or_else(|| what_is_at(*at, platform, stack));
                     what.map_or_else(String::new, |what| format!(" ({what})"))
                 }
                 _ => String::new(),
@@ -300,6 +312,18 @@ fn segment_at(at: u64, segments: &[Segment]) -> Option<String> {
         (false, false) => "constants",
     };
     Some(format!("of its {what}, which nothing changes"))
+}
+
+/// Why a core cannot wait for its own FIFO.
+fn own_fifo_at(at: u64, core: usize, stores: bool) -> Option<String> {
+    let first = FIFOS + core as u64 * FIFO_STRIDE;
+    let what = match stores {
+        true => "full, and only this core could take a word out of it",
+        false => "empty, and only this core could send a word to it",
+    };
+    (first..first + FIFO_STRIDE)
+        .contains(&at)
+        .then(|| format!("the FIFO from core {core} to itself is {what}"))
 }
 
 /// What a core beside far memory finds at an address and must not use, as far as it says more than the address.

@@ -7,6 +7,7 @@ use cohkit_base::words::did_you_mean;
 use cohkit_nearmemory::FOLDER;
 use cohkit_riscv::elf::{self, Image};
 use cohkit_riscv::system::{Errno, Open, Place, World};
+use cohkit_riscv::Exception;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -26,6 +27,32 @@ pub(crate) fn place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> S
         place += &format!("\n  in {source}");
     }
     place
+}
+
+/// The jump that led to where no instruction can be carried out.
+pub(crate) fn jump_origin(
+    file: &[u8],
+    image: &Image,
+    exception: &Exception,
+    from: Option<u64>,
+) -> String {
+    use Exception::{FetchFault, FetchUnmapped, Illegal};
+    match (exception, from) {
+        (FetchFault(_) | FetchUnmapped(_) | Illegal(_), Some(from)) => {
+            format!("\n  jumped to from {}", place(file, image, from, ""))
+        }
+        _ => String::new(),
+    }
+}
+
+/// The size of the stack that is too small, with the remedy.
+pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
+    match exception {
+        Exception::StackOverflow(_) => format!(
+            " (the stack has an eighth of memory, of {memory} MiB; `--memory MIB` gives more)"
+        ),
+        _ => String::new(),
+    }
 }
 
 /// The function at an address, with the lines of its source as far as they are known.

@@ -14,6 +14,9 @@ use cohkit_riscv::{Extensions, Fast, Flat, Hart, Latencies, Stop, Timed};
 /// Instructions between two looks at whether the user has stopped the command.
 const TURN: u64 = 1 << 22;
 
+/// Most instructions by default, which take a minute or two.
+const MOST: u64 = 10_000_000_000;
+
 pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<Outcome, Failure> {
     let shown = options.program.display();
     let bad = |reason: &str| {
@@ -56,9 +59,11 @@ fn alone(
     hart.pc = image.entry;
     // Programs with a C library set their own.
     hart.set_x(2, memory.end() - 64);
+    hart.stack_ends = system.stack_ends();
+    let most = options.most.unwrap_or(MOST);
     let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
     let outcome = loop {
-        let left = options.most - hart.csrs.instret.min(options.most);
+        let left = most - hart.csrs.instret.min(most);
         let stop = if options.timed {
             // No instruction takes less than a cycle, so there are no more of them than cycles.
             let until = timed.now.saturating_add(TURN.min(left));
@@ -90,9 +95,13 @@ fn alone(
             Some(Served::Exception(exception)) => {
                 let instruction = instruction(&hart, &memory);
                 let place = outside::place(file, image, hart.pc, &instruction);
+                let origin = outside::jump_origin(file, image, &exception, hart.jumped_from());
                 let shown = options.program.display();
                 let help = beside::needs_cores(&exception);
-                outside.say(&format!("error: {shown}: {exception}, at {place}{help}"));
+                let why = outside::stack_size(&exception, options.memory);
+                outside.say(&format!(
+                    "error: {shown}: {exception}{why}, at {place}{origin}{help}"
+                ));
                 break Outcome::No;
             }
             Some(Served::Done) | None => {}
@@ -102,10 +111,10 @@ fn alone(
             let told = format!("interrupted\n{}", stands(file, image, &hart, &memory));
             return Err(Failure::new(Outcome::Interrupted, told));
         }
-        if hart.csrs.instret >= options.most {
+        if hart.csrs.instret >= most {
             outside.say(&format!(
                 "not decided: the program has not ended after {}\n  help: `--most N` gives it more\n{}",
-                counted(options.most, "instruction"),
+                counted(most, "instruction"),
                 stands(file, image, &hart, &memory)
             ));
             break Outcome::Undecided;

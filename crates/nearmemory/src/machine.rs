@@ -94,8 +94,17 @@ impl Runner {
 pub enum Happened {
     /// The host's program has ended, with this code.
     Exit(i32),
-    /// The host's program has done what nobody can: what, and where it stands.
-    Exception(Exception, u64),
+    /// The host's program has done what nobody can.
+    Exception {
+        /// The exception.
+        exception: Exception,
+        /// The address of the instruction.
+        pc: u64,
+        /// The instruction, as far as it can be read.
+        instruction: String,
+        /// The jump that led there, if it was one to an address in a register.
+        jumped_from: Option<u64>,
+    },
     /// A channel program was refused by its core, for this reason.
     Refused {
         /// By which core.
@@ -119,8 +128,8 @@ pub enum Happened {
         instruction: String,
         /// The copy that it began and that there cannot be, if that is what it did.
         copy: Option<(Transfer, Unfit)>,
-        /// Where its last call returns to, as far as it says so.
-        returns: u64,
+        /// The jump that led there, if it was one to an address in a register.
+        jumped_from: Option<u64>,
     },
     /// A program has forgotten something in far memory. The machine goes on.
     Race(Race),
@@ -189,6 +198,7 @@ impl Machine {
         first.started = true;
         // Programs with a C library set their own.
         first.hart.set_x(2, stack);
+        first.hart.stack_ends = machine.system.stack_ends();
         let cycle = platform.host_cycle.value;
         first.schedule(&mut machine.queue, Who::Host(0), 0, cycle);
         machine
@@ -248,12 +258,6 @@ impl Machine {
         &self.hosts[0].hart
     }
 
-    /// The instruction that the host's core stands before, as far as it can be read.
-    pub fn instruction(&mut self) -> String {
-        let hart = &self.hosts[0].hart;
-        text(hart, |at| self.host.main.memory.fetch(at))
-    }
-
     /// Where all cores stand that run a program.
     pub fn sites(&self) -> Vec<Site> {
         let hosts = self.hosts.iter().enumerate();
@@ -277,7 +281,8 @@ impl Machine {
     /// Goes on for so many events, or until something has happened that others are to know of.
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
         let happened = self.go_on(events, world);
-        if let Some(Happened::Exit(_) | Happened::Exception(..) | Happened::Stuck(_)) = happened {
+        use Happened::*;
+        if let Some(Exit(_) | Exception { .. } | Stuck(_)) = happened {
             self.flush(world);
         }
         happened
@@ -495,7 +500,13 @@ impl Machine {
                         return;
                     }
                     Served::Exception(exception) => {
-                        self.happened.push(Happened::Exception(exception, pc));
+                        let instruction = text(hart, |at| self.host.main.memory.fetch(at));
+                        self.happened.push(Happened::Exception {
+                            exception,
+                            pc,
+                            instruction,
+                            jumped_from: hart.jumped_from(),
+                        });
                         return;
                     }
                 }
@@ -606,7 +617,7 @@ impl Machine {
                             pc,
                             instruction,
                             copy,
-                            returns: hart.x(1),
+                            jumped_from: hart.jumped_from(),
                         });
                         return;
                     }

@@ -22,6 +22,8 @@ pub enum Exception {
     MisalignedStore(u64),
     /// A store or atomic access where nothing is.
     StoreFault(u64),
+    /// A stack pointer that was to be moved down to this address, beyond the end of its stack.
+    StackOverflow(u64),
     /// `ecall`, in user mode.
     UserCall,
     /// `ecall`, in machine mode.
@@ -46,7 +48,8 @@ impl Exception {
             MisalignedLoad(at) => (4, at),
             LoadFault(at) => (5, at),
             MisalignedStore(at) => (6, at),
-            StoreFault(at) => (7, at),
+            // As a guard page below the stack would have it.
+            StoreFault(at) | StackOverflow(at) => (7, at),
             UserCall => (8, 0),
             MachineCall => (11, 0),
             FetchUnmapped(at) => (12, at),
@@ -68,6 +71,7 @@ impl fmt::Display for Exception {
             LoadFault(at) => write!(f, "nothing can be loaded at {at:#x}"),
             MisalignedStore(at) => write!(f, "a misaligned store or atomic access at {at:#x}"),
             StoreFault(at) => write!(f, "nothing can be stored at {at:#x}"),
+            StackOverflow(at) => write!(f, "stack overflow, down to {at:#x}"),
             UserCall | MachineCall => write!(f, "a call of the environment"),
             FetchUnmapped(at) => write!(f, "an instruction on no page, at {at:#x}"),
             LoadUnmapped(at) => write!(f, "a load from no page, at {at:#x}"),

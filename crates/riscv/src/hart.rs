@@ -53,6 +53,9 @@ enum Begun {
     Whole(u64, Inst),
 }
 
+/// The register that is the stack pointer, by convention.
+const STACK_POINTER: u8 = 2;
+
 /// A core.
 #[derive(Clone, Debug)]
 pub struct Hart {
@@ -60,6 +63,10 @@ pub struct Hart {
     pub pc: u64,
     /// Control and status registers.
     pub csrs: Csrs,
+    /// Addresses below which no addition to the stack pointer may take it. Whoever knows where stacks end sets them.
+    pub stack_ends: [u64; 2],
+    /// The last jump to an address in a register: from where, and to where.
+    jumped: Option<(u64, u64)>,
     /// The `x` registers and, from 32 on, the `f` registers.
     r: [u64; 64],
     /// Which of them wait for the memory, and how they are then filled.
@@ -82,6 +89,8 @@ impl Hart {
         Hart {
             pc: 0,
             csrs: Csrs::new(number, misa),
+            stack_ends: [0; 2],
+            jumped: None,
             r: [0; 64],
             late: 0,
             fills: [Fill::Unsigned; 64],
@@ -128,6 +137,12 @@ impl Hart {
     /// The registers that wait to be delivered to, a bit for each.
     pub fn late(&self) -> u64 {
         self.late
+    }
+
+    /// The address of the jump to a register that led to `pc`, if that was the last such jump.
+    pub fn jumped_from(&self) -> Option<u64> {
+        let (from, to) = self.jumped?;
+        (to == self.pc).then_some(from)
     }
 
     /// Goes to the handler of an exception.
@@ -235,6 +250,7 @@ impl Hart {
                 let target = if inst.op == Jal {
                     self.pc.wrapping_add(imm)
                 } else {
+                    self.jumped = Some((self.pc, at & !1));
                     at & !1
                 };
                 self.jump(target)?;
@@ -256,10 +272,25 @@ impl Hart {
             Sd | Fsd => stored(at, memory.store(at, Size::Double, b))?,
             op if op as u8 >= Fadd as u8 => self.float(inst)?,
             op if op as u8 >= Lr as u8 => return self.special(inst, memory),
-            op => self.write(inst.rd, alu::compute(op, a, b.wrapping_add(imm))),
+            op => {
+                let result = alu::compute(op, a, b.wrapping_add(imm));
+                if inst.rd == STACK_POINTER && inst.rs1 == STACK_POINTER {
+                    self.check_stack(a, result)?;
+                }
+                self.write(inst.rd, result);
+            }
         }
         self.pc = next;
         Ok(())
+    }
+
+    /// Refuses to move the stack pointer down beyond the end of a stack. Other stacks, wherever they are, begin by moves and loads.
+    #[inline(always)]
+    fn check_stack(&self, from: u64, to: u64) -> Result<(), Stop> {
+        match self.stack_ends.iter().any(|end| to < *end && *end <= from) {
+            true => Err(Exception::StackOverflow(to).into()),
+            false => Ok(()),
+        }
     }
 
     #[inline(always)]

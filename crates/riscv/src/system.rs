@@ -255,6 +255,12 @@ impl System {
         }
     }
 
+    /// The lowest addresses of the stack, and of the heap that is below it: a stack that grows beyond the first takes memory of the
+    /// heap, and beyond the second, where it begins elsewhere, memory of the program.
+    pub fn stack_ends(&self) -> [u64; 2] {
+        [self.stack.start, self.heap.start]
+    }
+
     /// Serves an exception of a core that stands before the instruction that raised it.
     pub fn serve(
         &mut self,

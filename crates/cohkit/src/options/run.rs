@@ -33,9 +33,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub memory: u64,
 
-    /// Most instructions.
-    #[arg(long, value_name = "N", default_value_t = 10_000_000_000)]
-    pub most: u64,
+    /// Most instructions, of all cores together: 10000000000 if not given, and 1000000000 on a machine with cores beside far memory,
+    /// whose time is modelled. Either takes some minutes at most.
+    #[arg(long, value_name = "N")]
+    pub most: Option<u64>,
 
     /// The folder whose files the program may read and write. It has no files without.
     #[arg(long, value_name = "FOLDER")]

@@ -314,9 +314,9 @@ fn where_programs_stand_that_do_not_end_is_told() {
             "4",
             "(below its stack, of which its `NM_CHANNEL` asks for 512 bytes)",
         ),
-        ("7", "\n  in data + 0\n  the last call was in channel + "),
+        ("7", "\n  in data + 0\n  jumped to from 0x"),
         ("7", &format!(", astray.c:{}\n", line(channel, "case 7:"))),
-        ("8", " at 0x4000000000\n  the last call was in channel + "),
+        ("8", " at 0x4000000000\n  jumped to from 0x"),
         ("8", &format!(", astray.c:{}\n", line(channel, "case 8:"))),
         ("9", "(in two lines of the scratchpad, or atomically)"),
         (
@@ -328,6 +328,24 @@ fn where_programs_stand_that_do_not_end_is_told() {
         assert!(said.starts_with("exit code 0\nstate 5\n"), "{said}");
         assert!(said.contains(told), "{told} in {said}");
     }
+    // A core cannot wait for itself.
+    for (case, told) in [
+        (
+            "13",
+            "nothing can be stored at 0x220040 (the FIFO from core 2 to itself is full, and only this core could take a word out of it), at 0x",
+        ),
+        (
+            "14",
+            "nothing can be loaded at 0x220040 (the FIFO from core 2 to itself is empty, and only this core could send a word to it), at 0x",
+        ),
+    ] {
+        let words = ["--cp", "astray=astray.elf", "astray-host.elf", case, "2"];
+        let said = transcript(&self::run(folder, &words));
+        assert!(said.contains("state 5\n") && said.contains(told), "{told} in {said}");
+    }
+    let words = ["--cp", "astray=astray.elf", "astray-host.elf", "15", "2"];
+    let said = transcript(&self::run(folder, &words));
+    assert_eq!(said, "exit code 0\nstate 3\n");
     let words = ["--cp", "astray=astray.elf", "astray-host.elf", "0", "4"];
     let said = transcript(&self::run(folder, &words));
     let told = "nothing can be loaded at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";

@@ -1,10 +1,24 @@
 // Does what its first argument says.
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 __attribute__((noinline)) static void crash(void) { *(volatile int *)16 = 1; }
+
+// Ran through heap, data and code until it reached the first address of memory.
+__attribute__((noinline)) static int overflow(int depth) {
+  volatile char bytes[4096];
+  bytes[depth & 4095] = depth;
+  return overflow(depth + 1) + bytes[0];
+}
+
+// (What is done behind the call keeps it from being a jump.)
+__attribute__((noinline)) static void jump(uintptr_t at) {
+  ((void (*)(void))at)();
+  puts("behind");
+}
 
 static int fail(void) {
   perror(NULL);
@@ -24,6 +38,10 @@ int main(int argc, char **argv) {
   } else if (!strcmp(verb, "crash")) {
     puts("before");
     crash();
+  } else if (!strcmp(verb, "overflow")) {
+    overflow(0);
+  } else if (!strcmp(verb, "jump")) {
+    jump(16);
   } else if (!strcmp(verb, "for-ever")) {
     puts("before");
     for (;;) __asm__ volatile("");

@@ -86,6 +86,42 @@ fn a_program_ends_the_command_with_what_it_writes_and_its_code() {
     );
 }
 
+/// A stack that overflows changes nothing below it; `--set` runs the program on the host of a machine.
+#[test]
+fn a_stack_overflow_and_a_wild_jump_are_reported_at_once_with_their_origin() {
+    let Some((_base, program)) = compiled() else {
+        return;
+    };
+    let host = &["--set", "host.cores=1"][..];
+    for options in [&[][..], &["--timed"], host] {
+        let said = |word: &str| transcript(&run(&program, options, &[word]));
+        let overflow = said("overflow");
+        assert!(overflow.starts_with("exit code 1\n"), "{overflow}");
+        for part in [
+            "error: program.elf: stack overflow, down to 0x837f",
+            " (the stack has an eighth of memory, of 64 MiB; `--memory MIB` gives more), at 0x",
+            "\n  in overflow",
+        ] {
+            assert!(
+                overflow
+                    .replace(&program.display().to_string(), "program.elf")
+                    .contains(part),
+                "{options:?}: {part} in {overflow}"
+            );
+        }
+        let jump = said("jump");
+        for part in [
+            "no instruction can be read at 0x10, at 0x10\n  jumped to from 0x",
+            "\n  in jump",
+        ] {
+            assert!(jump.contains(part), "{options:?}: {part} in {jump}");
+        }
+    }
+    // A program that is linked to have its stack elsewhere in memory has what is above its data.
+    let said = transcript(&run(&program, &["--memory", "256"], &["overflow"]));
+    assert!(said.contains(": stack overflow, down to 0x80"), "{said}");
+}
+
 #[test]
 fn a_program_reads_what_comes_in_by_standard_input() {
     let Some((_base, program)) = compiled() else {

@@ -108,7 +108,11 @@ impl<'a> MccPort<'a> {
             _ => return Reply::Fault,
         };
         let Some(value) = value else {
-            return self.blocked();
+            let sends_to_itself = other == mine && self.own().coming[mine].is_empty();
+            return match sends_to_itself {
+                true => Reply::Fault,
+                false => self.blocked(),
+            };
         };
         self.device.stirred = true;
         if let Some(watch) = &mut self.queue.watch {
@@ -127,7 +131,11 @@ impl<'a> MccPort<'a> {
         let (words, mine) = (self.device.platform.fifo_words.value, self.mcc);
         let there = &mut self.device.mccs[other];
         if (there.fifos[mine].len() + there.coming[mine].len()) as u64 >= words {
-            return self.blocked();
+            // A core that waits for room in its own FIFO never takes a word out of it.
+            return match other == mine {
+                true => Reply::Fault,
+                false => self.blocked(),
+            };
         }
         there.coming[mine].push_back(word);
         if let Some(watch) = &mut self.queue.watch {

@@ -31,6 +31,14 @@ int channel(uint64_t what, uint64_t b, uint64_t c, uint64_t d) {
   case 8: ((void (*)(void))hidden(0x4000000000))(); break;    // jumps to far memory
   case 9: calls = *(volatile uint64_t *)hidden((uint64_t)nm_words(3) + 124); break;
   case 10: nm_lock(512, NM_READ); break;
+  case 13:
+    for (int i = 0; i < 1500; i++) nm_fifo_send(2, i);
+    break;
+  case 14: calls = nm_fifo_take(2); break;
+  case 15:
+    // A word that is on its way is waited for.
+    for (int i = 0; i < 1500; i++) nm_fifo_send(2, i), calls += nm_fifo_take(2) == i;
+    return calls == 1500 ? 0 : 1;
   default: for (;;) calls++;
   }
   return 0;
