@@ -19,6 +19,8 @@ use cohkit_protocol::controller::Access;
 pub enum FailureKind {
     /// A load, a write-back or an acknowledgement saw bytes that are not the last written.
     DataValue,
+    /// An access does not find an earlier store of its own cache, or is performed before it.
+    ProgramOrder,
     /// Two agents have rights that exclude each other.
     SingleWriter,
     /// A cache has a right that the one above it has not.
@@ -51,6 +53,7 @@ impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FailureKind::DataValue => "data value",
+            FailureKind::ProgramOrder => "program order of one line",
             FailureKind::SingleWriter => "single writer",
             FailureKind::Inclusion => "inclusion",
             FailureKind::Translation => "translation of an address",

@@ -10,6 +10,8 @@
 //! Until then a load of the same core must find it there. At [`Level::Bytes`] a second record of all words in buffers
 //! says what it has to find.
 //!
+//! *Stores of a cache*: the home performs each once, and in the program order of its line: [`own`].
+//!
 //! *Single writer*: when an agent gains a right, no other agent has one that excludes it.
 //!
 //! A text with `guarantee none` promises neither. Then a load has to find what was written at some time, and nothing older
@@ -19,10 +21,14 @@ use cohkit_protocol::protocol::{Protocol, Right};
 use rustc_hash::FxHashMap;
 
 use crate::data::{Data, Paged};
-use crate::message::Line;
+use crate::message::{Agent, Line};
 use old::{Old, Word};
+use own::OwnStores;
+
+pub use own::Breach;
 
 mod old;
+mod own;
 
 /// How much is watched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -58,6 +64,8 @@ pub struct Oracle {
     first: fn(u32, u16) -> u64,
     /// What is known where copies may be old.
     old: Option<Box<Old>>,
+    /// The stores that caches have sent to homes.
+    own: Option<Box<OwnStores>>,
 }
 
 impl Oracle {
@@ -67,8 +75,11 @@ impl Oracle {
         let mut states = protocol.remote.states.iter();
         let in_place = states.any(|state| state.right == Right::Write);
         let old = || Box::new(Old::new(guarantee.model.is_some(), in_place));
+        let stores = protocol.messages.iter().any(|m| m.carries.store());
+        let own = || Box::new(OwnStores::new(guarantee.coherent));
         Oracle {
             old: (!guarantee.coherent).then(old),
+            own: (stores && level > Level::Off).then(own),
             ..Oracle::new(level)
         }
     }
@@ -83,6 +94,7 @@ impl Oracle {
             buffered: FxHashMap::default(),
             first: Data::untouched_word,
             old: None,
+            own: None,
         }
     }
 
@@ -121,6 +133,41 @@ impl Oracle {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A message takes the store of a cache's access to the home; `again` if another one has done so before.
+    #[inline]
+    pub fn store_is_sent(&mut self, of: (Agent, Line), flight: u32, again: bool) {
+        if let Some(own) = &mut self.own {
+            own.sent(of, flight, again);
+        }
+    }
+
+    /// A cache has posted the store of a message.
+    #[inline]
+    pub fn store_is_posted(&mut self, of: (Agent, Line), flight: u32) {
+        if let Some(own) = &mut self.own {
+            own.posted(of, flight);
+        }
+    }
+
+    /// The home has performed the store of a message, as the last write of the line.
+    ///
+    /// # Errors
+    /// If it must not.
+    #[inline]
+    pub fn store_is_performed(&mut self, of: (Agent, Line), flight: u32) -> Result<(), Breach> {
+        let version = self.latest(of.1);
+        match &mut self.own {
+            Some(own) => own.performed(of, flight, version),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a copy with this version has all stores that a cache has posted to the line.
+    #[inline]
+    pub fn finds_own(&self, of: (Agent, Line), version: u32) -> bool {
+        (self.own.as_ref()).is_none_or(|own| own.finds(of, version))
     }
 
     /// All words are zero until they are written.

@@ -140,6 +140,8 @@ pub(crate) struct Pending {
     pub flight: u32,
     /// Whether the home has performed it.
     pub performed: bool,
+    /// What an atomic access has found, if a message has brought that before its end.
+    pub found: Option<u64>,
 }
 
 /// Who waits for an access.

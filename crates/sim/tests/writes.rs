@@ -85,3 +85,24 @@ fn faults_of_stores_that_are_sent_are_found() {
         assert!(found.is_some(), "{to}");
     }
 }
+
+/// A read that overtakes a posted store of its own cache, and stores that overtake each other.
+#[test]
+fn posted_stores_keep_the_program_order_of_their_line() {
+    let own = include_str!("../../../tests/stores/own-store.coh");
+    let order = Some(FailureKind::ProgramOrder);
+    assert_eq!(failure(own), order);
+    let several = own.replace("0..1", "0..3").replace("open < 1", "open < 3");
+    let ordered = several.replace("reply home", "ordered put, read; reply home");
+    assert_eq!(failure(&ordered), None);
+    let alone = several.replace("| load  ", "| load if open == 0 ");
+    assert_eq!(failure(&alone), order);
+    let none = own.replace("line 64 bytes", "line 64 bytes\nguarantee none");
+    assert_eq!(failure(&none), None);
+}
+
+#[test]
+fn a_store_that_is_performed_twice_is_found() {
+    let twice = include_str!("../../../tests/stores/twice-awaited.coh");
+    assert_eq!(failure(twice), Some(FailureKind::DataValue));
+}

@@ -315,6 +315,7 @@ impl Simulation {
             sent: false,
             flight: 0,
             performed: false,
+            found: None,
         });
         self.reach(index);
     }
@@ -532,6 +533,7 @@ system one { remotes 1; lines 1 }
             sent: false,
             flight: 0,
             performed: false,
+            found: None,
         });
         simulation.core(index);
     }

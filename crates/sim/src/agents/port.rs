@@ -244,6 +244,7 @@ impl Simulation {
             sent: false,
             flight: 0,
             performed: false,
+            found: None,
         });
         self.in_flight += 1;
         let leaves = self.groups.leaves(core, self.now);

@@ -473,7 +473,7 @@ impl Simulation {
                     self.note_begun(index, entry.configuration);
                 }
                 let begun = &mut self.accesses[index];
-                (begun.sent, begun.performed) = (false, false);
+                (begun.sent, begun.performed, begun.found) = (false, false, None);
                 self.react(cache, line, entry, &transition, None, Some(index));
                 if !access.kind.about_line() && transition.retries {
                     return None;
@@ -488,7 +488,11 @@ impl Simulation {
                 }
                 match after.stable {
                     // Nothing comes back that would end it.
-                    true if self.gives_bytes(&transition) => Attempt::Performed,
+                    true if self.gives_bytes(&transition) => {
+                        let flight = self.accesses[index].flight;
+                        self.oracle.store_is_posted((cache, line), flight);
+                        Attempt::Performed
+                    }
                     true => return None,
                     false => {
                         self.accesses[index].since = self.oracle.latest(line);
@@ -785,6 +789,13 @@ impl Simulation {
                 _ => self.meaningless(cache, line, entry.configuration, "an act of a home"),
             }
         }
+        if let (Some(copy), true) = (brought, entry.first != NONE) {
+            let access = self.accesses[entry.first];
+            if access.kind == Access::Atomic {
+                let found = self.data.word(line, copy, access.word);
+                self.accesses[entry.first].found = Some(found);
+            }
+        }
         match (brought, after.holds) {
             (Some(copy), true) => {
                 if before.holds {
@@ -841,8 +852,9 @@ impl Simulation {
         match (row.done, source) {
             (Done::Ends(Ending::Sent), source) if access.performed => {
                 let updates = access.purpose == Purpose::Atomic && access.kind == Access::Atomic;
-                match source {
-                    Some(copy) if updates => self.check_answered(&access, copy),
+                let found = source.map(|copy| self.data.word(line, copy, access.word));
+                match found.or(access.found) {
+                    Some(found) if updates => self.check_answered(&access, found),
                     None if updates => self.meaningless(
                         cache,
                         line,
@@ -861,6 +873,7 @@ impl Simulation {
             }
             (Done::Ends(Ending::Read), Some(copy)) => {
                 // What a message brings was checked when it was sent, which may have been before the read began.
+                self.check_own(&access, copy);
                 if brought.is_none() || self.oracle.may_be_old() {
                     self.check_load(&access, copy);
                 } else if self.data.version(copy) < access.since {

@@ -74,6 +74,7 @@ impl Simulation {
             sent: false,
             flight: 0,
             performed: false,
+            found: None,
         });
         let at = self.groups.leaves(core, at);
         let cache = self.accesses[access].cache;

@@ -1,6 +1,7 @@
 //! What the home has its memory do, and what becomes of the bytes of writes.
 
 use super::*;
+use crate::oracle::Breach;
 
 impl Simulation {
     /// Lets memory work on a line for a unit; the result is when the unit knows.
@@ -97,6 +98,27 @@ impl Simulation {
 
     /// A remote's write reaches memory: the moment at which it is performed. Gives the word, if it is one.
     pub(super) fn perform_store(&mut self, store: Store, whole: bool) -> Option<u16> {
+        let (of, flight) = ((store.from, store.line), store.flight);
+        let word = self.write_store(store, whole);
+        if let Err(breach) = self.oracle.store_is_performed(of, flight) {
+            let name = self.agent_name(of.0);
+            let (kind, text) = match breach {
+                Breach::Twice => (
+                    FailureKind::DataValue,
+                    format!("a store of {name} is performed twice, or after it was given up"),
+                ),
+                Breach::Overtakes => (
+                    FailureKind::ProgramOrder,
+                    format!("a store of {name} is performed before an earlier one to the line"),
+                ),
+            };
+            self.fail(kind, of.1, text);
+        }
+        word
+    }
+
+    /// Writes the bytes of a remote's write to memory.
+    fn write_store(&mut self, store: Store, whole: bool) -> Option<u16> {
         let line = store.line;
         if let Some(above) = &mut self.above {
             above.written(line);

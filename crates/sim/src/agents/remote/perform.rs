@@ -9,6 +9,7 @@ impl Simulation {
         let access = self.accesses[index];
         match access.kind {
             Access::Load | Access::ReadOnce | Access::Acquire => {
+                self.check_own(&access, entry.copy);
                 self.check_load(&access, entry.copy);
                 if access.purpose == Purpose::Port {
                     self.read_by_port(&access, entry.copy, true);
@@ -68,9 +69,11 @@ impl Simulation {
             let what = "an atomic access needs the line, and its bytes are sent away";
             self.meaningless(cache, line, entry.configuration, what);
         }
-        let sent = &mut self.accesses[index];
         // The next message is that one.
-        (sent.sent, sent.flight) = (true, self.flights.wrapping_add(1));
+        let flight = self.flights.wrapping_add(1);
+        (self.oracle).store_is_sent((cache, line), flight, access.sent);
+        let sent = &mut self.accesses[index];
+        (sent.sent, sent.flight) = (true, flight);
         if access.purpose == Purpose::Port {
             return (self.bytes_of_port(&access), access.word, access.words);
         }
@@ -115,12 +118,9 @@ impl Simulation {
         self.data.write_word(line, copy, word, new, version)
     }
 
-    /// An atomic access that the home has performed is answered with this copy of the line.
-    pub(super) fn check_answered(&mut self, access: &Pending, copy: Copy) {
-        let Pending {
-            cache, line, word, ..
-        } = *access;
-        let brought = self.data.word(line, copy, word);
+    /// An atomic access that the home has performed has been answered with a copy in which its word is this.
+    pub(super) fn check_answered(&mut self, access: &Pending, brought: u64) {
+        let Pending { cache, line, .. } = *access;
         if brought != access.value {
             let text = format!(
                 "an atomic access of {} found {:#x} and is answered with {brought:#x}",
@@ -167,6 +167,18 @@ impl Simulation {
         words.fold(copy, |copy, word| {
             self.data.write_word(line, copy, word, value, version)
         })
+    }
+
+    /// A read is performed with these bytes: they have all stores that its cache has posted before.
+    pub(super) fn check_own(&mut self, access: &Pending, copy: Copy) {
+        let Pending { cache, line, .. } = *access;
+        if !(self.oracle).finds_own((cache, line), self.data.version(copy)) {
+            let text = format!(
+                "a read of {} does not find an earlier store of its own",
+                self.agent_name(cache)
+            );
+            self.fail(FailureKind::ProgramOrder, line, text);
+        }
     }
 
     /// A load is performed with these bytes now.

@@ -1,0 +1,144 @@
+//! Stores between a cache and its home: each is performed once, and in the program order of its line.
+//!
+//! A store is known by the number of its message. A home performs the store of a message once. Of the messages of an access
+//! in progress it performs one at most.
+//!
+//! Where copies are current, a store that is posted is performed before any later store of the cache to the line, and any
+//! later read finds it.
+
+use rustc_hash::FxHashMap;
+
+use crate::message::{Agent, Line};
+
+/// A breach of these rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Breach {
+    /// The store has been performed before, or was given up.
+    Twice,
+    /// An earlier posted store is pending.
+    Overtakes,
+}
+
+/// Stores of one cache to one line.
+#[derive(Default)]
+struct Stores {
+    /// Numbers of the messages with pending stores, in the order of sending, and whether each is posted.
+    pending: Vec<(u32, bool)>,
+    /// The number of the write that the last posted store became.
+    version: u32,
+}
+
+/// Stores of all caches.
+#[derive(Default)]
+pub struct OwnStores {
+    stores: FxHashMap<(Agent, Line), Stores>,
+    /// Whether the program order of one line is checked.
+    ordered: bool,
+}
+
+impl OwnStores {
+    /// No store is pending.
+    pub fn new(ordered: bool) -> OwnStores {
+        OwnStores {
+            ordered,
+            ..OwnStores::default()
+        }
+    }
+
+    /// A message takes the store of an access in progress to the home; `again` if another one has done so before.
+    pub fn sent(&mut self, of: (Agent, Line), flight: u32, again: bool) {
+        let stores = self.stores.entry(of).or_default();
+        if !again {
+            stores.pending.retain(|&(_, posted)| posted);
+        }
+        stores.pending.push((flight, false));
+    }
+
+    /// The access has ended with the sending of that message.
+    pub fn posted(&mut self, of: (Agent, Line), flight: u32) {
+        let pending = self.stores.entry(of).or_default().pending.iter_mut();
+        for store in pending.filter(|store| store.0 == flight) {
+            store.1 = true;
+        }
+    }
+
+    /// The home performs the store of a message, as write `version` of the line.
+    ///
+    /// # Errors
+    /// If it must not.
+    pub fn performed(
+        &mut self,
+        of: (Agent, Line),
+        flight: u32,
+        version: u32,
+    ) -> Result<(), Breach> {
+        let stores = self.stores.get_mut(&of).ok_or(Breach::Twice)?;
+        let mut pending = stores.pending.iter();
+        let place = pending.position(|store| store.0 == flight);
+        let place = place.ok_or(Breach::Twice)?;
+        let overtakes = stores.pending[..place].iter().any(|&(_, posted)| posted);
+        let (_, posted) = stores.pending.remove(place);
+        if !posted {
+            stores.pending.retain(|&(_, posted)| posted);
+        } else if self.ordered {
+            stores.version = version;
+        }
+        if stores.pending.is_empty() && stores.version == 0 {
+            self.stores.remove(&of);
+        }
+        match overtakes && self.ordered {
+            true => Err(Breach::Overtakes),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a copy of the line that write `version` has made has all stores that the cache has posted.
+    pub fn finds(&self, of: (Agent, Line), version: u32) -> bool {
+        !self.ordered
+            || self.stores.get(&of).is_none_or(|stores| {
+                version >= stores.version && !stores.pending.iter().any(|&(_, posted)| posted)
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: (Agent, Line) = (Agent(1), 7);
+
+    #[test]
+    fn a_store_is_performed_once_whichever_message_brings_it() {
+        let mut stores = OwnStores::new(true);
+        stores.sent(OF, 1, false);
+        stores.sent(OF, 2, true);
+        assert_eq!(stores.performed(OF, 2, 1), Ok(()));
+        assert_eq!(stores.performed(OF, 1, 2), Err(Breach::Twice));
+        assert_eq!(stores.performed(OF, 2, 2), Err(Breach::Twice));
+        // The store of an access that has been given up is no store of the next.
+        stores.sent(OF, 3, false);
+        stores.sent(OF, 4, false);
+        assert_eq!(stores.performed(OF, 3, 2), Err(Breach::Twice));
+        assert_eq!(stores.performed(OF, 4, 2), Ok(()));
+        assert!(stores.stores.is_empty());
+    }
+
+    #[test]
+    fn posted_stores_are_performed_and_found_in_program_order() {
+        for ordered in [true, false] {
+            let mut stores = OwnStores::new(ordered);
+            for flight in [1, 2] {
+                stores.sent(OF, flight, false);
+                stores.posted(OF, flight);
+            }
+            assert_eq!(stores.finds(OF, 0), !ordered);
+            let second = stores.performed(OF, 2, 1);
+            assert_eq!(second == Err(Breach::Overtakes), ordered);
+            assert_eq!(stores.performed(OF, 1, 2), Ok(()));
+            // A copy that was made before does not have it.
+            assert_eq!(stores.finds(OF, 1), !ordered);
+            assert!(stores.finds(OF, 2));
+            assert!(stores.finds((Agent(0), 7), 0));
+        }
+    }
+}
