@@ -3,9 +3,11 @@
 //! It is asked when all else has been found to hold, as it rests on drain. Where the rows of a protocol answer it,
 //! nothing is searched.
 
-use crate::system::progress::{absent, beginning, begun_later, doubtful, watching, Kind};
+use crate::system::progress::{
+    absent, beginning, begun_later, doubtful, lines_of, may_stop, restarting, watching, Kind,
+};
 use crate::system::{self, Modelled, SystemError};
-use cohkit_base::words::with_article;
+use cohkit_base::words::{counted, with_article};
 use cohkit_engine::report::Beyond;
 use cohkit_engine::search::Options;
 use cohkit_engine::trace::Trace;
@@ -31,6 +33,9 @@ pub struct Progress {
     pub never: Vec<&'static str>,
     /// The accesses that every cache does and that the text has neither row nor right for; empty unless verified.
     pub absent: Vec<&'static str>,
+    /// What else there is to say: a line that a remote can never access again, with a shortest path there. Empty unless
+    /// verified.
+    pub notes: Vec<String>,
 }
 
 /// Why progress cannot be judged.
@@ -53,7 +58,7 @@ impl fmt::Display for ProgressError {
 
 impl std::error::Error for ProgressError {}
 
-/// Judges the progress of a system of which everything else has been verified.
+/// Judges the progress of a system of so many remotes and lines, of which everything else has been verified.
 /// Each search has the limits of `options`, and keeps nothing.
 ///
 /// # Errors
@@ -61,7 +66,7 @@ impl std::error::Error for ProgressError {}
 pub fn progress(
     protocol: &Protocol,
     home: &Controller,
-    remotes: impl Into<Remotes>,
+    (remotes, lines): (impl Into<Remotes>, u8),
     room: &system::Options,
     options: &Options,
 ) -> Result<Progress, ProgressError> {
@@ -71,9 +76,11 @@ pub fn progress(
         modelled: None,
         never: Vec::new(),
         absent: Vec::new(),
+        notes: Vec::new(),
     };
+    let size = (remotes, lines_of(protocol, lines));
     for kind in doubtful(protocol, home) {
-        let model = |room: &_| watching(protocol, home, remotes, kind, room);
+        let model = |room: &_| watching(protocol, home, size, kind, room);
         let (modelled, report) = searched(&model, room, options)?;
         match report.outcome {
             Outcome::Verified => {}
@@ -84,20 +91,18 @@ pub fn progress(
             } => {
                 let (property, message) = match property {
                     Property::Liveness(_) => {
-                        let message = told(protocol, home, remotes, kind, &modelled, &trace);
+                        let message = told(protocol, home, size, kind, &modelled, &trace);
                         (PROGRESS, message)
                     }
                     _ => (property, message),
                 };
                 return Ok(Progress {
-                    outcome: Outcome::Violated {
+                    modelled: Some(modelled),
+                    ..none(Outcome::Violated {
                         property,
                         message,
                         trace,
-                    },
-                    modelled: Some(modelled),
-                    never: Vec::new(),
-                    absent: Vec::new(),
+                    })
                 });
             }
             outcome @ Outcome::Exceeded { .. } => {
@@ -111,15 +116,44 @@ pub fn progress(
     }
     let mut never = Vec::new();
     for access in begun_later(protocol) {
-        let model = |room: &_| beginning(protocol, home, remotes, access, room);
+        let model = |room: &_| beginning(protocol, home, size, access, room);
         match searched(&model, room, options)?.1.outcome {
             Outcome::Verified => never.push(access.name()),
             Outcome::Violated { .. } => {}
             outcome => return Ok(none(outcome)),
         }
     }
+    let mut notes = Vec::new();
+    if may_stop(protocol) {
+        let model = |room: &_| restarting(protocol, home, size, room);
+        let (modelled, report) = searched(&model, room, options)?;
+        match report.outcome {
+            Outcome::Verified => {}
+            Outcome::Violated {
+                property: Property::Liveness(_),
+                trace,
+                ..
+            } => notes.extend(stopped(&modelled, &trace)),
+            Outcome::Violated {
+                property,
+                message,
+                trace,
+            } => {
+                return Ok(Progress {
+                    modelled: Some(modelled),
+                    ..none(Outcome::Violated {
+                        property,
+                        message,
+                        trace,
+                    })
+                })
+            }
+            outcome => return Ok(none(outcome)),
+        }
+    }
     let absent = absent(protocol);
     Ok(Progress {
+        notes,
         never,
         absent: absent.into_iter().map(Access::name).collect(),
         ..none(Outcome::Verified)
@@ -152,11 +186,28 @@ fn searched(
     }
 }
 
+/// A remote that can never access a line again, in a sentence with the path there. Where nothing was ever begun there is no
+/// path, and other sentences say so.
+fn stopped(modelled: &Modelled, trace: &Trace) -> Option<String> {
+    if trace.steps.is_empty() {
+        return None;
+    }
+    let agents = &modelled.model.agents;
+    // Start states stand in the order of the remotes that they watch.
+    let agent = agents.get(trace.start_index as usize)?;
+    let path: Vec<&str> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
+    Some(format!(
+        "{agent} can reach a state from which it can never load or store line 0 again, in {}: {}",
+        counted(path.len() as u64, "step"),
+        path.join("; ")
+    ))
+}
+
 /// What can never be performed, in a sentence, at the end of a trace of the model on which it is watched.
 pub fn told(
     protocol: &Protocol,
     home: &Controller,
-    remotes: Remotes,
+    (remotes, lines): (Remotes, u8),
     kind: Kind,
     modelled: &Modelled,
     trace: &Trace,
@@ -190,13 +241,17 @@ pub fn told(
         Some(change) => &change.to,
         None => &initial.name,
     };
+    let place = match lines {
+        lines if u16::from(lines) > protocol.homes => format!(" on line 0 of {lines} lines"),
+        _ => String::new(),
+    };
     match kind {
         Kind::Access(_) => {
             let name = with_article(name);
-            format!("{name} of {agent}, which is in {state}, can never be performed")
+            format!("{name} of {agent}, which is in {state}, can never be performed{place}")
         }
         Kind::Local(_) => {
-            format!("the device's {name} can never be performed; {agent} is in {state}")
+            format!("the device's {name} can never be performed{place}; {agent} is in {state}")
         }
     }
 }

@@ -82,7 +82,7 @@ fn below_any_outer_protocol_the_shipped_levels_hold_and_both_readings_agree() {
 fn what_begins_below_lent_memory_can_be_performed() {
     let protocol = read(INNER);
     let home = construct::home(&protocol, 2).unwrap();
-    let found = progress(&protocol, &home, 2, &lent(), &Search::default()).unwrap();
+    let found = progress(&protocol, &home, (2, 1), &lent(), &Search::default()).unwrap();
     assert_eq!(found.outcome, Outcome::Verified);
     assert!(found.never.is_empty(), "{:?}", found.never);
 }

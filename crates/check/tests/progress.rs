@@ -4,7 +4,7 @@ use cohkit_check::progress::{progress, Progress, PROGRESS};
 use cohkit_check::system::progress::{doubtful, kinds, watching, Kind};
 use cohkit_check::system::{model, Options};
 use cohkit_engine::search::Reason;
-use cohkit_engine::{check, Options as Search, Outcome};
+use cohkit_engine::{check, Options as Search, Outcome, Property};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Home, Protocol};
@@ -100,7 +100,7 @@ fn judged(text: &str, remotes: u16, search: &Search) -> Progress {
     let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
     let report = check(&model, &Search::default()).unwrap();
     assert_eq!(report.outcome, Outcome::Verified, "all but progress holds");
-    progress(&protocol, &home, remotes, &room, search).unwrap()
+    progress(&protocol, &home, (remotes, 1), &room, search).unwrap()
 }
 
 /// What is violated, on any number of threads, and with every state explored instead of orbits.
@@ -304,7 +304,8 @@ fn what_drain_says_a_search_of_each_kind_finds_too() {
         let all = check(&sized, &Search::default()).unwrap();
         assert_eq!(all.outcome, Outcome::Verified, "{name}");
         for kind in kinds(&protocol, &home) {
-            let watched = watching(&protocol, &home, remotes, kind, &Options::default()).unwrap();
+            let watched =
+                watching(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
             let report = check(&watched.model, &Search::default()).unwrap();
             assert_eq!(report.outcome, Outcome::Verified, "{name} {kind:?}");
             // And it is wanted somewhere, unless its first row performs it.
@@ -334,4 +335,198 @@ fn a_store_that_is_only_ever_tried_again_is_violated() {
         violated(&text, 2),
         "a store of cache 0, which is in I, can never be performed"
     );
+}
+
+/// Progress of a text whose lines share registers, whatever else of it holds, on as many lines as that takes.
+fn with_registers(text: &str, remotes: u16) -> Progress {
+    let protocol = protocol(text);
+    let home = home(&protocol);
+    let search = Search::default();
+    progress(&protocol, &home, (remotes, 2), &Options::default(), &search).unwrap()
+}
+
+fn message_of(found: Progress) -> String {
+    match found.outcome {
+        Outcome::Violated {
+            property: PROGRESS,
+            message,
+            ..
+        } => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One line of the directory keeps the only entry for ever, so the other one is turned away for ever: verified once, as
+/// progress was judged on a single line, which always has an entry.
+const SLOT_KEPT: &str = include_str!("verdicts/p01_slot_kept.coh");
+
+/// A local operation is refused for ever once another line has the only entry: verified once, for the same reason.
+const LOCAL_REFUSED: &str = include_str!("verdicts/r09_local_refused.coh");
+
+#[test]
+fn an_entry_that_another_line_keeps_for_ever_violates_progress() {
+    for remotes in [1, 2] {
+        let message = message_of(with_registers(SLOT_KEPT, remotes));
+        let (begin, end) = (
+            "a load of cache",
+            " can never be performed on line 0 of 2 lines",
+        );
+        assert!(
+            message.starts_with(begin) && message.ends_with(end),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_local_operation_that_another_line_keeps_from_being_performed_violates_progress() {
+    for remotes in [1, 2] {
+        assert_eq!(
+            message_of(with_registers(LOCAL_REFUSED, remotes)),
+            "the device's clean can never be performed on line 0 of 2 lines; the dir is in I"
+        );
+    }
+}
+
+#[test]
+fn an_entry_that_is_given_back_lets_the_other_line_progress() {
+    let text = SLOT_KEPT
+        .replace("recall: Recall", "recall: Recall, Done")
+        .replace("back: Back", "back: Put (line), Back")
+        .replace("W | Nack", "V | evict | send Put | P\n  P | Recall | | stay\n  P | Done | | I\n  W | Nack")
+        .replace("W waits Data Nack", "W waits Data Nack; P waits Done")
+        .replace("B | Get ", "V | Put | write, send Done, free += 1, owner := none | I\n  B | Put | write, send Done, send Data to next, owner := next, next := none | V\n  B | Get ");
+    let found = with_registers(&text, 1);
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+}
+
+#[test]
+fn a_line_that_can_never_be_accessed_again_is_noted_with_the_path() {
+    // The cache itself keeps count of its entries, and never counts one back: no access begins, so none is turned away.
+    let text = SLOT_KEPT
+        .replace(
+            "remote cache {",
+            "remote cache {\n  registers { room: 0..1 = 1 }",
+        )
+        .replace("I | load store |", "I | load store if room > 0 |")
+        .replace("send Get  |", "send Get, room -= 1 |")
+        .replace("registers { free: 0..1 = 1 }", "")
+        .replace(
+            "I | Get if free > 0 | send Data, free -= 1,",
+            "I | Get | send Data,",
+        )
+        .replace("  I | Get             | send Nack | stay\n", "")
+        .replace("waits Data Nack", "waits Data")
+        .replace("  W | Nack       |           | I\n", "")
+        .replace(", Nack;", ";");
+    let found = with_registers(&text, 1);
+    assert_eq!(found.outcome, Outcome::Verified);
+    let [note] = &found.notes[..] else {
+        panic!("{:?}", found.notes);
+    };
+    assert!(
+        note.starts_with("cache can reach a state from which it can never load or store line 0 again, in 1 step: "),
+        "{note}"
+    );
+    // Where the entry is counted back there is no such state.
+    let back = text
+        .replace(
+            "V | Recall     | send Back | I",
+            "V | evict | send Back, room += 1 | I\n  I W | Recall | | stay\n  V | Recall | send Back, room += 1 | I",
+        )
+        .replace("  B | Get ", "  V | Back | write, owner := none | I\n  B | Get ");
+    let found = with_registers(&back, 1);
+    assert_eq!(found.outcome, Outcome::Verified);
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+}
+
+/// MESI with requests and responses in one order from each cache: verified, as a queue that caches share could not be said.
+/// The directory leaves a request while it waits for a response that lies behind it.
+const ONE_VNET: &str = include_str!("verdicts/mesi_one_vnet.coh");
+
+/// The verdict on everything but progress.
+fn outcome(text: &str, remotes: u16, lines: u8) -> Outcome {
+    let protocol = protocol(text);
+    let model = model(
+        &protocol,
+        &home(&protocol),
+        remotes,
+        lines,
+        &Options::default(),
+    )
+    .unwrap();
+    check(&model, &Search::default()).unwrap().outcome
+}
+
+#[test]
+fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
+    let shared = |networks: &str| ONE_VNET.replace("  ordered request, response\n", networks);
+    let verdict = outcome(&shared("  network vnet { request, response }\n"), 2, 1);
+    let Outcome::Violated {
+        property, trace, ..
+    } = verdict
+    else {
+        panic!("{verdict:?}");
+    };
+    assert_eq!(property, Property::NoDeadlock);
+    let last = &trace.steps.last().unwrap().rule;
+    assert!(last.contains("waits first in vnet"), "{last}");
+    // With a network for each there is none, as with an order that no two caches share.
+    let apart = "  network requests { request }\n  network responses { response }\n";
+    assert_eq!(outcome(&shared(apart), 2, 1), Outcome::Verified);
+    assert_eq!(outcome(ONE_VNET, 2, 1), Outcome::Verified);
+}
+
+/// The home asks one of the caches that hold the line, whichever: a text that could not be said.
+const PICK_SHARER: &str = include_str!("../../../tests/networks/pick-sharer.coh");
+
+#[test]
+fn a_home_that_asks_one_of_the_sharers_is_verified_whichever_it_asks() {
+    assert_eq!(outcome(PICK_SHARER, 3, 1), Outcome::Verified);
+    // The one that is asked is a sharer, and so never the requester.
+    let only = |cache: &str| {
+        let never = format!("  B | Sent if one {cache} wants | leave\n  B | Sent  |");
+        outcome(&PICK_SHARER.replace("  B | Sent  |", &never), 3, 1)
+    };
+    assert_eq!(only("=="), Outcome::Verified);
+    assert!(matches!(only("!="), Outcome::Violated { .. }));
+}
+
+#[test]
+fn nothing_is_chosen_from_an_empty_set() {
+    let text = PICK_SHARER.replace("one := any sharers", "one := any sharers - sharers");
+    let Outcome::Violated { property, .. } = outcome(&text, 2, 1) else {
+        panic!("a message is sent to none");
+    };
+    assert_eq!(property, Property::WellDefined);
+}
+
+#[test]
+fn a_choice_sees_what_its_row_has_set_before() {
+    // Without the requester, which is no sharer, nothing changes; without all others the set is empty.
+    let with = |before: &str| {
+        let set = format!("{before}, one := any sharers");
+        outcome(&PICK_SHARER.replace("one := any sharers", &set), 2, 1)
+    };
+    assert_eq!(with("sharers -= { sender }"), Outcome::Verified);
+    assert!(matches!(with("sharers := {}"), Outcome::Violated { .. }));
+}
+
+/// Requests wait for room for their replies, and replies for room for the acknowledgements that they lead to.
+const BACK_PRESSURE: &str = include_str!("../../../tests/networks/back-pressure.coh");
+
+#[test]
+fn full_input_queues_that_wait_for_each_other_deadlock() {
+    assert_eq!(outcome(BACK_PRESSURE, 1, 2), Outcome::Verified);
+    let short = BACK_PRESSURE.replace("capacity 2", "capacity 1");
+    let verdict = outcome(&short, 1, 2);
+    let Outcome::Violated { property, .. } = verdict else {
+        panic!("{verdict:?}");
+    };
+    assert_eq!(property, Property::NoDeadlock);
+    // One line has one message under way at a time, and longer queues never fill.
+    assert_eq!(outcome(&short, 1, 1), Outcome::Verified);
+    let endless = BACK_PRESSURE.replace(" capacity 2", "");
+    assert_eq!(outcome(&endless, 1, 2), Outcome::Verified);
 }

@@ -313,7 +313,11 @@ impl Batch<'_> {
                 files::write(&file, &cohkit_chart::svg(sequence, &verdict.name()))?;
             }
         }
-        self.judged.push((verdict.outcome(), verdict.states()));
+        match self.judged.last_mut() {
+            // Where texts are composed, a part is no better than with more lines.
+            Some((outcome, _)) if verdict.added => *outcome = (*outcome).max(verdict.outcome()),
+            _ => self.judged.push((verdict.outcome(), verdict.states())),
+        }
         if let Some(coverage) = &verdict.coverage {
             self.untaken.add(coverage);
         }

@@ -57,11 +57,13 @@ impl Systems {
                 "add `system small { remotes 2; lines 1 }` to it, or use `--remotes` and `--lines`",
             ));
         }
+        let widened = widened(&source.protocol);
+        let all = declared.iter().chain(&widened);
         let Systems::Named(names) = self else {
-            return Ok(declared.clone());
+            return Ok(all.cloned().collect());
         };
         let find = |name: &String| {
-            let system = declared.iter().find(|system| system.name == *name);
+            let system = all.clone().find(|system| system.name == *name);
             system.cloned().ok_or_else(|| {
                 let known = declared.iter().map(|system| system.name.as_str());
                 Wrong::input(
@@ -72,6 +74,25 @@ impl Systems {
         };
         names.iter().map(find).collect()
     }
+}
+
+/// The system that is added where lines are joined and no system of the text has two of them for each home: its first one
+/// with that many. Progress and drain of one line say nothing of what another line keeps from it.
+fn widened(protocol: &Protocol) -> Option<System> {
+    let of = |system: &System| match &system.sized {
+        Some(sized) => (sized.joins_lines(), system::progress::lines(sized)),
+        None => (protocol.joins_lines(), system::progress::lines(protocol)),
+    };
+    let mut systems = protocol.systems.iter();
+    if systems.any(|system| system.lines >= of(system).1) {
+        return None;
+    }
+    let first = protocol.systems.first()?;
+    Some(System {
+        name: format!("{}_widened", first.name),
+        lines: of(first).1,
+        ..first.clone()
+    })
 }
 
 /// What to check, and when to give up.
@@ -188,11 +209,12 @@ pub fn judge(
     request: &Request,
     listener: &mut dyn Listener,
 ) -> Result<(), Wrong> {
+    let added = widened(&source.protocol).map(|system| system.name);
     // The construction needs as many remotes as the largest system has.
     source.protocol.systems = request.systems.of(&source)?;
     let cancelled = || request.cancel.load(Ordering::SeqCst);
     for source in source.by_sizes() {
-        if !judge_systems(&source, request, listener)? || cancelled() {
+        if !judge_systems(&source, request, added.as_deref(), listener)? || cancelled() {
             return Ok(());
         }
     }
@@ -211,6 +233,7 @@ pub fn judge(
 fn judge_systems(
     source: &Source,
     request: &Request,
+    added: Option<&str>,
     listener: &mut dyn Listener,
 ) -> Result<bool, Wrong> {
     let protocol = &source.protocol;
@@ -237,10 +260,17 @@ fn judge_systems(
             watched,
             never,
             absent,
+            notes: more,
         } = decide(source, system, &home, request, listener)?;
         let coverage = coverage.map(|c| Covered::of_system(c, &modelled, protocol, &home));
         let modelled = watched.unwrap_or(modelled);
         let mut notes = notes.clone();
+        if added == Some(&*system.name) {
+            let joined = protocol.joins_lines().unwrap_or("rows");
+            notes.push(format!(
+                "added to the systems of the text: {joined} join lines, and no system has two lines for each home"
+            ));
+        }
         if !never.is_empty() {
             let (agent, never) = (&protocol.remote.name, never.join(", "));
             notes.push(format!(
@@ -253,6 +283,7 @@ fn judge_systems(
                 "never performed, as the text has no row for it: {absent}"
             ));
         }
+        notes.extend(more);
         let seconds = start.elapsed().as_secs_f64();
         let run = run(&source.path, request, &report, seconds);
         let explanation = match &report.outcome {
@@ -270,6 +301,7 @@ fn judge_systems(
         let verdict = Verdict {
             protocol,
             system,
+            added: added == Some(&*system.name),
             finding: Finding::Searched(Box::new(report)),
             explanation,
             assumptions: &assumptions(protocol, system.lent),
@@ -448,6 +480,8 @@ struct Decided {
     never: Vec<&'static str>,
     /// Accesses that the text says nothing of.
     absent: Vec<&'static str>,
+    /// What else there is to say of progress.
+    notes: Vec<String>,
 }
 
 impl Decided {
@@ -459,6 +493,7 @@ impl Decided {
             watched: None,
             never: Vec::new(),
             absent: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }
@@ -478,7 +513,13 @@ fn go_on(
         let shown = listener.progress(source, system);
         let options = searching(request, &*shown, None);
         let room = room(system, request.capacity, trial);
-        let found = progress(&source.protocol, home, system.remotes, &room, &options);
+        let found = progress(
+            &source.protocol,
+            home,
+            (system.remotes, system.lines),
+            &room,
+            &options,
+        );
         let found = found.map_err(|error| {
             let name = &system.name;
             Wrong::plain(format!("system `{name}` cannot be checked: {error}"))
@@ -492,6 +533,7 @@ fn go_on(
         decided.watched = found.modelled;
         decided.never = found.never;
         decided.absent = found.absent;
+        decided.notes = found.notes;
     }
     decided.report.properties.push(PropertyResult {
         property: PROGRESS,
@@ -535,6 +577,7 @@ fn fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<
         let verdict = Verdict {
             protocol: &source.protocol,
             system,
+            added: false,
             finding: Finding::Construction(fault),
             assumptions: &assumptions(&source.protocol, system.lent),
             notes: &[],

@@ -10,7 +10,7 @@ use crate::verdict::{counterexample, kind, OUR_LIMIT};
 use crate::{deliver, explanation, files, models};
 use cohkit_chart::Text;
 use cohkit_check::progress;
-use cohkit_check::system::progress::{kinds, watching, Kind, PROGRESS};
+use cohkit_check::system::progress::{kinds, lines_of, watching, Kind, PROGRESS};
 use cohkit_check::system::Modelled;
 use cohkit_engine::explain::{explain, Remark};
 use cohkit_engine::model::Model;
@@ -198,13 +198,13 @@ impl Replayed<'_> {
             match again(model, &recording.trace, claim.as_ref()) {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.watched) {
-                        (Ending::Violated { .. }, Some((kind, home, remotes))) => {
+                        (Ending::Violated { .. }, Some((kind, home, size))) => {
                             Ending::Violated {
                                 property: progress::PROGRESS,
                                 message: progress::told(
                                     protocol,
                                     home,
-                                    *remotes,
+                                    *size,
                                     *kind,
                                     &candidate.modelled,
                                     &trace,
@@ -310,7 +310,7 @@ impl Replayed<'_> {
 struct Candidate {
     modelled: Modelled,
     /// Whose progress is watched on it, if any is; with the home.
-    watched: Option<(Kind, Controller, Remotes)>,
+    watched: Option<(Kind, Controller, (Remotes, u8))>,
 }
 
 impl Candidate {
@@ -330,15 +330,16 @@ impl Candidate {
             }]);
         }
         let room = judge::room(system, capacity, None);
+        let size = (system.remotes, lines_of(protocol, system.lines));
         let of = |kind| {
-            let modelled = watching(protocol, home, system.remotes, kind, &room);
+            let modelled = watching(protocol, home, size, kind, &room);
             let modelled = modelled.map_err(|error| {
                 let name = &system.name;
                 Wrong::plain(format!("system `{name}` cannot be modelled: {error}"))
             })?;
             Ok(Candidate {
                 modelled,
-                watched: Some((kind, home.clone(), system.remotes)),
+                watched: Some((kind, home.clone(), size)),
             })
         };
         kinds(protocol, home).into_iter().map(of).collect()

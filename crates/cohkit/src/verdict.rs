@@ -7,6 +7,7 @@ use crate::size;
 use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
+use cohkit_check::system::unshared;
 use cohkit_engine::explain::Explanation;
 use cohkit_engine::report::{states_in_words, Status};
 use cohkit_engine::search::Reason;
@@ -24,6 +25,8 @@ pub struct Verdict<'a> {
     pub protocol: &'a Protocol,
     /// The system that was judged.
     pub system: &'a System,
+    /// Whether it was added to those of the text.
+    pub added: bool,
     /// Where it comes from.
     pub finding: Finding<'a>,
     /// What the verdict rests on beside the text's rules.
@@ -196,7 +199,10 @@ impl Verdict<'_> {
         entry["system"] = json!(self.system.name);
         entry["remotes"] = json!(self.system.remotes.total());
         entry["lines"] = json!(self.system.lines);
-        entry["assumptions"] = json!(self.assumptions);
+        let unshared = unshared(self.protocol);
+        entry["assumptions"] = json!((self.assumptions.iter())
+            .chain(&unshared)
+            .collect::<Vec<_>>());
         entry["notes"] = json!(self.notes);
         entry["run"] = run;
         let kinds = &self.protocol.kinds;

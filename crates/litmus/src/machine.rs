@@ -196,7 +196,8 @@ impl<'p> Machine<'p> {
             LevelStep::Inner(cluster, step) => (cluster + 1, step),
         };
         match step {
-            Step::Arrives(Arrival::Ordered(order @ (.., None))) => Some((world, order)),
+            Step::Arrives(Arrival::Ordered(order @ (.., None)))
+            | Step::Chooses(Arrival::Ordered(order @ (.., None)), _) => Some((world, order)),
             _ => None,
         }
     }

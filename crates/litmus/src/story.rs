@@ -261,12 +261,13 @@ impl<'s> Story<'s> {
     }
 }
 
-/// The messages under way, sorted; whether another one stays behind them says nothing here.
+/// The messages under way, sorted; which of them wait behind which others says nothing here.
 fn flights(world: &World<Values>) -> Vec<Flight<Values>> {
     let flights = world.network.flights().cloned();
     let mut flights: Vec<_> = flights
         .map(|flight| Flight {
             early: false,
+            first: false,
             ..flight
         })
         .collect();

@@ -264,7 +264,7 @@ fn one(protocol: &Protocol, home: &Controller, setting: Setting) -> Fate {
             Ok(Outcome::Exceeded { .. }) => {}
             Ok(Outcome::Undecided { .. }) => return Fate::Undecided,
             Ok(Outcome::Verified) => {
-                let found = progress(protocol, home, remotes, &room, &limits);
+                let found = progress(protocol, home, (remotes, lines), &room, &limits);
                 return match found {
                     Ok(found) if !found.never.is_empty() => Fate::Refuted,
                     Ok(found) => match found.outcome {

@@ -156,6 +156,11 @@ impl Rule {
         }
     }
 
+    /// Whether the row chooses one member of a set.
+    pub fn chooses(&self) -> bool {
+        self.says(&|statement| matches!(statement, Statement::Choose(..)))
+    }
+
     /// Whether some statement of the row is one of these.
     pub fn says(&self, which: &dyn Fn(&Statement) -> bool) -> bool {
         let mut found = false;
@@ -322,6 +327,9 @@ pub enum Statement {
     Assign(VariableId, Expression),
     /// Set a variable of type [`Type::RemoteSet`].
     AssignSet(VariableId, Set),
+    /// Set a variable of type [`Type::Remote`] to one member of a set, whichever; to none if the set is empty.
+    /// Stands only in rows that take a message, once at most, and in no loop.
+    Choose(VariableId, Set),
     /// Set one value of a [`Type::Array`]: the variable, the value's indices, what it becomes.
     AssignElement(VariableId, Vec<Expression>, Expression),
     /// Set all values of a [`Type::Array`] to this one, which is evaluated once.

@@ -319,13 +319,29 @@ impl<'a> Machine<'a> {
         occasion: Occasion,
         tables: &mut dyn Tables,
     ) -> Result<Outcome, Interrupted> {
+        self.step_choosing(configuration, occasion, tables, 0)
+    }
+
+    /// As [`Machine::step`], where a row that chooses takes the member with this number, counted from the lowest. If there is
+    /// none, or nothing to choose from, a number other than 0 gives [`Outcome::Leave`], with slots that may have changed.
+    ///
+    /// # Errors
+    /// As [`Machine::step`].
+    pub fn step_choosing(
+        &self,
+        configuration: &mut Configuration,
+        occasion: Occasion,
+        tables: &mut dyn Tables,
+        choice: u16,
+    ) -> Result<Outcome, Interrupted> {
         let (of_line, registers) = configuration.slots.split_at_mut(self.of_lines);
         let registers = Registers {
             slots: registers,
             changes: None,
         };
         let mut values = Values { of_line, registers };
-        self.react(&mut configuration.state, &mut values, occasion, tables)
+        let state = &mut configuration.state;
+        self.react(state, &mut values, occasion, tables, choice)
     }
 
     /// As [`Machine::step`], of an agent whose registers lie elsewhere: the configuration has the slots of the line only.
@@ -346,7 +362,8 @@ impl<'a> Machine<'a> {
         };
         let of_line = &mut configuration.slots[..];
         let mut values = Values { of_line, registers };
-        self.react(&mut configuration.state, &mut values, occasion, tables)
+        let state = &mut configuration.state;
+        self.react(state, &mut values, occasion, tables, 0)
     }
 
     fn react(
@@ -355,6 +372,7 @@ impl<'a> Machine<'a> {
         values: &mut Values,
         occasion: Occasion,
         tables: &mut dyn Tables,
+        choice: u16,
     ) -> Result<Outcome, Interrupted> {
         let rules = &self.by_state[*state as usize];
         let first = rules.partition_point(|(event, _)| *event < occasion.event);
@@ -368,6 +386,7 @@ impl<'a> Machine<'a> {
                 occasion,
                 tables,
                 each: 0,
+                choice,
                 acts: Vec::new(),
             };
             if let Some(guard) = &rule.guard {
@@ -389,6 +408,9 @@ impl<'a> Machine<'a> {
                 Effect::Take { body, next } => {
                     let ran = run.body(body);
                     let acts = std::mem::take(&mut run.acts);
+                    if run.choice > 0 {
+                        return Ok(Outcome::Leave);
+                    }
                     if let Err(fault) = ran {
                         return Err(Interrupted { fault, acts });
                     }
@@ -415,6 +437,8 @@ struct Run<'m, 'a, 's> {
     tables: &'m mut dyn Tables,
     /// The remote a loop or quantifier is at, encoded as a value, or the number of the home.
     each: u16,
+    /// Number of the member that a choice takes; 0 once it has been taken.
+    choice: u16,
     acts: Vec<Act>,
 }
 
@@ -432,6 +456,19 @@ impl Run<'_, '_, '_> {
                     self.store(variable.0, 0, value)?;
                 }
                 Statement::AssignSet(variable, set) => self.assign_set(*variable, set)?,
+                Statement::Choose(variable, set) => {
+                    let members = self.set(set)?;
+                    let member = members.numbers().nth(self.choice.into());
+                    if let Some(member) = member {
+                        self.choice = 0;
+                        self.store(variable.0, 0, i32::from(member) + 1)?;
+                    } else if self.choice == 0 {
+                        self.store(variable.0, 0, 0)?;
+                    } else {
+                        // There is no such member: what comes after does not matter.
+                        return Ok(());
+                    }
+                }
                 Statement::AssignElement(variable, at, value) => {
                     let element = self.element(*variable, at)?;
                     let value = self.eval(value)?;

@@ -32,6 +32,8 @@ pub struct Protocol {
     pub orders: Vec<Vec<ChannelId>>,
     /// Of each of these sets, whether only messages about one line are in order.
     pub per_line: Vec<bool>,
+    /// Networks: those of these sets whose messages share one input queue at each receiver, whoever sends them.
+    pub networks: Vec<Network>,
     /// Message kinds.
     pub messages: Vec<Message>,
     /// Messages that stay behind others which were sent before them, though no order of channels says so.
@@ -110,6 +112,25 @@ pub enum Class {
     Grant,
     /// The remote confirms that a grant has arrived.
     Acknowledgement,
+}
+
+/// A virtual network: channels in one order, whose messages to one receiver share one input queue. Messages of one sender
+/// enter it in the order in which they were sent, those of several senders in any order. Only the first one can be taken.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Network {
+    /// Name in the text.
+    pub name: String,
+    /// Index of its channels into [`Protocol::orders`].
+    pub order: usize,
+    /// Most messages in flight to one receiver, if the text states it: an agent whose row would send more waits.
+    pub capacity: Option<u16>,
+    /// The name in the text.
+    pub span: Span,
+}
+
+impl Network {
+    /// The largest capacity that a text may state.
+    pub const MOST_CAPACITY: u16 = 64;
 }
 
 /// A message that stays behind others: it is delivered only when none of these is in flight that the same agent sent
@@ -355,6 +376,9 @@ impl Protocol {
         if self.messages.iter().any(|message| !message.about_line) {
             return Some("messages about no line");
         }
+        if !self.networks.is_empty() {
+            return Some("shared networks");
+        }
         (self.homes > 1).then_some("several homes")
     }
 
@@ -376,6 +400,10 @@ impl Protocol {
         self.orders
             .iter()
             .position(|group| group.contains(&channel))
+    }
+    /// The network of an order group, given as an index into [`Protocol::orders`].
+    pub fn network_of(&self, order: usize) -> Option<&Network> {
+        self.networks.iter().find(|network| network.order == order)
     }
     /// Whether a remote performs an access with the bytes that this message brings (`done`), so that they must be
     /// those of the last write when they are sent. Whether it keeps the line besides makes no difference:

@@ -208,6 +208,9 @@ impl Words<'_> {
             Statement::AssignSet(variable, set) => {
                 format!("{} := {}", self.variable(*variable), self.set(set, 0))
             }
+            Statement::Choose(variable, set) => {
+                format!("{} := any {}", self.variable(*variable), self.set(set, 4))
+            }
             Statement::AssignElement(variable, at, value) => {
                 let element = self.element(*variable, at);
                 format!("{element} := {}", self.expression(value))

@@ -120,6 +120,9 @@ impl Homes {
             Statement::AssignSet(variable, set) => {
                 Statement::AssignSet(*variable, self.put_in_set(set, home))
             }
+            Statement::Choose(variable, set) => {
+                Statement::Choose(*variable, self.put_in_set(set, home))
+            }
             Statement::AssignElement(variable, at, value) => {
                 Statement::AssignElement(*variable, all(at), here(value))
             }

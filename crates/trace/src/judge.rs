@@ -415,7 +415,11 @@ impl Judge<'_> {
             fields: taken.as_ref().map_or(&none, |flight| &flight.sent.fields),
         };
         let state = &table.controller.states[agent.state];
-        let (after, deeds) = match table.says(agent, &happens)? {
+        let answer = match table.controller.rules.iter().any(|row| row.chooses()) {
+            true => self.chosen(own, table, agent, &happens)?,
+            false => table.says(agent, &happens)?,
+        };
+        let (after, deeds) = match answer {
             Answer::Row { after, deeds } => (after, deeds),
             Answer::Refused if own.is_none() => {
                 let Event::Local(local) = event else {
@@ -438,6 +442,53 @@ impl Judge<'_> {
             Some(own) => self.remote_row(line, own, event, taken, after, deeds),
             None => self.home_row(line, event, taken, after, deeds),
         }
+    }
+
+    /// What a table says where a row may choose one of a set: the choice is that whose messages the trace has next, the
+    /// lowest one if several have them.
+    fn chosen(
+        &self,
+        own: Option<usize>,
+        table: &Table,
+        agent: &Agent,
+        happens: &Happening,
+    ) -> Checked<Answer> {
+        let acts = self.lifeline(own);
+        let steps = &self.sequence.steps[self.at.min(self.sequence.steps.len())..];
+        let steps = steps.iter().take_while(|step| {
+            step.agent == acts && !matches!(step.action, Action::Receive { .. })
+        });
+        let told: Vec<usize> = steps
+            .filter_map(|step| match &step.action {
+                Action::Send { to, .. } => Some(*to),
+                _ => None,
+            })
+            .collect();
+        let sent = |answer: &Answer| {
+            let Answer::Row { deeds, .. } = answer else {
+                return false;
+            };
+            let mut told = told.iter();
+            deeds.iter().all(|deed| match deed {
+                Deed::Send(sent) => match (sent.to, told.next()) {
+                    (Some(to), Some(&told)) => to == told,
+                    (None, next) => next.is_some(),
+                    (Some(_), None) => false,
+                },
+                _ => true,
+            })
+        };
+        let first = table.says(agent, happens)?;
+        if sent(&first) {
+            return Ok(first);
+        }
+        for choice in 1..table.kinds.len() {
+            match table.says_choosing(agent, happens, choice) {
+                Ok(Some(answer)) if sent(&answer) => return Ok(answer),
+                _ => {}
+            }
+        }
+        Ok(first)
     }
 
     /// A trace that tells all, or that tells such things at all, tells this of an agent now; any other one may.

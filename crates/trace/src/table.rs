@@ -165,6 +165,20 @@ impl Table<'_> {
     /// # Errors
     /// Why the row that fits has no meaning.
     pub fn says(&self, agent: &Agent, happens: &Happening) -> Result<Answer, String> {
+        self.says_choosing(agent, happens, 0)
+            .map(|answer| answer.unwrap_or(Answer::None))
+    }
+
+    /// The same, where a row that chooses one of a set takes the member with this number. `None` if that is no member.
+    ///
+    /// # Errors
+    /// Why the row that fits has no meaning.
+    pub fn says_choosing(
+        &self,
+        agent: &Agent,
+        happens: &Happening,
+        choice: usize,
+    ) -> Result<Option<Answer>, String> {
         for row in &self.controller.rules {
             if row.state.index() != agent.state || row.event != happens.event {
                 continue;
@@ -174,6 +188,7 @@ impl Table<'_> {
                 happens,
                 agent: agent.clone(),
                 each: 0,
+                choice,
                 deeds: Vec::new(),
             };
             if let Some(guard) = &row.guard {
@@ -181,7 +196,7 @@ impl Table<'_> {
                     continue;
                 }
             }
-            return Ok(match &row.effect {
+            return Ok(Some(match &row.effect {
                 Effect::Never => Answer::None,
                 Effect::Leave => Answer::Waits,
                 Effect::Refuse => Answer::Refused,
@@ -190,14 +205,18 @@ impl Table<'_> {
                     let Reading {
                         agent: mut after,
                         deeds,
+                        choice,
                         ..
                     } = reading;
+                    if choice > 0 {
+                        return Ok(None);
+                    }
                     after.state = next.map_or(agent.state, StateId::index);
                     Answer::Row { after, deeds }
                 }
-            });
+            }));
         }
-        Ok(Answer::None)
+        Ok(Some(Answer::None))
     }
 
     /// How many an array has a value for.
@@ -231,6 +250,8 @@ struct Reading<'r> {
     agent: Agent,
     /// The remote that a loop or a quantifier is at.
     each: i64,
+    /// Number of the member that a choice takes; 0 once it has been taken.
+    choice: usize,
     deeds: Vec<Deed>,
 }
 
@@ -254,6 +275,13 @@ impl Reading<'_> {
             Statement::AssignSet(variable, set) => {
                 let value = Value::Some(self.set(set)?);
                 return self.assign(variable.index(), value);
+            }
+            Statement::Choose(variable, set) => {
+                let member = self.set(set)?.into_iter().nth(self.choice);
+                if member.is_some() {
+                    self.choice = 0;
+                }
+                return self.assign(variable.index(), Value::One(member.unwrap_or(0)));
             }
             Statement::AssignElement(variable, at, value) => {
                 let (at, value) = (self.place(*variable, at)?, self.one(value)?);

@@ -91,6 +91,11 @@ impl<'p> System<'p> {
                 });
                 out.push(each);
             }
+            Statement::Choose(name, _) => {
+                let chosen = context.chosen.clone();
+                let value = chosen.map_or(Expr::Int(0), |index| index + 1);
+                out.push(self.variable(context, *name).set(value));
+            }
             Statement::AssignElement(name, at, value) => {
                 let place = self.element(context, *name, at);
                 let value = self.number(context, value);

@@ -26,6 +26,8 @@ pub(super) struct Context {
     pub fields: Vec<Expr>,
     /// Index of the remote a loop or quantifier is at.
     pub each: Option<Expr>,
+    /// Index of the remote that the row chooses, if it finds one.
+    pub chosen: Option<Expr>,
 }
 
 impl Context {

@@ -14,6 +14,7 @@ use cohkit_system::stores::{ranks, Ticket};
 use rustc_hash::FxHashMap;
 
 use super::lent::Lent;
+use super::networks::Input;
 use super::stores::{Stores, Tickets};
 use super::story::Charts;
 use super::watch::Watch;
@@ -126,6 +127,8 @@ pub(super) enum Storage {
 /// The ordered messages of one group in one direction.
 pub(super) struct Queue {
     pub direction: Direction,
+    /// Index of its channels into the protocol's orders.
+    pub order: usize,
     pub variable: VariableId,
     /// The enumeration of message kinds; its first label stands for none.
     pub kinds: TypeId,
@@ -206,6 +209,8 @@ pub(super) struct System<'p> {
     pub lent: Option<Lent>,
     pub flows: Vec<Flow>,
     pub queues: Vec<Queue>,
+    /// The input queues of networks.
+    pub inputs: Vec<Input>,
     /// Lifeline of the home, or of the first of several; remotes come before it.
     pub first_home: i32,
     /// Names of the agents, in the order of their lifelines.
@@ -223,8 +228,10 @@ pub(super) struct System<'p> {
     pub senseless: Option<SystemError>,
     /// Whose progress is watched, if any is.
     pub watch: Option<Watch>,
+    /// The remote that is to be able to begin accesses for ever, if that is asked.
+    pub restarts: Option<VariableId>,
     /// Types whose values are a remote or none.
-    optional: Vec<TypeId>,
+    pub(super) optional: Vec<TypeId>,
     /// Whether remotes stand for nothing but themselves wherever they are kept.
     interchangeable: bool,
     parameters: FxHashMap<(String, TypeId), VariableId>,
@@ -465,6 +472,7 @@ impl<'p> System<'p> {
             flows: Vec::new(),
             queues: Vec::new(),
             names,
+            inputs: Vec::new(),
             first_home,
             memory_agent,
             facts,
@@ -473,6 +481,7 @@ impl<'p> System<'p> {
             remarks: Vec::new(),
             senseless: None,
             watch: None,
+            restarts: None,
             optional,
             interchangeable: true,
             parameters: FxHashMap::default(),
@@ -499,6 +508,7 @@ impl<'p> System<'p> {
         begin.extend(self.memory_writes(&line.into(), false));
         let mut body = vec![line.each(begin)];
         let watched = self.watch.and_then(|watch| watch.which());
+        let watched = watched.or(self.restarts);
         let mut any = Vec::new();
         if let Some(watched) = watched {
             let one = self.parameter("watched remote", self.remote_type);
@@ -849,6 +859,7 @@ impl<'p> System<'p> {
         }
         let queue = Queue {
             direction,
+            order: group,
             per_line,
             variable: self.build.state(variable, ty),
             kinds,
@@ -860,6 +871,7 @@ impl<'p> System<'p> {
             name: names.join(", "),
         };
         self.queues.push(queue);
+        self.input(group, direction);
     }
 
     /// The side a direction ends at.

@@ -11,7 +11,7 @@
 //! Per line: the home's state and variables, whether memory is current, the memory operation in
 //! flight (at most one), the device's local operation and its lock.
 //! Unordered channels count equal messages; ordered groups are first-in first-out queues, one for
-//! each sender and receiver, shared by all lines.
+//! each sender and receiver, shared by all lines. A network adds the input queue of each receiver.
 //! What has no meaning (the copy of a remote that holds none, queue slots beyond the end) has one fixed value,
 //! so states that differ in nothing are one state.
 //!
@@ -65,11 +65,13 @@
 //! Not modelled: fairness among requests, the bytes of a line, the difference between reads of one copy
 //! at different times, and a device that never gives its lock back.
 
+mod before;
 mod effects;
 mod expressions;
 mod layout;
 mod lender;
 mod lent;
+mod networks;
 pub mod progress;
 mod properties;
 mod reactions;
@@ -84,7 +86,7 @@ use std::fmt;
 
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Controller, Event};
-use cohkit_protocol::protocol::{Protocol, System as Sized};
+use cohkit_protocol::protocol::{ChannelId, Protocol, System as Sized};
 use cohkit_protocol::remotes::Remotes;
 
 use cohkit_engine::coverage::Coverage;
@@ -260,9 +262,10 @@ fn sized<'p>(
             "a system of this text says how many remotes it has of each kind: {names}"
         )));
     }
+    let most_lines = u16::from(Sized::MOST_LINES).max(progress::lines(protocol).into());
     for (number, most, what) in [
         (remotes, Sized::MOST_REMOTES.into(), "remotes"),
-        (lines.into(), Sized::MOST_LINES.into(), "lines"),
+        (lines.into(), most_lines, "lines"),
     ] {
         if !(1..=most).contains(&number) {
             let error = format!("a system has 1 to {most} {what}, not {number}");
@@ -300,6 +303,24 @@ impl layout::System<'_> {
             remarks,
         })
     }
+}
+
+/// What a verdict on a system does not say of deadlocks: which channels are taken to share no buffers. `None` if there are
+/// none.
+pub fn unshared(protocol: &Protocol) -> Option<String> {
+    let ways = protocol.channels.iter().enumerate();
+    let apart = ways.filter(|&(number, _)| {
+        let order = protocol.order_of(ChannelId(number as u16));
+        order.is_none_or(|order| protocol.network_of(order).is_none())
+    });
+    let which = match (apart.count(), protocol.networks.is_empty()) {
+        (0, _) => return None,
+        (_, true) => "channels",
+        (_, false) => "channels outside of networks",
+    };
+    Some(format!(
+        "{which} share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered"
+    ))
 }
 
 /// What every verdict on a system rests on beside the text's rules: stated bounds, and that what lends memory keeps its side.

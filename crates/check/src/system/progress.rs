@@ -25,14 +25,21 @@
 //! under way at the watched remote is that access and not another.
 //! What is asked is liveness: the access can become not wanted, from everywhere.
 //!
-//! One line is enough for systems of several. Lines share nothing but the order of messages, so what happens on one line
+//! One line for each home is enough where lines share nothing but the order of messages: what happens on one line
 //! of several happens on it alone as well. If all can drain, the others come to rest first, and then do nothing
 //! while the one goes its way.
+//! Registers, messages about no line and rows that change every line join the lines of a home: what one line keeps, another
+//! may lack for ever. So each home has two lines then ([`lines`]), of which the first is watched.
+//!
+//! ## Accesses that never begin again
+//!
+//! A guard may keep accesses from beginning. That is no violation, but a line that a remote can never access again is
+//! worth a note: [`may_stop`] says by the rows whether there may be one, and [`restarting`] is the model that shows it.
 
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Operator, Rule as Row, State, Statement,
 };
-use cohkit_protocol::protocol::{Protocol, Right};
+use cohkit_protocol::protocol::{Protocol, Right, StateId};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::under_way::every;
 
@@ -86,6 +93,55 @@ fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     all.filter(|access| access.about_line()).filter(|&access| {
         (0..remote.states.len()).any(|state| {
             hits(access, &remote.states[state]) || rows(remote, access, state).next().is_some()
+        })
+    })
+}
+
+/// Number of lines that progress has to be judged on: one for each home, or two where lines are joined.
+pub fn lines(protocol: &Protocol) -> u8 {
+    let each = match protocol.joins_lines() {
+        Some(_) => 2,
+        None => 1,
+    };
+    protocol.homes as u8 * each
+}
+
+/// Number of lines that the progress of a system of so many lines is judged on: [`lines`], or one for each home if it has
+/// fewer.
+pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
+    match self::lines(protocol) {
+        most if most <= lines => most,
+        _ => protocol.homes as u8,
+    }
+}
+
+/// Loads, stores and their like that some row or right begins: what a core asks for.
+fn asked_for(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
+    accesses(remote).filter(|access| access.needs() != Right::None)
+}
+
+/// Whether some state at rest, of a kind of remotes that has accesses, begins none of them without a guard.
+pub fn may_stop(protocol: &Protocol) -> bool {
+    let remote = &protocol.remote;
+    let begins = |state: usize| {
+        asked_for(remote).any(|access| {
+            hits(access, &remote.states[state])
+                || rows(remote, access, state).any(|row| row.guard.is_none())
+        })
+    };
+    let mut at_rest = (0..remote.states.len()).filter(|&state| remote.states[state].stable());
+    at_rest.any(|state| !begins(state) && begins_any(protocol, state))
+}
+
+/// Whether remotes of the kind that a state belongs to have loads, stores or the like.
+fn begins_any(protocol: &Protocol, state: usize) -> bool {
+    let remote = &protocol.remote;
+    let kind = protocol.kind_of(StateId(state as u16));
+    let its = |other: usize| protocol.kind_of(StateId(other as u16)) == kind;
+    asked_for(remote).any(|access| {
+        let mut states = (0..remote.states.len()).filter(|&other| its(other));
+        states.any(|other| {
+            hits(access, &remote.states[other]) || rows(remote, access, other).next().is_some()
         })
     })
 }
@@ -275,19 +331,19 @@ impl<'p> Ways<'p> {
     }
 }
 
-/// The model of one line, or of one for each home, on the first of which one kind of access or operation is watched. Its one property is that
-/// rules can always lead to a state in which none is wanted.
+/// The model of [`lines_of`] a system, on the first of which one kind of access or operation is watched. Its one
+/// property is that rules can always lead to a state in which none is wanted.
 ///
 /// # Errors
 /// As for [`super::model`].
 pub fn watching(
     protocol: &Protocol,
     home: &Controller,
-    remotes: impl Into<Remotes>,
+    (remotes, lines): (impl Into<Remotes>, u8),
     kind: Kind,
     options: &Options,
 ) -> Result<Modelled, SystemError> {
-    let mut system = super::sized(protocol, home, remotes, protocol.homes as u8, options)?;
+    let mut system = super::sized(protocol, home, remotes, lines, options)?;
     system.watch(kind);
     system.triggers()?;
     let wanted = system.watch.map(|watch| watch.wanted);
@@ -304,6 +360,41 @@ pub fn watching(
     Ok(modelled)
 }
 
+/// The model on which one remote is watched. Its one property is that rules can always lead to a state in which this remote
+/// can begin a load, a store or the like on the first line.
+///
+/// # Errors
+/// As for [`super::model`].
+pub fn restarting(
+    protocol: &Protocol,
+    home: &Controller,
+    (remotes, lines): (impl Into<Remotes>, u8),
+    options: &Options,
+) -> Result<Modelled, SystemError> {
+    let mut system = super::sized(protocol, home, remotes, lines, options)?;
+    let which = system.build.state("watched", system.remote_type);
+    system.restarts = Some(which);
+    system.triggers()?;
+    let own = Expr::from(which);
+    let remote = &protocol.remote;
+    let mut begins = Expr::Bool(false);
+    for access in asked_for(remote) {
+        begins = begins.or(system.can_begin(access, &own));
+    }
+    let state = system.remote.state.at(0).at(own);
+    for number in (0..remote.states.len()).filter(|&state| !begins_any(protocol, state)) {
+        begins = begins.or(state.clone().is(system.remote.states.nth(number as u32)));
+    }
+    let mut modelled = system.modelled()?;
+    modelled.model.liveness.push(Invariant {
+        name: PROGRESS.into(),
+        why: String::new(),
+        parameters: Vec::new(),
+        holds: begins,
+    });
+    Ok(modelled)
+}
+
 /// The name of the property.
 pub const PROGRESS: &str = "progress";
 
@@ -314,11 +405,11 @@ pub const PROGRESS: &str = "progress";
 pub fn beginning(
     protocol: &Protocol,
     home: &Controller,
-    remotes: impl Into<Remotes>,
+    (remotes, lines): (impl Into<Remotes>, u8),
     access: Access,
     options: &Options,
 ) -> Result<Modelled, SystemError> {
-    let mut system = super::sized(protocol, home, remotes, protocol.homes as u8, options)?;
+    let mut system = super::sized(protocol, home, remotes, lines, options)?;
     system.triggers()?;
     let never = system.with_bound(system.remote_type, |system, r| {
         let begins = system.can_begin(access, &r.into());
@@ -434,6 +525,7 @@ impl System<'_> {
             sender: None,
             fields: Vec::new(),
             each: None,
+            chosen: None,
         };
         let state = context.part(self.remote.state);
         let mut begins = Expr::Bool(false);

@@ -5,7 +5,7 @@
 //! That keeps models of constructed homes, which have many states and few different rows, small.
 
 use cohkit_protocol::controller::{
-    Access, Controller, Effect, Event, Expression, Rule as Row, Statement, Target, Variable,
+    Access, Controller, Effect, Event, Expression, Rule as Row, Set, Statement, Target, Variable,
     MEMORY_WRITES,
 };
 use cohkit_protocol::protocol::{MessageId, Type as ValueType, VariableId as VariableName};
@@ -13,6 +13,7 @@ use cohkit_protocol::terms::Over;
 use cohkit_protocol::under_way::Ending;
 use cohkit_system::plan::{Done, Facts, Plan};
 
+use super::before::{chosen_from, NotFollowed};
 use super::effects::Execution;
 use super::expressions::Context;
 use super::layout::{ends, Direction, Storage, System};
@@ -25,6 +26,7 @@ use cohkit_engine::model::{
 };
 
 /// Something that may happen to an agent.
+#[derive(Clone)]
 pub(super) struct Trigger {
     /// Start of the rules' names.
     pub name: String,
@@ -77,6 +79,16 @@ struct Case<'c> {
     gives_up: bool,
 }
 
+impl Case<'_> {
+    /// The set that the case chooses one of, in terms of the values before it.
+    fn chosen_from(&self) -> Option<Result<Set, NotFollowed>> {
+        match self.deed {
+            Deed::Take(body) => chosen_from(body),
+            _ => None,
+        }
+    }
+}
+
 #[derive(PartialEq, Clone, Debug)]
 enum Deed<'c> {
     Take(&'c [Statement]),
@@ -85,10 +97,19 @@ enum Deed<'c> {
     Never,
 }
 
+/// A case in which one member of a set is chosen, and what happens then.
+struct Choice {
+    class: usize,
+    case: usize,
+    answer: Answer,
+}
+
 /// What happens in one case.
 struct Answer {
     /// A further condition.
     only_if: Expr,
+    /// Whether there is room for what is sent; where there is none, it waits.
+    room: Expr,
     body: Vec<Stmt>,
 }
 
@@ -96,6 +117,7 @@ impl Answer {
     fn of(body: Vec<Stmt>) -> Answer {
         Answer {
             only_if: Expr::Bool(true),
+            room: Expr::Bool(true),
             body,
         }
     }
@@ -205,33 +227,44 @@ impl<'p> System<'p> {
     /// The rules by which an agent reacts to something.
     ///
     /// What an agent does by itself is one rule for each case. What happens to it is one rule with all cases
-    /// in its body, so that a search looks at each message once.
-    pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<(), SystemError> {
+    /// in its body, so that a search looks at each message once; cases in which one of a set is chosen are apart.
+    /// Gives whether what happens to an agent is taken, if it is present.
+    pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<Expr, SystemError> {
         let home = trigger.before.home;
         let controller = self.side(home).controller;
         let classes = classes(&self.facts, controller, event, home)?;
         let table = self.class_table(home, &trigger.name, &classes);
         let mut answers = Vec::new();
-        for class in &classes {
+        let mut choices = Vec::new();
+        let one = (classes.iter().flat_map(|class| &class.cases))
+            .any(|case| case.chosen_from().is_some())
+            .then(|| self.parameter("chosen", self.remote_type));
+        for (position, class) in classes.iter().enumerate() {
             let mut of_class = Vec::new();
             for (number, (case, next)) in class.cases.iter().zip(&class.next).enumerate() {
-                let mut answer = self.reaction(&trigger, event, class, case, next)?;
-                if let Some(answer) = &mut answer {
-                    if let Deed::Take(body) = case.deed {
-                        let watched = self.watched(event, &trigger.after, body);
-                        answer.body.extend(watched);
-                    }
-                    let told = match case.deed {
-                        Deed::Take(_) => true,
-                        // To refuse may be an error, which no table wants to be covered.
-                        Deed::Refuse => (trigger.refusing.iter().flatten())
-                            .all(|s| !matches!(s, Stmt::Error(_))),
-                        Deed::Leave | Deed::Never => false,
+                let mut answer = self.whole_reaction(&trigger, event, (class, number), next)?;
+                if let (Some(set), Some(one), Some(none)) = (case.chosen_from(), one, &mut answer) {
+                    let Ok(set) = set else {
+                        let what =
+                            "sets what it chooses from in a loop, or by more than names of remotes";
+                        return Err(self.meaningless(what, &trigger.after));
                     };
-                    if told {
-                        let mark = self.mark(&trigger.after, event, number, class);
-                        answer.body.insert(0, mark);
-                    }
+                    let member = self.member(&trigger.before, &set, one.into());
+                    let some = self.with_bound(self.remote_type, |system, each| {
+                        each.any(system.member(&trigger.before, &set, each.into()))
+                    });
+                    none.only_if = none.only_if.clone().and(!some);
+                    let mut trigger = trigger.clone();
+                    trigger.after.chosen = Some(one.into());
+                    let chosen = self.whole_reaction(&trigger, event, (class, number), next)?;
+                    choices.extend(chosen.map(|answer| Choice {
+                        class: position,
+                        case: number,
+                        answer: Answer {
+                            only_if: answer.only_if.and(member),
+                            ..answer
+                        },
+                    }));
                 }
                 of_class.push(answer);
             }
@@ -239,10 +272,79 @@ impl<'p> System<'p> {
         }
         if trigger.spontaneous {
             self.separate_rules(trigger, &classes, answers, table);
-        } else {
-            self.joint_rule(trigger, &classes, answers, table);
+            return Ok(Expr::Bool(true));
         }
-        Ok(())
+        if let Some(one) = one {
+            self.choosing_rules(&trigger, one, &classes, choices, table);
+        }
+        Ok(self.joint_rule(trigger, &classes, answers, table))
+    }
+
+    /// What an agent does in one case of a class, with what is noted of it.
+    fn whole_reaction(
+        &mut self,
+        trigger: &Trigger,
+        event: Event,
+        (class, number): (&Class, usize),
+        next: &[Option<usize>],
+    ) -> Result<Option<Answer>, SystemError> {
+        let case = &class.cases[number];
+        let mut answer = self.reaction(trigger, event, class, case, next)?;
+        if let Some(answer) = &mut answer {
+            if let Deed::Take(body) = case.deed {
+                let watched = self.watched(event, &trigger.after, body);
+                answer.body.extend(watched);
+            }
+            let told = match case.deed {
+                Deed::Take(_) => true,
+                // To refuse may be an error, which no table wants to be covered.
+                Deed::Refuse => {
+                    (trigger.refusing.iter().flatten()).all(|s| !matches!(s, Stmt::Error(_)))
+                }
+                Deed::Leave | Deed::Never => false,
+            };
+            if told {
+                let mark = self.mark(&trigger.after, event, number, class);
+                answer.body.insert(0, mark);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// One rule for each case in which one of a set is chosen, and for each that may be chosen.
+    fn choosing_rules(
+        &mut self,
+        trigger: &Trigger,
+        one: VariableId,
+        classes: &[Class],
+        choices: Vec<Choice>,
+        table: Option<TableId>,
+    ) {
+        for Choice {
+            class,
+            case,
+            answer,
+        } in choices
+        {
+            let here = self.in_class(&trigger.before, &classes[class], class, table);
+            let mut guard = trigger.present.clone().and(here);
+            for (number, other) in classes[class].cases[..=case].iter().enumerate() {
+                if let Some(condition) = other.guard {
+                    let holds = self.truth(&trigger.before, condition);
+                    guard = guard.and(if number == case { holds } else { !holds });
+                }
+            }
+            let mut parameters = trigger.parameters.clone();
+            parameters.push(one);
+            self.build.rule(Rule {
+                name: format!("{}, choosing", trigger.name),
+                parameters,
+                guard: guard.and(answer.only_if).and(answer.room),
+                body: [trigger.consume.clone(), answer.body].concat(),
+                spontaneous: false,
+                priority: 0,
+            });
+        }
     }
 
     /// Tells which rows are taken.
@@ -282,7 +384,7 @@ impl<'p> System<'p> {
                     self.build.rule(Rule {
                         name: trigger.name.clone(),
                         parameters: trigger.parameters.clone(),
-                        guard: guard.and(answer.only_if),
+                        guard: guard.and(answer.only_if).and(answer.room),
                         body,
                         spontaneous: true,
                         priority: 0,
@@ -292,15 +394,16 @@ impl<'p> System<'p> {
         }
     }
 
-    /// One rule for all cases.
+    /// One rule for all cases. Gives in which of them something happens, here or where one of a set is chosen.
     fn joint_rule(
         &mut self,
         trigger: Trigger,
         classes: &[Class],
         answers: Vec<Vec<Option<Answer>>>,
         table: Option<TableId>,
-    ) {
+    ) -> Expr {
         let mut open = Expr::Bool(true);
+        let mut taken = Expr::Bool(true);
         // `None` until a class is met whose states can get here; its deeds may well be none.
         let mut body: Option<Vec<Stmt>> = None;
         for (number, (class, answers)) in classes.iter().zip(answers).enumerate().rev() {
@@ -308,24 +411,40 @@ impl<'p> System<'p> {
             let total = class.cases.last().is_some_and(|case| case.guard.is_none());
             // What is left in its place, by cases from the last to the first.
             let mut waits = Expr::Bool(!total && !trigger.must);
+            let mut left = waits.clone();
             let mut does = match total || !trigger.must {
                 true => Vec::new(),
                 false => self.unexpected(&trigger),
             };
             for (case, answer) in class.cases.iter().zip(answers).rev() {
+                let leaves = match &answer {
+                    Some(answer) => !answer.room.clone(),
+                    None => Expr::Bool(true),
+                };
                 let (now, answer) = match answer {
-                    Some(answer) => (Expr::Bool(false), answer.body),
+                    Some(Answer {
+                        only_if,
+                        room,
+                        body,
+                    }) => match only_if.and(room) {
+                        Expr::Bool(true) => (Expr::Bool(false), body),
+                        goes_on => (!goes_on, body),
+                    },
                     None => (Expr::Bool(true), Vec::new()),
                 };
                 match case.guard {
                     Some(condition) => {
                         let before = self.truth(&trigger.before, condition);
-                        waits = either(before, now, waits);
+                        waits = either(before.clone(), now, waits);
+                        left = either(before, leaves, left);
                         let after = self.truth(&trigger.after, condition);
                         does = vec![choose(after, answer, does)];
                     }
-                    None => (waits, does) = (now, answer),
+                    None => (waits, left, does) = (now, leaves, answer),
                 }
+            }
+            if left != Expr::Bool(false) {
+                taken = (!here.clone().and(left)).and(taken);
             }
             match waits {
                 Expr::Bool(true) => open = (!here).and(open),
@@ -350,6 +469,7 @@ impl<'p> System<'p> {
                 priority: 0,
             });
         }
+        taken
     }
 
     /// What an agent does in one case of a class; `None` if nothing happens then.
@@ -450,7 +570,12 @@ impl<'p> System<'p> {
             let agent = self.agent(context.own.as_ref(), &context.line);
             out.push(self.tells(agent, becomes, &context.line, home));
         }
-        Ok(Some(Answer { only_if, body: out }))
+        let room = self.room(&trigger.before, &context.chosen, body)?;
+        Ok(Some(Answer {
+            only_if,
+            room,
+            body: out,
+        }))
     }
 
     /// An access, as charts tell it: that it begins, or that it is performed at once.
@@ -679,6 +804,7 @@ fn assigns(body: &[Statement]) -> bool {
             s,
             Statement::Assign(..)
                 | Statement::AssignSet(..)
+                | Statement::Choose(..)
                 | Statement::AssignElement(..)
                 | Statement::AssignAll(..)
                 | Statement::AssignHomes(..)

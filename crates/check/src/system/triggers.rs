@@ -42,6 +42,7 @@ impl<'p> System<'p> {
             sender: None,
             fields: Vec::new(),
             each: None,
+            chosen: None,
         }
     }
 
@@ -64,7 +65,7 @@ impl<'p> System<'p> {
             false => (vec![r], Expr::Int(0)),
         };
         let context = Self::context(false, &line, Some(r.into()));
-        self.react(
+        let reacted = self.react(
             event,
             Trigger {
                 name: format!("{} {name}", self.remote.controller.name),
@@ -81,7 +82,8 @@ impl<'p> System<'p> {
                 must: false,
                 spontaneous: true,
             },
-        )
+        );
+        reacted.map(|_| ())
     }
 
     /// Stores that hit without a row of their own. A store that changes nothing, because no other copy is current,
@@ -158,6 +160,18 @@ impl<'p> System<'p> {
         };
         let admitted = self.admitted(message, direction, &line);
         arrival.present = arrival.present.and(admitted);
+        let present = arrival.present.clone();
+        let entry = match self.flows[index].storage {
+            Storage::Queued(queue, _) => {
+                let ends = (from.as_ref(), to.as_ref());
+                self.entry(self.queues[queue].order, direction, &line, ends)
+            }
+            Storage::Counted(_) => None,
+        };
+        if let Some(entry) = &entry {
+            arrival.present = arrival.present.and(entry.open());
+            arrival.removal.extend(entry.leaves());
+        }
         // Fields without a place have the constant that every send gives them.
         let fields = |stored: Vec<Expr>| -> Vec<Expr> {
             let mut stored = stored.into_iter();
@@ -174,6 +188,7 @@ impl<'p> System<'p> {
             sender: from.clone(),
             fields: fields(stored),
             each: None,
+            chosen: None,
         };
         let (before, after) = (context(arrival.before), context(arrival.after));
         let values = after.fields.clone();
@@ -190,13 +205,14 @@ impl<'p> System<'p> {
         parameters.extend(sender);
         parameters.extend(receiver);
         parameters.extend(arrival.parameters);
-        self.in_flight(index, &parameters, &arrival.present, &before);
+        self.in_flight(index, &parameters, &present, &before);
         let agent = &self.side(home).controller.name;
-        self.react(
+        let at = before.clone();
+        let taken = self.react(
             Event::Message(message),
             Trigger {
                 name: format!("{agent} takes {}", kind.name),
-                parameters,
+                parameters: parameters.clone(),
                 present: arrival.present,
                 before,
                 after,
@@ -212,7 +228,11 @@ impl<'p> System<'p> {
                 must: true,
                 spontaneous: false,
             },
-        )
+        )?;
+        if let Some(entry) = entry {
+            self.blocks(message, entry, (parameters, present, taken), &at);
+        }
+        Ok(())
     }
 
     /// Any message of an unordered flow may be next: its fields are parameters of the rule.
@@ -441,7 +461,7 @@ impl<'p> System<'p> {
         let consume = vec![becomes(slot::IDLE)];
         let name = "hears that memory is done";
         let trigger = self.home_trigger(&line, l, name, is(slot::DONE), consume, true);
-        self.react(Event::MemoryDone, trigger)
+        self.react(Event::MemoryDone, trigger).map(|_| ())
     }
 
     /// The device asks for local operations, uses the line under its lock, and unlocks.

@@ -92,6 +92,7 @@ impl System<'_> {
             sender: None,
             fields: Vec::new(),
             each: None,
+            chosen: None,
         };
         for (number, state) in controller.states.iter().enumerate() {
             if state.stable() {

@@ -7,7 +7,7 @@ use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::terms::MessageId;
 use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::data::Current;
-use cohkit_system::world::{Flight, Line, Lock, Operation, Step, System, World};
+use cohkit_system::world::{Arrival, Flight, Line, Lock, Operation, Step, System, World};
 use serde_json::{json, Value};
 
 /// A message by what does not change while it is under way.
@@ -100,10 +100,17 @@ impl<'s> Telling<'s> {
                 self.does(remote.into(), line, access.name());
             }
             Step::Hit(line, remote) => self.does(remote.into(), line, "store"),
-            Step::Arrives(arrival) => {
+            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
                 if let Some(flight) = before.network.at(arrival) {
                     let letter = self.letter(flight);
                     self.takes(&letter);
+                }
+            }
+            Step::Blocks(order) => {
+                if let Some(flight) = before.network.at(Arrival::Ordered(order)) {
+                    let agent = flight.to.map_or(self.home(flight.line), usize::from);
+                    let (line, what) = before.words_of(self.system, step);
+                    self.does(agent, line.unwrap_or(0), what);
                 }
             }
             Step::Memory(line) => {

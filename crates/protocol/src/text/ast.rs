@@ -91,6 +91,8 @@ pub(super) enum ChannelItem<'a> {
     },
     /// Whether only messages about one line are in order.
     Ordered(Vec<Name<'a>>, bool),
+    /// `network NAME { CHANNELS }` or `network NAME capacity N { CHANNELS }`.
+    Network(Name<'a>, Option<Number>, Vec<Name<'a>>),
     Behind {
         message: Name<'a>,
         earlier: Vec<Name<'a>>,
@@ -214,6 +216,8 @@ pub(super) enum ActionKind<'a> {
     },
     /// `x := e`; with an operator, `x += e` or `x -= e`.
     Assign(Name<'a>, Option<Operator>, Expr<'a>),
+    /// `x := any SET`.
+    Choose(Name<'a>, Expr<'a>),
     /// The same of `x[INDEX]` or `x[INDEX][INDEX]`.
     AssignElement(Name<'a>, Vec<Expr<'a>>, Option<Operator>, Expr<'a>),
     /// `for NAME in SET { ACTIONS }`.

@@ -347,7 +347,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     let line_bytes = blocks
         .line
         .and_then(|(number, _)| resolver.line_bytes(number));
-    let (orders, per_line) = blocks
+    let (orders, per_line, networks) = blocks
         .channels
         .map_or_else(Default::default, |block| resolver.channels(block));
     if let Some(block) = blocks.messages {
@@ -402,6 +402,13 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     if let (Some(remote), Some(Home::Policy(_))) = (&remote, &home) {
         resolver.one_line_at_a_time(remote);
     }
+    if let (Some(network), Some(Home::Policy(_))) = (networks.first(), &home) {
+        let text = "a home written as goals, and a network";
+        let diagnostic = Diagnostic::new(Code::Misplaced, network.span, text)
+            .label("requests and answers would wait for each other in one queue")
+            .note("write the home as rows, or `ordered` in place of the network");
+        resolver.sink.push(diagnostic);
+    }
     let guarantee = blocks.guarantee.map(|(guarantee, _)| guarantee);
     let guarantee = guarantee.unwrap_or_default();
     if let (false, Some(agent)) = (guarantee.coherent, blocks.home) {
@@ -428,6 +435,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         channels: resolver.channels,
         orders,
         per_line,
+        networks,
         messages: resolver.messages,
         behind,
         kinds,
@@ -629,8 +637,11 @@ impl<'a> Resolver<'a, '_> {
         all
     }
 
-    /// Declares the channels; returns their orders.
-    fn channels(&mut self, block: &Block<ChannelItem<'a>>) -> (Vec<Vec<ChannelId>>, Vec<bool>) {
+    /// Declares the channels; returns their orders, whether each is one of a line, and the networks among them.
+    fn channels(
+        &mut self,
+        block: &Block<ChannelItem<'a>>,
+    ) -> (Vec<Vec<ChannelId>>, Vec<bool>, Vec<p::Network>) {
         for item in &block.items {
             let &ChannelItem::Channel {
                 name,
@@ -665,15 +676,44 @@ impl<'a> Resolver<'a, '_> {
         }
         let (mut orders, mut per_line): (Vec<Vec<ChannelId>>, Vec<bool>) = Default::default();
         let mut stands: FxHashMap<u16, Span> = FxHashMap::default();
+        let mut networks: Vec<p::Network> = Vec::new();
+        let mut called = Names::new("network", false);
         for item in &block.items {
-            let ChannelItem::Ordered(names, of_line) = item else {
-                continue;
+            let (names, of_line) = match item {
+                ChannelItem::Ordered(names, of_line) => (names, of_line),
+                ChannelItem::Network(name, capacity, names) => {
+                    let capacity = capacity.and_then(|number| {
+                        let most = u32::from(p::Network::MOST_CAPACITY);
+                        ranged(number, 1, most, "a capacity is", self.sink)
+                    });
+                    if called.declare(*name, self.sink).is_some() {
+                        networks.push(p::Network {
+                            name: name.text.to_string(),
+                            order: orders.len(),
+                            capacity: capacity.map(|capacity| capacity as u16),
+                            span: name.span,
+                        });
+                    }
+                    (names, &false)
+                }
+                _ => continue,
             };
             let mut order = Vec::new();
             for &name in names {
                 let Some(index) = self.channel_names.find(name, self.sink) else {
                     continue;
                 };
+                let channel = &self.channels[usize::from(index)];
+                if let (ChannelItem::Network(..), End::Home, End::Home) =
+                    (item, channel.from, channel.to)
+                {
+                    let text = format!("`{}` is a channel between homes", name.text);
+                    self.sink.push(
+                        Diagnostic::new(Code::Direction, name.span, text)
+                            .label("a network has channels that remotes send on or receive from"),
+                    );
+                    continue;
+                }
                 match stands.insert(index, name.span) {
                     None => order.push(ChannelId(index)),
                     Some(first) => self.sink.push(
@@ -690,7 +730,7 @@ impl<'a> Resolver<'a, '_> {
             orders.push(order);
             per_line.push(*of_line);
         }
-        (orders, per_line)
+        (orders, per_line, networks)
     }
 
     fn messages(&mut self, block: &Block<Group<'a>>) {

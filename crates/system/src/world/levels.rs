@@ -198,7 +198,7 @@ impl<D: Data> Clusters<D> {
     pub(super) fn at(&self, step: Step) -> Option<(u8, u8)> {
         match step {
             Step::Access(line, remote, _) | Step::Hit(line, remote) => Some((remote, line)),
-            Step::Arrives(arrival) => {
+            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
                 let flight = self.outer.network.at(arrival)?;
                 Some((flight.to?, flight.line))
             }
@@ -309,7 +309,7 @@ impl<D: Data> Clusters<D> {
                     return Ok(WAITS);
                 }
             }
-            Step::Arrives(arrival) => {
+            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
                 let flight = inner.network.at(arrival);
                 let waits = flight.is_some_and(|flight| {
                     let needs = levels.needs[flight.message.index()];
@@ -323,7 +323,9 @@ impl<D: Data> Clusters<D> {
         }
         let line = match step {
             Step::Access(line, ..) | Step::Hit(line, _) => line,
-            Step::Arrives(arrival) => inner.network.at(arrival).map_or(0, |f| f.line),
+            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
+                inner.network.at(arrival).map_or(0, |f| f.line)
+            }
             _ => 0,
         };
         let take = |world: &mut World<D>| world.take_and_tell(&levels.inner, step, ended);

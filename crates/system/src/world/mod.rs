@@ -58,6 +58,8 @@ pub struct System<'p> {
     /// What follows from each row of remote and home.
     plans: [Vec<Plan>; 2],
     machines: [Machine<'p>; 2],
+    /// Whether rows of remotes, and of the home, choose one member of a set.
+    chooses: [bool; 2],
 }
 
 impl<'p> System<'p> {
@@ -88,6 +90,7 @@ impl<'p> System<'p> {
                 Machine::new(&protocol.remote, of_each),
                 Machine::new(home, of_each),
             ],
+            chooses: [&protocol.remote, home].map(|of| of.rules.iter().any(|row| row.chooses())),
             facts,
         }
     }

@@ -38,6 +38,8 @@ pub struct Flight<D: Data> {
     pub fields: Vec<u16>,
     /// Whether a message that stays behind this one was sent after it and is still under way.
     pub early: bool,
+    /// Whether it waits first in the input queue of its network, with all others behind it.
+    pub first: bool,
     /// What it takes along.
     pub carried: Carried<D>,
 }
@@ -71,6 +73,19 @@ pub enum Arrival {
     Unordered(usize),
     /// The first of an order.
     Ordered(Order),
+}
+
+/// The input queue of a network at a receiver: the network's order, the receiver, and the number of the home if it is one.
+type Input = (usize, End, u8);
+
+/// The input queue that messages of an order enter, if it is that of a network.
+fn input_of(protocol: &Protocol, order: Order) -> Option<Input> {
+    protocol.network_of(order.0)?;
+    let home = match order.2 {
+        Some(_) => 0,
+        None => order.3.unwrap_or(0),
+    };
+    Some((order.0, order.2, home))
 }
 
 /// All messages under way.
@@ -114,7 +129,51 @@ impl<D: Data> Network<D> {
                 && !self.waits_behind(protocol, flight)
         };
         let unordered = flights.filter(first).map(|(at, _)| Arrival::Unordered(at));
-        unordered.chain(self.ordered.keys().map(|&order| Arrival::Ordered(order)))
+        let orders = self.ordered.keys().copied();
+        let orders = orders.filter(|&order| match input_of(protocol, order) {
+            Some(input) => self
+                .first_in(protocol, input)
+                .is_none_or(|first| first == order),
+            None => true,
+        });
+        unordered.chain(orders.map(Arrival::Ordered))
+    }
+
+    /// The order whose first message waits first in an input queue.
+    fn first_in(&self, protocol: &Protocol, input: Input) -> Option<Order> {
+        let mut waiting = self.ordered.iter().filter(|(_, flights)| flights[0].first);
+        let found = waiting.find(|(&order, _)| input_of(protocol, order) == Some(input));
+        found.map(|(&order, _)| order)
+    }
+
+    /// The orders whose first message may be the first in the input queue of a network and wait there.
+    pub fn may_block<'n>(&'n self, protocol: &'n Protocol) -> impl Iterator<Item = Order> + 'n {
+        let orders = self.ordered.keys().copied();
+        orders.filter(|&order| {
+            let input = input_of(protocol, order);
+            input.is_some_and(|input| self.first_in(protocol, input).is_none())
+        })
+    }
+
+    /// Whether one more message of an order finds room in the input queue of its network, if that has a capacity.
+    pub fn has_room(&self, protocol: &Protocol, order: Order) -> bool {
+        let network = protocol.network_of(order.0);
+        let (Some(capacity), Some(input)) = (
+            network.and_then(|network| network.capacity),
+            input_of(protocol, order),
+        ) else {
+            return true;
+        };
+        let all = self.ordered.iter();
+        let its = all.filter(|(&other, _)| input_of(protocol, other) == Some(input));
+        its.map(|(_, flights)| flights.len()).sum::<usize>() < usize::from(capacity)
+    }
+
+    /// The first message of an order is the first in its input queue, where all others wait behind it.
+    pub fn block(&mut self, order: Order) {
+        if let Some(flights) = self.ordered.get_mut(&order) {
+            flights[0].first = true;
+        }
     }
 
     /// Whether a message stays behind others that are still under way.

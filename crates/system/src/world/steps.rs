@@ -9,7 +9,7 @@ use cohkit_protocol::rows::{event_words, fault_words};
 
 use around::{AroundRemote, AtHome, Taking};
 
-use super::network::{order_of, Arrival, Carried, Flight};
+use super::network::{order_of, Arrival, Carried, Flight, Order};
 use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
 use crate::agent::{
     self, read_under_lock, store_under_lock, Around, AroundHome, Bytes, Sending, Taken, Violation,
@@ -28,6 +28,11 @@ pub enum Step {
     Hit(u8, u8),
     /// A message arrives.
     Arrives(Arrival),
+    /// A message arrives, and its row chooses the member of a set with this number, counted from the lowest; not that one,
+    /// which [`Step::Arrives`] chooses.
+    Chooses(Arrival, u8),
+    /// The first message of an order becomes the first in the input queue of its network, though it has to wait there.
+    Blocks(Order),
     /// Memory does what it was asked for.
     Memory(u8),
     /// The home takes what memory has read, with this alternative of what may follow.
@@ -137,15 +142,28 @@ impl<D: Data> World<D> {
             }
             self.steps_at_home(system, line, &mut steps);
         }
-        steps.extend(self.network.arrivals(system.protocol).map(Step::Arrives));
+        self.arrivals(system, &mut steps);
         steps
+    }
+
+    /// Messages that arrive, or that wait first in their queues.
+    fn arrivals(&self, system: &System, steps: &mut Vec<Step>) {
+        for arrival in self.network.arrivals(system.protocol) {
+            steps.push(Step::Arrives(arrival));
+            let chooses = |at: &Flight<D>| system.chooses[usize::from(at.to.is_none())];
+            if self.network.at(arrival).is_some_and(chooses) {
+                let others = 1..system.remotes;
+                steps.extend(others.map(|choice| Step::Chooses(arrival, choice)));
+            }
+        }
+        steps.extend(self.network.may_block(system.protocol).map(Step::Blocks));
     }
 
     /// The same without what remotes begin.
     pub fn steps_without_remotes(&self, system: &System) -> Vec<Step> {
         let mut steps = Vec::new();
         (0..system.lines).for_each(|line| self.steps_at_home(system, line, &mut steps));
-        steps.extend(self.network.arrivals(system.protocol).map(Step::Arrives));
+        self.arrivals(system, &mut steps);
         steps
     }
 
@@ -206,13 +224,38 @@ impl<D: Data> World<D> {
         step: Step,
         ended: &mut Vec<Ended<D>>,
     ) -> Result<bool, Wrong> {
+        let before = ended.len();
+        let taken = waiting(self.taken(system, step, ended));
+        if taken == Ok(false) {
+            ended.truncate(before);
+        }
+        taken
+    }
+
+    fn taken(
+        &mut self,
+        system: &System,
+        step: Step,
+        ended: &mut Vec<Ended<D>>,
+    ) -> Result<bool, Wrong> {
         match step {
             Step::Access(line, remote, access) => {
                 let what = D::Write::default();
                 self.access(system, line, remote, access, what, ended)
             }
             Step::Hit(line, remote) => self.hit(system, line, remote),
-            Step::Arrives(arrival) => self.arrives(system, arrival, ended),
+            Step::Arrives(arrival) => self.arrives(system, arrival, 0, ended),
+            Step::Chooses(arrival, choice) => self.arrives(system, arrival, choice.into(), ended),
+            Step::Blocks(order) => {
+                let arrival = Arrival::Ordered(order);
+                let mut after = self.clone();
+                // What can be taken, or is wrong, blocks nothing.
+                if waiting(after.arrives(system, arrival, 0, &mut Vec::new())) != Ok(false) {
+                    return Ok(false);
+                }
+                self.network.block(order);
+                Ok(true)
+            }
             Step::Memory(line) => self.memory(system, line),
             Step::Read(line, choice) => self.read(system, line, choice),
             Step::Written(line) => {
@@ -261,7 +304,7 @@ impl<D: Data> World<D> {
         });
         let caches = matches!(access, Access::Load | Access::Store);
         if row || !access.about_line() || !caches || right < access.needs() {
-            return self.access(system, line, remote, access, what, ended);
+            return waiting(self.access(system, line, remote, access, what, ended));
         }
         let found = place.copy.clone();
         if access.writes() {
@@ -551,6 +594,7 @@ impl<D: Data> World<D> {
         &mut self,
         system: &System,
         arrival: Arrival,
+        choice: u16,
         ended: &mut Vec<Ended<D>>,
     ) -> Result<bool, Wrong> {
         let Some(flight) = self.network.at(arrival).cloned() else {
@@ -585,7 +629,7 @@ impl<D: Data> World<D> {
                 Carried::Write(_, ticket) => Some(ticket),
                 _ => None,
             };
-            return match self.home_with(system, flight.line, occasion, taken, ticket)? {
+            return match self.home_with(system, flight.line, occasion, taken, (ticket, choice))? {
                 Answer::Taken => Ok(true),
                 Answer::Waits => Ok(false),
                 Answer::Refused | Answer::None => Err(Whose::Home.unexpected(system, event)),
@@ -595,9 +639,8 @@ impl<D: Data> World<D> {
         let mut next = place.configuration.clone();
         let mut tables = &system.protocol.remote;
         let whose = Whose::Remote(remote);
-        let stepped = system
-            .remote_machine()
-            .step(&mut next, occasion, &mut tables);
+        let machine = system.remote_machine();
+        let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
         match stepped.map_err(|i| whose.impossible(system, &i))? {
             Outcome::Taken { rule, acts } => {
                 if matches!(flight.carried, Carried::Write(_, ticket) if ticket.is_posted()) {
@@ -766,6 +809,7 @@ impl<D: Data> World<D> {
             home,
             fields,
             early: false,
+            first: false,
             carried: match bytes {
                 Bytes::None => Carried::Nothing,
                 Bytes::Line(copy) => Carried::Line(copy),
@@ -773,6 +817,7 @@ impl<D: Data> World<D> {
             },
         };
         match order_of(protocol, message, (from, to), (line, home)) {
+            Some(order) if !self.network.has_room(protocol, order) => return Err(full()),
             Some(order) => {
                 let lines = match protocol.per_line[order.0] {
                     true => 1,
@@ -966,21 +1011,22 @@ impl<D: Data> World<D> {
         occasion: Occasion,
         taken: Taken<D::Copy>,
     ) -> Result<Answer, Wrong> {
-        self.home_with(system, line, occasion, taken, None)
+        self.home_with(system, line, occasion, taken, (None, 0))
     }
 
-    /// The same, with the ticket of the store that comes with it.
+    /// The same, with the ticket of the store that comes with it; a row that chooses takes the member with this number.
     fn home_with(
         &mut self,
         system: &System,
         line: u8,
         occasion: Occasion,
         taken: Taken<D::Copy>,
-        ticket: Option<Ticket>,
+        (ticket, choice): (Option<Ticket>, u16),
     ) -> Result<Answer, Wrong> {
         let mut next = self.lines[usize::from(line)].home.clone();
         let mut tables = system.home;
-        let stepped = system.home_machine().step(&mut next, occasion, &mut tables);
+        let machine = system.home_machine();
+        let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
         let acts = match stepped.map_err(|i| Whose::Home.impossible(system, &i))? {
             Outcome::Taken { acts, .. } => acts,
             Outcome::Leave => return Ok(Answer::Waits),
@@ -1001,6 +1047,19 @@ impl<D: Data> World<D> {
         self.line(line).home = next;
         self.registers_of_home(system, line);
         Ok(Answer::Taken)
+    }
+}
+
+/// A message finds no room in a network: within a step, an excess without words. No step ends so.
+fn full() -> Wrong {
+    Wrong::Exceeded(String::new())
+}
+
+/// What finds no room has to wait, like what its receiver leaves.
+fn waiting(taken: Result<bool, Wrong>) -> Result<bool, Wrong> {
+    match taken {
+        Err(wrong) if wrong == full() => Ok(false),
+        other => other,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::explore::Explored;
 use super::levels::{Clusters, LevelStep, Levels};
-use super::{Step, System, World};
+use super::{Arrival, Step, System, World};
 use crate::data::Data;
 use cohkit_protocol::protocol::Right;
 
@@ -48,6 +48,24 @@ impl<D: Data> World<D> {
                     (flight.line, format!("{message} of {from} reaches {to}"))
                 }
             },
+            Step::Chooses(arrival, choice) => {
+                let (line, what) = self.words_of(system, Step::Arrives(arrival));
+                return (line, format!("{what}, and choice {choice} is taken"));
+            }
+            Step::Blocks(order) => {
+                let first = self.network.at(Arrival::Ordered(order));
+                let line = first.map_or(0, |flight| flight.line);
+                let what = match (first, system.protocol.network_of(order.0)) {
+                    (Some(flight), Some(network)) => {
+                        let message = &system.protocol.message(flight.message).name;
+                        let (from, to) = (agent(flight.from), agent(flight.to));
+                        let network = &network.name;
+                        format!("{message} of {from} waits first in network {network} at {to}")
+                    }
+                    _ => "a message waits".to_string(),
+                };
+                (line, what)
+            }
             Step::Memory(line) => (line, "memory does what the home asked for".to_string()),
             Step::Read(line, _) => (line, "the home takes what memory has read".to_string()),
             Step::Written(line) => (line, "the home hears that memory has written".to_string()),

@@ -259,6 +259,14 @@ impl<'a> Parser<'a, '_> {
                 };
                 let name = self.name("an action")?;
                 self.advance();
+                // A variable may be called `any`.
+                let set = matches!(self.raw(1).0, Token::Word | Token::Open | Token::OpenBrace);
+                if operator.is_none() && set && self.word() == "any" {
+                    self.advance();
+                    let kind = ActionKind::Choose(name, self.expression()?);
+                    let span = start.to(self.last());
+                    return Ok(Action { kind, span });
+                }
                 ActionKind::Assign(name, operator, self.expression()?)
             }
         };

@@ -21,6 +21,29 @@ impl<'a> Parser<'a, '_> {
             }
             return Ok(ChannelItem::Ordered(names, false));
         }
+        // A channel may be called `network`.
+        let (token, span) = self.raw(2);
+        let opens = token == Token::OpenBrace || self.slice(span) == "capacity";
+        if self.word() == "network" && opens {
+            self.production("network");
+            self.advance();
+            let name = self.new_name("the name of a network")?;
+            let capacity = match self.eat_word("capacity") {
+                true => Some(self.sized("a capacity")?),
+                false => None,
+            };
+            self.expect(Token::OpenBrace, "`{`")?;
+            self.skip_newlines();
+            let mut names = vec![self.name("a channel")?];
+            self.skip_newlines();
+            while self.eat(Token::Comma) || self.peek() == Token::Word {
+                self.skip_newlines();
+                names.push(self.name("a channel")?);
+                self.skip_newlines();
+            }
+            self.expect(Token::CloseBrace, "`,` or `}`")?;
+            return Ok(ChannelItem::Network(name, capacity, names));
+        }
         self.production("channel");
         let name = self.name("the name of a channel")?;
         let class = if self.eat_word("as") {

@@ -110,6 +110,7 @@ impl After {
         Statement::visit(body, &mut |statement| match statement {
             Statement::Assign(variable, _)
             | Statement::AssignSet(variable, _)
+            | Statement::Choose(variable, _)
             | Statement::AssignElement(variable, ..)
             | Statement::AssignAll(variable, _)
             | Statement::AssignHomes(variable, _) => self.unclear.push(*variable),

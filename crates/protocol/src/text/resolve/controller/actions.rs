@@ -71,6 +71,13 @@ impl<'a> Resolver<'a, '_> {
             let diagnostic = Diagnostic::new(Code::Misplaced, again.span, message);
             self.sink.push(diagnostic.label("the access has ended"));
         }
+        let mut choices =
+            (row.actions.iter()).filter(|action| matches!(action.kind, ActionKind::Choose(..)));
+        if let (Some(_), Some(again)) = (choices.next(), choices.next()) {
+            let diagnostic = Diagnostic::new(Code::Misplaced, again.span, "two choices in one row");
+            self.sink
+                .push(diagnostic.label("a row chooses once at most"));
+        }
         let lineless = row.states.is_empty();
         let scope = reading.scope(event, lineless);
         let body: Vec<_> = row
@@ -130,6 +137,7 @@ impl<'a> Resolver<'a, '_> {
             action.kind,
             ActionKind::Send { .. }
                 | ActionKind::Assign(..)
+                | ActionKind::Choose(..)
                 | ActionKind::AssignElement(..)
                 | ActionKind::Retry
                 | ActionKind::Every(..)
@@ -167,6 +175,37 @@ impl<'a> Resolver<'a, '_> {
                     Value::Single(value, _) => Statement::Assign(id, value),
                     Value::Set(set) => Statement::AssignSet(id, set),
                 })
+            }
+            ActionKind::Choose(..) if scope.message.is_none() => wrong(
+                Code::Misplaced,
+                "a choice without a message",
+                "only a row that takes a message chooses one of a set",
+            ),
+            ActionKind::Choose(name, set) => {
+                let variable = scope.variables.find(*name, self.sink)?;
+                self.has_line(*name, variable, scope)?;
+                if scope.types[usize::from(variable)] != Type::Remote {
+                    let text = format!("`{}` is not a remote", name.text);
+                    let diagnostic = Diagnostic::new(Code::Type, name.span, text);
+                    let declared = scope.variables.list[usize::from(variable)].span;
+                    self.sink.push(
+                        diagnostic
+                            .label("becomes one of a set of remotes")
+                            .see(declared, "declared here"),
+                    );
+                    return None;
+                }
+                match self.expression(set, scope)? {
+                    Operand::Set(set) => Some(Statement::Choose(scope.variable(variable), set)),
+                    Operand::Single(_, kind) => self.unwanted(set, Kind::Set, kind),
+                    Operand::Homes(_) => {
+                        self.sink.push(
+                            Diagnostic::new(Code::Type, set.span, "a set of homes")
+                                .label("one of a `set of remote` is chosen"),
+                        );
+                        None
+                    }
+                }
             }
             ActionKind::AssignElement(name, index, operator, value) => {
                 self.element(*name, index, *operator, value, scope)
