@@ -121,6 +121,23 @@ class Walks(TypedDict):
     never_fired: list[str]
 
 
+class SystemSizes(TypedDict):
+    """Sizes of a text that one of its systems states otherwise."""
+
+    system: str
+    sizes: dict[str, int]
+
+
+class ProgramBounds(TypedDict):
+    """Largest programs that judged a guarantee, and in how many placements they ran."""
+
+    threads: int
+    accesses: int
+    homes: int
+    placements: int
+    sizes: list[SystemSizes]
+
+
 class Verdict(TypedDict):
     """The verdict on one system."""
 
@@ -140,6 +157,7 @@ class Verdict(TypedDict):
     assumptions: list[str]
     notes: list[str]
     programs: NotRequired[int]
+    bounds: NotRequired[ProgramBounds]
     coverage: NotRequired[Coverage]
     omission_probability: NotRequired[float]
     walks: NotRequired[Walks]
@@ -503,7 +521,7 @@ class LinkRates(TypedDict):
 
 
 class LitmusEnd(TypedDict):
-    """An end of a litmus test; runs in the simulator tell how often it was `seen`, and the first `seed` of it."""
+    """An outcome of a litmus test; runs in the simulator tell how often it was `seen`, and the first `seed` of it."""
 
     values: dict[str, int]
     fulfils: bool
@@ -521,6 +539,7 @@ class Litmus(TypedDict):
     cores: Literal["in_order", "store_buffer", "relaxed"]
     model: Literal["sc", "tso", "rc", "armv8", "riscv"]
     condition: Literal["exists", "not_exists", "forall"]
+    observation: Literal["never", "sometimes", "always"] | None
     outcome: Literal["yes", "no", "violated", "undecided"]
     reason: str | None
     ends: list[LitmusEnd]

@@ -364,7 +364,8 @@ impl Listener for Telling<'_, '_, '_, '_> {
         if let Some((outcome, _)) = self.batch.judged.last_mut() {
             *outcome = (*outcome).max(verdict.outcome());
         }
-        let (json, text) = (|| verdict.json(source), || verdict.text(source));
+        let charts = self.batch.charts;
+        let (json, text) = (|| verdict.json(source), || verdict.text(source, &charts));
         self.batch.tell(verdict.outcome(), json, text, self.console)
     }
 

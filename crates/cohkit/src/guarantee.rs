@@ -3,55 +3,98 @@
 use crate::outcome::Outcome;
 use crate::protocols::Source;
 use cohkit_base::words::counted;
+use cohkit_chart::Text;
 use cohkit_engine::report::Status;
 use cohkit_litmus::axioms::Model;
-use cohkit_litmus::promised::{self, Ended, Promised};
+use cohkit_litmus::promised::{self, bursts, classic, Ended, Promised};
+use cohkit_litmus::run::Shortest;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Threads of the programs, at most.
-pub(crate) const THREADS: usize = 3;
+const THREADS: usize = 3;
 
 const NO_ATOMICS: &str = "need atomic accesses, which the home has not";
 
 const NO_ROW: &str = "need accesses for which a kind of remotes has no row";
 
-/// What programs have found.
-pub struct Guaranteed(Promised);
+/// Sizes of a text that a system states otherwise, and the system.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) system: String,
+    pub(crate) sizes: Vec<(String, u16)>,
+}
 
-/// Runs every classic program of up to [`THREADS`] threads on the text's caches, each over so many states at most. `home`
-/// gives the home of so many caches.
-pub(crate) fn judge<'h>(
+/// What programs have found.
+pub struct Guaranteed {
+    found: Promised,
+    /// Sizes that bursts of stores ran with beside those of the text, in order; a violation is found with the last ones.
+    sizes: Vec<Sizes>,
+}
+
+/// Home of a protocol for a number of caches.
+pub(crate) type HomeOf<'r, 'h> = &'r dyn Fn(u16) -> Cow<'h, Controller>;
+
+/// Runs every classic program and every burst of stores of up to [`THREADS`] threads on the text's caches, each over so many
+/// states at most.
+pub(crate) fn judge(
     protocol: &Protocol,
     model: Model,
     max_states: Option<u64>,
-    home: &dyn Fn(u16) -> Cow<'h, Controller>,
+    home: HomeOf,
     cancel: &AtomicBool,
 ) -> Guaranteed {
+    let mut programs = classic(protocol, THREADS);
+    programs.extend(bursts(model, THREADS));
+    let states = most(max_states);
     let mut goes_on = || !cancel.load(Ordering::Relaxed);
-    Guaranteed(promised::judge(
-        protocol,
-        model,
-        THREADS,
-        max_states.map(|states| states.try_into().unwrap_or(usize::MAX)),
-        home,
-        &mut goes_on,
-    ))
+    Guaranteed {
+        found: promised::judge(protocol, model, programs, states, home, &mut goes_on),
+        sizes: Vec::new(),
+    }
+}
+
+fn most(states: Option<u64>) -> Option<usize> {
+    states.map(|states| states.try_into().unwrap_or(usize::MAX))
 }
 
 impl Guaranteed {
+    /// Runs bursts of stores with other sizes of the text, if nothing is wrong so far.
+    pub(crate) fn judge_sized(
+        &mut self,
+        protocol: &Protocol,
+        sizes: Sizes,
+        max_states: Option<u64>,
+        home: HomeOf,
+        cancel: &AtomicBool,
+    ) {
+        if self.found.ended != Ended::Holds {
+            return;
+        }
+        let model = self.found.model;
+        let (programs, states) = (bursts(model, THREADS), most(max_states));
+        let mut goes_on = || !cancel.load(Ordering::Relaxed);
+        let found = promised::judge(protocol, model, programs, states, home, &mut goes_on);
+        self.found.extend(found);
+        self.sizes.push(sizes);
+    }
+
     /// How many programs were not run, and why.
     fn left_out(&self) -> Vec<(usize, &'static str)> {
-        let all = [(self.0.left_out, NO_ATOMICS), (self.0.lacking, NO_ROW)];
+        let all = [
+            (self.found.left_out, NO_ATOMICS),
+            (self.found.lacking, NO_ROW),
+        ];
         all.into_iter().filter(|(more, _)| *more > 0).collect()
     }
 
     /// What the verdict means for the exit code.
     pub fn outcome(&self) -> Outcome {
-        match self.0.ended {
+        match self.found.ended {
             Ended::Holds => Outcome::Yes,
             Ended::Broken { .. } => Outcome::No,
             Ended::Undecided(_) => Outcome::Undecided,
@@ -59,87 +102,149 @@ impl Guaranteed {
         }
     }
 
+    /// The programs that were run, in words.
+    fn programs(&self) -> String {
+        let Promised {
+            threads, accesses, ..
+        } = self.found;
+        let programs = counted(self.found.programs.len() as u64, "program");
+        let [threads, homes, placements] = [
+            (threads, "thread"),
+            (usize::from(self.found.homes), "home"),
+            (self.found.placements, "placement"),
+        ]
+        .map(|(count, noun)| counted(count as u64, noun));
+        format!("{programs} of at most {threads} and {accesses} accesses per thread, {homes}, {placements}")
+    }
+
     /// The verdict for people.
-    pub fn text(&self, source: &Source) -> String {
-        let (name, model) = (&source.protocol.name, self.0.model);
-        let programs = counted(self.0.programs as u64, "program");
-        match &self.0.ended {
+    pub fn text(&self, source: &Source, charts: &Text) -> String {
+        let (name, model) = (&source.protocol.name, self.found.model);
+        let programs = counted(self.found.programs.len() as u64, "program");
+        let mut text = format!("{name} programs: ");
+        let _ = match &self.found.ended {
             Ended::Holds => {
-                let states = counted(self.0.states as u64, "state");
-                let left_out = self.left_out().into_iter();
-                let left_out: String = left_out
-                    .map(|(more, why)| format!("; {more} more {why}"))
-                    .collect();
-                format!("{name} programs: verified: {model} in {programs} of up to {THREADS} threads, {states}{left_out}\n")
+                let states = counted(self.found.states as u64, "state");
+                let _ = write!(text, "verified: {model} in {}, {states}", self.programs());
+                for (more, why) in self.left_out() {
+                    let _ = write!(text, "; {more} more {why}");
+                }
+                writeln!(text)
             }
             Ended::Broken {
                 program,
                 kinds,
                 what,
+                path,
             } => {
                 let on = kinds.as_ref().map(|kinds| format!(" on {kinds}"));
                 let kinds = kinds.as_ref().map(|kinds| format!(" --kinds {kinds}"));
-                let [on, kinds] = [on, kinds].map(Option::unwrap_or_default);
-                format!(
-                    "{name} programs: violated: {model}\n  by {program}{on}: {what}\n  \
-                     to see more: cohkit litmus {program} --protocol {}{kinds}\n",
-                    source.path.display()
-                )
+                let system = self.sizes.last();
+                let system = system.map(|sizes| format!(" --system {}", sizes.system));
+                let [on, kinds, system] = [on, kinds, system].map(Option::unwrap_or_default);
+                let file = source.path.display();
+                let _ = writeln!(
+                    text,
+                    "violated: {model}\n  by {program}{on}: {what}\n  \
+                     to see more: cohkit litmus {program} --protocol {file}{system}{kinds}"
+                );
+                match path {
+                    Some(path) => write!(text, "{}", drawn(path, charts)),
+                    None => Ok(()),
+                }
             }
             Ended::Undecided(why) => {
-                format!("{name} programs: undecided: {model}: {why}, after {programs}\n")
+                writeln!(text, "undecided: {model}: {why}, after {programs}")
             }
             Ended::Interrupted => {
-                format!("{name} programs: undecided: {model}: interrupted after {programs}\n")
+                writeln!(text, "undecided: {model}: interrupted after {programs}")
             }
+        };
+        for Sizes { system, sizes } in &self.sizes {
+            let sizes = sizes.iter().map(|(name, size)| format!("{name} {size}"));
+            let sizes = sizes.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(
+                text,
+                "  bursts of stores with the sizes of {system}: {sizes}"
+            );
         }
+        text
     }
 
     /// The entry that `docs/output.md` describes.
     pub fn json(&self, source: &Source) -> Value {
-        let (outcome, status, reason) = match &self.0.ended {
+        let (outcome, status, reason) = match &self.found.ended {
             Ended::Holds => ("verified", Status::Holds, None),
             Ended::Broken { .. } => ("violated", Status::Violated, None),
             Ended::Undecided(why) => ("undecided", Status::Undecided, Some(why.as_str())),
             Ended::Interrupted => ("undecided", Status::Undecided, Some("interrupted")),
         };
-        let broken = match &self.0.ended {
-            Ended::Broken { program, what, .. } => json!({
-                "kind": "guarantee",
-                "name": self.0.model.name(),
-                "message": what,
-                "program": program,
-                "sequences": [],
-                "trace": null,
-                "explanation": null,
-            }),
+        let broken = match &self.found.ended {
+            Ended::Broken {
+                program,
+                what,
+                path,
+                ..
+            } => {
+                let charts = path.iter().map(|path| cohkit_chart::json(&path.told));
+                json!({
+                    "kind": "guarantee",
+                    "name": self.found.model.name(),
+                    "message": what,
+                    "program": program,
+                    "sequences": charts.collect::<Vec<_>>(),
+                    "trace": null,
+                    "explanation": null,
+                })
+            }
             _ => Value::Null,
         };
         let left_out = self.left_out().into_iter();
         let notes: Vec<String> = left_out
             .map(|(more, why)| format!("{more} more programs {why}"))
             .collect();
+        let sizes = self.sizes.iter().map(|Sizes { system, sizes }| {
+            let sizes = sizes.iter().map(|(name, size)| (name.clone(), json!(size)));
+            json!({ "system": system, "sizes": sizes.collect::<Map<_, _>>() })
+        });
         json!({
             "protocol": source.protocol.name,
             "system": "programs",
-            "remotes": THREADS,
+            "remotes": self.found.threads,
             "lines": null,
             "outcome": outcome,
             "reason": reason,
-            "states": self.0.states,
+            "states": self.found.states,
             "transitions": null,
             "depth": null,
             "symmetric": null,
             "components": null,
-            "properties": [{ "kind": "guarantee", "name": self.0.model.name(), "status": status }],
+            "properties": [{ "kind": "guarantee", "name": self.found.model.name(), "status": status }],
             "counterexample": broken,
             "assumptions": [],
             "notes": notes,
-            "programs": self.0.programs,
+            "programs": self.found.programs.len(),
+            "bounds": {
+                "threads": self.found.threads,
+                "accesses": self.found.accesses,
+                "homes": self.found.homes,
+                "placements": self.found.placements,
+                "sizes": sizes.collect::<Vec<_>>(),
+            },
             "run": {
                 "file": source.path.display().to_string(),
                 "version": env!("CARGO_PKG_VERSION"),
             },
         })
     }
+}
+
+/// A shortest path and its chart.
+pub(crate) fn drawn(path: &Shortest, charts: &Text) -> String {
+    let steps = counted(path.steps as u64, "step");
+    let chart = cohkit_chart::text(&path.told, charts);
+    format!(
+        "  the shortest path there has {steps}\n\n{}\n",
+        chart.trim_end()
+    )
 }

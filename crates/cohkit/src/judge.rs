@@ -2,7 +2,7 @@
 
 use crate::checkpoints::Checkpoints;
 use crate::coverage::Covered;
-use crate::guarantee::{self, Guaranteed};
+use crate::guarantee::{self, Guaranteed, Sizes};
 use crate::outcome::Failure;
 use crate::protocols::{Source, Wrong};
 use crate::size;
@@ -218,14 +218,44 @@ pub fn judge(
             return Ok(());
         }
     }
-    if let (Some(model), Systems::Declared) = (source.protocol.guarantee.model, &request.systems) {
-        if let Ok(Some(homes)) = Homes::of(&source.protocol, request.cancel) {
+    match (source.protocol.guarantee.model, &request.systems) {
+        (Some(model), Systems::Declared) => judge_guarantee(&source, model, request, listener),
+        _ => Ok(()),
+    }
+}
+
+/// Judges a memory model by programs, with the sizes of the text and with those of its systems.
+fn judge_guarantee(
+    source: &Source,
+    model: cohkit_litmus::axioms::Model,
+    request: &Request,
+    listener: &mut dyn Listener,
+) -> Result<(), Wrong> {
+    let (states, cancel) = (request.max_states, request.cancel);
+    let Ok(Some(homes)) = Homes::of(&source.protocol, cancel) else {
+        return Ok(());
+    };
+    let home = |threads| homes.controller(threads);
+    let mut verdict = guarantee::judge(&source.protocol, model, states, &home, cancel);
+    let mut met = vec![Vec::new()];
+    for system in &source.protocol.systems {
+        let Some(protocol) = &system.sized else {
+            continue;
+        };
+        if met.contains(&system.sizes) {
+            continue;
+        }
+        met.push(system.sizes.clone());
+        if let Ok(Some(homes)) = Homes::of(protocol, cancel) {
             let home = |threads| homes.controller(threads);
-            let states = request.max_states;
-            let verdict = guarantee::judge(&source.protocol, model, states, &home, request.cancel);
-            listener.guaranteed(&verdict, &source)?;
+            let sizes = Sizes {
+                system: system.name.clone(),
+                sizes: system.sizes.clone(),
+            };
+            verdict.judge_sized(protocol, sizes, states, &home, cancel);
         }
     }
+    listener.guaranteed(&verdict, source)?;
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 mod timed;
 
 use crate::console::Console;
-use crate::options::{Cores as Between, Litmus as Options, Model as Compared};
+use crate::guarantee::drawn;
+use crate::options::{Cores as Between, Expect, Litmus as Options, Model as Compared};
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::{entry, Source};
 use crate::sim::levels;
@@ -14,10 +15,11 @@ use cohkit_chart::Text;
 use cohkit_litmus::axioms::{self, Model};
 use cohkit_litmus::cores::{Cores, Wish};
 use cohkit_litmus::cycles::classic;
+use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
-use cohkit_litmus::program::{End, Observed, Program, Quantifier, Via};
+use cohkit_litmus::program::{Claim, End, Program, Quantifier, Via};
 use cohkit_litmus::run::{
     run_below as explore_below, run_placed as explore, shortest, Found, Shortest,
 };
@@ -39,6 +41,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Test {
     file: Option<String>,
     program: Program,
+    /// The expectation that the file states.
+    expected: Option<Observation>,
     /// The kinds of remotes that its threads run on, if that makes a difference or was asked for.
     kinds: Option<Kinds>,
     /// A letter for each of its writes, if these are made so.
@@ -52,7 +56,7 @@ impl Test {
     /// There is none of this name; the text says which is near, for people.
     pub fn shape(name: &str) -> Result<Test, String> {
         if let Some(program) = named(name) {
-            return Ok(Test::new(None, program));
+            return Ok(Test::new(program));
         }
         let all = classic();
         Err(suggestion(
@@ -76,13 +80,22 @@ impl Test {
             );
             json!([entry])
         })?;
-        Ok(Test::new(Some(file.to_string()), program))
+        Ok(Test::from_file(file, text, program))
     }
 
-    fn new(file: Option<String>, program: Program) -> Test {
+    fn from_file(file: &str, text: &str, program: Program) -> Test {
         Test {
-            file,
+            file: Some(file.to_string()),
+            expected: Observation::expected(text),
+            ..Test::new(program)
+        }
+    }
+
+    fn new(program: Program) -> Test {
+        Test {
+            file: None,
             program,
+            expected: None,
             kinds: None,
             stores: None,
         }
@@ -184,7 +197,11 @@ impl From<Failure> for NotJudged {
 pub fn answer(test: &Test, on: On, asked: &Asked, cancel: &AtomicBool) -> Result<Value, NotJudged> {
     let cores = asked.cores.as_deref().map(chosen).transpose()?;
     let model = asked.model.as_deref().map(chosen).transpose()?;
-    let how = on.how(cores, model, asked.gives_up, asked.max_states);
+    let how = on.how(
+        (cores, model),
+        (asked.gives_up, asked.max_states),
+        Expect::Condition,
+    );
     let mut goes_on = || !cancel.load(Ordering::SeqCst);
     match (on.source, asked.simulate) {
         (Some(source), Some(seeds)) => {
@@ -197,7 +214,7 @@ pub fn answer(test: &Test, on: On, asked: &Asked, cancel: &AtomicBool) -> Result
         }
         (_, None) => {
             let judged = judged(test, on, &how, asked.chart, &mut goes_on)?;
-            Ok(judged.json(on.name(), how.cores))
+            Ok(judged.json(on.name()))
         }
     }
 }
@@ -231,8 +248,11 @@ struct How {
     cores: Cores,
     /// What the ends are compared with.
     model: Model,
+    /// Whether the protocol guarantees that model, so that every other outcome is a violation.
+    guaranteed: bool,
     gives_up: u8,
     max_states: usize,
+    expect: Expect,
 }
 
 impl On<'_> {
@@ -243,10 +263,9 @@ impl On<'_> {
     /// What was not asked for otherwise is as the protocol says.
     fn how(
         &self,
-        cores: Option<Between>,
-        model: Option<Compared>,
-        gives_up: u8,
-        max_states: usize,
+        (cores, model): (Option<Between>, Option<Compared>),
+        (gives_up, max_states): (u8, usize),
+        expect: Expect,
     ) -> How {
         // Cores are before the caches of the lower level.
         let protocol = self.lower.or(self.source).map(|source| &source.protocol);
@@ -257,6 +276,7 @@ impl On<'_> {
             (Some(Between::Relaxed), kept) => Cores::Relaxed(kept.unwrap_or_default()),
             (None, Some(kept)) => Cores::Relaxed(kept),
         };
+        let own_cores = kept.map_or(Cores::InOrder, Cores::Relaxed);
         let guaranteed = protocol.and_then(|protocol| protocol.guarantee.model);
         let own = match (guaranteed, between) {
             (Some(model), _) if cores.is_none() => model,
@@ -275,8 +295,10 @@ impl On<'_> {
         How {
             cores: between,
             model,
+            guaranteed: between == own_cores && guaranteed == Some(model),
             gives_up,
             max_states,
+            expect,
         }
     }
 }
@@ -313,9 +335,10 @@ struct Judged {
     /// The kinds of remotes that threads run on, if that makes a difference or was asked for.
     kinds: Option<Vec<String>>,
     found: Found,
-    /// What the ends are compared with.
-    model: Model,
-    /// The ends that it allows.
+    how: How,
+    /// The observation that decides the exit code, where the condition does not.
+    expected: Expected,
+    /// The outcomes that the model allows.
     allowed: BTreeSet<End>,
     /// The shortest way to what decides, if it is to be drawn and there is one.
     way: Option<Shortest>,
@@ -328,7 +351,16 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     let (source, lower) = match &options.protocol {
         Some(path) => {
             let (source, lower) = levels(path, console)?;
-            (Some(source), lower)
+            match (&options.system, &lower) {
+                (None, _) => (Some(source), lower),
+                (Some(name), None) => (Some(source.with_sizes_of(name)?), None),
+                (Some(name), Some(_)) => {
+                    let said = format!(
+                        "error: --system {name}: systems of two levels have no sizes of their own"
+                    );
+                    return Err(Failure::new(Outcome::BadInput, said));
+                }
+            }
         }
         None => (None, None),
     };
@@ -338,7 +370,11 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         file: options.protocol.as_deref(),
     };
     let (gives_up, max_states) = (options.gives_up, options.max_states);
-    let how = on.how(options.cores, options.model, gives_up, max_states);
+    let how = on.how(
+        (options.cores, options.model),
+        (gives_up, max_states),
+        options.expect,
+    );
     // All are read before the first is run: what is wrong with the last is not found out after hours.
     let mut outcome = Outcome::Yes;
     let mut tests = Vec::new();
@@ -355,11 +391,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         ));
     }
     if options.shapes {
-        tests.extend(
-            classic()
-                .into_iter()
-                .map(|program| Test::new(None, program)),
-        );
+        tests.extend(classic().into_iter().map(Test::new));
     }
     if options.print {
         let all = tests.iter().map(|test| print(&test.program));
@@ -437,8 +469,8 @@ fn reported(
         }
         _ => judged(test, on, how, options.chart, &mut goes_on).map(|judged| Report {
             outcome: judged.outcome(),
-            text: judged.text(on.name(), how.cores) + &judged.drawn(&charts),
-            json: judged.json(on.name(), how.cores),
+            text: judged.text(on.name()) + &judged.drawn(&charts),
+            json: judged.json(on.name()),
         }),
     };
     report.map_err(|why| match why {
@@ -467,7 +499,12 @@ fn judged(
         Some(source) => {
             let levels = (source, on.lower);
             let found = on_protocol(levels, test, how, goes_on)?;
-            let way = match chart {
+            let forbidden = match &found {
+                Found::Ends { ends, .. } => ends.iter().any(|end| !allowed.contains(end)),
+                Found::Stuck { .. } => true,
+                _ => false,
+            };
+            let way = match chart || forbidden && on.lower.is_none() {
                 true => way(levels, test, &found, (how, &allowed), goes_on)?,
                 false => None,
             };
@@ -482,7 +519,8 @@ fn judged(
         program: program.clone(),
         kinds: test.on(on.source),
         found,
-        model: how.model,
+        how: *how,
+        expected: Expected::of(test, how, on.source.is_some()),
         allowed,
         way,
     })
@@ -511,7 +549,7 @@ fn test(file: &Path, console: &Console) -> Result<Test, Failure> {
         let said = error.render(&name, &text, console.terminal.colour);
         Failure::new(Outcome::BadInput, said)
     })?;
-    Ok(Test::new(Some(name), program))
+    Ok(Test::from_file(&name, &text, program))
 }
 
 /// The home of so many caches.
@@ -601,49 +639,119 @@ fn between(cores: Cores) -> &'static str {
     }
 }
 
-/// How ends stand to those that a model allows.
-fn relation<'e>(
-    ends: impl Iterator<Item = &'e End>,
-    model: Model,
-    allowed: &BTreeSet<End>,
-) -> String {
-    let (mut count, mut more) = (0, 0);
+/// Compares outcomes with those that a model allows.
+fn relation<'e>(ends: impl Iterator<Item = &'e End>, how: &How, allowed: &BTreeSet<End>) -> String {
+    let (model, mut count, mut more) = (how.model, 0, 0);
     for end in ends {
         count += 1;
         more += usize::from(!allowed.contains(end));
     }
     let all = allowed.len();
+    let which = match how.guaranteed {
+        true => ", which the protocol guarantees",
+        false => "",
+    };
     match more {
-        0 if count == all => format!("exactly the ends of {model}"),
-        0 => format!("{count} of the {all} ends of {model}, and no other"),
-        1 => format!("one of them is not allowed by {model}"),
-        _ => format!("{more} of them are not allowed by {model}"),
+        0 if count == all => format!("exactly the outcomes of {model}"),
+        0 => format!("{count} of the {all} outcomes of {model}, and no other"),
+        1 => format!("1 outcome is forbidden by {model}{which}"),
+        _ => format!("{more} outcomes are forbidden by {model}{which}"),
     }
 }
 
-/// How many of so many ends fulfil the condition.
-fn fulfilling(fulfil: usize, ends: usize) -> String {
-    let all = counted(ends as u64, "end");
-    match fulfil {
-        0 if ends == 1 => "the only end does not fulfil the condition".to_string(),
-        0 => format!("none of {all} fulfils the condition"),
-        1 if ends == 1 => "the only end fulfils the condition".to_string(),
-        count if count == ends => format!("all of {all} fulfil the condition"),
-        1 => format!("one of {all} fulfils the condition"),
-        count => format!("{count} of {all} fulfil the condition"),
+/// The observation of a condition with its counts, in the words of the herd tools; the outcomes alone where there is none.
+fn observed<'e>(program: &Program, ends: impl Iterator<Item = &'e End> + Clone) -> String {
+    let count = ends.clone().count();
+    let all = counted(count as u64, "outcome");
+    if program.claim == Claim::True {
+        return format!("{all}, no condition");
+    }
+    let satisfying = ends.clone().filter(|end| program.holds(end)).count();
+    let holds = match program.fulfilled(ends) {
+        true => "holds",
+        false => "does not hold",
+    };
+    let (observation, quantifier) = (Observation::of(satisfying, count), program.quantifier);
+    format!("{observation}, {satisfying} of {all}: `{quantifier}` {holds}")
+}
+
+/// The observation of a condition, for programs; nothing where there is no outcome.
+fn observation<'e>(
+    program: &Program,
+    ends: impl Iterator<Item = &'e End> + Clone,
+) -> Option<String> {
+    let count = ends.clone().count();
+    let satisfying = ends.filter(|end| program.holds(end)).count();
+    let observation = (count > 0).then(|| Observation::of(satisfying, count));
+    observation.map(|observation| observation.to_string().to_lowercase())
+}
+
+/// Lists outcomes: those that satisfy the condition are marked, and those that the model forbids.
+fn listed<'e>(
+    program: &Program,
+    ends: impl Iterator<Item = (&'e End, String)>,
+    how: &How,
+    allowed: &BTreeSet<End>,
+) -> String {
+    let line = |(end, more): (&End, String)| {
+        let satisfies = program.claim != Claim::True && program.holds(end);
+        let mark = if satisfies { '*' } else { ' ' };
+        let forbidden = match allowed.contains(end) {
+            true => String::new(),
+            false => format!(" (forbidden by {})", how.model),
+        };
+        format!("  {mark} {}{more}{forbidden}\n", program.words(end))
+    };
+    ends.map(line).collect()
+}
+
+/// Outcomes that a test has to show for exit code 0, where nothing is violated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expected {
+    /// Those of which the condition holds.
+    Condition,
+    /// Those with this observation.
+    Exactly(Observation),
+    /// All that the model allows.
+    Allowed,
+}
+
+impl Expected {
+    fn of(test: &Test, how: &How, on_protocol: bool) -> Expected {
+        if how.expect == Expect::Condition {
+            return Expected::Condition;
+        }
+        let expected = test.expected.or(match test.program.quantifier {
+            Quantifier::Exists => None,
+            Quantifier::NotExists => Some(Observation::Never),
+            Quantifier::Forall => Some(Observation::Always),
+        });
+        match expected {
+            // A protocol may be stronger than what a test permits.
+            None | Some(Observation::Sometimes) if on_protocol => Expected::Allowed,
+            Some(observation) => Expected::Exactly(observation),
+            None => Expected::Condition,
+        }
+    }
+
+    fn is_met<'e>(self, program: &Program, ends: impl Iterator<Item = &'e End> + Clone) -> bool {
+        match self {
+            Expected::Condition => program.fulfilled(ends),
+            Expected::Exactly(observation) => {
+                let satisfying = ends.clone().filter(|end| program.holds(end)).count();
+                observation == Observation::of(satisfying, ends.count())
+            }
+            Expected::Allowed => true,
+        }
     }
 }
 
-/// An end, as far as the condition or a register shows it.
-fn words(program: &Program, end: &End) -> String {
-    let shown = program.asked();
-    let registers = |o: &Observed| matches!(o, Observed::Register(..));
-    let all = end
-        .0
-        .iter()
-        .filter(|(o, _)| registers(o) || shown.contains(o));
-    let end = End(all.map(|(o, v)| (o.clone(), *v)).collect());
-    program.words(&end)
+/// Names the way in which threads never end.
+fn stuck(livelock: bool) -> &'static str {
+    match livelock {
+        false => "deadlock: no step is possible, and threads have not ended",
+        true => "livelock: no outcome is reachable from a reachable state",
+    }
 }
 
 /// What is asked, for programs.
@@ -672,9 +780,20 @@ fn values(program: &Program, end: &End) -> Value {
 }
 
 impl Judged {
+    /// Whether an outcome is none that the protocol guarantees.
+    fn breaks_guarantee(&self) -> bool {
+        match &self.found {
+            Found::Ends { ends, .. } => self.how.guaranteed && !ends.is_subset(&self.allowed),
+            _ => false,
+        }
+    }
+
     fn outcome(&self) -> Outcome {
         match &self.found {
-            Found::Ends { ends, .. } if self.program.fulfilled(ends) => Outcome::Yes,
+            Found::Ends { .. } if self.breaks_guarantee() => Outcome::No,
+            Found::Ends { ends, .. } if self.expected.is_met(&self.program, ends.iter()) => {
+                Outcome::Yes
+            }
             Found::Ends { .. } | Found::Wrong(Wrong::Violated(_)) | Found::Stuck { .. } => {
                 Outcome::No
             }
@@ -684,27 +803,21 @@ impl Judged {
         }
     }
 
-    /// How long the way is, and its chart.
+    /// The shortest path and its chart, if there is one.
     fn drawn(&self, charts: &Text) -> String {
-        let chart = |way: &Shortest| {
-            let steps = counted(way.steps as u64, "step");
-            let chart = cohkit_chart::text(&way.told, charts);
-            format!(
-                "  the shortest way to what decides has {steps}\n\n{}\n",
-                chart.trim_end()
-            )
-        };
-        self.way.as_ref().map(chart).unwrap_or_default()
+        let path = self.way.as_ref();
+        path.map(|path| drawn(path, charts)).unwrap_or_default()
     }
 
-    fn text(&self, protocol: Option<&str>, cores: Cores) -> String {
+    fn text(&self, protocol: Option<&str>) -> String {
         let program = &self.program;
-        let (name, between) = (&program.name, between(cores));
+        let (name, between) = (&program.name, between(self.how.cores));
         let kinds = placed(self.kinds.as_deref());
-        let mut text = match (protocol, self.model) {
+        let model = self.how.model;
+        let mut text = match (protocol, model) {
             (Some(on), _) => format!("{name} on {on}{kinds}, cores {between}: "),
             (None, Model::Rc | Model::Armv8 | Model::RiscV) => {
-                format!("{name} under {}: ", self.model)
+                format!("{name} under {}: ", model)
             }
             (None, Model::Sc) => format!("{name} on memory that acts at once, cores in order: "),
             (None, Model::Tso) => {
@@ -713,35 +826,27 @@ impl Judged {
         };
         let _ = match &self.found {
             Found::Ends { ends, states } => {
-                let fulfil = ends.iter().filter(|end| program.holds(end)).count();
-                let verdict = match self.outcome() {
-                    Outcome::Yes => "yes",
-                    _ => "no",
-                };
-                let which = fulfilling(fulfil, ends.len());
-                let _ = writeln!(text, "{verdict}: {which} of `{}`", program.quantifier);
-                for end in ends {
-                    let mark = if program.holds(end) { '*' } else { ' ' };
-                    let _ = writeln!(text, "  {mark} {}", words(program, end));
+                if self.breaks_guarantee() {
+                    text.push_str("violated: ");
                 }
+                let _ = writeln!(text, "{}", observed(program, ends.iter()));
+                let all = ends.iter().map(|end| (end, String::new()));
+                text.push_str(&listed(program, all, &self.how, &self.allowed));
                 match protocol {
                     Some(_) => {
                         let states = counted(*states as u64, "state");
-                        writeln!(
-                            text,
-                            "  {}, in {states}",
-                            relation(ends.iter(), self.model, &self.allowed)
-                        )
+                        let relation = relation(ends.iter(), &self.how, &self.allowed);
+                        writeln!(text, "  {relation}, in {states}")
                     }
-                    None => writeln!(text, "  the ends of {}", self.model),
+                    None => writeln!(text, "  the outcomes of {model}"),
                 }
             }
             Found::Wrong(Wrong::Violated(violation)) => {
                 writeln!(text, "violated: {}: {}", violation.property, violation.what)
             }
             Found::Wrong(Wrong::Exceeded(what)) => writeln!(text, "undecided: {what}"),
-            Found::Stuck { waiting } => {
-                let _ = writeln!(text, "violated: nothing leads on");
+            Found::Stuck { waiting, livelock } => {
+                let _ = writeln!(text, "violated: {}", stuck(*livelock));
                 for (thread, wish) in waiting.iter().enumerate() {
                     if let Some(wish) = wish {
                         let place = &program.locations[usize::from(wish.location())];
@@ -767,16 +872,20 @@ impl Judged {
         text
     }
 
-    fn json(&self, protocol: Option<&str>, cores: Cores) -> Value {
+    fn json(&self, protocol: Option<&str>) -> Value {
         let program = &self.program;
         let (outcome, reason) = match &self.found {
+            Found::Ends { .. } if self.breaks_guarantee() => {
+                let model = self.how.model;
+                ("violated", Some(format!("guarantee: {model}")))
+            }
             Found::Ends { ends, .. } if program.fulfilled(ends) => ("yes", None),
             Found::Ends { .. } => ("no", None),
             Found::Wrong(Wrong::Violated(violation)) => {
                 let reason = format!("{}: {}", violation.property, violation.what);
                 ("violated", Some(reason))
             }
-            Found::Stuck { .. } => ("violated", Some("nothing leads on".to_string())),
+            Found::Stuck { livelock, .. } => ("violated", Some(stuck(*livelock).to_string())),
             Found::Wrong(Wrong::Exceeded(what)) => ("undecided", Some(what.clone())),
             Found::Lacks(what) | Found::Cannot(what) => ("undecided", Some(what.clone())),
             Found::TooMany => ("undecided", Some("max_states".to_string())),
@@ -793,12 +902,17 @@ impl Judged {
             Found::Ends { ends, states } => (ends.iter().map(shown).collect(), *states),
             _ => (Vec::new(), 0),
         };
+        let observation = match &self.found {
+            Found::Ends { ends, .. } => observation(program, ends.iter()),
+            _ => None,
+        };
         let mut told = json!({
             "test": program.name,
             "protocol": protocol,
-            "cores": key(cores),
-            "model": self.model.name(),
+            "cores": key(self.how.cores),
+            "model": self.how.model.name(),
             "condition": asked(program),
+            "observation": observation,
             "outcome": outcome,
             "reason": reason,
             "ends": ends,

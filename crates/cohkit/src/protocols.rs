@@ -8,7 +8,7 @@ use cohkit_chart::Text;
 use cohkit_protocol::construct::fault::{Fault, Refusal};
 use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::{self, line_column, Diagnostic, Span};
+use cohkit_protocol::text::{self, line_column, suggestion, Diagnostic, Span};
 use cohkit_sim::platform::text::PlatformError;
 use serde_json::{json, Value};
 use std::ops::Range;
@@ -161,6 +161,25 @@ impl Source {
             source
         });
         sized.collect()
+    }
+
+    /// Returns the text with the sizes of one of its systems.
+    ///
+    /// # Errors
+    /// No system has this name.
+    pub(crate) fn with_sizes_of(self, name: &str) -> Result<Source, Failure> {
+        let mut systems = self.protocol.systems.iter();
+        let Some(system) = systems.find(|system| system.name == name) else {
+            let known = self.protocol.systems.iter();
+            let help = suggestion(name, "system", known.map(|system| system.name.as_str()));
+            let said = format!("error: no system is named `{name}`\n  help: {help}");
+            return Err(Failure::new(Outcome::BadInput, said));
+        };
+        let sized = system.sized.as_deref().cloned();
+        Ok(Source {
+            protocol: sized.unwrap_or_else(|| self.protocol.clone()),
+            ..self
+        })
     }
 
     /// An error at a place in the text, for a terminal.

@@ -108,12 +108,15 @@ impl Reader<'_> {
                 "exists" => break Quantifier::Exists,
                 "~exists" => break Quantifier::NotExists,
                 "forall" => break Quantifier::Forall,
-                // All is shown here.
                 "locations" => {
-                    let Some(end) = rest.text.find(']') else {
+                    let Some((items, behind)) = list(rest) else {
                         return wrong(word, "this list has no end");
                     };
-                    rest = rest.from(end + 1).trim();
+                    for item in items {
+                        let observed = self.observed(item)?;
+                        self.program.listed.push(observed);
+                    }
+                    rest = behind.trim();
                 }
                 "filter" if filter.is_none() => filter = Some(self.implies(&mut rest, 0)?),
                 "" if filter.is_none() => return Ok(()),
@@ -264,6 +267,45 @@ impl Reader<'_> {
         let claim = Claim::Is(observed, value);
         Ok(if differs { opposite(claim) } else { claim })
     }
+
+    /// Reads `0:X2`, `x` or `[x]`.
+    fn observed(&mut self, piece: Piece) -> Result<Observed> {
+        if let Some((thread, register)) = piece.once(":") {
+            let thread = thread_number(self.program, thread)?;
+            let register = (self.register)(self.program, thread, register)?;
+            return Ok(Observed::Register(thread, register));
+        }
+        let inner = piece.text.strip_prefix('[');
+        let inner = inner.and_then(|inner| inner.strip_suffix(']'));
+        let name = inner.map_or(piece, |inner| piece.from(1).until(inner.len()).trim());
+        Ok(Observed::Location(known(self.program, name)?))
+    }
+}
+
+/// Splits `locations [x; 0:X2;] exists ...` into the items of the list and what follows the list.
+fn list(piece: Piece) -> Option<(Vec<Piece>, Piece)> {
+    let (mut depth, mut items) = (0, Vec::new());
+    let mut first = 0;
+    for (place, letter) in piece.text.char_indices() {
+        let closes = letter == ']' && depth == 1;
+        if depth == 1 && (letter == ';' || closes) {
+            let item = piece.until(place).from(first).trim();
+            items.extend((!item.text.is_empty()).then_some(item));
+            first = place + 1;
+        }
+        match letter {
+            '[' => {
+                depth += 1;
+                first = if depth == 1 { place + 1 } else { first };
+            }
+            ']' => depth -= 1,
+            _ => {}
+        }
+        if closes {
+            return Some((items, piece.from(place + 1)));
+        }
+    }
+    None
 }
 
 /// A location that the test has named.

@@ -225,6 +225,14 @@ pub fn shape(name: &str, cycle: &str, between: &[Between]) -> Result<Program, St
     let any = claims.into_iter().filter_map(all);
     let any = any.reduce(|a, b| Claim::Or(Box::new(a), Box::new(b)));
     program.claim = any.unwrap_or(Claim::True);
+    // What exchanges find is no part of the cycle, and a model allows it or not all the same.
+    for (number, thread) in program.threads.iter().enumerate() {
+        for instruction in &thread.code {
+            if let Instruction::Atomic { to, .. } = *instruction {
+                program.listed.push(Observed::Register(number, to));
+            }
+        }
+    }
     Ok(program)
 }
 
@@ -331,6 +339,7 @@ fn program(name: &str, accesses: &[Access]) -> Program {
         threads: vec![Thread::default(); threads],
         quantifier: Quantifier::Exists,
         claim: Claim::True,
+        listed: Vec::new(),
     };
     for access in accesses {
         add(&mut program.threads[access.thread], access);

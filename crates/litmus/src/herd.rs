@@ -59,6 +59,7 @@ pub fn read(text: &str) -> Result<Program> {
         threads: Vec::new(),
         quantifier: Quantifier::Exists,
         claim: Claim::True,
+        listed: Vec::new(),
     };
     let rest = whole.from(line);
     let Some(open) = rest.text.find('{') else {

@@ -3,8 +3,10 @@
 //! * [`program`]: threads, their instructions, and the condition that a test asks about;
 //! * [`herd`]: tests in the format of the herd tools, read: those in assembly of several architectures, and in C ([`c`]);
 //!   [`mod@print`]: tests written in AArch64 assembly;
+//! * [`expectation`]: observations of conditions, and those that files expect;
 //! * [`cycles`]: the classic shapes, made from cycles of relations; [`shapes`]: all programs of two small threads;
 //! * [`breadth`]: shapes with mixes of orders, and the files of them that the repository has;
+//! * [`bursts`]: programs whose threads store several times before they synchronise;
 //! * [`warm`]: the same before caches that have had the lines;
 //! * [`cores`]: threads as they run: in order, or with a buffer of stores;
 //! * [`models`]: what a program may show under a memory model, by running it on memory that acts at once: sequential
@@ -27,12 +29,14 @@ mod aarch64;
 mod assembly;
 pub mod axioms;
 pub mod breadth;
+pub mod bursts;
 pub mod c;
 pub mod compared;
 mod condition;
 pub mod cores;
 pub mod cycles;
 pub mod executions;
+pub mod expectation;
 pub mod herd;
 pub mod kinds;
 pub mod lines;

@@ -60,12 +60,7 @@ pub fn print(program: &Program) -> Result<String, String> {
         }
         let _ = writeln!(text, "{};", cells.join("|"));
     }
-    let _ = writeln!(
-        text,
-        "{} ({})",
-        program.quantifier,
-        claim(program, &program.claim)
-    );
+    text.push_str(&asked(program));
     let most = columns.iter().map(|column| column.used.len()).max();
     match most.unwrap_or(0) <= 31 {
         true => Ok(text),
@@ -102,8 +97,7 @@ pub fn print_c(program: &Program) -> Result<String, String> {
         }
         text.push_str("}\n");
     }
-    let claim = claim(program, &program.claim);
-    let _ = writeln!(text, "\n{} ({claim})", program.quantifier);
+    let _ = write!(text, "\n{}", asked(program));
     Ok(text)
 }
 
@@ -202,6 +196,19 @@ fn with_registers(program: &Program) -> Program {
         }
     }
     program
+}
+
+/// The list of what outcomes show, if there is one, and the condition.
+fn asked(program: &Program) -> String {
+    let mut text = String::new();
+    if !program.listed.is_empty() {
+        let names = program.listed.iter().map(|listed| program.name_of(listed));
+        let names: String = names.map(|name| format!("{name};")).collect();
+        let _ = writeln!(text, "locations [{names}]");
+    }
+    let claim = claim(program, &program.claim);
+    let _ = writeln!(text, "{} ({claim})", program.quantifier);
+    text
 }
 
 fn claim(program: &Program, what: &Claim) -> String {

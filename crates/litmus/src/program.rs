@@ -449,15 +449,29 @@ pub struct Program {
     pub quantifier: Quantifier,
     /// About what.
     pub claim: Claim,
+    /// What outcomes show beside what the claim speaks of.
+    pub listed: Vec<Observed>,
 }
 
-/// One way a program may end: the values of what is observed.
+/// An outcome of a program: the values of what is observed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct End(pub BTreeMap<Observed, i64>);
 
 impl Program {
-    /// What an end shows: every register of the test that a load or an atomic access fills or the claim speaks of, and all locations.
+    /// Returns what an outcome shows: what the claim speaks of and what is listed. Where both are empty, an outcome shows all
+    /// locations, and every register of the test that a load or an atomic access fills.
     pub fn observed(&self) -> Vec<Observed> {
+        let mut all = self.listed.clone();
+        collect(&self.claim, &mut all);
+        if all.is_empty() {
+            all = self.everything();
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    fn everything(&self) -> Vec<Observed> {
         let locations = 0..self.locations.len() as Location;
         let mut all: Vec<Observed> = locations.map(Observed::Location).collect();
         for (number, thread) in self.threads.iter().enumerate() {
@@ -468,16 +482,6 @@ impl Program {
                 }
             }
         }
-        collect(&self.claim, &mut all);
-        all.sort();
-        all.dedup();
-        all
-    }
-
-    /// What the claim speaks of.
-    pub fn asked(&self) -> Vec<Observed> {
-        let mut all = Vec::new();
-        collect(&self.claim, &mut all);
         all
     }
 

@@ -1,26 +1,35 @@
-//! Whether the classic programs find on a text's caches the memory model that the text promises.
+//! Whether the classic programs and bursts of stores find on a text's caches the memory model that the text promises.
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::world::Wrong;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::axioms::{allowed, Model};
+use crate::bursts;
 use crate::cores::Cores;
 use crate::kinds::Kinds;
 use crate::lines::Lines;
-use crate::program::Program;
-use crate::run::{run_on, Found, Options};
+use crate::program::{End, Program};
+use crate::run::{run_on, shortest, Found, Options, Shortest};
 use crate::warm::judging;
 
 /// What programs have found.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Promised {
     /// The model.
     pub model: Model,
-    /// How many programs were run.
-    pub programs: usize,
+    /// Names of the programs that were run.
+    pub programs: BTreeSet<String>,
+    /// Threads of a program, at most.
+    pub threads: usize,
+    /// Accesses of a thread, at most.
+    pub accesses: usize,
+    /// Homes that share the lines.
+    pub homes: u16,
+    /// Placements in which programs were run: of their threads on kinds of remotes, and of their locations at homes.
+    pub placements: usize,
     /// States visited.
     pub states: usize,
     /// Programs that the caches have no way to run: atomic accesses where the home performs stores.
@@ -32,7 +41,7 @@ pub struct Promised {
 }
 
 /// How it ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Ended {
     /// Each program shows only what the model allows.
     Holds,
@@ -44,6 +53,8 @@ pub enum Ended {
         kinds: Option<String>,
         /// What it shows.
         what: String,
+        /// A shortest path there, if the program has one that can be drawn.
+        path: Option<Box<Shortest>>,
     },
     /// Not all could be run to their ends.
     Undecided(String),
@@ -51,13 +62,45 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Runs every classic program of at most so many threads, placed on kinds of remotes in every way, before cores that keep
-/// the orders of the text's accesses; without these, before those that have the model of themselves. `home` gives the home of
-/// so many caches; `goes_on` is asked now and then. `states` is how many states of each program are visited at most.
+/// A program, and how often caches may give up lines that they were not asked for while it runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TestRun {
+    /// The program.
+    pub program: Program,
+    /// Evictions and the like, at most.
+    pub gives_up: u8,
+}
+
+/// The classic programs of at most so many threads. What caches give up by themselves makes states, and is there in the
+/// plain programs.
+pub fn classic(protocol: &Protocol, most: usize) -> Vec<TestRun> {
+    let programs = judging(protocol).into_iter();
+    let programs = programs.filter(|program| program.threads.len() <= most);
+    let runs = programs.map(|program| TestRun {
+        gives_up: u8::from(program.threads.len() < 3 || !program.name.contains('+')),
+        program,
+    });
+    runs.collect()
+}
+
+/// The bursts of stores of at most so many threads.
+pub fn bursts(model: Model, most: usize) -> Vec<TestRun> {
+    let programs = bursts::programs(model).into_iter();
+    let programs = programs.filter(|program| program.threads.len() <= most);
+    let runs = programs.map(|program| TestRun {
+        program,
+        gives_up: 0,
+    });
+    runs.collect()
+}
+
+/// Runs programs, placed on kinds of remotes in every way, before cores that keep the orders of the text's accesses; without
+/// these, before those that have the model of themselves. `home` gives the home of so many caches; `goes_on` is asked now and
+/// then. `states` is how many states of each program are visited at most.
 pub fn judge<'h>(
     protocol: &Protocol,
     model: Model,
-    most: usize,
+    programs: Vec<TestRun>,
     states: Option<usize>,
     home: &dyn Fn(u16) -> Cow<'h, Controller>,
     goes_on: &mut dyn FnMut() -> bool,
@@ -70,14 +113,21 @@ pub fn judge<'h>(
     };
     let mut found = Promised {
         model,
-        programs: 0,
+        programs: BTreeSet::new(),
+        threads: 0,
+        accesses: 0,
+        homes: protocol.homes,
+        placements: 0,
         states: 0,
         left_out: 0,
         lacking: 0,
         ended: Ended::Holds,
     };
-    let programs = judging(protocol).into_iter();
-    let programs = programs.filter(|program| program.threads.len() <= most);
+    let gives_up = programs
+        .iter()
+        .map(|p| (p.program.name.clone(), p.gives_up));
+    let gives_up: BTreeMap<String, u8> = gives_up.collect();
+    let programs = programs.into_iter().map(|run| run.program);
     for programs in Lines::groups(protocol, programs.collect()) {
         let threads = programs[0].threads.len();
         let home = home(threads as u16);
@@ -93,9 +143,7 @@ pub fn judge<'h>(
             let room = options.room;
             let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, room);
             for program in programs {
-                // What caches give up by themselves makes states, and is there in the plain programs.
-                let plain = threads < 3 || !program.name.contains('+');
-                options.gives_up = u8::from(plain);
+                options.gives_up = gives_up[&program.name];
                 let run = run_on(&mut lines, &program, &options, goes_on);
                 match &run {
                     Found::Cannot(_) => {
@@ -109,19 +157,53 @@ pub fn judge<'h>(
                     Found::Ends { states, .. } => found.states += states,
                     _ => {}
                 }
-                found.programs += 1;
-                if let Some(ended) = end(run, &program, (protocol, &kinds), model) {
+                found.count(&program, lines.placements(program.locations.len()).len());
+                let ended = end(run, &program, (protocol, &kinds), model);
+                if let Some((mut ended, forbidden)) = ended {
+                    if let Ended::Broken { path, .. } = &mut ended {
+                        let wanted = |end: Option<&End>| end == forbidden.as_ref();
+                        let way = shortest(&mut lines, &program, &options, &wanted, goes_on);
+                        *path = way.map(Box::new);
+                    }
                     found.ended = ended;
                     return found;
                 }
             }
         }
     }
-    if found.programs == 0 {
+    if found.programs.is_empty() {
         let none = "its caches have no way to run any of the programs";
         found.ended = Ended::Undecided(none.to_string());
     }
     found
+}
+
+impl Promised {
+    /// Counts a program that was run in so many placements of its locations.
+    fn count(&mut self, program: &Program, placements: usize) {
+        let accesses = program.threads.iter().map(|thread| {
+            let code = thread.code.iter();
+            code.filter(|instruction| instruction.address().is_some())
+                .count()
+        });
+        self.threads = self.threads.max(program.threads.len());
+        self.accesses = self.accesses.max(accesses.max().unwrap_or(0));
+        self.placements += placements;
+        self.programs.insert(program.name.clone());
+    }
+
+    /// Adds what other programs, or the same with other sizes, have found, and ends as they did.
+    pub fn extend(&mut self, other: Promised) {
+        self.programs.extend(other.programs);
+        self.threads = self.threads.max(other.threads);
+        self.accesses = self.accesses.max(other.accesses);
+        self.homes = self.homes.max(other.homes);
+        self.placements += other.placements;
+        self.states += other.states;
+        self.left_out += other.left_out;
+        self.lacking += other.lacking;
+        self.ended = other.ended;
+    }
 }
 
 /// The programs of each way of placing threads on kinds.
@@ -136,41 +218,50 @@ fn placed(protocol: &Protocol, programs: Vec<Program>) -> BTreeMap<Kinds, Vec<Pr
     all
 }
 
-/// What ends the work, if something does.
+/// What ends the work, if something does, with the outcome that does.
 fn end(
     run: Found,
     program: &Program,
     (protocol, kinds): (&Protocol, &Kinds),
     model: Model,
-) -> Option<Ended> {
+) -> Option<(Ended, Option<End>)> {
     let kinds = || kinds.names(protocol).join(",");
-    let broken = |what: String| {
-        Some(Ended::Broken {
+    let broken = |what: String, end: Option<End>| {
+        let broken = Ended::Broken {
             program: program.name.clone(),
             kinds: protocol.several_tables().then(kinds),
             what,
-        })
+            path: None,
+        };
+        Some((broken, end))
     };
+    let undecided = |what| Some((Ended::Undecided(what), None));
     match run {
         Found::Ends { ends, .. } => {
             let allowed = match allowed(program, model) {
                 Ok(allowed) => allowed,
-                Err(what) => return Some(Ended::Undecided(what)),
+                Err(what) => return undecided(what),
             };
-            let other = ends.iter().find(|end| !allowed.contains(end))?;
-            broken(format!("it ends with {}", program.words(other)))
+            let other = ends.into_iter().find(|end| !allowed.contains(end))?;
+            broken(
+                format!("it ends with {}", program.words(&other)),
+                Some(other),
+            )
         }
         Found::Wrong(Wrong::Violated(violation)) => {
-            broken(format!("{}: {}", violation.property, violation.what))
+            broken(format!("{}: {}", violation.property, violation.what), None)
         }
-        Found::Wrong(Wrong::Exceeded(what)) => Some(Ended::Undecided(what)),
-        Found::Stuck { .. } => broken("its threads wait for ever".to_string()),
-        Found::TooMany => Some(Ended::Undecided(format!(
-            "{} has too many states",
-            program.name
-        ))),
-        Found::Interrupted => Some(Ended::Interrupted),
-        Found::Lacks(what) => Some(Ended::Undecided(what)),
+        Found::Wrong(Wrong::Exceeded(what)) => undecided(what),
+        Found::Stuck { livelock, .. } => {
+            let what = match livelock {
+                false => "deadlock: its threads wait for ever",
+                true => "livelock: its threads run for ever, and no outcome is reachable",
+            };
+            broken(what.to_string(), None)
+        }
+        Found::TooMany => undecided(format!("{} has too many states", program.name)),
+        Found::Interrupted => Some((Ended::Interrupted, None)),
+        Found::Lacks(what) => undecided(what),
         // They are left out.
         Found::Cannot(_) => None,
     }

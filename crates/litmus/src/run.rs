@@ -65,10 +65,12 @@ pub enum Found {
     },
     /// Something is wrong with the protocol.
     Wrong(Wrong),
-    /// From some state nothing leads on.
+    /// No outcome is reachable from some reachable state.
     Stuck {
-        /// What the threads ask for there.
+        /// Accesses that the threads wait for in that state.
         waiting: Vec<Option<Wish>>,
+        /// True if steps go on for ever from that state (livelock), false if no step is possible (deadlock).
+        livelock: bool,
     },
     /// There are more states than were to be visited.
     TooMany,
@@ -300,6 +302,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         // Of each state the one that it was met from; they are visited in the order in which they are met.
         let mut from: Vec<u32> = vec![0];
         let mut ends = BTreeSet::new();
+        let mut graph = Graph::default();
         let mut number = 0;
         while number < states.len() {
             if number % 1024 == 1023 && !goes_on() {
@@ -315,30 +318,48 @@ impl<'r, 'p> Runner<'r, 'p> {
                     let states = states.len();
                     return Ok((Found::Ends { ends, states }, way));
                 }
+                graph.push(true);
                 number += 1;
                 continue;
             }
             let mut leads_on = false;
             self.successors(&state, &mut |_, next, gives_up| {
                 leads_on |= !gives_up;
-                if states.add(next).1 {
+                let (to, new) = states.add(next);
+                if new {
                     from.push(number as u32);
                 }
+                // No cache has to give up a line, so an outcome must be reachable without that.
+                if !gives_up {
+                    graph.add_edge(to as u32);
+                }
             })?;
+            graph.push(false);
             if self.unread {
                 let name = &self.lines.protocol().name;
                 let what = format!("the home of {name} performs what caches write and gives nothing back, so nothing can be read and written at once");
                 return Ok((Found::Cannot(what), None));
             }
             if !leads_on {
-                let waiting = self.waiting(&state);
+                let found = Found::Stuck {
+                    waiting: self.waiting(&state),
+                    livelock: false,
+                };
                 let way = wanted(None).then(|| way(&states, &from, number));
-                return Ok((Found::Stuck { waiting }, way));
+                return Ok((found, way));
             }
             if states.len() > options.most {
                 return Ok((Found::TooMany, None));
             }
             number += 1;
+        }
+        if let Some(trap) = graph.trap() {
+            let found = Found::Stuck {
+                waiting: self.waiting(states.row(trap)),
+                livelock: true,
+            };
+            let way = wanted(None).then(|| way(&states, &from, trap));
+            return Ok((found, way));
         }
         let states = states.len();
         Ok((Found::Ends { ends, states }, None))
@@ -533,6 +554,53 @@ impl<'r, 'p> Runner<'r, 'p> {
             };
         }
         true
+    }
+}
+
+/// Edges between explored states, in the order in which the states are explored.
+#[derive(Default)]
+struct Graph {
+    /// Successors of all states, one list after the other.
+    edges: Vec<u32>,
+    /// End of each state's list in `edges`.
+    lists: Vec<usize>,
+    /// True for states from which an outcome is known to be reachable.
+    ends: Vec<bool>,
+}
+
+impl Graph {
+    fn add_edge(&mut self, to: u32) {
+        self.edges.push(to);
+    }
+
+    /// Ends the list of a state's successors.
+    fn push(&mut self, outcome: bool) {
+        self.lists.push(self.edges.len());
+        self.ends.push(outcome);
+    }
+
+    fn successors(&self, number: usize) -> &[u32] {
+        let first = number.checked_sub(1).map_or(0, |before| self.lists[before]);
+        &self.edges[first..self.lists[number]]
+    }
+
+    /// Returns the first state from which no outcome is reachable.
+    fn trap(mut self) -> Option<usize> {
+        // Most successors have higher numbers, so most states are decided in the first round.
+        let mut open: Vec<u32> = (0..self.ends.len() as u32).rev().collect();
+        loop {
+            let before = open.len();
+            open.retain(|&number| {
+                let number = number as usize;
+                let reaches = |&to: &u32| self.ends[to as usize];
+                let ends = self.ends[number] || self.successors(number).iter().any(reaches);
+                self.ends[number] = ends;
+                !ends
+            });
+            if open.len() == before {
+                return open.last().map(|&number| number as usize);
+            }
+        }
     }
 }
 

@@ -100,5 +100,6 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
         threads,
         quantifier: Quantifier::Exists,
         claim: Claim::True,
+        listed: Vec::new(),
     }
 }

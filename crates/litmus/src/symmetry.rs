@@ -236,6 +236,10 @@ impl Turned {
         locations.all(|(a, b)| value(*a) == value(*b))
             && registers.all(|(a, b)| first(a) == first(b))
             && self.turned(&program.claim) == Some(words(&program.claim))
+            && (program.listed.iter()).all(|listed| {
+                let image = self.observed(listed);
+                image.is_some_and(|image| program.listed.contains(&image))
+            })
     }
 
     /// The claim about what has taken the places, if it speaks of nothing else.
@@ -243,20 +247,21 @@ impl Turned {
         Some(words(&self.image(claim)?))
     }
 
+    fn observed(&self, observed: &Observed) -> Option<Observed> {
+        Some(match observed {
+            Observed::Location(at) => Observed::Location(*self.locations.get(at)?),
+            Observed::Register(thread, register) => Observed::Register(
+                self.threads[*thread],
+                *self.registers[*thread].get(register)?,
+            ),
+        })
+    }
+
     fn image(&self, claim: &Claim) -> Option<Claim> {
         let both =
             |a: &Claim, b: &Claim| Some((Box::new(self.image(a)?), Box::new(self.image(b)?)));
         Some(match claim {
-            Claim::Is(observed, value) => {
-                let observed = match observed {
-                    Observed::Location(at) => Observed::Location(*self.locations.get(at)?),
-                    Observed::Register(thread, register) => Observed::Register(
-                        self.threads[*thread],
-                        *self.registers[*thread].get(register)?,
-                    ),
-                };
-                Claim::Is(observed, *value)
-            }
+            Claim::Is(observed, value) => Claim::Is(self.observed(observed)?, *value),
             Claim::And(a, b) => both(a, b).map(|(a, b)| Claim::And(a, b))?,
             Claim::Or(a, b) => both(a, b).map(|(a, b)| Claim::Or(a, b))?,
             Claim::Not(a) => Claim::Not(Box::new(self.image(a)?)),

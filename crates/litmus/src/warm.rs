@@ -60,10 +60,11 @@ pub fn warmed(program: &Program) -> Option<Program> {
     any.then_some(warm)
 }
 
-/// The classic program of a name, before caches that have had the lines if it ends so.
+/// The classic program of a name, before caches that have had the lines if it ends so; or the burst of stores whose code the
+/// name is.
 pub fn named(name: &str) -> Option<Program> {
     match name.strip_suffix(WARM) {
         Some(cold) => warmed(&crate::cycles::named(cold)?),
-        None => crate::cycles::named(name),
+        None => crate::cycles::named(name).or_else(|| crate::bursts::named(name)),
     }
 }

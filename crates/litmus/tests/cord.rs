@@ -3,6 +3,7 @@
 //! A fault is the text with some words replaced. A program refutes it by an end that release consistency forbids, by threads
 //! that wait for ever, or by what every protocol has to keep; a system by a shortest trace.
 
+mod counts;
 mod texts;
 
 use cohkit_check::system::{model, Options as Lowered};

@@ -9,7 +9,7 @@ use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::models::ends;
 use cohkit_litmus::program::{Instruction, Program};
-use cohkit_litmus::promised::{judge, Ended};
+use cohkit_litmus::promised::{self, judge, Ended};
 use cohkit_litmus::run::{run_on, run_placed, shortest, Found, Options};
 use cohkit_litmus::timed::{self, observe_placed, Level, Machine, NotRun};
 use cohkit_protocol::protocol::Protocol;
@@ -252,17 +252,24 @@ fn a_guarantee_is_judged_wherever_threads_run() {
     let judged = |text: &str| {
         let protocol = read(&promise(text));
         let of = |_| Cow::Borrowed(home(&protocol));
-        judge(&protocol, Model::Sc, 2, None, &of, &mut || true)
+        judge(
+            &protocol,
+            Model::Sc,
+            promised::classic(&protocol, 2),
+            None,
+            &of,
+            &mut || true,
+        )
     };
     let held = judged(MIXED);
     assert_eq!(held.ended, Ended::Holds);
     // Nothing is read and written at once by a device.
     assert!(held.left_out > 0 && held.lacking == 0, "{held:?}");
-    assert!(held.programs > 200, "{held:?}");
+    assert!(held.placements > 200, "{held:?}");
     let fewer = judged(&readers());
     assert_eq!(fewer.ended, Ended::Holds);
     assert!(
-        fewer.lacking > 0 && fewer.programs < held.programs,
+        fewer.lacking > 0 && fewer.placements < held.placements,
         "{fewer:?}"
     );
     let old = replaced(

@@ -131,7 +131,9 @@ fn programs(protocol: &Protocol, home: &Controller) -> Fate {
         return Fate::Survived;
     };
     let home = |_| Cow::Borrowed(home);
-    let found = promised::judge(protocol, model, 2, None, &home, &mut || true);
+    let mut programs = promised::classic(protocol, 2);
+    programs.extend(promised::bursts(model, 2));
+    let found = promised::judge(protocol, model, programs, None, &home, &mut || true);
     match found.ended {
         Ended::Holds if found.left_out > 0 => Fate::Refuted,
         Ended::Holds => Fate::Survived,

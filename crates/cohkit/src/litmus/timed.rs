@@ -1,15 +1,14 @@
 //! Litmus tests in the simulator: what is seen decides, and what is not seen does not.
 
 use super::{
-    asked, between, cannot, fulfilling, home, key, placed, relation, values, words, How, NotJudged,
-    On, Report, Test,
+    asked, between, cannot, home, key, listed, observation, observed, placed, relation, values,
+    Expected, How, NotJudged, On, Report, Test,
 };
 use crate::asked::quoted;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use cohkit_base::words::counted;
-use cohkit_litmus::axioms::Model;
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::program::{End, Program, Quantifier};
 use cohkit_litmus::timed::{
     clusters, observe_placed as observe, Level, Machine, NotRun, Options as Runs, Seen,
@@ -82,11 +81,11 @@ pub(super) fn run(
         program,
         kinds: test.on(Some(source)),
         stores: stores.as_deref(),
-        cores,
+        how: *how,
+        expected: Expected::of(test, how, true),
         seed,
         seen,
         not_run,
-        model: how.model,
         allowed,
     };
     Ok(Report {
@@ -106,44 +105,63 @@ struct Timed<'t> {
     kinds: Option<Vec<String>>,
     /// A letter for each write, which the name ends with.
     stores: Option<&'t str>,
-    cores: Cores,
+    how: How,
+    expected: Expected,
     seed: u64,
     seen: Seen,
     /// Why nothing was run, if nothing was.
     not_run: Option<String>,
-    model: Model,
     allowed: BTreeSet<End>,
 }
 
 impl Timed<'_> {
-    /// The first seed that shows an end which decides, if one was seen: one that fulfils the condition, or of `forall` one
-    /// that does not.
-    fn decides(&self) -> Option<u64> {
-        let fulfils = self.program.quantifier != Quantifier::Forall;
-        let ends = self.seen.ends.iter();
-        let ends = ends.filter(|(end, _)| self.program.holds(end) == fulfils);
-        ends.map(|(_, &(_, seed))| seed).min()
+    /// The first seed that shows an outcome which decides, if one was seen, and whether it is what is expected.
+    fn decides(&self) -> Option<(u64, bool)> {
+        let first = |decides: &dyn Fn(&End) -> bool| {
+            let ends = self.seen.ends.iter();
+            let ends = ends.filter(|(end, _)| decides(end));
+            ends.map(|(_, &(_, seed))| seed).min()
+        };
+        let forbidden = |end: &End| self.how.guaranteed && !self.allowed.contains(end);
+        if let Some(seed) = first(&forbidden) {
+            return Some((seed, false));
+        }
+        let program = self.program;
+        let (satisfies, expected) = match (self.expected, program.quantifier) {
+            (Expected::Exactly(Observation::Never), _)
+            | (Expected::Condition, Quantifier::NotExists) => (true, false),
+            (Expected::Exactly(Observation::Always), _)
+            | (Expected::Condition, Quantifier::Forall) => (false, false),
+            _ => (true, true),
+        };
+        let seed = first(&|end| program.holds(end) == satisfies);
+        seed.map(|seed| (seed, expected))
+    }
+
+    fn breaks_guarantee(&self) -> bool {
+        let mut ends = self.seen.ends.keys();
+        self.how.guaranteed && ends.any(|end| !self.allowed.contains(end))
     }
 
     /// What was not seen may be seen with another seed.
     fn outcome(&self) -> Outcome {
-        match (&self.seen.failure, self.decides(), self.program.quantifier) {
-            (Some(_), _, _) => Outcome::No,
-            (None, None, _) => Outcome::Undecided,
-            (None, Some(_), Quantifier::Exists) => Outcome::Yes,
-            (None, Some(_), _) => Outcome::No,
+        match (&self.seen.failure, self.decides()) {
+            (Some(_), _) | (None, Some((_, false))) => Outcome::No,
+            (None, None) => Outcome::Undecided,
+            (None, Some((_, true))) => Outcome::Yes,
         }
     }
 
     /// The command that shows again what has decided.
     fn again(&self) -> Option<String> {
         let failure = self.seen.failure.as_ref();
-        let seed = failure.map(|(_, seed)| *seed).or(self.decides())?;
+        let decides = || self.decides().map(|(seed, _)| seed);
+        let seed = failure.map(|(_, seed)| *seed).or_else(decides)?;
         let name = &self.program.name;
         let mixed = |stores: &str| name.strip_suffix(stores).map(str::trim_end);
         let name = self.stores.and_then(mixed).unwrap_or(name);
         let test = self.file.unwrap_or(name);
-        let cores = key(self.cores).replace('_', "-");
+        let cores = key(self.how.cores).replace('_', "-");
         let path = &self.path?.display().to_string();
         let (test, path) = (quoted(test), quoted(path));
         let kinds = self
@@ -161,41 +179,40 @@ impl Timed<'_> {
     fn text(&self) -> String {
         let program = self.program;
         let verdict = match (&self.seen.failure, self.outcome()) {
-            (Some(_), _) => "violated",
-            (None, Outcome::Yes) => "yes",
-            (None, Outcome::No) => "no",
-            (None, _) => "undecided",
+            (Some(_), _) => "violated: ",
+            _ if self.breaks_guarantee() => "violated: ",
+            (None, Outcome::Yes | Outcome::No) => "",
+            (None, _) => "undecided: ",
         };
-        let (name, on, between) = (&program.name, self.protocol, between(self.cores));
-        let kinds = placed(self.kinds.as_deref());
+        let (name, on) = (&program.name, self.protocol);
+        let (kinds, between) = (placed(self.kinds.as_deref()), between(self.how.cores));
         let mut text =
-            format!("{name} on {on}{kinds} in the simulator, cores {between}: {verdict}: ");
+            format!("{name} on {on}{kinds} in the simulator, cores {between}: {verdict}");
         if let Some(why) = &self.not_run {
             return text + why + "\n";
         }
         let ends = &self.seen.ends;
         let runs = counted(self.seen.runs, "run");
-        match &self.seen.failure {
-            Some((failure, _)) => {
-                let _ = writeln!(text, "after {runs}: {}", failure.trim_end());
-            }
-            None => {
-                let fulfil = ends.keys().filter(|end| program.holds(end)).count();
-                let which = fulfilling(fulfil, ends.len());
+        let _ = match &self.seen.failure {
+            Some((failure, _)) => writeln!(text, "after {runs}: {}", failure.trim_end()),
+            None if self.decides().is_none() => {
+                let satisfying = ends.keys().filter(|end| program.holds(end)).count();
+                let all = counted(ends.len() as u64, "outcome");
                 let asks = program.quantifier;
-                let _ = writeln!(text, "{which} of `{asks}`, in {runs}");
+                writeln!(
+                    text,
+                    "{satisfying} of {all} satisfy the condition of `{asks}`, in {runs}"
+                )
             }
-        }
-        for (end, (count, seed)) in ends {
-            let mark = if program.holds(end) { '*' } else { ' ' };
-            let (end, times) = (words(program, end), counted(*count, "time"));
-            let _ = writeln!(text, "  {mark} {end}: {times}, first with seed {seed}");
-        }
-        let _ = writeln!(
-            text,
-            "  {}",
-            relation(ends.keys(), self.model, &self.allowed)
-        );
+            None => writeln!(text, "{}, in {runs}", observed(program, ends.keys())),
+        };
+        let all = ends.iter().map(|(end, (count, seed))| {
+            let times = counted(*count, "time");
+            (end, format!(": {times}, first with seed {seed}"))
+        });
+        text.push_str(&listed(program, all, &self.how, &self.allowed));
+        let relation = relation(ends.keys(), &self.how, &self.allowed);
+        let _ = writeln!(text, "  {relation}");
         if let Some(again) = self.again() {
             let _ = writeln!(text, "  again: {again}");
         }
@@ -205,12 +222,16 @@ impl Timed<'_> {
     fn json(&self) -> Value {
         let program = self.program;
         let (outcome, reason) = match (&self.seen.failure, self.outcome()) {
-            (Some((failure, _)), _) => ("violated", Some(failure.trim_end())),
+            (Some((failure, _)), _) => ("violated", Some(failure.trim_end().to_string())),
+            _ if self.breaks_guarantee() => {
+                let model = self.how.model;
+                ("violated", Some(format!("guarantee: {model}")))
+            }
             (None, Outcome::Yes) => ("yes", None),
             (None, Outcome::No) => ("no", None),
             (None, _) => (
                 "undecided",
-                Some(self.not_run.as_deref().unwrap_or("not_seen")),
+                Some(self.not_run.as_deref().unwrap_or("not_seen").to_string()),
             ),
         };
         let ends = self.seen.ends.iter().map(|(end, (count, seed))| {
@@ -225,9 +246,10 @@ impl Timed<'_> {
         let mut told = json!({
             "test": program.name,
             "protocol": self.protocol,
-            "cores": key(self.cores),
-            "model": self.model.name(),
+            "cores": key(self.how.cores),
+            "model": self.how.model.name(),
             "condition": asked(program),
+            "observation": observation(program, self.seen.ends.keys()),
             "outcome": outcome,
             "reason": reason,
             "ends": ends.collect::<Vec<_>>(),

@@ -48,6 +48,10 @@ pub(crate) struct Litmus {
     #[arg(long, value_name = "KINDS", requires = "protocol")]
     pub kinds: Option<String>,
 
+    /// Run with the sizes of this system of the text, in place of those that the text states for all.
+    #[arg(long, value_name = "NAME", requires = "protocol")]
+    pub system: Option<String>,
+
     /// Run each test so many times in the simulator, with random times of threads and messages, instead of trying every
     /// order: an end that decides is seen, or nothing is decided.
     #[arg(long, value_name = "N", requires = "protocol", conflicts_with_all = ["gives_up", "max_states"])]
@@ -57,8 +61,7 @@ pub(crate) struct Litmus {
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = 0)]
     pub seed: u64,
 
-    /// Draw the shortest way to what decides: where nothing leads on, to an end that the model forbids, or else to one that
-    /// the condition speaks of.
+    /// Draw a shortest path also where no outcome is forbidden: to one that the condition speaks of.
     #[arg(long, requires = "protocol", conflicts_with_all = ["simulate", "csv", "stats"])]
     pub chart: bool,
 
@@ -66,6 +69,10 @@ pub(crate) struct Litmus {
     /// if not given.
     #[arg(long, value_enum)]
     pub model: Option<Model>,
+
+    /// Decides the exit code beside violations: the condition itself, or what the file expects of it.
+    #[arg(long, value_enum, default_value_t = Expect::Condition)]
+    pub expect: Expect,
 
     /// How often, in all, caches give up lines or rights that they were not asked for.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -77,6 +84,16 @@ pub(crate) struct Litmus {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// What a test has to show for exit code 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Expect {
+    /// Outcomes of which the condition holds: some that satisfy `exists`, none that satisfy `~exists`, all for `forall`.
+    Condition,
+    /// The expectation of the file (`Result: Never` or the like), or else Never for `~exists` and Always for `forall`. On a
+    /// protocol, `exists` and Sometimes permit an outcome and do not ask for it.
+    File,
 }
 
 /// What stands between threads and caches.

@@ -15,7 +15,7 @@ use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
 pub(crate) use check::{Check, DeadlockOption, DialectOption, SymmetryOption};
-pub(crate) use litmus::{Cores, Litmus, Model};
+pub(crate) use litmus::{Cores, Expect, Litmus, Model};
 pub(crate) use output::{Form, Output};
 pub(crate) use package::{Explore, Report, Reproduce, Sweep};
 pub(crate) use rtl::{Emit, Measure, Rtl, RtlCommand, RtlTest, Synth};

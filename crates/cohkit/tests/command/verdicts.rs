@@ -720,7 +720,7 @@ fn what_a_text_guarantees_is_judged_by_programs() {
             let again = ["litmus", program, "--protocol", file.to_str().expect("a path")];
             let again = cohkit(again).output().expect("it runs");
             let again = String::from_utf8_lossy(&again.stdout).into_owned();
-            assert!(again.contains("not allowed by"), "{orders}: {again}");
+            assert!(again.contains("forbidden by"), "{orders}: {again}");
         }
     }
 }

@@ -1,0 +1,286 @@
+//! Programs whose threads store several times before they synchronise.
+//!
+//! Protocols that order stores by counting them fail in ways that one store before a release does not show: the second
+//! acknowledgement is not awaited, a count is not reset, an epoch has two releases. These programs have up to four accesses
+//! per thread; classic shapes have two.
+//!
+//! The name of a program is its code, thread by thread: `WxWyLz+AzRxRy` stores x, stores y and releases z in one thread, and
+//! acquires z, reads x and reads y in the other. `W` is a store, `L` a release, `R` a load, `A` an acquire, `Q` an acquire
+//! that may pass earlier releases, `F` a full fence. All outcomes are of interest, so the condition is empty.
+
+use std::collections::BTreeSet;
+
+use crate::axioms::Model;
+use crate::program::{
+    Acquire, Claim, Fence, Instruction, Location, Operand, Program, Quantifier, Thread, Via,
+};
+
+const LOCATIONS: [char; 4] = ['x', 'y', 'z', 'w'];
+
+/// Threads of a program that is read from its name, at most.
+const MOST_THREADS: usize = 4;
+
+/// Accesses of a thread, at most.
+pub const MOST_ACCESSES: usize = 4;
+
+/// Reads a program from its name. Returns nothing if the name is no such code.
+pub fn named(name: &str) -> Option<Program> {
+    let mut program = Program {
+        name: name.to_string(),
+        locations: Vec::new(),
+        initial: Vec::new(),
+        threads: Vec::new(),
+        quantifier: Quantifier::Exists,
+        claim: Claim::True,
+        listed: Vec::new(),
+    };
+    let mut written = [0; LOCATIONS.len()];
+    for code in name.split('+') {
+        let mut thread = Thread::default();
+        let mut letters = code.chars();
+        let mut accesses = 0;
+        while let Some(letter) = letters.next() {
+            if letter == 'F' {
+                thread.code.push(Instruction::Fence(Fence::Full));
+                continue;
+            }
+            let place = letters.next()?;
+            let at = LOCATIONS.iter().position(|&name| name == place)?;
+            while program.locations.len() <= at {
+                let next = LOCATIONS[program.locations.len()];
+                program.locations.push(next.to_string());
+                program.initial.push(0);
+            }
+            accesses += 1;
+            let mut store = |release| {
+                written[at] += 1;
+                Instruction::Store {
+                    to: (at as Location).into(),
+                    value: Operand::Number(written[at]),
+                    release,
+                    via: Via::Text,
+                }
+            };
+            let instruction = match letter {
+                'W' => store(false),
+                'L' => store(true),
+                'R' | 'A' | 'Q' => {
+                    let to = thread.registers.len();
+                    thread.registers.push(0);
+                    thread.names.push(format!("X{}", 2 * to));
+                    Instruction::Load {
+                        to,
+                        from: (at as Location).into(),
+                        acquire: match letter {
+                            'A' => Acquire::Full,
+                            'Q' => Acquire::Later,
+                            _ => Acquire::No,
+                        },
+                    }
+                }
+                _ => return None,
+            };
+            thread.code.push(instruction);
+        }
+        if !(1..=MOST_ACCESSES).contains(&accesses) {
+            return None;
+        }
+        program.threads.push(thread);
+    }
+    (program.threads.len() <= MOST_THREADS).then_some(program)
+}
+
+/// Returns the programs that judge whether a text keeps a model, without those that are the same up to the order of threads
+/// and the names of locations:
+///
+/// * two or three stores and releases, the last a release, whose effects another thread acquires; the same with a fence;
+/// * the same before an acquire of another thread's release (store buffering);
+/// * two stores and a release that a second thread hands on to a third;
+/// * two stores and a release while other threads have copies of what is stored;
+/// * two rounds of a store and a release, and two threads that both release and acquire.
+pub fn programs(model: Model) -> Vec<Program> {
+    let mut names = Vec::new();
+    let (two, three) = (sequences(2, 0), sequences(3, 0));
+    for burst in sequences(2, 2).iter().chain(&sequences(3, 1)) {
+        let (code, flag, reads) = (burst.code(), burst.free(), burst.each('R'));
+        names.push(format!("{code}L{flag}+A{flag}{reads}"));
+    }
+    for burst in &sequences(2, 2) {
+        let (code, flag, acquires) = (burst.code(), burst.free(), burst.each('A'));
+        let other = LOCATIONS[burst.locations + 1];
+        names.push(format!("{code}L{flag}A{other}+L{other}{acquires}"));
+    }
+    for burst in two.iter().chain(&three) {
+        let (code, flag) = (burst.code(), burst.free());
+        let (reads, acquires) = (burst.each('R'), burst.each('A'));
+        names.push(format!("{code}FW{flag}+R{flag}F{reads}"));
+        names.push(format!("{code}FR{flag}+W{flag}F{reads}"));
+        names.push(format!("{code}A{flag}+L{flag}{acquires}"));
+    }
+    for burst in &two {
+        let (code, flag, reads) = (burst.code(), burst.free(), burst.each('R'));
+        let last = LOCATIONS[burst.locations + 1];
+        names.push(format!("{code}L{flag}+A{flag}L{last}+A{last}{reads}"));
+        names.push(format!("{code}L{flag}+RxA{flag}{reads}"));
+        names.push(format!("{code}L{flag}+RxA{flag}Rx+Rx"));
+    }
+    let rounds = ["WxLyWxLy+AyRx", "WxLzWyLz+AzRxRy", "WxLyAzRw+WwLzAyRx"];
+    names.extend(rounds.map(String::from));
+    let mut met = BTreeSet::new();
+    let distinct = names.into_iter().filter_map(|name| {
+        let name = match model {
+            // Sequential consistency keeps all order, whatever an access is called.
+            Model::Sc => plainly(&name),
+            Model::Tso | Model::Rc | Model::Armv8 | Model::RiscV => name,
+        };
+        met.insert(canonical(&name)).then_some(name)
+    });
+    distinct.filter_map(|name| named(&name)).collect()
+}
+
+/// Stores and releases of a thread, in order.
+struct Burst {
+    /// True for a release.
+    releases: Vec<bool>,
+    /// Location of each.
+    places: Vec<usize>,
+    /// Number of locations.
+    locations: usize,
+}
+
+impl Burst {
+    fn code(&self) -> String {
+        let accesses = self.releases.iter().zip(&self.places);
+        let access = |(&release, &place): (&bool, &usize)| {
+            let letter = if release { 'L' } else { 'W' };
+            [letter, LOCATIONS[place]]
+        };
+        accesses.flat_map(access).collect()
+    }
+
+    /// The first location that the stores leave alone.
+    fn free(&self) -> char {
+        LOCATIONS[self.locations]
+    }
+
+    /// An access to each location.
+    fn each(&self, letter: char) -> String {
+        let places = LOCATIONS[..self.locations].iter();
+        places.flat_map(|&place| [letter, place]).collect()
+    }
+}
+
+/// All bursts of a length with a number of releases at most, up to the names of locations.
+fn sequences(length: usize, most_releases: usize) -> Vec<Burst> {
+    let mut all = vec![Burst {
+        releases: Vec::new(),
+        places: Vec::new(),
+        locations: 0,
+    }];
+    for _ in 0..length {
+        let mut longer = Vec::new();
+        for burst in &all {
+            for place in 0..=burst.locations {
+                for release in [false, true] {
+                    longer.push(Burst {
+                        releases: [&burst.releases[..], &[release]].concat(),
+                        places: [&burst.places[..], &[place]].concat(),
+                        locations: burst.locations.max(place + 1),
+                    });
+                }
+            }
+        }
+        all = longer;
+    }
+    let releases = |burst: &Burst| burst.releases.iter().filter(|&&release| release).count();
+    all.retain(|burst| releases(burst) <= most_releases);
+    all
+}
+
+/// The code with plain accesses alone.
+fn plainly(name: &str) -> String {
+    let letter = |letter| match letter {
+        'L' => Some('W'),
+        'A' | 'Q' => Some('R'),
+        'F' => None,
+        other => Some(other),
+    };
+    name.chars().filter_map(letter).collect()
+}
+
+/// A name that programs share which differ in the order of threads and the names of locations alone.
+fn canonical(name: &str) -> String {
+    let threads: Vec<&str> = name.split('+').collect();
+    let named = |order: &[&str]| {
+        let mut met: Vec<char> = Vec::new();
+        let letter = |letter: char| {
+            if !letter.is_lowercase() {
+                return letter;
+            }
+            let place = met.iter().position(|&other| other == letter);
+            let place = place.unwrap_or_else(|| {
+                met.push(letter);
+                met.len() - 1
+            });
+            LOCATIONS[place]
+        };
+        order.join("+").chars().map(letter).collect::<String>()
+    };
+    let orders = orders(threads);
+    let names = orders.iter().map(|order| named(order));
+    names.min().unwrap_or_default()
+}
+
+fn orders<T: Clone>(of: Vec<T>) -> Vec<Vec<T>> {
+    if of.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for first in 0..of.len() {
+        let mut rest = of.clone();
+        let one = rest.remove(first);
+        for mut order in orders(rest) {
+            order.insert(0, one.clone());
+            all.push(order);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_program_is_read_from_its_name_and_stands_once() {
+        for model in [Model::Sc, Model::Tso, Model::Rc] {
+            let programs = programs(model);
+            let names: BTreeSet<String> = programs.iter().map(|p| canonical(&p.name)).collect();
+            assert_eq!(names.len(), programs.len(), "{model}");
+            for program in &programs {
+                assert_eq!(named(&program.name).as_ref(), Some(program));
+            }
+            println!("{model}: {}", programs.len());
+        }
+        assert_eq!(canonical("AzRx+WxLz"), canonical("WyLx+AxRy"));
+        for wrong in ["", "SB", "MP+poll+poaa", "Wx", "WxWxWxWxWx", "Wq", "Wx+"] {
+            assert_eq!(named(wrong).is_some(), wrong == "Wx", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bursts_have_every_pattern_of_locations() {
+        let codes = |length, releases| {
+            let all = sequences(length, releases);
+            let codes = all.iter().map(|burst| burst.code());
+            codes.collect::<Vec<_>>()
+        };
+        assert_eq!(codes(2, 0), ["WxWx", "WxWy"]);
+        assert_eq!(
+            codes(3, 0),
+            ["WxWxWx", "WxWxWy", "WxWyWx", "WxWyWy", "WxWyWz"]
+        );
+        assert_eq!(codes(2, 2).len(), 8);
+        assert_eq!(codes(3, 1).len(), 20);
+    }
+}
