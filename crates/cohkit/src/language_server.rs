@@ -1,7 +1,9 @@
 //! `cohkit language-server`: what editors ask of protocol texts, over standard input and output.
 
 mod document;
+mod highlight;
 mod messages;
+mod names;
 mod places;
 
 use crate::console::Console;
@@ -12,14 +14,16 @@ use lsp_types::notification::{
     PublishDiagnostics,
 };
 use lsp_types::request::{
-    Completion, DocumentSymbolRequest, GotoDefinition, HoverRequest, Initialize, Request as _,
-    Shutdown,
+    Completion, DocumentSymbolRequest, Formatting, GotoDefinition, HoverRequest, Initialize,
+    PrepareRenameRequest, References, Rename, Request as _, SemanticTokensFullRequest, Shutdown,
 };
 use lsp_types::{
     CompletionOptions, CompletionParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DocumentSymbolParams, HoverProviderCapability, OneOf,
-    PublishDiagnosticsParams, ServerCapabilities, TextDocumentPositionParams,
-    TextDocumentSyncCapability, TextDocumentSyncKind, Uri,
+    DidOpenTextDocumentParams, DocumentFormattingParams, DocumentSymbolParams,
+    HoverProviderCapability, OneOf, PublishDiagnosticsParams, ReferenceParams, RenameOptions,
+    RenameParams, SemanticTokensFullOptions, SemanticTokensOptions, SemanticTokensParams,
+    ServerCapabilities, TextDocumentPositionParams, TextDocumentSyncCapability,
+    TextDocumentSyncKind, Uri, WorkDoneProgressOptions,
 };
 use messages::Message;
 use serde_json::{json, Value};
@@ -123,6 +127,20 @@ fn capabilities() -> ServerCapabilities {
         hover_provider: Some(HoverProviderCapability::Simple(true)),
         completion_provider: Some(CompletionOptions::default()),
         document_symbol_provider: Some(OneOf::Left(true)),
+        references_provider: Some(OneOf::Left(true)),
+        rename_provider: Some(OneOf::Right(RenameOptions {
+            prepare_provider: Some(true),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        })),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        semantic_tokens_provider: Some(
+            SemanticTokensOptions {
+                legend: highlight::legend(),
+                full: Some(SemanticTokensFullOptions::Bool(true)),
+                ..SemanticTokensOptions::default()
+            }
+            .into(),
+        ),
         ..ServerCapabilities::default()
     }
 }
@@ -223,8 +241,39 @@ impl Texts {
             }
             Completion::METHOD => {
                 let at: CompletionParams = parameters(params)?;
-                let uri = at.text_document_position.text_document.uri;
-                json!(self.find(&uri)?.names())
+                let at = at.text_document_position;
+                json!(self.find(&at.text_document.uri)?.completions(at.position))
+            }
+            References::METHOD => {
+                let asked: ReferenceParams = parameters(params)?;
+                let at = asked.text_document_position;
+                let document = self.find(&at.text_document.uri)?;
+                json!(document.references(at.position, asked.context.include_declaration))
+            }
+            PrepareRenameRequest::METHOD => {
+                let at: TextDocumentPositionParams = parameters(params)?;
+                let document = self.find(&at.text_document.uri)?;
+                let name = document.renamed_name(at.position);
+                json!(name.map(
+                    |(span, name)| json!({ "range": document.range(span), "placeholder": name })
+                ))
+            }
+            Rename::METHOD => {
+                let asked: RenameParams = parameters(params)?;
+                let at = asked.text_document_position;
+                let uri = &at.text_document.uri;
+                let edits = self.find(uri)?.rename(at.position, &asked.new_name);
+                let edits = edits.map_err(|why| (messages::REQUEST_FAILED, why))?;
+                json!({ "changes": { uri.as_str(): edits } })
+            }
+            Formatting::METHOD => {
+                let of: DocumentFormattingParams = parameters(params)?;
+                let edit = self.find(&of.text_document.uri)?.formatting();
+                json!(edit.into_iter().collect::<Vec<_>>())
+            }
+            SemanticTokensFullRequest::METHOD => {
+                let of: SemanticTokensParams = parameters(params)?;
+                json!(self.find(&of.text_document.uri)?.tokens())
             }
             DocumentSymbolRequest::METHOD => {
                 let of: DocumentSymbolParams = parameters(params)?;

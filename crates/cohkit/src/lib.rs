@@ -27,6 +27,7 @@ mod explained;
 mod explanation;
 pub mod explorer;
 mod files;
+mod fmt;
 mod graph;
 mod growing;
 mod guarantee;
@@ -98,6 +99,7 @@ where
                 false => check::once(&options, console),
             },
             Command::Table(options) => table::run(&options, console),
+            Command::Fmt(options) => fmt::run(&options, console),
             Command::Litmus(options) => litmus::run(&options, console),
             Command::Trace(options) => trace::run(&options, console),
             Command::Sim(options) => sim::run(&options, console),

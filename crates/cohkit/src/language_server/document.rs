@@ -9,7 +9,7 @@ use cohkit_protocol::text::{self, Analysis, Mention, Span};
 use lsp_types::{
     CompletionItem, CompletionItemKind, Diagnostic, DiagnosticRelatedInformation,
     DiagnosticSeverity, DocumentSymbol, Hover, HoverContents, Location, MarkupContent, MarkupKind,
-    NumberOrString, Position, Range, SymbolKind, Uri,
+    NumberOrString, Position, Range, SymbolKind, TextEdit, Uri,
 };
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub(super) struct Document {
     path: PathBuf,
     text: String,
     places: Places,
-    analysis: Analysis,
+    pub(super) analysis: Analysis,
     /// The rows of both agents, made when one is first asked for.
     rows: OnceCell<Vec<(&'static str, Row)>>,
 }
@@ -70,11 +70,16 @@ impl Document {
         uses.any(|(_, file)| same(&composed::beside(&self.path, file), path))
     }
 
-    fn location(&self, span: Span) -> Location {
-        Location::new(self.uri.clone(), self.places.range(&self.text, span))
+    /// The place of a span as the protocol counts it.
+    pub(super) fn range(&self, span: Span) -> Range {
+        self.places.range(&self.text, span)
     }
 
-    fn words(&self, span: Span) -> &str {
+    pub(super) fn location(&self, span: Span) -> Location {
+        Location::new(self.uri.clone(), self.range(span))
+    }
+
+    pub(super) fn words(&self, span: Span) -> &str {
         let words = self.text.get(span.start as usize..span.end as usize);
         words.unwrap_or_default()
     }
@@ -111,7 +116,7 @@ impl Document {
     }
 
     /// The name that stands at a position, or ends there.
-    fn mention(&self, position: Position) -> Option<&Mention> {
+    pub(super) fn mention(&self, position: Position) -> Option<&Mention> {
         let at = self.places.byte(&self.text, position);
         let mentions = &self.analysis.mentions;
         let within = mentions
@@ -188,20 +193,51 @@ impl Document {
         })
     }
 
-    /// The names that the text declares.
-    pub(super) fn names(&self) -> Vec<CompletionItem> {
-        let declared = self.declarations();
-        let names: BTreeSet<(&str, &str)> = declared
+    /// The names and words that fit at a position.
+    pub(super) fn completions(&self, position: Position) -> Vec<CompletionItem> {
+        let at = self.places.byte(&self.text, position);
+        let Some(expected) = text::expected_at(&self.text, at) else {
+            return Vec::new();
+        };
+        let mut blocks = self.analysis.blocks.iter();
+        let agent = expected.agent;
+        let agent = agent.and_then(|start| blocks.find(|block| block.start == start));
+        // States and variables are an agent's own.
+        let fits = |mention: &&Mention| {
+            let own = ["state", "variable"].contains(&mention.what);
+            let within =
+                agent.is_none_or(|block| (block.start..block.end).contains(&mention.span.start));
+            let named = expected.names.as_ref();
+            named.is_none_or(|names| names.contains(&mention.what)) && (within || !own)
+        };
+        let names: BTreeSet<(&str, &str)> = self
+            .declarations()
+            .filter(fits)
             .map(|mention| (self.words(mention.span), mention.what))
             .collect();
         let names = names.into_iter().filter(|(name, _)| !name.is_empty());
-        let items = names.map(|(name, what)| CompletionItem {
+        let names = names.map(|(name, what)| CompletionItem {
             label: name.to_string(),
             kind: Some(completion(what)),
             detail: Some(what.to_string()),
             ..CompletionItem::default()
         });
-        items.collect()
+        let words = expected.words.iter().map(|word| CompletionItem {
+            label: word.to_string(),
+            kind: Some(CompletionItemKind::KEYWORD),
+            ..CompletionItem::default()
+        });
+        names.chain(words).collect()
+    }
+
+    /// The edit that formats the file; none if it is formatted, or has characters that are not of the language.
+    pub(super) fn formatting(&self) -> Option<TextEdit> {
+        let formatted = text::format(&self.text).ok()?;
+        let whole = Span {
+            start: 0,
+            end: self.text.len() as u32,
+        };
+        (formatted != self.text).then(|| TextEdit::new(self.range(whole), formatted))
     }
 
     fn declarations(&self) -> impl Iterator<Item = &Mention> {

@@ -15,6 +15,7 @@ pub(super) const INVALID_REQUEST: i32 = -32600;
 pub(super) const NO_SUCH_METHOD: i32 = -32601;
 pub(super) const INVALID_PARAMETERS: i32 = -32602;
 pub(super) const NOT_INITIALIZED: i32 = -32002;
+pub(super) const REQUEST_FAILED: i32 = -32803;
 
 /// What an editor sends.
 pub(super) enum Message {

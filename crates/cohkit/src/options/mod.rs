@@ -49,6 +49,7 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     Check(Check),
     Table(Table),
+    Fmt(Fmt),
     Litmus(Litmus),
     Mutants(Mutants),
     Trace(Trace),
@@ -262,6 +263,23 @@ pub(crate) struct Table {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Formats protocol files in place: indentation, spacing and aligned tables. Line breaks, words and comments stay.
+///
+/// A file that is formatted already is not written. `-` formats standard input to standard output, as editors ask for it.
+/// A file need not be a correct protocol, but all of its characters have to be of the language; the others are reported and
+/// their file stays as it is.
+#[derive(Args, Debug)]
+#[command(after_help = example("cohkit fmt --check protocols/msi.coh"))]
+pub(crate) struct Fmt {
+    /// The protocol files, or `-`.
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Write nothing; name the files that are not formatted, and exit with 1 if there are any.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Judges traces by the tables of a protocol: did what is told happen as they say, and was memory coherent?

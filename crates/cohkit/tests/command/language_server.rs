@@ -231,9 +231,6 @@ fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
     for (file, text) in protocols() {
         let uri = uri(&file);
         assert_eq!(editor.open(&uri, &text), Vec::<Value>::new(), "{uri}");
-        let completion = editor.at("completion", &uri, (0, 0));
-        let names = completion.as_array().expect("a list").iter();
-        let names: Vec<&str> = names.filter_map(|name| name["label"].as_str()).collect();
         let (mut found, mut elsewhere) = (0, 0);
         for (word, place) in words(&text) {
             let declared = editor.at("definition", &uri, place);
@@ -257,7 +254,14 @@ fn every_text_that_ships_is_good_and_its_names_lead_to_their_declarations() {
             elsewhere += usize::from(at(&declared["range"]) != place);
             let again = editor.at("definition", &uri, at(&declared["range"]));
             assert_eq!(again, declared, "{uri}:{place:?}");
-            assert!(names.contains(&word), "{uri}: {word} is not completed");
+            if at(&declared["range"]) != place {
+                let offered = editor.at("completion", &uri, place);
+                let mut offered = offered.as_array().expect("a list").iter();
+                assert!(
+                    offered.any(|name| name["label"] == word),
+                    "{uri}:{place:?}: {word} is not completed"
+                );
+            }
         }
         // A text that composes others is short; of one that is, two words of five are names, comments apart.
         let composes = cohkit_protocol::text::composes(&text);
@@ -467,10 +471,17 @@ fn names_are_completed_and_listed_with_what_they_are() {
     let uri = "file:///tiny.coh";
     editor.open(uri, &source);
     let mut told = String::new();
-    let completion = editor.at("completion", uri, (0, 0));
-    for item in completion.as_array().expect("a list") {
-        let word = |name: &str| item[name].as_str().unwrap_or("?");
-        told += &format!("{}: {}, {}\n", word("label"), word("detail"), item["kind"]);
+    // In the actions of the first row of the remote, and in its last cell.
+    for behind in ["I     | load  | send ", "I     | load  | send Get  | "] {
+        let before = &source[..source.find(behind).expect("the row is there") + behind.len()];
+        let line = before.matches('\n').count();
+        let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1);
+        told += &format!("{behind}^\n");
+        let completion = editor.at("completion", uri, (line, column));
+        for item in completion.as_array().expect("a list") {
+            let word = |name: &str| item[name].as_str().unwrap_or("?");
+            told += &format!("{}: {}, {}\n", word("label"), word("detail"), item["kind"]);
+        }
     }
     for block in editor.symbols(uri) {
         told += &format!("{} {}:", block["name"], block["kind"]);
@@ -480,22 +491,18 @@ fn names_are_completed_and_listed_with_what_they_are() {
         told.push('\n');
     }
     expect_test::expect![[r#"
+        I     | load  | send ^
         Data: message, 23
         Drop: message, 23
         Get: message, 23
         Gone: message, 23
-        I: state, 20
-        IS: state, 20
         None: message, 23
         Put: message, 23
+        I     | load  | send Get  | ^
+        I: state, 20
+        IS: state, 20
         S: state, 20
-        alone: system, 6
-        answer: channel, 6
-        cache: kind of remotes, 6
-        forward: channel, 6
-        grant: channel, 6
-        request: channel, 6
-        victim: channel, 6
+        stay: ?, 14
         "protocol tiny \"read-only sharing\"" 3:
         "line 64 bytes" 3:
         "channels" 3: "request" 13 "victim" 13 "answer" 13 "forward" 13 "grant" 13
@@ -505,6 +512,195 @@ fn names_are_completed_and_listed_with_what_they_are() {
         "system alone" 3: "alone" 13
     "#]]
     .assert_eq(&told);
+    assert_eq!(editor.end(), Some(0));
+}
+
+/// A text after edits, none of which overlap.
+fn edited(text: &str, edits: &[Value]) -> String {
+    let byte = |position: &Value| {
+        let number = |name: &str| position[name].as_u64().expect("a number") as usize;
+        let mut lines = text.split_inclusive('\n');
+        let before: usize = lines.by_ref().take(number("line")).map(str::len).sum();
+        let line = lines.next().unwrap_or_default();
+        let mut units = 0;
+        let within = line.chars().take_while(|one| {
+            units += one.len_utf16();
+            units <= number("character")
+        });
+        before + within.map(char::len_utf8).sum::<usize>()
+    };
+    let mut edits: Vec<(usize, usize, &str)> = edits
+        .iter()
+        .map(|edit| {
+            let new = edit["newText"].as_str().expect("a text");
+            (
+                byte(&edit["range"]["start"]),
+                byte(&edit["range"]["end"]),
+                new,
+            )
+        })
+        .collect();
+    edits.sort_unstable();
+    let mut other = String::new();
+    let mut copied = 0;
+    for (start, end, new) in edits {
+        other.push_str(&text[copied..start]);
+        other.push_str(new);
+        copied = end;
+    }
+    other + &text[copied..]
+}
+
+impl Editor {
+    /// The edits that rename what stands at a place, or why there are none.
+    fn rename(
+        &mut self,
+        uri: &str,
+        (line, character): (usize, usize),
+        new: &str,
+    ) -> Result<Vec<Value>, String> {
+        let position = json!({ "line": line, "character": character });
+        let params =
+            json!({ "textDocument": { "uri": uri }, "position": position, "newName": new });
+        let answer = self.ask("textDocument/rename", params);
+        match answer.get("error") {
+            Some(error) => Err(error["message"].as_str().expect("a sentence").to_string()),
+            None => Ok(answer["result"]["changes"][uri]
+                .as_array()
+                .expect("a list")
+                .clone()),
+        }
+    }
+}
+
+#[test]
+fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
+    let mut editor = Editor::initialised();
+    for (file, text) in protocols() {
+        if cohkit_protocol::text::composes(&text) {
+            continue;
+        }
+        let uri = uri(&file);
+        editor.open(&uri, &text);
+        let symbols = editor.symbols(&uri);
+        let names = symbols
+            .iter()
+            .flat_map(|block| block["children"].as_array().expect("a list"));
+        let names: Vec<Value> = names.cloned().collect();
+        for name in names.iter().step_by(3) {
+            let place = at(&name["selectionRange"]);
+            let (line, character) = place;
+            let params = json!({
+                "textDocument": { "uri": uri }, "position": { "line": line, "character": character },
+                "context": { "includeDeclaration": true },
+            });
+            let references = editor.ask("textDocument/references", params)["result"].clone();
+            let references = references.as_array().expect("a list");
+            for reference in references {
+                assert_eq!(
+                    within(&text, &reference["range"]),
+                    name["name"].as_str().expect("a name")
+                );
+            }
+            let edits = editor
+                .rename(&uri, place, "renamed_name")
+                .expect("no other has this name");
+            assert_eq!(edits.len(), references.len(), "{uri}: {name}");
+            let renamed = edited(&text, &edits);
+            assert_eq!(
+                editor.change(&uri, &renamed),
+                Vec::<Value>::new(),
+                "{uri}: {name}"
+            );
+            editor.change(&uri, &text);
+        }
+    }
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn a_renaming_that_would_change_the_meaning_is_refused() {
+    let mut editor = Editor::initialised();
+    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let uri = "file:///tiny.coh";
+    editor.open(uri, &source);
+    let before = &source[..source.find("IS  waits").expect("it is there")];
+    let place = (before.matches('\n').count(), 4);
+    for (new, why) in [
+        ("S", "a second state `S`"),
+        ("1S", "expected"),
+        ("send", "`send`"),
+        ("", "expected"),
+    ] {
+        let refused = editor.rename(uri, place, new).expect_err("it is refused");
+        assert!(refused.contains(why), "{new}: {refused}");
+    }
+    let nothing = editor.rename(uri, (0, 2), "other").expect_err("a comment");
+    assert_eq!(nothing, "there is no name that the file declares");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn files_are_formatted_as_the_command_does() {
+    let mut editor = Editor::initialised();
+    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let formatted = cohkit_protocol::text::format(&source).expect("it has no strange characters");
+    let untidy = formatted.replace("  ", " ");
+    let uri = "file:///tiny.coh";
+    editor.open(uri, &untidy);
+    let params = json!({ "textDocument": { "uri": uri }, "options": { "tabSize": 2, "insertSpaces": true } });
+    let edits = editor.ask("textDocument/formatting", params.clone())["result"].clone();
+    assert_eq!(
+        edited(&untidy, edits.as_array().expect("a list")),
+        formatted
+    );
+    editor.change(uri, &formatted);
+    assert_eq!(
+        editor.ask("textDocument/formatting", params)["result"],
+        json!([])
+    );
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn each_name_has_a_semantic_token_of_its_kind() {
+    let mut editor = Editor::start();
+    let begun = editor.ask(
+        "initialize",
+        json!({ "capabilities": {}, "processId": null }),
+    );
+    let legend =
+        begun["result"]["capabilities"]["semanticTokensProvider"]["legend"]["tokenTypes"].clone();
+    editor.tell("initialized", json!({}));
+    let source = std::fs::read_to_string(crate::tiny()).expect("it can be read");
+    let uri = "file:///tiny.coh";
+    editor.open(uri, &source);
+    let params = json!({ "textDocument": { "uri": uri } });
+    let tokens = editor.ask("textDocument/semanticTokens/full", params)["result"]["data"].clone();
+    let numbers = tokens.as_array().expect("a list").iter();
+    let numbers: Vec<usize> = numbers
+        .map(|number| number.as_u64().expect("a number") as usize)
+        .collect();
+    let lines: Vec<&str> = source.lines().collect();
+    let (mut line, mut start) = (0, 0);
+    let mut told = String::new();
+    for token in numbers.chunks(5) {
+        start = if token[0] == 0 {
+            start + token[1]
+        } else {
+            token[1]
+        };
+        line += token[0];
+        if lines[line].starts_with("  S     | evict") {
+            let kind = legend[token[3]].as_str().expect("a name");
+            told += &format!(
+                "{} {kind} {}\n",
+                &lines[line][start..start + token[2]],
+                token[4]
+            );
+        }
+    }
+    assert_eq!(told, "S enumMember 0\nPut event 0\nI enumMember 0\n");
     assert_eq!(editor.end(), Some(0));
 }
 

@@ -80,6 +80,36 @@ pub(super) const LONGEST_NAME: usize = 64;
 /// A newline after a comma or before a `|` is left out here: a list or row goes on.
 pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
+    let names = cut(text, sink, |token, span| match (token, tokens.last()) {
+        (Token::Newline, Some((Token::Comma | Token::Newline, _)) | None) => {}
+        (Token::Bar, Some((Token::Newline, _))) => {
+            tokens.pop();
+            tokens.push((token, span));
+        }
+        _ => tokens.push((token, span)),
+    });
+    for span in names {
+        sink.push(too_long(span));
+    }
+    let end = text.len() as u32;
+    tokens.push((Token::End, Span { start: end, end }));
+    tokens
+}
+
+/// Cuts a text into tokens without newlines, for a reader that goes line by line.
+pub(super) fn lex_lines(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
+    let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
+    cut(text, sink, |token, span| {
+        if token != Token::Newline {
+            tokens.push((token, span));
+        }
+    });
+    tokens
+}
+
+/// Calls `take` with every token, and reports characters that are part of none. Returns the names that are too long.
+fn cut(text: &str, sink: &mut Sink, mut take: impl FnMut(Token, Span)) -> Vec<Span> {
+    let mut names = Vec::new();
     let mut bad: Option<Span> = None;
     let mut lexer = Token::lexer(text);
     while let Some(token) = lexer.next() {
@@ -99,32 +129,26 @@ pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
             continue;
         };
         if token == Token::Word && range.len() > LONGEST_NAME {
-            let shown = Span {
-                start: span.start,
-                end: span.start + LONGEST_NAME as u32,
-            };
-            sink.push(
-                Diagnostic::new(
-                    Code::NameTooLong,
-                    shown,
-                    format!("a name of {} characters", range.len()),
-                )
-                .label(format!("names have at most {LONGEST_NAME} characters")),
-            );
+            names.push(span);
         }
-        match (token, tokens.last()) {
-            (Token::Newline, Some((Token::Comma | Token::Newline, _)) | None) => {}
-            (Token::Bar, Some((Token::Newline, _))) => {
-                tokens.pop();
-                tokens.push((token, span));
-            }
-            _ => tokens.push((token, span)),
-        }
+        take(token, span);
     }
     bad_characters(text, bad, sink);
-    let end = text.len() as u32;
-    tokens.push((Token::End, Span { start: end, end }));
-    tokens
+    names
+}
+
+fn too_long(name: Span) -> Diagnostic {
+    let shown = Span {
+        start: name.start,
+        end: name.start + LONGEST_NAME as u32,
+    };
+    let length = name.end - name.start;
+    Diagnostic::new(
+        Code::NameTooLong,
+        shown,
+        format!("a name of {length} characters"),
+    )
+    .label(format!("names have at most {LONGEST_NAME} characters"))
 }
 
 fn bad_characters(text: &str, span: Option<Span>, sink: &mut Sink) {

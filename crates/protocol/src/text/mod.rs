@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 mod ast;
 mod diagnostic;
+mod expected;
+mod format;
 mod lexer;
 mod parser;
 mod resolve;
@@ -22,6 +24,8 @@ pub use crate::terms::Span;
 pub use annotate_snippets::Level;
 use diagnostic::Sink;
 pub use diagnostic::{line_column, report, suggestion, Code, Diagnostic};
+pub use expected::{expected_at, Expected};
+pub use format::format;
 
 /// The longest text that is read, in bytes.
 pub const LONGEST_TEXT: usize = 4 << 20;

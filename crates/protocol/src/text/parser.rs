@@ -22,7 +22,7 @@ mod messages;
 mod types;
 
 /// The statements of a file.
-const BLOCKS: [&str; 14] = [
+pub(super) const BLOCKS: [&str; 14] = [
     "protocol",
     "line",
     "size",

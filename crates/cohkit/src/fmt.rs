@@ -1,0 +1,53 @@
+//! `cohkit fmt`: protocol files in their common form.
+
+use crate::console::Console;
+use crate::outcome::{Failure, Outcome};
+use crate::protocols::shown;
+use crate::{files, options};
+use cohkit_protocol::text;
+use std::path::Path;
+
+pub(crate) fn run(options: &options::Fmt, console: &mut Console) -> Result<Outcome, Failure> {
+    let mut worst = Outcome::Yes;
+    for path in &options.files {
+        let result = format_file(path, options.check, console);
+        let outcome = result.unwrap_or_else(|failure| {
+            console.say(&failure.message);
+            failure.outcome
+        });
+        worst = worst.max(outcome);
+    }
+    Ok(worst)
+}
+
+/// Formats one file in place, or standard input to standard output; with `check`, compares only.
+fn format_file(path: &Path, check: bool, console: &mut Console) -> Result<Outcome, Failure> {
+    if console.is_interrupted() {
+        return Err(Failure::new(Outcome::Interrupted, "interrupted"));
+    }
+    let is_input = files::named(path) == Path::new(files::STANDARD_INPUT);
+    if !is_input && !path.exists() && crate::shipped::protocol(path).is_some() {
+        let name = path.display();
+        let message = format!(
+            "error: {name}: is a protocol that ships, and no file\n  help: `cohkit list {name} --out {name}.coh` writes it to one"
+        );
+        return Err(Failure::new(Outcome::BadInput, message));
+    }
+    let text = files::read(path)?;
+    let formatted = text::format(&text)
+        .map_err(|errors| shown(path, &text, &errors, console.terminal.colour))?;
+    match (check, is_input) {
+        (true, _) if formatted == text => Ok(Outcome::Yes),
+        (true, _) => {
+            let help = match is_input {
+                true => String::new(),
+                false => format!("\n  help: `cohkit fmt {}` formats it", path.display()),
+            };
+            let message = format!("{}: is not formatted{help}", path.display());
+            Err(Failure::new(Outcome::No, message))
+        }
+        (false, true) => console.print(&formatted).map(|()| Outcome::Yes),
+        (false, false) if formatted == text => Ok(Outcome::Yes),
+        (false, false) => files::write(path, &formatted).map(|()| Outcome::Yes),
+    }
+}

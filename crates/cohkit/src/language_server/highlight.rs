@@ -1,0 +1,69 @@
+//! Semantic tokens: the kind of each name, which a grammar cannot know.
+
+use super::document::Document;
+use lsp_types::{
+    SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensLegend,
+};
+
+/// Kinds of names with their token types; the place in the list is the number of the type.
+const TYPES: [(&[&str], SemanticTokenType); 8] = [
+    (&["state"], SemanticTokenType::ENUM_MEMBER),
+    (&["message"], SemanticTokenType::EVENT),
+    (&["field"], SemanticTokenType::PROPERTY),
+    (&["variable"], SemanticTokenType::VARIABLE),
+    (&["agent of a loop"], SemanticTokenType::PARAMETER),
+    (&["kind of remotes", "node"], SemanticTokenType::CLASS),
+    (&["channel"], SemanticTokenType::NAMESPACE),
+    (&["size"], SemanticTokenType::TYPE_PARAMETER),
+];
+
+/// The modifier of a name where it is declared, as a bit.
+const DECLARATION: u32 = 1;
+
+/// The types and modifiers that [`Document::tokens`] numbers.
+pub(super) fn legend() -> SemanticTokensLegend {
+    SemanticTokensLegend {
+        token_types: TYPES.iter().map(|(_, its)| its.clone()).collect(),
+        token_modifiers: vec![SemanticTokenModifier::DECLARATION],
+    }
+}
+
+impl Document {
+    /// The names of the file, each relative to the one before, as the protocol has them.
+    pub(super) fn tokens(&self) -> SemanticTokens {
+        let mut data = Vec::new();
+        let (mut line, mut start, mut end) = (0, 0, 0);
+        for mention in &self.analysis.mentions {
+            let number = TYPES
+                .iter()
+                .position(|(names, _)| names.contains(&mention.what));
+            let (Some(number), true) = (number, data.is_empty() || mention.span.start >= end)
+            else {
+                continue;
+            };
+            end = mention.span.end;
+            let range = self.range(mention.span);
+            let at = range.start;
+            let same_line = at.line == line && !data.is_empty();
+            data.push(SemanticToken {
+                delta_line: at.line - line,
+                delta_start: if same_line {
+                    at.character - start
+                } else {
+                    at.character
+                },
+                length: range.end.character - at.character,
+                token_type: number as u32,
+                token_modifiers_bitset: match mention.span == mention.declaration {
+                    true => DECLARATION,
+                    false => 0,
+                },
+            });
+            (line, start) = (at.line, at.character);
+        }
+        SemanticTokens {
+            result_id: None,
+            data,
+        }
+    }
+}

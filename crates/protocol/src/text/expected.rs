@@ -1,0 +1,360 @@
+//! The names and words that fit a place of a protocol file, for editors that complete what is being written.
+//!
+//! The answer follows from the tokens before the place, by the block and the cell of the row that it stands in. A file
+//! that is being written is hardly ever correct, so the parser's tree is not asked.
+
+use super::diagnostic::Sink;
+use super::lexer::{lex, Token};
+use super::parser::{BLOCKS, CLASSES};
+use crate::controller::Access;
+
+/// What fits a place.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Expected {
+    /// Kinds of names, as in [`super::Mention::what`]; `None` for all of them.
+    pub names: Option<Vec<&'static str>>,
+    /// Words of the language.
+    pub words: Vec<&'static str>,
+    /// The agent block that the place stands in, from its keyword on; states and variables of others do not fit.
+    pub agent: Option<u32>,
+}
+
+/// Finds what fits a place, given in bytes from the start of the file. A name that ends there is being written.
+///
+/// `None` in comments and titles, where nothing is completed.
+pub fn expected_at(text: &str, at: u32) -> Option<Expected> {
+    let before = text.get(..at as usize)?;
+    let mut sink = Sink::default();
+    let mut tokens = lex(before, &mut sink);
+    tokens.pop();
+    let end = tokens.last().map_or(0, |(_, span)| span.end as usize);
+    if before[end..].contains(['#', '"']) {
+        return None;
+    }
+    if tokens
+        .last()
+        .is_some_and(|(token, span)| *token == Token::Word && span.end == at)
+    {
+        tokens.pop();
+    }
+    let words = tokens.iter().map(|(token, span)| {
+        (
+            *token,
+            &text[span.start as usize..span.end as usize],
+            span.start,
+        )
+    });
+    Some(Place::of(words).expected())
+}
+
+/// A token, its word and where it begins.
+type Word<'t> = (Token, &'t str, u32);
+
+/// Kinds of names and words that fit.
+type Fits = (Option<Vec<&'static str>>, Vec<&'static str>);
+
+fn fits(names: &[&'static str], words: &[&'static str]) -> Fits {
+    (Some(names.to_vec()), words.to_vec())
+}
+
+/// Statements of a home that is written as goals. The states in them are those of remotes.
+const GOALS: [&str; 9] = [
+    "on", "local", "reach", "stall", "accept", "under", "serve", "await", "expect",
+];
+
+/// Where a place stands: the blocks around it, outermost first, and the statement before it.
+#[derive(Default)]
+struct Place<'t> {
+    blocks: Vec<Word<'t>>,
+    statement: Vec<Word<'t>>,
+}
+
+impl<'t> Place<'t> {
+    fn of(words: impl Iterator<Item = Word<'t>>) -> Place<'t> {
+        let mut place = Place::default();
+        // Braces of sets and loops in a row; a statement does not end in them.
+        let mut inner = 0_usize;
+        for word in words {
+            let in_row = place
+                .statement
+                .iter()
+                .any(|(token, ..)| *token == Token::Bar);
+            match word.0 {
+                Token::OpenBrace if !in_row => {
+                    place.blocks.extend(place.statement.first());
+                    place.statement.clear();
+                }
+                Token::CloseBrace if inner == 0 => {
+                    place.blocks.pop();
+                    place.statement.clear();
+                }
+                Token::Newline | Token::Semicolon if inner == 0 => place.statement.clear(),
+                token => {
+                    match token {
+                        Token::OpenBrace => inner += 1,
+                        Token::CloseBrace => inner -= 1,
+                        _ => {}
+                    }
+                    place.statement.push(word);
+                }
+            }
+        }
+        place
+    }
+
+    /// The last word before the place that is not a name in a list.
+    fn last(&self) -> Option<Word<'t>> {
+        self.statement.last().copied()
+    }
+
+    fn has(&self, wanted: Token) -> bool {
+        self.statement.iter().any(|(token, ..)| *token == wanted)
+    }
+
+    fn expected(&self) -> Expected {
+        let block = self.blocks.last().map(|(_, word, _)| *word);
+        let first = self.statement.first().map(|(_, word, _)| *word);
+        let has_word = |wanted: &str| self.statement.iter().any(|(_, word, _)| *word == wanted);
+        let contents = ["line", "dirty", "store", "partial", "of", "remote", "home"];
+        let (names, words) = match (block, first) {
+            (None, None) => fits(&[], &BLOCKS),
+            (None, Some("guarantee")) => fits(&[], &["sc", "tso", "rc", "none"]),
+            (None, Some("invariant")) if self.has(Token::Colon) => fits(
+                &["state", "message"],
+                &[
+                    "count",
+                    "in_flight",
+                    "locked",
+                    "and",
+                    "or",
+                    "not",
+                    "implies",
+                ],
+            ),
+            (None, Some("size" | "line" | "protocol" | "invariant")) => fits(&[], &[]),
+            (Some("channels"), None) => fits(&[], &["ordered"]),
+            (Some("channels"), Some("ordered")) => {
+                fits(&["channel", "message"], &["per", "behind"])
+            }
+            (Some("channels"), _) if self.last().is_some_and(|(_, word, _)| word == "as") => {
+                fits(&[], &CLASSES.map(|(class, _)| class))
+            }
+            (Some("channels"), _) => fits(&["kind of remotes"], &["remote", "home", "any", "as"]),
+            (Some("messages"), None) => fits(&["channel"], &[]),
+            (Some("messages"), _) if self.is_open() => match self.last() {
+                Some((Token::Colon, ..)) => types(),
+                _ => fits(&["size"], &contents),
+            },
+            (Some("messages"), _) => fits(&[], &[]),
+            (Some("bounds"), _) => fits(&["message", "size"], &["in_flight"]),
+            (Some("states"), None) => fits(&[], &[]),
+            (Some("states"), _) if has_word("waits") => fits(&["message"], &[]),
+            (Some("states"), _) if has_word("if") => values(),
+            (Some("states"), _) => fits(&[], &["reads", "writes", "dirty", "holds", "waits"]),
+            (Some("variables" | "registers"), _) if self.has(Token::Colon) => types(),
+            (Some("variables" | "registers"), _) => fits(&[], &[]),
+            (Some("accesses"), _) => fits(
+                &[],
+                &[
+                    "load", "store", "acquire", "release", "fence", "after", "before", "all",
+                ],
+            ),
+            (Some("remote" | "home"), _) => self.in_agent(first),
+            (Some("on"), _) => fits(
+                &["state", "message"],
+                &[
+                    "ensure", "others", "write", "grant", "answer", "with", "if", "chosen", "held",
+                ],
+            ),
+            (Some("local"), _) => fits(&["state"], &["ensure", "all"]),
+            (Some("system"), _) => (None, vec!["remotes", "lines", "memory", "lent"]),
+            _ => (None, vec![]),
+        };
+        let mut blocks = self.blocks.iter();
+        let agent = blocks.find(|(_, word, _)| ["remote", "home"].contains(word));
+        let in_goals = |word: Option<&str>| word.is_some_and(|word| GOALS.contains(&word));
+        let agent = agent.filter(|_| !in_goals(block) && !in_goals(first));
+        Expected {
+            names,
+            words,
+            agent: agent.map(|(.., start)| *start),
+        }
+    }
+
+    /// Whether a parenthesis is open before the place.
+    fn is_open(&self) -> bool {
+        let count = |wanted| {
+            self.statement
+                .iter()
+                .filter(|(token, ..)| *token == wanted)
+                .count()
+        };
+        count(Token::Open) > count(Token::Close)
+    }
+
+    fn in_agent(&self, first: Option<&str>) -> Fits {
+        let bars = self
+            .statement
+            .iter()
+            .filter(|(token, ..)| *token == Token::Bar)
+            .count();
+        let last_bar = self
+            .statement
+            .iter()
+            .rposition(|(token, ..)| *token == Token::Bar);
+        let cell = &self.statement[last_bar.map_or(0, |at| at + 1)..];
+        match (bars, first) {
+            (0, None) => {
+                let blocks = ["states", "variables", "registers"];
+                (
+                    Some(vec!["state"]),
+                    blocks.into_iter().chain(GOALS).collect(),
+                )
+            }
+            (0, Some(goal)) if GOALS.contains(&goal) => fits(
+                &["state", "message"],
+                &["with", "after", "tells", "past", "under"],
+            ),
+            (0, _) => fits(&["state"], &[]),
+            (1, _) if cell.iter().any(|(_, word, _)| *word == "if") => values(),
+            (1, _) => {
+                let accesses = Access::ALL.iter().map(|(_, access)| *access);
+                (
+                    Some(vec!["message"]),
+                    accesses.chain(["unlock", "if"]).collect(),
+                )
+            }
+            (2, _) => self.in_actions(cell.last()),
+            _ => fits(&["state"], &["stay"]),
+        }
+    }
+
+    /// In the actions of a row, behind this word.
+    fn in_actions(&self, last: Option<&Word>) -> Fits {
+        let actions = [
+            "send",
+            "write",
+            "aside",
+            "done",
+            "retry",
+            "leave",
+            "never",
+            "refuse",
+            "every",
+            "for",
+            "acknowledge",
+            "unlocked",
+        ];
+        match last.map(|(token, word, _)| (*token, *word)) {
+            None => fits(&["variable"], &actions),
+            Some((Token::Comma, _)) if !self.is_open() => fits(&["variable"], &actions),
+            Some((Token::OpenBrace, _)) => {
+                let (names, words) = values();
+                (names, words.into_iter().chain(actions).collect())
+            }
+            Some((_, "send")) => fits(&["message"], &[]),
+            Some((_, "every" | "becomes")) => fits(&["state"], &[]),
+            Some((_, "acknowledge")) => (None, vec![]),
+            Some(_) => {
+                let (names, mut words) = values();
+                words.extend(["to", "becomes", "aside"]);
+                (names, words)
+            }
+        }
+    }
+}
+
+fn types() -> Fits {
+    fits(
+        &["size", "kind of remotes"],
+        &[
+            "remote", "home", "set", "of", "count", "bool", "cycle", "per",
+        ],
+    )
+}
+
+fn values() -> Fits {
+    fits(
+        &[
+            "variable",
+            "field",
+            "size",
+            "kind of remotes",
+            "agent of a loop",
+        ],
+        &[
+            "self", "sender", "none", "true", "false", "count", "and", "or", "not", "in", "home",
+            "memory",
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What fits at the `^`.
+    fn at(text: &str) -> Option<Expected> {
+        let at = text.find('^').expect("the text marks a place");
+        expected_at(&text.replacen('^', "", 1), at as u32)
+    }
+
+    fn names(text: &str) -> Vec<&'static str> {
+        at(text)
+            .and_then(|expected| expected.names)
+            .expect("some names fit")
+    }
+
+    #[test]
+    fn each_cell_of_a_row_expects_its_own_names() {
+        let row =
+            |row: &str| format!("protocol p\nremote cache {{\n  states {{ I }}\n  {row}\n}}\n");
+        assert_eq!(names(&row("^")), ["state"]);
+        assert_eq!(names(&row("I S^ | load | send GetS | I")), ["state"]);
+        assert_eq!(names(&row("I | ^")), ["message"]);
+        assert!(names(&row("I | Data if ac^")).contains(&"field"));
+        assert_eq!(names(&row("I | load | send ^")), ["message"]);
+        assert_eq!(names(&row("I | load | send GetS, n += 1, ^")), ["variable"]);
+        assert!(names(&row("I | load | send GetS (n = ^")).contains(&"variable"));
+        assert_eq!(
+            names(&row("I | load\n | send GetS, sharers := { sender }\n | I^")),
+            ["state"]
+        );
+        let next = at(&row("I | load | send GetS | ^")).expect("something fits");
+        assert_eq!(
+            (next.names, next.words),
+            (Some(vec!["state"]), vec!["stay"])
+        );
+    }
+
+    #[test]
+    fn blocks_expect_their_own_words() {
+        assert!(at("^").expect("a file begins").words.contains(&"protocol"));
+        assert_eq!(
+            names("channels { a remote -> home }\nmessages {\n  ^\n}"),
+            ["channel"]
+        );
+        assert_eq!(names("remote c { states { W waits Da^ } }"), ["message"]);
+        assert!(at("remote c { variables { n: ^ } }")
+            .expect("a type")
+            .words
+            .contains(&"bool"));
+        assert_eq!(
+            names("invariant one: count(M) <= 1 and count(^)"),
+            ["state", "message"]
+        );
+    }
+
+    #[test]
+    fn nothing_is_completed_in_comments_and_titles() {
+        assert_eq!(at("protocol p \"MS^"), None);
+        assert_eq!(at("line 64 bytes # of sto^"), None);
+    }
+
+    #[test]
+    fn the_agent_is_that_of_the_block() {
+        let text = "remote a { states { I } }\nhome h {\n  ^\n}";
+        let home = text.find("home").expect("it is there") as u32;
+        assert_eq!(at(text).expect("something fits").agent, Some(home));
+    }
+}

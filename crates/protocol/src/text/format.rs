@@ -1,0 +1,545 @@
+//! Formatting of protocol files: indentation, spacing and aligned tables.
+//!
+//! The formatter keeps every line break, token and comment; it changes blanks alone. The line structure is the author's
+//! because rows, groups of messages and comments are laid out by meaning, which a formatter does not know.
+//!
+//! - Two blanks per open brace; a line that continues the one before keeps its indentation relative to that line.
+//! - One blank between tokens, none inside parentheses and before `,`, `;` and `:`.
+//! - Cells of the rows of one agent stand below each other, and so do the second columns of channels, messages, states
+//!   and variables, and comments at the ends of neighbouring lines.
+//!   An entry longer than its column's limit does not widen the column.
+
+use super::diagnostic::{readable, Sink};
+use super::lexer::{lex_lines, Token};
+use super::{Diagnostic, Span};
+
+/// Widest cell that widens its column, in characters, by the column's number; the last cell of a row has no column.
+const WIDEST_CELL: [usize; 3] = [24, 40, 72];
+/// Widest first entry of a declaration that widens its column, in characters.
+const WIDEST_ENTRY: usize = 24;
+/// Longest line, in characters, that moves the comments of its neighbours.
+const LONGEST_CODE: usize = 88;
+
+/// Formats a protocol file. Formatting the result again changes nothing.
+///
+/// # Errors
+///
+/// Characters and titles that are not of the language, as no token can be kept of them. A file that is wrong in any other
+/// way is formatted as far as its tokens go.
+pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
+    let mut sink = Sink::default();
+    if !readable(text, &mut sink) {
+        return Err(sink.finish());
+    }
+    let mut lines = read_lines(text, &mut sink);
+    let diagnostics = sink.finish();
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    indent(&mut lines);
+    align_tables(&mut lines);
+    align_declarations(&mut lines);
+    Ok(print(&lines))
+}
+
+/// One line of a file, taken apart.
+struct Line<'t> {
+    /// Blanks before its first token, in characters; then those of the result.
+    indent: usize,
+    /// The least indentation of its result.
+    least: usize,
+    /// Its tokens with their words.
+    tokens: Vec<(Token, &'t str)>,
+    /// Where these begin in the source, in characters from the first one on.
+    columns: Vec<usize>,
+    /// The comment at its end, with the `#`.
+    comment: Option<&'t str>,
+    /// The innermost block that it begins in.
+    block: Block,
+    /// Whether it continues the line before.
+    continues: bool,
+    /// Its code, printed.
+    code: String,
+}
+
+/// A block, by what its lines have in columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Block {
+    /// The file itself, and blocks without columns.
+    Other,
+    /// Rows of an agent, and whatever else stands in one.
+    Agent,
+    /// `channels`, `states`: a name, then the rest.
+    Names,
+    /// `messages`, `variables`, `registers`: a name with a colon, then the rest.
+    Typed,
+}
+
+impl Line<'_> {
+    fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    fn has(&self, token: Token) -> bool {
+        self.tokens.iter().any(|(its, _)| *its == token)
+    }
+}
+
+/// Cuts a file into lines of tokens, and finds the block that each begins in.
+fn read_lines<'t>(text: &'t str, sink: &mut Sink) -> Vec<Line<'t>> {
+    let tokens = lex_lines(text, sink);
+    let mut tokens = tokens.iter().peekable();
+    let mut lines = Vec::new();
+    let mut open: Vec<Block> = Vec::new();
+    let mut start = 0;
+    for whole in text.split_inclusive('\n') {
+        let end = start + whole.len() as u32;
+        let (mut its, mut columns) = (Vec::new(), Vec::new());
+        let mut last = start;
+        let mut first = None;
+        while let Some((token, span)) = tokens.next_if(|(_, span)| span.start < end) {
+            last = span.end;
+            first.get_or_insert(span.start);
+            its.push((*token, words(text, *span)));
+            let from = first.unwrap_or(span.start) as usize;
+            columns.push(text[from..span.start as usize].chars().count());
+        }
+        let rest = text[last as usize..end as usize]
+            .trim_matches([' ', '\t', '\r', '\n', '\u{c}', '\u{feff}']);
+        let before = first.map_or("", |first| &text[start as usize..first as usize]);
+        let block = open.last().copied().unwrap_or(Block::Other);
+        for at in 0..its.len() {
+            match its[at].0 {
+                Token::OpenBrace => open.push(opened(&its[..at], block)),
+                Token::CloseBrace => drop(open.pop()),
+                _ => {}
+            }
+        }
+        lines.push(Line {
+            indent: before
+                .chars()
+                .map(|blank| if blank == '\t' { 4 } else { 1 })
+                .sum(),
+            least: 0,
+            tokens: its,
+            columns,
+            comment: (!rest.is_empty()).then_some(rest),
+            block,
+            continues: false,
+            code: String::new(),
+        });
+        start = end;
+    }
+    lines
+}
+
+fn words(text: &str, span: Span) -> &str {
+    &text[span.start as usize..span.end as usize]
+}
+
+/// The block that a brace opens, by the tokens before it on its line.
+fn opened(before: &[(Token, &str)], around: Block) -> Block {
+    // The word that begins the statement: behind the last `;` or brace.
+    let breaks = |token: &Token| {
+        matches!(
+            token,
+            Token::Semicolon | Token::OpenBrace | Token::CloseBrace
+        )
+    };
+    let from = before
+        .iter()
+        .rposition(|(token, _)| breaks(token))
+        .map_or(0, |at| at + 1);
+    let statement = &before[from..];
+    if statement.iter().any(|(token, _)| *token == Token::Bar) {
+        return Block::Other;
+    }
+    match (statement.first().map(|(_, word)| *word), around) {
+        (Some("remote" | "home"), Block::Other) => Block::Agent,
+        (Some("channels"), Block::Other) | (Some("states"), Block::Agent) => Block::Names,
+        (Some("messages"), Block::Other) | (Some("variables" | "registers"), Block::Agent) => {
+            Block::Typed
+        }
+        _ => Block::Other,
+    }
+}
+
+/// Sets the indentation of every line, and prints its tokens with blanks between them.
+fn indent(lines: &mut [Line]) {
+    let mut depth = 0_usize;
+    // Parentheses that the lines before have left open, and the shift of the line that is continued.
+    let mut parentheses = 0_usize;
+    let mut shift = 0_isize;
+    let mut base = 0;
+    let mut goes_on = false;
+    for line in lines.iter_mut() {
+        let first = line.tokens.first().map(|(token, _)| *token);
+        let Some(first) = first else {
+            line.indent = if line.comment.is_some() { 2 * depth } else { 0 };
+            continue;
+        };
+        let closes = line
+            .tokens
+            .iter()
+            .take_while(|(token, _)| *token == Token::CloseBrace)
+            .count();
+        line.continues = goes_on || parentheses > 0 || first == Token::Bar;
+        if line.continues {
+            line.indent = line.indent.saturating_add_signed(shift);
+            line.least = base + 2;
+        } else {
+            base = 2 * depth.saturating_sub(closes);
+            shift = base as isize - line.indent as isize;
+            line.indent = base;
+        }
+        for (token, _) in &line.tokens {
+            match token {
+                Token::OpenBrace => depth += 1,
+                Token::CloseBrace => depth = depth.saturating_sub(1),
+                Token::Open | Token::OpenBracket => parentheses += 1,
+                Token::Close | Token::CloseBracket => parentheses = parentheses.saturating_sub(1),
+                _ => {}
+            }
+        }
+        let bars = line
+            .tokens
+            .iter()
+            .filter(|(token, _)| *token == Token::Bar)
+            .count();
+        goes_on = match line.tokens.last() {
+            Some((Token::Comma, _)) => true,
+            // The event of a row is still to come.
+            Some((Token::Bar, _)) => bars == 1 && !line.continues,
+            _ => false,
+        };
+        line.code = spaced(&line.tokens);
+    }
+}
+
+/// Tokens of a line with one blank between them, or none.
+fn spaced(tokens: &[(Token, &str)]) -> String {
+    let mut code = String::new();
+    for (at, (token, word)) in tokens.iter().enumerate() {
+        if at > 0 && is_apart(&tokens[..at], *token) {
+            code.push(' ');
+        }
+        code.push_str(word);
+    }
+    code
+}
+
+/// Words that a parenthesis follows without a blank, as it holds what they are applied to.
+const APPLIED: [&str; 5] = ["count", "in_flight", "others", "held", "all"];
+
+/// Whether a blank stands between the tokens before and this one.
+fn is_apart(before: &[(Token, &str)], token: Token) -> bool {
+    let (last, word) = before[before.len() - 1];
+    let before_last = before.len().checked_sub(2).map(|at| before[at].1);
+    match (last, token) {
+        (Token::OpenBrace, Token::CloseBrace) => false,
+        (Token::Open | Token::OpenBracket | Token::To | Token::Dot, _) => false,
+        (
+            _,
+            Token::Comma | Token::Semicolon | Token::Colon | Token::Close | Token::CloseBracket,
+        ) => false,
+        (_, Token::To | Token::Dot) => false,
+        // A request of a home that is written as goals: `on GetS(r)`.
+        (Token::Word, Token::Open) => !APPLIED.contains(&word) && before_last != Some("on"),
+        // An index, `sent[home]`, but not the option of a local operation, `clean [lock]`.
+        (Token::Word, Token::OpenBracket) => before_last == Some("local"),
+        (Token::CloseBracket, Token::OpenBracket) => false,
+        _ => true,
+    }
+}
+
+/// Prints the cells of all rows of an agent below each other.
+fn align_tables(lines: &mut [Line]) {
+    let mut at = 0;
+    while at < lines.len() {
+        let begins = lines[at].block == Block::Agent;
+        let table = lines[at..]
+            .iter()
+            .take_while(|line| line.block != Block::Other)
+            .count();
+        if begins && table > 0 {
+            align_table(&mut lines[at..at + table]);
+            at += table;
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// The same for the lines of one agent.
+fn align_table(lines: &mut [Line]) {
+    let cells: Vec<Option<Vec<String>>> = (0..lines.len()).map(|at| cells(lines, at)).collect();
+    let mut widths = [0; WIDEST_CELL.len()];
+    for row in cells.iter().flatten() {
+        for (column, cell) in row[..row.len() - 1].iter().enumerate().take(widths.len()) {
+            let width = cell.chars().count();
+            if width <= WIDEST_CELL[column] {
+                widths[column] = widths[column].max(width);
+            }
+        }
+    }
+    for (line, row) in lines.iter_mut().zip(cells) {
+        let Some(row) = row else { continue };
+        let mut code = String::new();
+        let mut due = 0;
+        for (column, cell) in row.iter().enumerate() {
+            if column > 0 {
+                let width = code.chars().count();
+                code.extend(std::iter::repeat_n(' ', due_blanks(due, width)));
+                code.push_str("| ");
+                due += 2;
+            }
+            code.push_str(cell);
+            due += widths.get(column).map_or(0, |width| width + 1);
+        }
+        line.code = code.trim_end().to_string();
+        if line.is_empty() {
+            // The heading of a table is its cells now.
+            line.comment = None;
+        }
+    }
+}
+
+/// Blanks before a bar that is due at a column, behind so many characters.
+fn due_blanks(due: usize, written: usize) -> usize {
+    match written {
+        0 => due,
+        _ => due.saturating_sub(written).max(1),
+    }
+}
+
+/// The cells of a row, if the line is one alone, or the heading of a table in a comment.
+fn cells(lines: &[Line], at: usize) -> Option<Vec<String>> {
+    let line = &lines[at];
+    if line.block != Block::Agent || line.continues {
+        return None;
+    }
+    if line.is_empty() {
+        return heading(line.comment?)
+            .filter(|_| lines.get(at + 1).is_some_and(|next| next.has(Token::Bar)));
+    }
+    // Braces of a loop in the actions are balanced; those of a block that begins or ends here are no part of a row.
+    let bar = |(token, _): &(Token, &str)| *token == Token::Bar;
+    if !line.has(Token::Bar)
+        || line.has(Token::Semicolon)
+        || !line.tokens.last().is_some_and(|_| is_balanced(line))
+    {
+        return None;
+    }
+    Some(line.tokens.split(bar).map(spaced).collect())
+}
+
+fn is_balanced(line: &Line) -> bool {
+    let count = |wanted| {
+        line.tokens
+            .iter()
+            .filter(|(token, _)| *token == wanted)
+            .count()
+    };
+    count(Token::OpenBrace) == count(Token::CloseBrace)
+}
+
+/// The cells of a heading, `# state | event | actions | next`.
+fn heading(comment: &str) -> Option<Vec<String>> {
+    let cells: Vec<&str> = comment.split('|').map(str::trim).collect();
+    let short = |cell: &&str| cell.split(' ').count() <= 2;
+    let is_heading = cells.len() >= 3 && cells.iter().all(short);
+    is_heading.then(|| cells.iter().map(ToString::to_string).collect())
+}
+
+/// Prints what follows the names of channels, messages, states and variables below each other.
+fn align_declarations(lines: &mut [Line]) {
+    let mut at = 0;
+    while at < lines.len() {
+        let block = lines[at].block;
+        let size = lines[at..]
+            .iter()
+            .take_while(|line| line.block == block)
+            .count();
+        if matches!(block, Block::Names | Block::Typed) {
+            align_entries(&mut lines[at..at + size], block);
+        }
+        at += size;
+    }
+}
+
+/// The same for the lines of one block.
+fn align_entries(lines: &mut [Line], block: Block) {
+    let names: Vec<Option<usize>> = lines.iter().map(|line| entry(line, block)).collect();
+    let name_of = |line: &Line, length: usize| spaced(&line.tokens[..length]);
+    let widths = lines.iter().zip(&names);
+    let widths = widths.filter_map(|(line, name)| Some(name_of(line, (*name)?).chars().count()));
+    let width = widths
+        .filter(|width| *width <= WIDEST_ENTRY)
+        .max()
+        .unwrap_or(0);
+    let mut moved = 0;
+    for (line, name) in lines.iter_mut().zip(names) {
+        if let Some(length) = name {
+            let (name, rest) = (name_of(line, length), spaced(&line.tokens[length..]));
+            line.code = format!("{name:width$} {rest}");
+            // A list that goes on below stays below its beginning.
+            let begins = name.chars().count().max(width) + 1;
+            moved = begins as isize - line.columns[length] as isize;
+        } else if line.continues {
+            line.indent = line.indent.saturating_add_signed(moved);
+        } else {
+            moved = 0;
+        }
+    }
+}
+
+/// The number of tokens that a declaration's name has, if the line holds one declaration and more than its name.
+fn entry(line: &Line, block: Block) -> Option<usize> {
+    if line.continues || line.has(Token::Semicolon) || !is_balanced(line) {
+        return None;
+    }
+    let words = &line.tokens;
+    let name = match block {
+        Block::Typed => 1 + words.iter().position(|(token, _)| *token == Token::Colon)?,
+        _ if matches!(words.first(), Some((_, "ordered"))) => return None,
+        // A channel with its class: `ack as acknowledgement`.
+        _ if matches!(words.get(1), Some((_, "as"))) => 3,
+        _ => 1,
+    };
+    let follows = words.get(name).map(|(token, _)| *token);
+    follows.filter(|token| *token != Token::Comma).map(|_| name)
+}
+
+/// The file, with comments at the ends of neighbouring lines below each other.
+fn print(lines: &[Line]) -> String {
+    let mut text = String::new();
+    let mut blank = 0;
+    for (at, line) in lines.iter().enumerate() {
+        if line.code.is_empty() && line.comment.is_none() {
+            blank += 1;
+            continue;
+        }
+        if !text.is_empty() {
+            text.extend(std::iter::repeat_n('\n', blank.min(1)));
+        }
+        blank = 0;
+        text.extend(std::iter::repeat_n(' ', line.indent.max(line.least)));
+        text.push_str(&line.code);
+        if let Some(comment) = line.comment.filter(|_| line.code.is_empty()) {
+            text.push_str(comment);
+        } else if let Some(comment) = line.comment {
+            let column = comment_column(lines, at).max(length(line) + 2);
+            text.extend(std::iter::repeat_n(' ', column - length(line)));
+            text.push_str(comment);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Length of a line's code, in characters.
+fn length(line: &Line) -> usize {
+    line.indent.max(line.least) + line.code.chars().count()
+}
+
+/// The column of the comments of a line and its neighbours.
+fn comment_column(lines: &[Line], at: usize) -> usize {
+    let commented = |line: &&Line| line.comment.is_some() && !line.is_empty();
+    let before = lines[..at].iter().rev().take_while(commented);
+    let after = lines[at..].iter().take_while(commented);
+    let lengths = before.chain(after).map(length);
+    lengths
+        .filter(|length| *length <= LONGEST_CODE)
+        .max()
+        .unwrap_or(0)
+        + 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SHIPPED: [(&str, &str); 5] = [
+        ("msi", include_str!("../../../../protocols/msi.coh")),
+        ("eci", include_str!("../../../../protocols/eci.coh")),
+        (
+            "eci-both",
+            include_str!("../../../../protocols/eci-both.coh"),
+        ),
+        ("token", include_str!("../../../../protocols/token.coh")),
+        ("cord", include_str!("../../../../ordering/cord.coh")),
+    ];
+
+    /// The words of all tokens and comments, in their order; of comments without blanks.
+    fn words(text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        for line in read_lines(text, &mut Sink::default()) {
+            all.extend(line.tokens.iter().map(|(_, word)| word.to_string()));
+            all.extend(
+                line.comment
+                    .map(|comment| comment.split_whitespace().collect()),
+            );
+        }
+        all
+    }
+
+    fn formatted(text: &str) -> String {
+        format(text).expect("all characters are of the language")
+    }
+
+    #[test]
+    fn rows_and_declarations_are_aligned() {
+        let text = "protocol p \"t\"\nremote cache{\nstates{\nI\nLong reads # a copy\nIM waits Data # none\n}\n\
+                    # state|event|actions|next\nI|load store if n>0|send GetS( n=1 )|Long\n\n\n\
+                    Long IM|\nData|sharers:={sender},x[ sender ]+=1|stay\n}\n";
+        let expected = "protocol p \"t\"\nremote cache {\n  states {\n    I\n    Long reads       # a copy\n    IM   waits Data  # none\n  }\n  \
+                        # state | event               | actions           | next\n  I       | load store if n > 0 | send GetS (n = 1) | Long\n\n  \
+                        Long IM |\n    Data | sharers := { sender }, x[sender] += 1 | stay\n}\n";
+        assert_eq!(formatted(text), expected);
+    }
+
+    #[test]
+    fn shipped_files_keep_their_words_and_are_stable() {
+        for (name, text) in SHIPPED {
+            let once = formatted(text);
+            assert_eq!(words(text), words(&once), "{name}");
+            assert_eq!(formatted(&once), once, "{name}");
+        }
+    }
+
+    #[test]
+    fn characters_that_are_no_tokens_are_reported() {
+        let errors =
+            format("protocol p\nremote c { I | load ? | I }").expect_err("`?` is no token");
+        assert_eq!(errors[0].code, super::super::Code::Character);
+    }
+
+    proptest! {
+        /// Blanks of any number where there are some, and lines cut anywhere: words stay, and a second time changes nothing.
+        #[test]
+        fn any_layout_keeps_its_words(which in 0..SHIPPED.len(), from in 0..4000_usize, blanks in prop::collection::vec(0..9_usize, 1..40)) {
+            let text = SHIPPED[which].1;
+            let mut blanks = blanks.into_iter().cycle();
+            let rest: String = text.chars().skip(from).collect();
+            let mut other = String::new();
+            for character in rest.chars() {
+                match character {
+                    ' ' => match blanks.next() {
+                        Some(0) => other.push('\n'),
+                        Some(7) => other.push('\t'),
+                        Some(8) => other.push_str(" # noted\n"),
+                        Some(count) => other.extend(std::iter::repeat_n(' ', count)),
+                        None => other.push(' '),
+                    },
+                    other_character => other.push(other_character),
+                }
+            }
+            // A title cut in two is no token.
+            if let Ok(once) = format(&other) {
+                prop_assert_eq!(words(&other), words(&once));
+                prop_assert_eq!(format(&once).expect("it is the same tokens"), once);
+            }
+        }
+    }
+}
