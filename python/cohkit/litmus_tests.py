@@ -59,8 +59,8 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
     """Run a litmus test in every order of events, on the caches of a protocol or on memory that acts at once.
 
     Args:
-        test: a file in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C; or the name of a
-            classic shape.
+        test: a file in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C; or the
+            name of a classic shape.
         **options: what it runs on, and how: :class:`cohkit.litmus_tests.Options`.
 
     Raises:

@@ -331,10 +331,12 @@ def test_a_card_has_its_locks_sooner_the_more_of_the_table_it_caches() -> None:
 def test_what_a_line_costs_is_its_protocol_s() -> None:
     framed, pipe = rows("symmetric-vs-asymmetric"), rows("symmetric-vs-asymmetric-64")
     assert len(framed) == len(pipe) == 4 * 4 * 3 * 3
-    # A line that the host has written is taken by forward and answer; by snoop or request, write-back, its end and answer;
-    # or by request, data and GO.
+    # A line that the host has written is taken by forward and answer; by snoop or request, write-back, its end and
+    # answer; or by request, data and GO.
     for of in (framed, pipe):
-        taken = [of[f"1, engine dirty, {name}, messages"]["ours"] for name in ("ECI", "CXL.mem", "CXL bias", "CXL.cache")]
+        taken = [
+            of[f"1, engine dirty, {name}, messages"]["ours"] for name in ("ECI", "CXL.mem", "CXL bias", "CXL.cache")
+        ]
         assert taken == [2, 4, 4, 3]
     assert pipe["1, engine dirty, ECI, bytes"]["ours"] == 2 * 16 + 64
     # A flit of 256 bytes is sent for each of the messages, as nothing else waits.

@@ -250,7 +250,8 @@ def test_a_check_takes_paths_and_names_and_one_system_by_its_name(tmp_path: Path
     with pytest.raises(OSError, match=r"nowhere\.coh"):
         cohkit.check("nowhere.coh")
     with pytest.raises(
-        FileNotFoundError, match="there are back-invalidate, ccix, cxl-bias, cxl-cache, cxl-mem, cxl-type2, eci, eci-both, eci-near, mesi"
+        FileNotFoundError,
+        match="there are back-invalidate, ccix, cxl-bias, cxl-cache, cxl-mem, cxl-type2, eci, eci-both, eci-near, mesi",
     ):
         cohkit.check("mse")
     with pytest.raises(cohkit.InputError, match=r"`cohkit\.parse` reads it"):

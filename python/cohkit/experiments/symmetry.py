@@ -192,7 +192,8 @@ def _experiment(title: str, note: str, of: Callable[[Conditions], list[Ours]], h
 
 EXPERIMENTS: dict[str, Experiment] = {
     "symmetric-vs-asymmetric": _experiment(
-        "a shared table and an invalidation engine over ECI, CXL.mem, its bias and CXL.cache, with their lines and framing",
+        "a shared table and an invalidation engine over ECI, CXL.mem, its bias and CXL.cache, "
+        "with their lines and framing",
         """\
 Lines of 128 bytes in ECI's blocks, of 64 in flits of 256 bytes (CXL.mem with back-invalidate) and of 68 (with bias,
 CXL.cache): bytes are those of blocks and flits that say something.
