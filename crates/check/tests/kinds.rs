@@ -317,7 +317,14 @@ fn verified(text: &str, system: &str) -> Report {
     let home = construct::home(&protocol, 2).unwrap();
     let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
     let room = Options::default();
-    let found = progress(&protocol, &home, (system.remotes, system.lines), &room, &Search::default()).unwrap();
+    let found = progress(
+        &protocol,
+        &home,
+        (system.remotes, system.lines),
+        &room,
+        &Search::default(),
+    )
+    .unwrap();
     assert_eq!(found.outcome, Outcome::Verified);
     report
 }

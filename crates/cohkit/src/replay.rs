@@ -198,19 +198,17 @@ impl Replayed<'_> {
             match again(model, &recording.trace, claim.as_ref()) {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.watched) {
-                        (Ending::Violated { .. }, Some((kind, home, size))) => {
-                            Ending::Violated {
-                                property: progress::PROGRESS,
-                                message: progress::told(
-                                    protocol,
-                                    home,
-                                    *size,
-                                    *kind,
-                                    &candidate.modelled,
-                                    &trace,
-                                ),
-                            }
-                        }
+                        (Ending::Violated { .. }, Some((kind, home, size))) => Ending::Violated {
+                            property: progress::PROGRESS,
+                            message: progress::told(
+                                protocol,
+                                home,
+                                *size,
+                                *kind,
+                                &candidate.modelled,
+                                &trace,
+                            ),
+                        },
                         (ending, _) => ending,
                     };
                     self.tell(model, remarks, title, entry, trace, ending);
