@@ -298,7 +298,13 @@ fn half_of(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
         Ok(there) if there.is_dir() => Err(ErrorKind::IsADirectory.into()),
         // To open a pipe would wait for its reader.
         Ok(there) if !there.is_file() => Ok(None),
-        _ => new_file(folder_of(&path)).map(|file| Some((path, file))),
+        Ok(there) => {
+            let file = new_file(folder_of(&path))?;
+            // The file that it replaces may be private, or executable.
+            file.as_file().set_permissions(there.permissions())?;
+            Ok(Some((path, file)))
+        }
+        Err(_) => new_file(folder_of(&path)).map(|file| Some((path, file))),
     }
 }
 

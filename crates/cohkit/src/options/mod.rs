@@ -72,10 +72,10 @@ pub(crate) enum Command {
 
 /// Serves editors: it is started by them, and speaks the language server protocol over standard input and output.
 ///
-/// Of protocol texts, which end in `.coh`, it tells what is wrong while they are written; where a name is declared, and
-/// what it is; the rows of the tables that stand at a place, of a home that is constructed too; the names that there are;
-/// and the blocks with the names in them. A text that composes others is told what is wrong by those that are open too.
-/// It ends with its input.
+/// For protocol files, which end in `.coh`, it reports errors while they are written, and finds the declaration and the
+/// references of a name; it renames names, completes those that fit at a place, formats as `cohkit fmt` does, and gives
+/// the kind of each name for its colour. It shows the rows of the tables at a place, of a constructed home too, and the
+/// outline of the file. A file that composes others is checked against those that are open too. It ends with its input.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit language-server"))]
 pub(crate) struct LanguageServer {}
@@ -271,7 +271,7 @@ pub(crate) struct Table {
 /// A file need not be a correct protocol, but all of its characters have to be of the language; the others are reported and
 /// their file stays as it is.
 #[derive(Args, Debug)]
-#[command(after_help = example("cohkit fmt --check protocols/msi.coh"))]
+#[command(after_help = example("cohkit list msi | cohkit fmt -"))]
 pub(crate) struct Fmt {
     /// The protocol files, or `-`.
     #[arg(value_name = "FILE", required = true)]

@@ -5,6 +5,7 @@ mod checkpoints;
 mod completions;
 mod doctor;
 mod files;
+mod fmt;
 mod help;
 mod language_server;
 mod library;

@@ -1,0 +1,84 @@
+//! `cohkit fmt`: files in place, standard input, and comparison alone.
+
+use crate::{cohkit, text, transcript};
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+const UNTIDY: &str =
+    "protocol p \"t\" # noted\nremote cache {\nstates { I }\nI|load|send Get|I\n}\n";
+const TIDY: &str =
+    "protocol p \"t\"  # noted\nremote cache {\n  states { I }\n  I | load | send Get | I\n}\n";
+
+#[test]
+fn a_file_is_formatted_in_place_and_keeps_its_permissions() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("p.coh");
+    fs::write(&file, UNTIDY).expect("it is written");
+    #[cfg(unix)]
+    let mode = {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("they are set");
+        || {
+            fs::metadata(&file)
+                .expect("it is there")
+                .permissions()
+                .mode()
+                & 0o777
+        }
+    };
+    let check = cohkit(["fmt".as_ref(), "--check".as_ref(), file.as_os_str()]).output();
+    let check = check.expect("starts");
+    assert_eq!(check.status.code(), Some(1));
+    assert!(text(&check.stderr).contains("is not formatted"));
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), UNTIDY);
+    let formats = cohkit(["fmt".as_ref(), file.as_os_str()])
+        .output()
+        .expect("starts");
+    assert_eq!(transcript(&formats), "exit code 0\n");
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), TIDY);
+    #[cfg(unix)]
+    assert_eq!(mode(), 0o640);
+    let check = cohkit(["fmt".as_ref(), "--check".as_ref(), file.as_os_str()]).output();
+    assert_eq!(transcript(&check.expect("starts")), "exit code 0\n");
+}
+
+#[test]
+fn standard_input_is_formatted_to_standard_output() {
+    let mut command = cohkit(["fmt", "-"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    let mut input = child.stdin.take().expect("it has an input");
+    input.write_all(UNTIDY.as_bytes()).expect("it reads");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(text(&output.stdout), TIDY);
+}
+
+#[test]
+fn a_file_with_strange_characters_stays_and_others_are_formatted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (bad, good) = (
+        folder.path().join("bad.coh"),
+        folder.path().join("good.coh"),
+    );
+    fs::write(&bad, "protocol p\nI | load ? | I\n").expect("it is written");
+    fs::write(&good, UNTIDY).expect("it is written");
+    let output = cohkit(["fmt".as_ref(), bad.as_os_str(), good.as_os_str()]).output();
+    let output = output.expect("starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("`?` has no meaning here"));
+    assert!(text(&output.stderr).contains("bad.coh:2:10"));
+    assert_eq!(
+        fs::read_to_string(&bad).expect("it is there"),
+        "protocol p\nI | load ? | I\n"
+    );
+    assert_eq!(fs::read_to_string(&good).expect("it is there"), TIDY);
+}
+
+#[test]
+fn a_protocol_that_ships_is_no_file() {
+    let output = cohkit(["fmt", "msi"]).output().expect("starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("`cohkit list msi --out msi.coh` writes it to one"));
+}
