@@ -3,6 +3,7 @@
 
 use crate::compile::compile_watching;
 use crate::explore::Explorer;
+use crate::interpret::Fault;
 use crate::model::{Deadlock, Model, Number, Violation};
 use crate::program::Program;
 use crate::report::{asserted, stuck, Property};
@@ -152,22 +153,8 @@ fn difference(recorded: Vec<(String, String)>, told: Vec<(String, String)>) -> S
 
 /// What is wrong in the state, or with the step, in which a trace ends.
 fn judge(model: &Model, program: &Program, told: &mut Told, claim: Option<&Property>) -> Ending {
-    let faulty = |fault| match program.explain(model, fault) {
-        Ok(Violation { why, limit, .. }) if limit => {
-            // The trace says more of orders of loops whose results differ.
-            Ending::Exceeded(told.trace.fault.clone().unwrap_or(why))
-        }
-        Ok(violation) => Ending::Violated {
-            property: asserted(model, &violation),
-            message: violation.to_string(),
-        },
-        Err(message) => Ending::Violated {
-            property: Property::WellDefined,
-            message,
-        },
-    };
     if let Some(fault) = told.fault {
-        return faulty(fault);
+        return fault_ending(model, program, told, fault);
     }
     let mut broken = None;
     for invariant in &program.invariants {
@@ -187,13 +174,31 @@ fn judge(model: &Model, program: &Program, told: &mut Told, claim: Option<&Prope
                 }
                 broken.get_or_insert(ending);
             }
-            Err(fault) => return faulty(fault),
+            Err(fault) => return fault_ending(model, program, told, fault),
         }
     }
     if let Some(broken) = broken {
         return broken;
     }
     reach(model, program, told, claim)
+}
+
+/// The ending of a trace whose last state or step has a fault.
+fn fault_ending(model: &Model, program: &Program, told: &Told, fault: Fault) -> Ending {
+    match program.explain(model, fault) {
+        Ok(Violation { why, limit, .. }) if limit => {
+            // The trace says more of orders of loops whose results differ.
+            Ending::Exceeded(told.trace.fault.clone().unwrap_or(why))
+        }
+        Ok(violation) => Ending::Violated {
+            property: asserted(model, &violation),
+            message: violation.to_string(),
+        },
+        Err(message) => Ending::Violated {
+            property: Property::WellDefined,
+            message,
+        },
+    }
 }
 
 /// Whether what should stay within reach is out of it.
@@ -211,11 +216,19 @@ fn reach(model: &Model, program: &Program, told: &Told, claim: Option<&Property>
     if !claims_drain && !claims_more && model.deadlock != Deadlock::Off {
         let mut explorer = begin(program, &view, &from);
         let excepted = model.deadlock == Deadlock::ExceptQuiescent && quiescent(&mut explorer);
-        let mut moves = false;
-        let complete = explorer.expand(0, true, |one, _| {
-            moves |= one.to != Some(0) || model.deadlock == Deadlock::Stuck;
+        let (mut moves, mut by_order) = (false, None);
+        let complete = explorer.expand(0, true, |one, machine| {
+            by_order = by_order.or(machine.move_by_order);
+            moves |= match machine.move_by_order {
+                None => one.to != Some(0) || model.deadlock == Deadlock::Stuck,
+                Some(_) => model.deadlock == Deadlock::Stuck,
+            };
             true
         });
+        if let (Some(fault), false, false) = (by_order, moves, excepted) {
+            // In one state of the orbit there is a move, and in another there is none.
+            return fault_ending(model, program, told, fault);
+        }
         if complete.is_ok() && !moves && !excepted {
             return Ending::Violated {
                 property: Property::NoDeadlock,

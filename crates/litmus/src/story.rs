@@ -5,6 +5,7 @@
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::value_text::{AgentNames, Contents};
+use cohkit_system::stores::Ticket;
 use cohkit_system::world::{Carried, Flight, System, World};
 
 use crate::cores::{Asked, Core, Wish};
@@ -261,13 +262,18 @@ impl<'s> Story<'s> {
     }
 }
 
-/// The messages under way, sorted; which of them wait behind which others says nothing here.
+/// The messages in flight, sorted, without what changes while a message stays in flight: the order among messages, and the
+/// rank of a posted store.
 fn flights(world: &World<Values>) -> Vec<Flight<Values>> {
     let flights = world.network.flights().cloned();
     let mut flights: Vec<_> = flights
         .map(|flight| Flight {
             early: false,
             first: false,
+            carried: match flight.carried {
+                Carried::Write(write, _) => Carried::Write(write, Ticket::VOID),
+                other => other,
+            },
             ..flight
         })
         .collect();

@@ -131,6 +131,7 @@ LDADD W2,W3,[X0]  |             ;
 MOV W4,#7         |             ;
 STR W4,[X0]       |             ;
 CAS W4,W1,[X0]    |             ;
+locations [0:X3; x;]
 exists (0:X4=100)
 ";
     let program = herd::read(test).expect("a program");

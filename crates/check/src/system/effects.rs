@@ -7,9 +7,9 @@ use cohkit_protocol::written_out::Homes;
 use cohkit_system::agent::{ANSWERED_BEFORE, WRITTEN_WHILE_OLD};
 use cohkit_system::plan::Done;
 
+use super::execution::Execution;
 use super::expressions::Context;
 use super::layout::{ends, lock, right_code, slot, Slot, Storage, System};
-use super::stores::Taking;
 use super::story::{note, Act};
 use super::SystemError;
 use cohkit_engine::build::{assert, choose, when};
@@ -17,23 +17,6 @@ use cohkit_engine::model::{Expr, Phrase, Piece, Place, Stmt, TypeId, Violation};
 
 /// How charts mark that a write that was under way has its effect.
 const PERFORMS: &str = "performs the write";
-
-/// A row being carried out.
-pub(super) struct Execution<'c> {
-    pub context: &'c Context,
-    /// The message being taken, and whether the copy of the line that it or the memory brings is current.
-    pub taken: Option<MessageId>,
-    pub brought: Option<Expr>,
-    /// Whether the copy that an outgoing message gets is current.
-    pub copy: Expr,
-    pub done: Done,
-    /// Whether the write that `done` ends keeps a part of the line as it was.
-    pub keeps_a_part: bool,
-    /// Whether a store that is sent is posted.
-    pub posts: bool,
-    /// The store that comes with the message being taken, if that is followed.
-    pub taking: Option<Taking>,
-}
 
 impl<'p> System<'p> {
     /// Statements in order.

@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 
 use super::lent::Lent;
 use super::networks::Input;
-use super::stores::{Stores, Tickets};
 use super::story::Charts;
+use super::tickets::{Stores, Tickets};
 use super::watch::Watch;
 use super::{Mark, Options, SystemError};
 use cohkit_engine::build::Builder;
@@ -444,13 +444,7 @@ impl<'p> System<'p> {
         let lent = options
             .lent
             .then(|| Lent::new(&mut build, protocol, line_type));
-        let stores = Stores::new(
-            &mut build,
-            &sizes,
-            (&remote_name, remote.states),
-            &facts,
-            ranks,
-        );
+        let stores = sizes.stores(&mut build, (&remote_name, remote.states), &facts, ranks);
 
         let mut system = System {
             protocol,

@@ -67,6 +67,7 @@
 
 mod before;
 mod effects;
+mod execution;
 mod expressions;
 mod layout;
 mod lender;
@@ -78,6 +79,7 @@ mod reactions;
 mod sending;
 mod stores;
 mod story;
+mod tickets;
 mod triggers;
 mod waits;
 mod watch;

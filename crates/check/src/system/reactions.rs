@@ -14,11 +14,11 @@ use cohkit_protocol::under_way::Ending;
 use cohkit_system::plan::{Done, Facts, Plan};
 
 use super::before::{chosen_from, NotFollowed};
-use super::effects::Execution;
+use super::execution::Execution;
 use super::expressions::Context;
 use super::layout::{ends, Direction, Storage, System};
-use super::stores::Taking;
 use super::story::Act;
+use super::tickets::Taking;
 use super::{Mark, SystemError};
 use cohkit_engine::build::{choose, error};
 use cohkit_engine::model::{

@@ -4,7 +4,7 @@ use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Target, Value};
 use cohkit_protocol::protocol::MessageId;
 
-use super::effects::Execution;
+use super::execution::Execution;
 use super::layout::{ends, lock, Direction, Flow, Storage, System};
 use super::story::Act;
 use super::SystemError;

@@ -8,51 +8,30 @@ use cohkit_system::agent;
 use cohkit_system::plan::Facts;
 use cohkit_system::stores::{self, AtomicRead, Ticket};
 
-use super::effects::Execution;
+use super::execution::Execution;
 use super::expressions::Context;
 use super::layout::{ends, Direction, SetAside, Sizes, Storage, System};
+use super::tickets::{Stores, Tickets};
 use cohkit_engine::build::{assert, choose, when, Builder};
-use cohkit_engine::model::{Expr, Place, Stmt, TableId, TypeId, VariableId, Violation};
+use cohkit_engine::model::{Expr, Place, Stmt, TypeId, Violation};
 
-/// The tickets that messages of one flow may have.
-#[derive(Clone, Copy)]
-pub(super) struct Tickets {
-    pub low: i32,
-    pub high: i32,
-    /// Their type; none if there is one ticket only, which needs no place.
-    pub ty: Option<TypeId>,
-}
-
-/// The variables of pending stores, each per line and remote, as far as the protocol needs them.
-pub(super) struct Stores {
-    /// Number of ranks.
-    pub ranks: u8,
-    /// Whether the home has performed the store of the access in progress.
-    performed: Option<VariableId>,
-    /// Number of posted stores that are pending.
-    posted: Option<VariableId>,
-    /// What the atomic access in progress reads.
-    read: Option<VariableId>,
-    /// Of each state, whether an atomic access may be in progress whose store the home performs.
-    atomic_in: Option<TableId>,
-}
-
-impl Stores {
-    pub fn new(
+impl Sizes {
+    /// The variables of pending stores that a protocol needs.
+    pub fn stores(
+        &self,
         build: &mut Builder,
-        sizes: &Sizes,
         (remote, states): (&str, TypeId),
         facts: &Facts,
         ranks: u8,
     ) -> Stores {
         let mut variable = |needed: bool, name: &str, ty: TypeId| {
-            let ty = needed.then(|| sizes.per_remote(build, name, ty))?;
+            let ty = needed.then(|| self.per_remote(build, name, ty))?;
             Some(build.state(format!("{remote}_{name}"), ty))
         };
         let performed = variable(facts.awaits_stores(), "store_performed", TypeId::BOOL);
         let mut counted = |needed: bool, name: &str, most: u8| {
             let ty = needed.then(|| build.range(name, 0, i32::from(most)))?;
-            let ty = sizes.per_remote(build, name, ty);
+            let ty = self.per_remote(build, name, ty);
             Some(build.state(format!("{remote}_{name}"), ty))
         };
         let posted = counted(facts.line_order, "posted_stores", ranks);
@@ -68,40 +47,6 @@ impl Stores {
             read,
             atomic_in,
         }
-    }
-}
-
-/// A store whose message a home takes.
-#[derive(Clone)]
-pub(super) struct Taking {
-    /// Its ticket, and the range of that.
-    ticket: Expr,
-    low: i32,
-    high: i32,
-    /// Whether its bytes have been deferred.
-    deferred: bool,
-}
-
-impl Taking {
-    pub fn new(ticket: Expr, tickets: Tickets) -> Taking {
-        Taking {
-            ticket,
-            low: tickets.low,
-            high: tickets.high,
-            deferred: false,
-        }
-    }
-
-    /// Its bytes are deferred; gives the ticket that goes with them.
-    pub fn is_deferred(&mut self) -> Expr {
-        self.deferred = true;
-        self.ticket.clone()
-    }
-
-    /// It has been performed.
-    fn performed(&mut self) {
-        self.ticket = Expr::Int(0);
-        (self.low, self.high) = (0, 0);
     }
 }
 

@@ -271,7 +271,7 @@ pub(crate) struct Table {
 /// A file need not be a correct protocol, but all of its characters have to be of the language; the others are reported and
 /// their file stays as it is.
 #[derive(Args, Debug)]
-#[command(after_help = example("cohkit list msi | cohkit fmt -"))]
+#[command(after_help = example("cohkit fmt - < protocols/msi.coh"))]
 pub(crate) struct Fmt {
     /// The protocol files, or `-`.
     #[arg(value_name = "FILE", required = true)]

@@ -587,7 +587,17 @@ fn every_name_of_a_shipped_protocol_is_renamed_everywhere() {
             .iter()
             .flat_map(|block| block["children"].as_array().expect("a list"));
         let names: Vec<Value> = names.cloned().collect();
-        for name in names.iter().step_by(3) {
+        // A channel named after a class has that class by its name.
+        let classes = [
+            "request",
+            "victim",
+            "answer",
+            "forward",
+            "grant",
+            "acknowledgement",
+        ];
+        let free = |name: &&Value| !classes.contains(&name["name"].as_str().expect("a name"));
+        for name in names.iter().filter(free).step_by(3) {
             let place = at(&name["selectionRange"]);
             let (line, character) = place;
             let params = json!({
@@ -630,7 +640,7 @@ fn a_renaming_that_would_change_the_meaning_is_refused() {
         ("S", "a second state `S`"),
         ("1S", "expected"),
         ("send", "`send`"),
-        ("", "expected"),
+        ("", "`waits`"),
     ] {
         let refused = editor.rename(uri, place, new).expect_err("it is refused");
         assert!(refused.contains(why), "{new}: {refused}");
@@ -1059,7 +1069,7 @@ fn what_cannot_be_answered_is_refused_and_the_server_goes_on() {
     );
     let answer = editor.ask("textDocument/hover", json!({ "position": -1 }));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    let answer = editor.ask("textDocument/rename", json!({}));
+    let answer = editor.ask("textDocument/foldingRange", json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
     let answer = editor.ask("initialize", json!({ "capabilities": {} }));
     assert_eq!(answer["error"]["code"], -32600, "{answer}");

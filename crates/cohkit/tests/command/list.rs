@@ -55,7 +55,7 @@ fn everything_that_ships_is_listed_with_a_line_of_explanation() {
         .collect();
     platforms.sort();
     assert_eq!(names("platforms"), platforms);
-    assert_eq!(names("workloads").len(), 11);
+    assert_eq!(names("workloads").len(), 18);
     assert!(names("applications").contains(&"rpc".to_string()));
     assert!(names("experiments").contains(&"cckit-fig7".to_string()));
     // As text, each stands in a line of its own.

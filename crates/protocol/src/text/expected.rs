@@ -28,7 +28,8 @@ pub fn expected_at(text: &str, at: u32) -> Option<Expected> {
     let mut tokens = lex(before, &mut sink);
     tokens.pop();
     let end = tokens.last().map_or(0, |(_, span)| span.end as usize);
-    if before[end..].contains(['#', '"']) {
+    let line = before[end..].rsplit('\n').next().unwrap_or_default();
+    if line.contains(['#', '"']) {
         return None;
     }
     if tokens
@@ -310,6 +311,7 @@ mod tests {
         let row =
             |row: &str| format!("protocol p\nremote cache {{\n  states {{ I }}\n  {row}\n}}\n");
         assert_eq!(names(&row("^")), ["state"]);
+        assert_eq!(names(&row("# state | event\n  ^")), ["state"]);
         assert_eq!(names(&row("I S^ | load | send GetS | I")), ["state"]);
         assert_eq!(names(&row("I | ^")), ["message"]);
         assert!(names(&row("I | Data if ac^")).contains(&"field"));

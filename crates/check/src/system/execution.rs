@@ -1,0 +1,25 @@
+//! A row being carried out, as all kinds of statements need it.
+
+use cohkit_protocol::protocol::MessageId;
+use cohkit_system::plan::Done;
+
+use super::expressions::Context;
+use super::tickets::Taking;
+use cohkit_engine::model::Expr;
+
+/// A row being carried out.
+pub(super) struct Execution<'c> {
+    pub context: &'c Context,
+    /// The message being taken, and whether the copy of the line that it or the memory brings is current.
+    pub taken: Option<MessageId>,
+    pub brought: Option<Expr>,
+    /// Whether the copy that an outgoing message gets is current.
+    pub copy: Expr,
+    pub done: Done,
+    /// Whether the write that `done` ends keeps a part of the line as it was.
+    pub keeps_a_part: bool,
+    /// Whether a store that is sent is posted.
+    pub posts: bool,
+    /// The store that comes with the message being taken, if that is followed.
+    pub taking: Option<Taking>,
+}
