@@ -95,6 +95,8 @@ pub struct Variable {
     pub initial: Initial,
     /// Words for the values `0, 1, ...` of a range, for people; empty where numbers speak for themselves.
     pub labels: Vec<String>,
+    /// Whether charts and traces leave it out, as no line of the text declares it and its values have no words.
+    pub internal: bool,
     /// The name in the text.
     pub span: Span,
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::controller::{Controller, Variable, MEMORY_WRITES};
+use crate::controller::{Controller, Variable};
 use crate::execute::Machine;
 use crate::protocol::{Field, Message};
 use crate::terms::{Over, Type};
@@ -146,7 +146,7 @@ impl AgentNames {
     /// Assignments of a variable that are shown with a state: none if it is zero, one for each element of an array that is not.
     pub fn assignments(&self, variable: &Variable, contents: &Contents) -> Vec<String> {
         match contents {
-            _ if variable.name == MEMORY_WRITES => Vec::new(),
+            _ if variable.internal => Vec::new(),
             Contents::Each(elements) => {
                 self.elements(variable, elements, |place| elements[place] != 0)
             }

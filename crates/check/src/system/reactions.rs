@@ -6,7 +6,6 @@
 
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Rule as Row, Set, Statement, Target, Variable,
-    MEMORY_WRITES,
 };
 use cohkit_protocol::protocol::{MessageId, Type as ValueType, VariableId as VariableName};
 use cohkit_protocol::terms::Over;
@@ -714,8 +713,7 @@ impl<'p> System<'p> {
         let side = self.side_of(context);
         let mut words = vec![Piece::Value(context.part(side.state).into())];
         for (name, variable) in (0..).map(VariableName).zip(&side.controller.variables) {
-            // What a home is lent is none of its own.
-            if variable.name != MEMORY_WRITES {
+            if !variable.internal {
                 let place = self.variable(context, name);
                 words.extend(self.assignment_words(variable, &place));
             }

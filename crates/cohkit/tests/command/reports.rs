@@ -382,7 +382,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_with_the_reason() {
         2: error: missing.json: no such file
         2: error: .: is a folder
         2: error: empty.json: is empty
-        2: error: cut.json: is not JSON: EOF while parsing a value at line 20 column 10
+        2: error: cut.json: is not JSON: EOF while parsing a value at line 22 column 10
         2: error: other.json: has neither `counterexample`, `trace` nor `steps`
         2: error: list.json: entry 1 is no object
         2: error: binary.json: is not text: byte 0 is not UTF-8

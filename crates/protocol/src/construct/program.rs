@@ -212,6 +212,7 @@ impl<'a> Writer<'a> {
             ty,
             initial: Initial::Number(0),
             labels: Vec::new(),
+            internal: false,
             span: policy.span,
         };
         let choice = |name: &str, labels: Vec<String>| Variable {
@@ -239,7 +240,10 @@ impl<'a> Writer<'a> {
                 span: policy.span,
             }],
             variables: vec![
-                variable("known", Type::per_remote(u16::MAX)),
+                Variable {
+                    internal: true,
+                    ..variable("known", Type::per_remote(u16::MAX))
+                },
                 choice("hand", none().chain(requests).collect()),
                 variable("requester", Type::Remote),
                 choice("local", none().chain(operations).collect()),

@@ -312,6 +312,7 @@ impl<'a> Resolver<'a, '_> {
                 register: false,
                 initial: Initial::Number(1),
                 labels: Vec::new(),
+                internal: true,
                 span,
             });
         }
@@ -337,6 +338,7 @@ impl<'a> Resolver<'a, '_> {
             register,
             initial: initial.unwrap_or(Initial::Number(0)),
             labels: Vec::new(),
+            internal: false,
             span: item.name.span,
         });
     }

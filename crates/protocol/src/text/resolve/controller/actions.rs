@@ -487,6 +487,11 @@ impl<'a> Resolver<'a, '_> {
                 self.sink.push(diagnostic);
                 continue;
             };
+            self.sink.mentions.push(Mention {
+                span: field.span,
+                declaration: declared[place].span,
+                what: "field",
+            });
             if let Some(first) = seen[place].replace(field.span) {
                 let message = format!("`{}` is given twice", field.text);
                 self.sink.push(
