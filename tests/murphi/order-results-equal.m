@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 15
+-- rumur: refuses
 --
 -- Whichever of several owners is seen last, a permutation takes one result to the other.
 type
