@@ -13,8 +13,8 @@ use cohkit_system::plan::Facts;
 use cohkit_system::stores::{ranks, Ticket};
 use rustc_hash::FxHashMap;
 
+use super::input_queues::Input;
 use super::lent::Lent;
-use super::networks::Input;
 use super::story::Charts;
 use super::tickets::{Stores, Tickets};
 use super::watch::Watch;

@@ -69,6 +69,7 @@ mod before;
 mod effects;
 mod execution;
 mod expressions;
+mod input_queues;
 mod layout;
 mod lender;
 mod lent;

@@ -10,22 +10,11 @@ use cohkit_protocol::protocol::MessageId;
 
 use super::before::{sent, Sent};
 use super::expressions::Context;
+use super::input_queues::Input;
 use super::layout::{ends, Direction, System};
 use super::SystemError;
 use cohkit_engine::explain::Remark;
 use cohkit_engine::model::{Expr, Piece, Place, Rule, Stmt, VariableId};
-
-/// The input queues of a network at the homes, or at the remotes.
-pub(super) struct Input {
-    /// Index of the network's channels into the protocol's orders.
-    pub order: usize,
-    /// Whether they are those of homes.
-    pub home: bool,
-    /// The remote whose message is the first and has to wait: its index plus 1; 0 if there is none.
-    pub remote: VariableId,
-    /// The home whose message that is: its number plus 1; 0 if there is none. Homes send to remotes alone.
-    pub sender: Option<VariableId>,
-}
 
 /// What a message in a queue of a network has to do with the first one of the receiver's input queue.
 pub(super) struct Entry {

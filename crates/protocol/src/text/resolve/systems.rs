@@ -73,6 +73,12 @@ impl<'a> Resolver<'a, '_> {
                         true => (1, MOST_HOMES),
                         false => (0, u16::MAX.into()),
                     };
+                    let declared = of_text.iter().find(|known| known.text == size);
+                    self.sink.mentions.extend(declared.map(|declared| Mention {
+                        span: part.0.span,
+                        declaration: declared.span,
+                        what: "size",
+                    }));
                     let value = ranged(part.1, least, most, "the size is", self.sink);
                     let again = sizes.iter().flatten().any(|(known, _)| known == size);
                     let value = value.map(|value| (size.to_string(), value as u16));
