@@ -8,6 +8,7 @@ use cohkit_protocol::protocol::{Carries, MessageId, Protocol, Right, StateId};
 use cohkit_protocol::under_way::Ending;
 
 use crate::plan::{Done, Facts, Plan};
+pub use crate::violation::Violation;
 use std::borrow::Cow;
 
 /// What a message takes along.
@@ -32,30 +33,6 @@ pub struct Sending<Copy> {
     pub fields: Vec<u16>,
     /// What it takes along.
     pub bytes: Bytes<Copy>,
-}
-
-/// What is wrong when a row is carried out, before anybody has said how it is told.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Violation {
-    /// The property that does not hold.
-    pub property: Cow<'static, str>,
-    /// A sentence.
-    pub what: String,
-}
-
-impl Violation {
-    /// That a property does not hold.
-    pub fn new(property: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Violation {
-        Violation {
-            property: property.into(),
-            what: what.into(),
-        }
-    }
-
-    /// That bytes are not those of the last write.
-    pub fn data_value(what: impl Into<String>) -> Violation {
-        Violation::new("data value", what)
-    }
 }
 
 /// What stands around a remote: channels, and the accesses of whoever is behind it.

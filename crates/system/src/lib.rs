@@ -22,4 +22,5 @@ pub mod numbered;
 pub mod over;
 pub mod plan;
 pub mod stores;
+mod violation;
 pub mod world;

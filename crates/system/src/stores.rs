@@ -34,7 +34,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::agent::Violation;
+use crate::violation::Violation;
 
 /// Most ranks that are told apart.
 const MOST_RANKS: u16 = 250;
