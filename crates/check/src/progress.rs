@@ -33,7 +33,7 @@ pub struct Progress {
     pub never: Vec<&'static str>,
     /// The accesses that every cache does and that the text has neither row nor right for; empty unless verified.
     pub absent: Vec<&'static str>,
-    /// What else there is to say: a line that a remote can never access again, with a shortest path there. Empty unless
+    /// Notes: a line that a remote can never access again, with a shortest path there. Empty unless
     /// verified.
     pub notes: Vec<String>,
 }

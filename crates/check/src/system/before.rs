@@ -1,10 +1,10 @@
-//! What a row speaks of, in terms of the values before the row: the set that it chooses from, and the receivers of what it
-//! sends. Rules need them in their guards.
+//! Sets that a row chooses from and receivers of its messages, in terms of the values before the row. Rules need them in
+//! their guards.
 
 use cohkit_protocol::controller::{Expression, Set, Statement, Target};
 use cohkit_protocol::protocol::{MessageId, VariableId};
 
-/// What a row has set so far, in terms of the values before the row; `None` where that is not followed.
+/// Values that a row has set so far, in terms of the values before the row; `None` where that is not followed.
 #[derive(Default)]
 struct Before {
     singles: Vec<(VariableId, Option<Expression>)>,
@@ -21,7 +21,7 @@ pub(super) enum Sent {
     Each(Set),
 }
 
-/// What a row sets before what is asked of it, in a way that is not followed.
+/// An earlier assignment of the row that cannot be expressed in the values before the row.
 pub(super) struct NotFollowed;
 
 /// The set that a row chooses from. `None` if it does not choose.

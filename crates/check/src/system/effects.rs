@@ -495,7 +495,7 @@ impl<'p> System<'p> {
         found
     }
 
-    /// Whether a message of these kinds is on its way to the agent at hand.
+    /// Returns true if a message of these kinds is in flight to the current agent.
     pub fn some_in_flight(&mut self, messages: &[MessageId], context: &Context) -> Expr {
         let mut found = Expr::Bool(false);
         for flow in 0..self.flows.len() {
@@ -537,7 +537,7 @@ impl<'p> System<'p> {
         out
     }
 
-    /// Whether a message of a flow is on its way to the agent at hand with a copy of the line, or with an old one.
+    /// Returns true if a message of a flow is in flight to the current agent with a copy of the line; with `old`, an old copy.
     fn in_flight_to(
         &mut self,
         flow: usize,

@@ -13,12 +13,12 @@ pub(super) struct Execution<'c> {
     /// The message being taken, and whether the copy of the line that it or the memory brings is current.
     pub taken: Option<MessageId>,
     pub brought: Option<Expr>,
-    /// Whether the copy that an outgoing message gets is current.
+    /// True if the copy that an outgoing message gets is current.
     pub copy: Expr,
     pub done: Done,
-    /// Whether the write that `done` ends keeps a part of the line as it was.
+    /// True if the write that `done` ends writes a part of the line.
     pub keeps_a_part: bool,
-    /// Whether a store that is sent is posted.
+    /// True if a store that is sent is posted.
     pub posts: bool,
     /// The store that comes with the message being taken, if that is followed.
     pub taking: Option<Taking>,

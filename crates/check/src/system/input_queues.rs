@@ -6,7 +6,7 @@ use cohkit_engine::model::VariableId;
 pub(super) struct Input {
     /// Index of the network's channels into the protocol's orders.
     pub order: usize,
-    /// Whether they are those of homes.
+    /// True for the queues of homes, false for those of remotes.
     pub home: bool,
     /// The remote whose message is the first and has to wait: its index plus 1; 0 if there is none.
     pub remote: VariableId,

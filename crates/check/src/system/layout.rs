@@ -138,7 +138,7 @@ pub(super) struct Queue {
     pub per_line: bool,
     /// Whether an entry says if its copy of the line is current.
     pub carries_line: bool,
-    /// Whether an entry has the ticket of a store.
+    /// True if an entry has the ticket of a store.
     pub tickets: bool,
     /// Between homes: the type of the number of the home that sends.
     pub senders: Option<TypeId>,

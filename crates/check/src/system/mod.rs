@@ -308,8 +308,7 @@ impl layout::System<'_> {
     }
 }
 
-/// What a verdict on a system does not say of deadlocks: which channels are taken to share no buffers. `None` if there are
-/// none.
+/// Returns the limit of a verdict on deadlocks: the channels that are assumed to share no buffers. `None` if there are none.
 pub fn unshared(protocol: &Protocol) -> Option<String> {
     let ways = protocol.channels.iter().enumerate();
     let apart = ways.filter(|&(number, _)| {
