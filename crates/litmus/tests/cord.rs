@@ -212,7 +212,7 @@ const FAULTS: &[Fault] = &[
             ),
         ],
         by: Written("SB+polas+copy"),
-        says: "0:X2=0; 1:X0=0; 1:X4=0",
+        says: "0:X2=0; 1:X4=0",
     },
     Fault {
         what: "a store is counted before the copies are gone",
@@ -228,7 +228,7 @@ const FAULTS: &[Fault] = &[
             ("write aside, arrived[wants][its] += 1, ", "write aside, "),
         ],
         by: Written("MP+popl+copy"),
-        says: "1:X0=0; 1:X2=1; 1:X4=0",
+        says: "1:X2=1; 1:X4=0",
     },
     Fault {
         what: "a release leaves copies where they are",
