@@ -139,7 +139,8 @@ static inline int nm_start(uint64_t core, const void *binary, uint64_t length, c
   *nm_control(core, trusted ? 0x840 : 0x838) = length;
   nm_order();
   enum nm_state state;
-  while ((state = nm_state(core)) == NM_LOADING) {
+  // How it was loaded: what the program does then is not waited for.
+  while ((state = (enum nm_state)*nm_control(core, 0x868)) == NM_LOADING) {
   }
   return state == NM_REFUSED ? NM_REFUSED_BINARY : 0;
 }

@@ -7,9 +7,9 @@ use crate::outcome::{Failure, Outcome};
 use crate::outside::{self, Outside};
 use crate::{files, options, simulate, watched};
 use cohkit_base::words::counted;
-use cohkit_nearmemory::device::{FIFOS, FIFO_PIPES, FIFO_STRIDE};
+use cohkit_nearmemory::device::{State, FIFOS, FIFO_PIPES, FIFO_STRIDE};
 use cohkit_nearmemory::{controller, host, Binaries, Evictions, Happened, Machine, Platform, LINE};
-use cohkit_nearmemory::{Race, Site, Transfer, Unfit, Who, Wrong};
+use cohkit_nearmemory::{Poll, Race, Site, Transfer, Unfit, Who, Wrong};
 use cohkit_riscv::channel::{self, Grant};
 use cohkit_riscv::elf::{Image, Segment};
 use cohkit_riscv::system::System;
@@ -89,6 +89,19 @@ pub(crate) fn run(
                 outside.say(&format!(
                     "error: {shown}: nothing will ever happen: the host waits for {what}\n{}",
                     stand((file, image), &machine, &channels)
+                ));
+                outcome = Outcome::No;
+                break;
+            }
+            Some(Happened::Polling(polls)) => {
+                let polls = polls.iter();
+                let polls: Vec<String> = polls
+                    .map(|poll| polling(poll, (file, image), &machine, &channels))
+                    .chain(ended((file, image), &machine, &channels))
+                    .collect();
+                outside.say(&format!(
+                    "error: {shown}: nothing will ever change: no program is left that could write what others poll\n{}",
+                    polls.join("\n")
                 ));
                 outcome = Outcome::No;
                 break;
@@ -362,6 +375,68 @@ fn what_is_at(at: u64, platform: &Platform, stack: u64) -> Option<String> {
     Some(what)
 }
 
+/// The loop of a core that goes on for ever.
+fn polling(poll: &Poll, host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
+    let does = match poll.at {
+        Some(at) => format!("polls {}, at", polled(poll.who, at)),
+        None => "is at".to_string(),
+    };
+    let Poll { who, pc, .. } = *poll;
+    place(Site { who, pc }, &does, host, machine, channels)
+}
+
+/// The name of what a core reads from others.
+fn polled(who: Who, at: u64) -> String {
+    use controller::{REGISTERS, SCRATCHPAD, SHARED, STAMPS};
+    let line = LINE as u64;
+    let (control, strides) = (0x800, (host::SCRATCHPAD_STRIDE, host::REGISTERS_STRIDE));
+    match who {
+        Who::Host(_) if at >= host::REGISTERS => {
+            let (core, offset) = ((at - host::REGISTERS) / strides.1, at % strides.1);
+            match offset < control {
+                true => format!("register {} that it shares with core {core}", offset / 8),
+                false => format!("a control register of core {core}"),
+            }
+        }
+        Who::Host(_) if at >= host::SCRATCHPADS => {
+            let (core, offset) = ((at - host::SCRATCHPADS) / strides.0, at % strides.0);
+            format!("line {} of the scratchpad of core {core}", offset / line)
+        }
+        Who::Mcc(_) if at >= STAMPS => {
+            format!(
+                "the stamps of line {} of its scratchpad",
+                (at - STAMPS) / 16
+            )
+        }
+        Who::Mcc(_) if at >= FIFOS => format!("the FIFO from core {}", (at - FIFOS) / FIFO_STRIDE),
+        Who::Mcc(_) if at >= SHARED => {
+            format!(
+                "register {} that it shares with the host",
+                (at - SHARED) / 8
+            )
+        }
+        Who::Mcc(_) if at >= REGISTERS => "its notices".to_string(),
+        Who::Mcc(_) if at >= SCRATCHPAD => {
+            format!("line {} of its scratchpad", (at - SCRATCHPAD) / line)
+        }
+        _ => format!("{at:#x}"),
+    }
+}
+
+/// Programs that have ended on cores beside far memory, with the reason and the place.
+fn ended(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> Vec<String> {
+    let ended = machine.ended().into_iter();
+    let places = ended.map(|(site, state, code)| {
+        let does = match state {
+            State::Stopped => "was stopped by a fault, at".to_string(),
+            _ if code == u64::MAX => "was stopped by the host, at".to_string(),
+            _ => format!("has ended with {code}, at"),
+        };
+        place(site, &does, host, machine, channels)
+    });
+    places.collect()
+}
+
 /// Where all programs stand.
 fn stand(host: (&[u8], &Image), machine: &Machine, channels: &[Channel]) -> String {
     let sites = machine.sites().into_iter();
@@ -425,6 +500,21 @@ fn told(race: &Race, host: (&[u8], &Image), machine: &Machine, channels: &[Chann
             "is changed where it is stored from before far memory has it for certain",
             "changes it",
             "stores it",
+        ),
+        Wrong::UnorderedStores => (
+            "is stored by two programs, of which neither waits for the other",
+            "stores it",
+            "stored it",
+        ),
+        Wrong::UnorderedRead => (
+            "is read by one program and stored by another, of which neither waits for the other",
+            "accesses it",
+            "accessed it",
+        ),
+        Wrong::HalfWritten => (
+            "may be written by half where it is loaded, as a cache may evict it between two stores",
+            "loads it",
+            "stores this word after others of the line",
         ),
     };
     let place = |site, does| place(site, &format!("{does}, at"), host, machine, channels);

@@ -95,6 +95,11 @@ impl Cache {
         Some(way)
     }
 
+    /// All lines.
+    pub(crate) fn ways(&self) -> impl Iterator<Item = &Way> {
+        self.sets.iter().flatten()
+    }
+
     /// Lines with copies, in the same order each time.
     pub(crate) fn copies(&self) -> &[u64] {
         &self.copies

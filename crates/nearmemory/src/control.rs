@@ -27,6 +27,9 @@ pub const MCCS: u64 = 0x850;
 pub const FAR_BYTES: u64 = 0x858;
 /// The bytes of the host's last cache.
 pub const LAST_CACHE: u64 = 0x860;
+/// The state of the last load, one of [`crate::device::State`]: loading, running once the program has started, or refused. It says
+/// nothing of what the program does then, so that who starts one does not wait for it by chance.
+pub const LOAD_STATE: u64 = 0x868;
 /// Four words with which the program is called.
 pub const ARGUMENTS: u64 = 0x880;
 /// What has been counted since the beginning, a word for each: bytes over the link to the device and to the host, and lines of

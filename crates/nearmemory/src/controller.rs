@@ -23,6 +23,8 @@ pub const LOCK: u64 = REGISTERS + register::LOCK;
 pub const RELEASE: u64 = REGISTERS + register::RELEASE;
 /// See [`LOCK`].
 pub const UNLOCK: u64 = REGISTERS + register::UNLOCK;
+/// The register of the time.
+pub const NOW: u64 = REGISTERS + register::NOW;
 /// How long they are.
 pub const REGISTERS_BYTES: u64 = 72;
 /// Where the registers begin that host and core share.

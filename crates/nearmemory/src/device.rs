@@ -6,7 +6,7 @@ pub(crate) use port::{Calls, MccPort};
 
 use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
-use crate::events::{Away, Event, Request, Response, Time, Wire};
+use crate::events::{Away, Event, Request, Response, Time, Who, Wire};
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
 use crate::races::{Queue, Way};
@@ -159,6 +159,13 @@ pub(crate) struct Device {
     pub(crate) ended: Vec<usize>,
 }
 
+impl Mcc {
+    /// The code with which its program has ended.
+    pub(crate) fn code(&self) -> u64 {
+        self.code
+    }
+}
+
 impl Device {
     /// For a host whose own memory is there.
     pub(crate) fn new(platform: &Platform, main: Range<u64>) -> Device {
@@ -206,6 +213,25 @@ impl Device {
             ended: Vec::new(),
             platform: platform.clone(),
         }
+    }
+
+    /// The line of far memory or of a scratchpad at an address.
+    pub(crate) fn line_at(&self, at: u64) -> Data {
+        let mut data = [0; LINE];
+        match at.checked_sub(SCRATCHPADS) {
+            None => self.far.get(at, &mut data),
+            Some(offset) => {
+                let mcc = &self.mccs[(offset / SCRATCHPAD_STRIDE) as usize];
+                let line = (offset % SCRATCHPAD_STRIDE) as usize / LINE;
+                data = mcc
+                    .controller
+                    .scratchpad()
+                    .line(line)
+                    .copied()
+                    .unwrap_or(data);
+            }
+        }
+        data
     }
 
     /// Clocks of the cores, which stamps count.
@@ -309,6 +335,9 @@ impl Device {
                 Some(_) => watch.arrives(number, way),
             }
         }
+        if let Some(polling) = &mut queue.polling {
+            polling.stamps_line(mcc, line as u64);
+        }
         let done = match &data {
             None => {
                 counters.host_reads += 1;
@@ -320,24 +349,30 @@ impl Device {
             }
         };
         done.expect("the host asks only for lines that are there");
-        if !self.answers(queue, now, mcc) {
+        if !self.answers(queue, now, mcc, None) {
             self.mccs[mcc].counters.held += 1;
+            queue.change();
         }
     }
 
-    /// Sends what the scratchpad has to answer. Whether it had something.
-    fn answers(&mut self, queue: &mut Queue, now: Time, mcc: usize) -> bool {
+    /// Sends what the scratchpad has to answer, which a core may have released. Whether it had something.
+    fn answers(&mut self, queue: &mut Queue, now: Time, mcc: usize, releaser: Option<Who>) -> bool {
         let mut any = false;
         while let Some(answer) = self.mccs[mcc].controller.answer() {
             any = true;
             let (number, response) = match answer {
                 Answer::Read { request, data } => {
                     if let Some(watch) = &mut queue.watch {
-                        watch.gets(request);
+                        watch.gets(request, releaser);
                     }
                     (request, Response::Line(data))
                 }
-                Answer::Written { request } => (request, Response::Written),
+                Answer::Written { request } => {
+                    if let Some(watch) = &mut queue.watch {
+                        watch.releases(request, releaser);
+                    }
+                    (request, Response::Written)
+                }
             };
             self.answer(queue, now, number, response);
         }
@@ -359,6 +394,10 @@ impl Device {
             control::MCCS => platform.mccs.value,
             control::FAR_BYTES => platform.far_bytes.value,
             control::LAST_CACHE => platform.llc.value,
+            control::LOAD_STATE => match mcc.state {
+                State::Idle | State::Loading | State::Refused => mcc.state as u64,
+                State::Running | State::Ended | State::Stopped => State::Running as u64,
+            },
             offset if (control::COUNTERS..control::COUNTERS + 32).contains(&offset) => {
                 let counted = [self.came, self.down.bytes, self.far.reads, self.far.writes];
                 counted[(offset - control::COUNTERS) as usize / 8]
@@ -539,9 +578,12 @@ impl Device {
         self.ended.push(number);
         mcc.rights = None;
         mcc.fifos.iter_mut().for_each(VecDeque::clear);
+        if let Some(watch) = &mut queue.watch {
+            watch.clears_fifos(number);
+        }
         mcc.controller.at(clock);
         if let Some(timeline) = &mut queue.timeline {
-            timeline.ends(crate::events::Who::Mcc(number), now);
+            timeline.ends(Who::Mcc(number), now);
         }
         // Nobody would ever release what is held.
         for line in 0..lines {
@@ -550,7 +592,7 @@ impl Device {
                 unlocked.expect("so many lines are there");
             }
         }
-        self.answers(queue, now, number);
+        self.answers(queue, now, number, Some(Who::Mcc(number)));
         self.is_over(queue, number);
         // Who waited for room in a FIFO has it.
         self.stirred = true;
@@ -602,7 +644,8 @@ impl Device {
             None => mcc.counters.fetched += 1,
         }
         if let Some(watch) = &mut queue.watch {
-            watch.copies(number, access.far, access.number);
+            let is_far = !self.main.contains(&access.far);
+            watch.copies(number, access.far, access.number, is_far);
         }
         mcc.asked += 1;
         mcc.copying = true;
@@ -680,7 +723,10 @@ impl Device {
     }
 
     /// A word is at the end of a FIFO.
-    pub(crate) fn passed(&mut self, from: usize, number: usize) {
+    pub(crate) fn passed(&mut self, queue: &mut Queue, from: usize, number: usize) {
+        if let Some(watch) = &mut queue.watch {
+            watch.passes_word(from, number);
+        }
         let mcc = &mut self.mccs[number];
         if let Some(word) = mcc.coming[from].pop_front() {
             mcc.fifos[from].push_back(word);
@@ -701,8 +747,9 @@ fn of_register(at: u64) -> (usize, u64) {
 /// What a register passes on what is known by.
 fn way_of(at: u64) -> Way {
     let (mcc, offset) = of_register(at);
-    match offset < control::STATE {
-        true => Way::Register(mcc, offset / 8),
-        false => Way::Control(mcc),
+    match offset {
+        control::LOAD_STATE => Way::Load(mcc),
+        offset if offset < control::STATE => Way::Register(mcc, offset / 8),
+        _ => Way::Control(mcc),
     }
 }

@@ -95,6 +95,18 @@ pub(crate) enum Event {
     Passed(usize, usize),
 }
 
+impl Event {
+    /// True if it changes nothing that a core may read: cores run, and the host reads what is there.
+    pub(crate) fn only_reads(&self) -> bool {
+        use Event::*;
+        match self {
+            Run(_) | Asked(_, Request::ReadLine(_) | Request::ReadWord(..)) => true,
+            Answered(_, response) | Arrived(_, response) => !matches!(response, Response::Written),
+            _ => false,
+        }
+    }
+}
+
 struct Entry {
     time: Time,
     number: u64,
@@ -143,6 +155,11 @@ impl Queue {
     pub(crate) fn next(&mut self) -> Option<(Time, Event)> {
         let entry = self.heap.pop()?;
         Some((entry.time, entry.event))
+    }
+
+    /// True if there is such an event.
+    pub(crate) fn any(&self, is: impl Fn(&Event) -> bool) -> bool {
+        self.heap.iter().any(|entry| is(&entry.event))
     }
 
     /// When the next event is; the end of time if there is none.

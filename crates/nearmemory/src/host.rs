@@ -231,6 +231,13 @@ impl Host {
         self.cores.len() > 1 || self.given
     }
 
+    /// True if random evictions change no value that a core loads: none occur, or all copies are clean and equal memory.
+    pub(crate) fn evictions_are_invisible(&self, memory: impl Fn(u64) -> Data) -> bool {
+        let mut copies = (self.llc.ways()).filter_map(|way| Some((way.line, way.copy.as_ref()?)));
+        let is_current = |(line, copy): (u64, &Box<Copy>)| !copy.dirty && copy.data == memory(line);
+        self.evictions.is_none() || copies.all(is_current)
+    }
+
     /// What is waited for, in words.
     pub(crate) fn waits(&self) -> String {
         let what = self.sent.values().map(|sent| match sent {
@@ -446,6 +453,9 @@ impl Host {
                 vec![Delivery { core, to, value }]
             }
             (Some(Sent::WriteBack { cores, .. }), _) => {
+                if let Some(watch) = &mut queue.watch {
+                    watch.acknowledges(cores, number);
+                }
                 for (number, core) in self.cores.iter_mut().enumerate() {
                     core.writes -= cores >> number & 1;
                 }

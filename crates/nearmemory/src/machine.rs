@@ -8,6 +8,7 @@ use crate::events::{Event, Time, Who, Why};
 use crate::host::{Evictions, Host, HostPort, FAR};
 use crate::lines::Lines;
 use crate::platform::Platform;
+use crate::polling::{Poll, Window};
 use crate::races::{Queue, Race, Races, Site};
 use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
@@ -135,6 +136,8 @@ pub enum Happened {
     Race(Race),
     /// Nothing will ever happen, as the host waits for this.
     Stuck(String),
+    /// Nothing will ever change: all cores wait, or repeat a loop whose loads read what nobody will write.
+    Polling(Vec<Poll>),
 }
 
 /// A machine with a program on its host.
@@ -156,6 +159,8 @@ pub struct Machine {
     names: Vec<Option<String>>,
     now: Time,
     happened: Vec<Happened>,
+    /// The time from which polling for ever is looked for again.
+    next_window: Time,
     /// Instructions of channel programs that have ended.
     before: u64,
 }
@@ -190,6 +195,7 @@ impl Machine {
             names: vec![None; platform.mccs.value as usize],
             now: 0,
             happened: Vec::new(),
+            next_window: window_length(platform),
             before: 0,
             platform: platform.clone(),
         };
@@ -282,7 +288,7 @@ impl Machine {
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
         let happened = self.go_on(events, world);
         use Happened::*;
-        if let Some(Exit(_) | Exception { .. } | Stuck(_)) = happened {
+        if let Some(Exit(_) | Exception { .. } | Stuck(_) | Polling(_)) = happened {
             self.flush(world);
         }
         happened
@@ -305,9 +311,13 @@ impl Machine {
                 return Some(Happened::Stuck(self.host.waits()));
             };
             self.now = time;
+            self.open_window(&event);
             match event {
                 Event::Run(who) => self.go(who, world),
                 event => self.happen(event),
+            }
+            if let Some(polls) = self.polls_for_ever() {
+                return Some(Happened::Polling(polls));
             }
             while let Some(mcc) = self.device.ended.pop() {
                 let _ = self.each_printed[mcc].flush(world);
@@ -318,6 +328,60 @@ impl Machine {
             }
         }
         None
+    }
+
+    /// Opens the next window in which polling is looked for, or closes it as this happens.
+    fn open_window(&mut self, event: &Event) {
+        let length = window_length(&self.platform);
+        match &self.queue.polling {
+            Some(window) if window.is_closed() || !event.only_reads() => {
+                self.queue.polling = None;
+                self.next_window = self.now + length;
+            }
+            None if self.now >= self.next_window => {
+                let (hosts, mccs) = (self.hosts.len(), self.mccs.len());
+                let window = Window::new(self.now, length, hosts, mccs);
+                self.queue.polling = Some(Box::new(window));
+            }
+            _ => {}
+        }
+    }
+
+    /// The loads that all cores repeat, if nothing will ever change.
+    fn polls_for_ever(&self) -> Option<Vec<Poll>> {
+        let window = self.queue.polling.as_ref()?;
+        let hosts = self.hosts.iter().enumerate();
+        let hosts = hosts.filter(|(_, runner)| runner.started);
+        let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
+        let mccs = mccs.filter(|(_, (_, mcc))| mcc.rights.is_some());
+        let hosts = hosts.map(|(core, runner)| (Who::Host(core), runner));
+        let mccs = mccs.map(|(core, (runner, _))| (Who::Mcc(core), runner));
+        let cores = hosts.chain(mccs);
+        let recurs = cores
+            .clone()
+            .all(|(who, runner)| window.recurs(who, runner.waits, self.now));
+        let ends = recurs && !window.is_closed() && self.queue.only_reads();
+        (ends
+            && self
+                .host
+                .evictions_are_invisible(|line| self.device.line_at(line)))
+        .then(|| {
+            cores
+                .map(|(who, runner)| window.poll(who, &runner.hart))
+                .collect()
+        })
+    }
+
+    /// Programs that have ended on cores beside far memory: where, in which state, and with which code.
+    pub fn ended(&self) -> Vec<(Site, State, u64)> {
+        let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
+        let over = mccs.filter(|(_, (_, mcc))| matches!(mcc.state, State::Ended | State::Stopped));
+        let ended = over.map(|(core, (runner, mcc))| {
+            let who = Who::Mcc(core);
+            let pc = runner.hart.pc;
+            (Site { who, pc }, mcc.state, mcc.code())
+        });
+        ended.collect()
     }
 
     /// What happens in the device and on the way to it.
@@ -388,7 +452,7 @@ impl Machine {
                 let refused = refusal.map(|reason| Happened::Refused { mcc, name, reason });
                 self.happened.extend(refused);
             }
-            Event::Passed(from, mcc) => device.passed(from, mcc),
+            Event::Passed(from, mcc) => device.passed(queue, from, mcc),
         }
         self.after();
     }
@@ -443,6 +507,13 @@ impl Machine {
             Who::Host(number) => self.go_host(number, world),
             Who::Mcc(number) => self.go_mcc(number, world),
         }
+        if let Some(polling) = &mut self.queue.polling {
+            let runner = match who {
+                Who::Host(number) => &self.hosts[number],
+                Who::Mcc(number) => &self.mccs[number],
+            };
+            polling.sample(who, &runner.hart, self.now);
+        }
         self.after();
     }
 
@@ -466,6 +537,9 @@ impl Machine {
             end = runner.timed.run(&mut runner.hart, &mut port, until).1;
             why = port.memory.why;
             runner.pages = port.pages;
+        }
+        if let Err(Stop::Exception(_)) = end {
+            self.queue.change();
         }
         let timed = &mut runner.timed;
         match end {
@@ -583,6 +657,7 @@ impl Machine {
             Ok(()) => {}
             Err(Stop::Wait) => runner.waits = port.memory.why == Why::Blocked,
             Err(Stop::Exception(exception)) => {
+                port.memory.queue.change();
                 let pc = runner.hart.pc;
                 let now = timed.now.saturating_mul(cycle);
                 let mut world = Clocked {
@@ -684,6 +759,12 @@ impl Machine {
         }
         all
     }
+}
+
+/// The length of a window in which polling for ever is looked for, and the least time between two: more than any access takes.
+fn window_length(platform: &Platform) -> Time {
+    const MILLISECOND: Time = 1_000_000_000;
+    MILLISECOND.max(platform.link_latency.value.saturating_mul(100))
 }
 
 /// What instructions of a core beside far memory take: those of a small core, with memory of its own that is as near as the

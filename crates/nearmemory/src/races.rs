@@ -3,10 +3,15 @@
 //!
 //! That a line is stale is wrong only if the program could know: if what it has received since tells of the write, by
 //! registers, lines of a scratchpad, a FIFO, or the end of a program. So each core has a vector clock, and what passes between
-//! cores carries it.
+//! cores carries it: words, lines, answers that a lock has held, notices and stamps, and copies to the host's own memory. Two
+//! accesses of a line of far memory, one of which stores it, race unless the second core knows that the first access is over.
+//!
+//! The host's cores share their caches and know what any of them does: whoever is told something by one of them is told what all
+//! know.
 
 use crate::events::Queue as Events;
 use crate::events::{Event, Time, Who};
+use crate::polling::Window;
 use crate::timeline::Timeline;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -17,6 +22,8 @@ pub(crate) struct Queue {
     events: Events,
     pub(crate) watch: Option<Box<Races>>,
     pub(crate) timeline: Option<Box<Timeline>>,
+    /// The window in which polling for ever is looked for, while one is open.
+    pub(crate) polling: Option<Box<Window>>,
 }
 
 impl Queue {
@@ -32,6 +39,19 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn soonest(&self) -> Time {
         self.events.soonest()
+    }
+
+    /// True if all events that are to come change nothing that a core may read.
+    pub(crate) fn only_reads(&self) -> bool {
+        !self.events.any(|event| !event.only_reads())
+    }
+
+    /// Something changes that a core may read.
+    #[inline(always)]
+    pub(crate) fn change(&mut self) {
+        if let Some(polling) = &mut self.polling {
+            polling.change();
+        }
     }
 }
 
@@ -62,6 +82,12 @@ pub enum Wrong {
     NotFetched,
     /// A core has changed a line of its scratchpad that its copy engine was still to store, as the program could know.
     Reused,
+    /// Two programs have stored a line, neither of which could know that the other one was done.
+    UnorderedStores,
+    /// A program has read a line that another one stores, neither of which could know that the other one was done.
+    UnorderedRead,
+    /// A core has loaded words of a line of its scratchpad that the host may have written back by half, as a cache evicts it.
+    HalfWritten,
 }
 
 /// Something wrong, at two places in programs.
@@ -73,7 +99,8 @@ pub struct Race {
     pub second: Site,
     /// The write that it has to do with.
     pub first: Site,
-    /// The line's address in far memory; of one of a scratchpad, that of the line it is copied from or to.
+    /// The line's address in far memory; of one of a scratchpad, that of the line it is copied from or to, or as the host has it if it
+    /// is no copy.
     pub line: u64,
 }
 
@@ -84,6 +111,39 @@ type Clock = Vec<u64>;
 struct Write {
     site: Site,
     clock: Clock,
+}
+
+/// A read of a line in far memory since it was stored last.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    site: Site,
+    /// The core's own time by which it is over; nothing while a copy engine reads.
+    over: Option<u64>,
+}
+
+/// A word of a line of a scratchpad, as the host has stored it.
+#[derive(Clone, Debug)]
+struct Word {
+    write: Write,
+    /// The number of stores of the host to scratchpads before.
+    number: u64,
+}
+
+/// Words of a line of a scratchpad that are written back.
+#[derive(Clone, Debug)]
+struct FlyingWords {
+    words: [Option<Word>; 16],
+    /// The host's knowledge before the first of these stores: a cache may evict the line right behind it, so a write-back proves no
+    /// more.
+    tells: Clock,
+}
+
+/// The words of a line of a scratchpad that the host has written back.
+#[derive(Clone, Debug, Default)]
+struct Words {
+    words: [Option<Word>; 16],
+    /// The store of a word that was loaded before it was known that later ones are there, too.
+    early: Option<u64>,
 }
 
 /// A line in far memory.
@@ -169,6 +229,8 @@ struct Copy {
     mask: u128,
     /// Of a line of a scratchpad, what whoever reads it learns.
     tells: Clock,
+    /// Words of a line of a scratchpad that were stored since it was clean.
+    words: [Option<Word>; 16],
 }
 
 /// What passes what a core knows on to others.
@@ -178,10 +240,29 @@ pub(crate) enum Way {
     Register(usize, u64),
     /// The registers by which programs are started.
     Control(usize),
+    /// The register that tells how a program was loaded, and nothing of what it has done since.
+    Load(usize),
     /// A line of a scratchpad.
     Line(usize, usize),
-    /// A FIFO.
+    /// The requests of the host for a line of a scratchpad, of which notices and stamps tell.
+    Request(usize, usize),
+    /// The words that have arrived by a FIFO.
     Fifo(usize, usize),
+    /// The words that were taken out of a FIFO.
+    Room(usize, usize),
+    /// A line of the host's own memory that is copied.
+    Main(u64),
+}
+
+/// A FIFO from one core to another.
+#[derive(Clone, Debug, Default)]
+struct Fifo {
+    /// The sender's knowledge for each word in flight.
+    flying: VecDeque<Clock>,
+    /// Words that were sent.
+    sent: u64,
+    /// The receiver's knowledge when it took each word whose room is still free.
+    taken: VecDeque<Clock>,
 }
 
 /// Watches a machine. It changes nothing of it.
@@ -191,6 +272,18 @@ pub(crate) struct Races {
     clocks: Vec<Clock>,
     ways: FxHashMap<Way, Clock>,
     marks: FxHashMap<u64, Mark>,
+    /// The reads of lines of far memory by core, since they were stored last.
+    reads: FxHashMap<u64, Vec<(usize, Read)>>,
+    fifos: FxHashMap<(usize, usize), Fifo>,
+    /// Words of lines of scratchpads, by engine and line, and those on their way, by the number of the write-back.
+    words: FxHashMap<(usize, u64), Words>,
+    flying_words: FxHashMap<u64, FlyingWords>,
+    /// True once a copy engine has copied from or to the host's own memory.
+    copies_main: bool,
+    /// Stores of the host to scratchpads so far.
+    words_stored: u64,
+    /// Knowledge that cores of the host gain by their next fence, from acknowledgements.
+    acknowledged: Vec<Clock>,
     /// By line; a store to one that is on its way is kept here, too.
     copies: FxHashMap<u64, Copy>,
     /// Write-backs on their way, by number: the line, the version they are of, the first store, and whether all of
@@ -241,6 +334,13 @@ impl Races {
             clocks: (0..count).map(clock).collect(),
             ways: FxHashMap::default(),
             marks: FxHashMap::default(),
+            reads: FxHashMap::default(),
+            fifos: FxHashMap::default(),
+            words: FxHashMap::default(),
+            flying_words: FxHashMap::default(),
+            copies_main: false,
+            words_stored: 0,
+            acknowledged: vec![Clock::new(); hosts],
             copies: FxHashMap::default(),
             flying: FxHashMap::default(),
             carried: FxHashMap::default(),
@@ -263,12 +363,33 @@ impl Races {
         }
     }
 
-    /// What a core knows now. What it does later is known to nobody by that.
+    /// Returns the knowledge that a core passes on, which has nothing of later accesses; all cores of the host share theirs.
     fn leaves(&mut self, who: Who) -> Clock {
+        let clock = self.known(who);
         let number = self.number(who);
-        let clock = self.clocks[number].clone();
-        self.clocks[number][number] += 1;
+        let own = match who {
+            Who::Host(_) => 0..self.hosts,
+            Who::Mcc(_) => number..number + 1,
+        };
+        own.for_each(|number| self.clocks[number][number] += 1);
         clock
+    }
+
+    /// Returns the knowledge of a core; all cores of the host share theirs.
+    fn known(&self, who: Who) -> Clock {
+        match who {
+            Who::Mcc(_) => self.clocks[self.number(who)].clone(),
+            Who::Host(_) => {
+                let mut known = self.clocks[0].clone();
+                (1..self.hosts).for_each(|core| join(&mut known, &self.clocks[core]));
+                known
+            }
+        }
+    }
+
+    /// True if two cores are the same, or both of the host.
+    fn are_one(&self, a: Who, b: Who) -> bool {
+        a == b || matches!((a, b), (Who::Host(_), Who::Host(_)))
     }
 
     fn tell(&mut self, wrong: Wrong, second: Site, first: Site, line: u64) {
@@ -296,6 +417,45 @@ impl Races {
         }
     }
 
+    /// A core sends a word by a FIFO that holds so many.
+    pub(crate) fn sends_word(&mut self, from: usize, to: usize, capacity: u64) {
+        let fifo = self.fifos.entry((from, to)).or_default();
+        fifo.sent += 1;
+        // Its room is that of a word that was taken.
+        let room = (fifo.sent > capacity).then(|| fifo.taken.pop_front());
+        if let Some(room) = room.flatten() {
+            join(&mut self.clocks[self.hosts + from], &room);
+        }
+        let clock = self.leaves(Who::Mcc(from));
+        let fifo = self.fifos.entry((from, to)).or_default();
+        fifo.flying.push_back(clock);
+    }
+
+    /// A word is at the end of a FIFO.
+    pub(crate) fn passes_word(&mut self, from: usize, to: usize) {
+        let fifo = self.fifos.entry((from, to)).or_default();
+        if let Some(clock) = fifo.flying.pop_front() {
+            join(self.ways.entry(Way::Fifo(from, to)).or_default(), &clock);
+        }
+    }
+
+    /// A core has taken a word out of a FIFO.
+    pub(crate) fn takes_word(&mut self, from: usize, to: usize) {
+        self.gives(Who::Mcc(to), Way::Room(from, to));
+        let clock = self.ways.get(&Way::Room(from, to)).cloned();
+        let fifo = self.fifos.entry((from, to)).or_default();
+        fifo.taken.extend(clock);
+    }
+
+    /// The words in the FIFOs to a core are discarded, as its program has ended; words in flight still arrive.
+    pub(crate) fn clears_fifos(&mut self, to: usize) {
+        for ((from, _), fifo) in self.fifos.iter_mut().filter(|((_, own), _)| *own == to) {
+            fifo.sent = fifo.flying.len() as u64;
+            fifo.taken.clear();
+            self.ways.remove(&Way::Fifo(*from, to));
+        }
+    }
+
     /// A word of a host leaves with what it knows; when it is there, [`Races::arrives`] is called.
     pub(crate) fn sends(&mut self, who: Who, request: u64) {
         let clock = self.leaves(who);
@@ -304,10 +464,21 @@ impl Races {
 
     /// What a request carries is there.
     pub(crate) fn arrives(&mut self, request: u64, way: Way) {
+        let clock = self.carried.remove(&request);
         if let Way::Line(mcc, line) = way {
-            self.held.remove(&(mcc, line as u64));
+            let place = (mcc, line as u64);
+            self.held.remove(&place);
+            let words = self.words.entry(place).or_default();
+            words.early = None;
+            if let Some(flying) = self.flying_words.remove(&request) {
+                for (word, stored) in words.words.iter_mut().zip(flying.words) {
+                    *word = stored.or(word.take());
+                }
+                let way = Way::Request(mcc, line);
+                join(self.ways.entry(way).or_default(), &flying.tells);
+            }
         }
-        if let Some(clock) = self.carried.remove(&request) {
+        if let Some(clock) = clock {
             join(self.ways.entry(way).or_default(), &clock);
         }
     }
@@ -320,13 +491,41 @@ impl Races {
 
     /// A line of a scratchpad is asked for.
     pub(crate) fn asks(&mut self, request: u64, way: Way) {
+        let clock = self.carried.remove(&request);
+        if let (Way::Line(mcc, line), Some(clock)) = (way, clock) {
+            join(
+                self.ways.entry(Way::Request(mcc, line)).or_default(),
+                &clock,
+            );
+        }
         self.asked.insert(request, way);
     }
 
-    /// It is answered.
-    pub(crate) fn gets(&mut self, request: u64) {
+    /// Answers it; a core may have released it from a lock.
+    pub(crate) fn gets(&mut self, request: u64, releaser: Option<Who>) {
         if let Some(way) = self.asked.remove(&request) {
             self.answers(request, way);
+            self.releases(request, releaser);
+        }
+    }
+
+    /// An answer tells what the core knows that has released it.
+    pub(crate) fn releases(&mut self, request: u64, releaser: Option<Who>) {
+        if let Some(who) = releaser {
+            let clock = self.leaves(who);
+            join(self.carried.entry(request).or_default(), &clock);
+        }
+    }
+
+    /// Cores of the host, a bit for each, get the acknowledgement of a write-back, which their next fence waits for.
+    pub(crate) fn acknowledges(&mut self, cores: u64, request: u64) {
+        let Some(clock) = self.carried.remove(&request) else {
+            return;
+        };
+        for (core, acknowledged) in self.acknowledged.iter_mut().enumerate() {
+            if cores >> core & 1 != 0 {
+                join(acknowledged, &clock);
+            }
         }
     }
 
@@ -375,19 +574,50 @@ impl Races {
             mark.filter(|mark| matches!(mark.write.site.who, Who::Mcc(_)) && mark.unsettled(known));
         let late = late.map(|command| command.write.site);
         let late = late.or(by_chance.map(|mark| mark.write.site));
+        let unordered = mark.filter(|mark| {
+            matches!(mark.write.site.who, Who::Mcc(_))
+                && !before(&mark.write.clock, &self.known(site.who))
+        });
         let found = match stale {
             Some((mark, _)) => Some((Wrong::StaleLoad, mark.write.site)),
             None => late.map(|first| (Wrong::NotStored, first)),
         };
-        if let Some((wrong, first)) = found {
+        let unordered = unordered.map(|mark| (Wrong::UnorderedRead, mark.write.site));
+        if let Some((wrong, first)) = found.or(unordered) {
             self.tell(wrong, site, first, line);
         }
+        self.read(site, line, true);
+    }
+
+    /// Keeps a read of a line of far memory, which is over unless a copy engine has begun it.
+    fn read(&mut self, site: Site, line: u64, over: bool) {
+        let number = self.number(site.who);
+        let over = over.then(|| self.clocks[number][number]);
+        let reads = self.reads.entry(line).or_default();
+        let read = Read { site, over };
+        match reads.iter_mut().find(|(core, _)| *core == number) {
+            Some((_, last)) => *last = read,
+            None => reads.push((number, read)),
+        }
+    }
+
+    /// A read of a line of which a store cannot know that it is over, by others.
+    fn read_before(&self, who: Who, line: u64, known: &Clock) -> Option<Site> {
+        let reads = self.reads.get(&line)?;
+        let unordered = reads.iter().find(|(core, read)| {
+            let over = read.over.zip(known.get(*core));
+            !self.are_one(who, read.site.who) && over.is_none_or(|(over, known)| over > *known)
+        });
+        unordered.map(|(_, read)| read.site)
     }
 
     /// A host's core stores so many bytes in a line, which it has or gets.
     pub(crate) fn stores(&mut self, site: Site, at: u64, bytes: u32, is_far: bool) {
         let (line, number) = (at & !127, self.number(site.who));
         let clock = self.clocks[number].clone();
+        if !is_far {
+            self.stores_word(site, at);
+        }
         let copy = self.copies.entry(line).or_default();
         copy.stored.clone_from(&clock);
         copy.mask |= bits(at, bytes);
@@ -396,12 +626,59 @@ impl Races {
         if copy.dirtied.is_none() {
             copy.dirtied = Some(Write { site, clock });
         }
+        if !is_far {
+            return;
+        }
         // One that the program knows of it may mean to overwrite as a whole.
-        let mark = self.marks.get(&line).filter(|mark| {
+        let mark = self.marks.get(&line);
+        let newer = mark.filter(|mark| {
             base.is_some_and(|base| mark.version > base) && !before(&mark.write.clock, &known)
         });
-        if let Some(first) = mark.map(|mark| mark.write.site).filter(|_| is_far) {
-            self.tell(Wrong::BothWrite, site, first, line);
+        let known = self.known(site.who);
+        let unordered = mark.filter(|mark| {
+            matches!(mark.write.site.who, Who::Mcc(_)) && !before(&mark.write.clock, &known)
+        });
+        let unordered = unordered.map(|mark| (Wrong::UnorderedStores, mark.write.site));
+        let read = self.read_before(site.who, line, &known);
+        let read = read.map(|read| (Wrong::UnorderedRead, read));
+        let newer = newer.map(|mark| (Wrong::BothWrite, mark.write.site));
+        if let Some((wrong, first)) = newer.or(unordered).or(read) {
+            self.tell(wrong, site, first, line);
+        }
+    }
+
+    /// A core of the host stores in a word of a line of a scratchpad, which may be evicted right behind.
+    fn stores_word(&mut self, site: Site, at: u64) {
+        let clock = self.leaves(site.who);
+        let number = self.words_stored;
+        self.words_stored += 1;
+        let copy = self.copies.entry(at & !127).or_default();
+        let write = Write { site, clock };
+        copy.words[(at % 128 / 8) as usize] = Some(Word { write, number });
+    }
+
+    /// A core loads a word of a line of its scratchpad, and learns what the host knew that has stored it. What was stored before in the
+    /// same line is there then, and what was stored behind may be, or not. The host has the line at `line`.
+    pub(crate) fn loads_word(&mut self, site: Site, scratchpad: u64, at: u64, line: u64) {
+        let Who::Mcc(mcc) = site.who else { return };
+        let known = &mut self.clocks[self.hosts + mcc];
+        let Some(words) = self.words.get_mut(&(mcc, scratchpad)) else {
+            return;
+        };
+        let Some(word) = &words.words[(at % 128 / 8) as usize] else {
+            return;
+        };
+        if before(&word.write.clock, known) {
+            return;
+        }
+        let later = words.early.is_some_and(|early| early < word.number);
+        let first = word.write.site;
+        join(known, &word.write.clock);
+        let number = word.number;
+        let mut all = words.words.iter().flatten();
+        words.early = all.any(|other| other.number > number).then_some(number);
+        if later {
+            self.tell(Wrong::HalfWritten, site, first, line);
         }
     }
 
@@ -418,6 +695,7 @@ impl Races {
         let dirtied = copy.dirtied.take();
         let whole = std::mem::take(&mut copy.mask) == u128::MAX;
         let (base, stored) = (copy.base.unwrap_or(0), copy.stored.clone());
+        let words = std::mem::take(&mut copy.words);
         if !keeps {
             self.copies.remove(&line);
         }
@@ -428,8 +706,13 @@ impl Races {
             return;
         }
         // What the line of a scratchpad tells is what its last store knew.
-        if let Some(Who::Host(core)) = dirtied.map(|write| write.site.who) {
-            self.clocks[core][core] = self.clocks[core][core].max(stored[core] + 1);
+        if let Some(write) = dirtied {
+            if let Who::Host(core) = write.site.who {
+                self.clocks[core][core] = self.clocks[core][core].max(stored[core] + 1);
+            }
+            let tells = write.clock;
+            self.flying_words
+                .insert(request, FlyingWords { words, tells });
         }
         self.carried.insert(request, stored);
     }
@@ -457,6 +740,7 @@ impl Races {
             settled,
         };
         self.marks.insert(line, mark);
+        self.reads.remove(&line);
         // What the host has kept is what it has written.
         if let Some(copy) = self.copies.get_mut(&line).filter(|_| by_host) {
             copy.base = Some(version);
@@ -554,11 +838,20 @@ impl Races {
 
     /// It has waited for all of that.
     pub(crate) fn fenced(&mut self, core: usize) {
+        join(&mut self.clocks[core], &self.acknowledged[core]);
         for line in std::mem::take(&mut self.cleaned[core]) {
             let mark = self.marks.get_mut(&line);
             if let Some(mark) = mark.filter(|mark| matches!(mark.write.site.who, Who::Host(_))) {
                 mark.settle(&self.clocks[core]);
             }
+        }
+    }
+
+    /// A core of the host loads from its own memory, where a copy engine may have stored.
+    #[inline(always)]
+    pub(crate) fn loads_main(&mut self, core: usize, at: u64) {
+        if self.copies_main {
+            self.learns(Who::Host(core), Way::Main(at & !127));
         }
     }
 
@@ -579,13 +872,26 @@ impl Races {
 
     /// A core looks when a line of its scratchpad was last written by its copy engine, or read, which is then stored.
     pub(crate) fn looks(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
+        self.learns(Who::Mcc(mcc), Way::Request(mcc, scratchpad as usize));
         let Some(parts) = self.parts.get_mut(&(mcc, scratchpad)) else {
             return;
         };
-        let clock = &self.clocks[self.hosts + mcc];
-        let marks = &mut self.marks;
+        let number = self.hosts + mcc;
+        let clock = &mut self.clocks[number];
+        let (marks, reads, ways) = (&mut self.marks, &mut self.reads, &self.ways);
         parts.retain(|part| {
             let seen = part.done && part.stores == stores;
+            if seen && !stores {
+                let reads = reads.get_mut(&part.far).into_iter().flatten();
+                for (_, read) in reads.filter(|(core, read)| *core == number && read.over.is_none())
+                {
+                    read.over = Some(clock[number]);
+                }
+                // A line of the host's own memory tells what the host knew.
+                if let Some(told) = ways.get(&Way::Main(part.far)) {
+                    join(clock, told);
+                }
+            }
             let mark = marks.get_mut(&part.far).filter(|_| seen && stores);
             if let Some(mark) = mark.filter(|mark| mark.version == part.version) {
                 mark.settle(clock);
@@ -598,7 +904,7 @@ impl Races {
     }
 
     /// A copy engine reads or writes its next line.
-    pub(crate) fn copies(&mut self, mcc: usize, line: u64, access: u64) {
+    pub(crate) fn copies(&mut self, mcc: usize, line: u64, access: u64, is_far: bool) {
         let Some(command) = self.commands[mcc].front_mut() else {
             return;
         };
@@ -611,11 +917,23 @@ impl Races {
             self.commands[mcc].pop_front();
         }
         self.accesses.insert((mcc, access), (scratchpad, number));
+        if !stores {
+            self.words.remove(&(mcc, scratchpad));
+            self.held.remove(&(mcc, scratchpad));
+        }
+        if !is_far {
+            // Nothing of the host's own memory is ever stale, and it tells by it what it knows by now, as do cores.
+            let told = match stores {
+                true => write.clock,
+                false => self.leaves(Who::Host(0)),
+            };
+            join(self.ways.entry(Way::Main(line)).or_default(), &told);
+            self.copies_main = true;
+            return;
+        }
         let here = self.copies.get(&line).and_then(|copy| copy.dirtied.clone());
         if stores {
-            if let Some(first) = here {
-                self.tell(Wrong::BothWrite, write.site, first.site, line);
-            }
+            let both = here.map(|first| (Wrong::BothWrite, first.site));
             // What a core has written anew as a whole, without a look at what is old, may be meant to be overwritten.
             let held = self.held.get_mut(&(mcc, scratchpad));
             let mut held = held.filter(|held| held.far == line);
@@ -630,8 +948,18 @@ impl Races {
             if let Some(held) = &mut held {
                 **held = Held::of(line, version);
             }
-            if let Some(first) = newer {
-                self.tell(Wrong::Overwritten, write.site, first, line);
+            let over = newer.map(|first| (Wrong::Overwritten, first));
+            let who = write.site.who;
+            let unordered = self
+                .marks
+                .get(&line)
+                .filter(|mark| !mark.settled.iter().any(|clock| before(clock, &write.clock)));
+            let unordered = unordered.map(|mark| (Wrong::UnorderedStores, mark.write.site));
+            let read = self.read_before(who, line, &write.clock);
+            let read = read.map(|read| (Wrong::UnorderedRead, read));
+            let unordered = unordered.or(read).filter(|_| both.is_none());
+            for (wrong, first) in both.into_iter().chain(over.or(unordered)) {
+                self.tell(wrong, write.site, first, line);
             }
             self.marked(line, write);
             if let Some(part) = self.part(mcc, scratchpad, number) {
@@ -644,19 +972,39 @@ impl Races {
         self.held.insert((mcc, scratchpad), held);
         let flying = self.flying.values().find(|(own, ..)| *own == line);
         let newest = here.or(flying.map(|(_, _, write, _)| write.clone()));
+        let hidden = newest.clone();
         let newest = newest.filter(|first| before(&first.clock, &write.clock));
         // By chance it may be there already.
         let by_chance = self.marks.get(&line).filter(|mark| {
             matches!(mark.write.site.who, Who::Host(_)) && mark.unsettled(&write.clock)
         });
-        if let Some(first) = newest.or(by_chance.map(|mark| mark.write.clone())) {
-            self.tell(Wrong::StaleFetch, write.site, first.site, line);
+        let stale = newest.or(by_chance.map(|mark| mark.write.clone()));
+        // Stores that are not to be known of: of the host, in its caches still, and of others.
+        let mark = self.marks.get(&line).map(|mark| mark.write.clone());
+        let unordered = hidden.into_iter().chain(mark).find(|first| {
+            !self.are_one(first.site.who, write.site.who) && !before(&first.clock, &write.clock)
+        });
+        let stale = stale.map(|first| (Wrong::StaleFetch, first.site));
+        let unordered = unordered.map(|first| (Wrong::UnorderedRead, first.site));
+        if let Some((wrong, first)) = stale.or(unordered) {
+            self.tell(wrong, write.site, first, line);
+            // The same race is not told again where the core stores the line.
+            if let Some(mark) = self.marks.get_mut(&line) {
+                mark.settle(&write.clock);
+            }
         }
+        self.read(write.site, line, false);
     }
 
     /// A program has ended, and so have all its copies: who learns of it knows what it has stored to be in far memory.
     pub(crate) fn ends(&mut self, mcc: usize) {
-        let clock = &self.clocks[self.hosts + mcc];
+        let number = self.hosts + mcc;
+        let clock = &self.clocks[number];
+        for read in self.reads.values_mut().flatten() {
+            if read.0 == number && read.1.over.is_none() {
+                read.1.over = Some(clock[number]);
+            }
+        }
         let own = self.parts.iter().filter(|((own, _), _)| *own == mcc);
         let stored = own.flat_map(|(_, parts)| parts).filter(|part| part.stores);
         for part in stored {
@@ -673,6 +1021,7 @@ impl Races {
         self.commands[mcc].clear();
         self.parts.retain(|(own, _), _| *own != mcc);
         self.held.retain(|(own, _), _| *own != mcc);
+        self.words.retain(|(own, _), _| *own != mcc);
         self.learns(Who::Mcc(mcc), Way::Control(mcc));
     }
 }
@@ -687,7 +1036,7 @@ mod tests {
     fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
         let who = Who::Mcc(mcc);
         races.commands(Site { who, pc }, (0, LINE, 1), stores);
-        races.copies(mcc, LINE, 0);
+        races.copies(mcc, LINE, 0, true);
         races.copied(mcc, 0);
         races.looks(mcc, 0, stores);
     }
@@ -699,64 +1048,125 @@ mod tests {
         }
     }
 
+    /// A core sends the other one a word.
+    fn sends(races: &mut Races, from: usize, to: usize) {
+        races.sends_word(from, to, 4);
+        races.passes_word(from, to);
+        races.learns(Who::Mcc(to), Way::Fifo(from, to));
+    }
+
+    fn race(wrong: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
+        let [second, first] = [second, first].map(|(mcc, pc)| Site {
+            who: Who::Mcc(mcc),
+            pc,
+        });
+        Race {
+            wrong,
+            second,
+            first,
+            line: LINE,
+        }
+    }
+
     #[test]
-    fn what_a_core_stores_is_compared_with_what_it_fetched() {
-        // Of two cores the second one fetches before the first one stores, or after; it may be told of that, and then load
-        // what it has, and it changes so many bytes.
-        for (early, told, loads, bytes, wrong) in [
-            (true, false, false, 8, true),
-            (true, true, false, 120, true),
-            (true, false, false, 128, false),
-            (true, false, true, 128, true),
-            (true, true, true, 128, true),
-            (true, true, false, 128, false),
-            (false, false, true, 8, false),
+    fn stored_bytes_are_compared_with_fetched_bytes() {
+        use Wrong::{Overwritten, UnorderedRead, UnorderedStores};
+        // Of two cores the second one fetches before the first one stores, as that one knows, or after. The second core may
+        // receive word of the stores, and then load what it has, and it changes so many bytes.
+        for (early, receives, loads, bytes, expected) in [
+            (true, false, false, 8, Some((Overwritten, (1, 5), (0, 4)))),
+            (true, true, false, 120, Some((Overwritten, (1, 5), (0, 4)))),
+            (
+                true,
+                false,
+                false,
+                128,
+                Some((UnorderedStores, (1, 5), (0, 4))),
+            ),
+            (true, false, true, 128, Some((Overwritten, (1, 5), (0, 4)))),
+            (true, true, true, 128, Some((Overwritten, (1, 5), (0, 4)))),
+            (true, true, false, 128, None),
+            (false, false, true, 8, Some((UnorderedRead, (1, 2), (0, 4)))),
+            (false, true, true, 8, None),
         ] {
             let mut races = Races::new(0, 2);
             copy(&mut races, 0, 1, false);
             if early {
                 copy(&mut races, 1, 2, false);
+                sends(&mut races, 1, 0);
             }
             changes(&mut races, 0, 0..8);
             copy(&mut races, 0, 3, true);
             // What it stores again is what is there.
             changes(&mut races, 0, 8..16);
             copy(&mut races, 0, 4, true);
+            if receives {
+                sends(&mut races, 0, 1);
+            }
             if !early {
                 copy(&mut races, 1, 2, false);
             }
             let who = Who::Mcc(1);
-            if told {
-                races.gives(Who::Mcc(0), Way::Fifo(0, 1));
-                races.learns(who, Way::Fifo(0, 1));
-            }
             if loads {
                 races.reads(Site { who, pc: 6 }, 0, 120, 8);
             }
             changes(&mut races, 1, 0..bytes);
             copy(&mut races, 1, 5, true);
-            let [first, second] = [(0, 4), (1, 5)].map(|(mcc, pc)| Site {
-                who: Who::Mcc(mcc),
-                pc,
-            });
-            let race = Race {
-                wrong: Wrong::Overwritten,
-                second,
-                first,
-                line: LINE,
-            };
-            let expected = if wrong { vec![race] } else { vec![] };
-            assert_eq!(races.new, expected, "{early} {told} {loads} {bytes}");
+            let expected = expected.map(|(wrong, second, first)| race(wrong, second, first));
+            let expected = Vec::from_iter(expected);
+            assert_eq!(races.new, expected, "{early} {receives} {loads} {bytes}");
+        }
+    }
+
+    #[test]
+    fn a_store_waits_for_reads_that_others_have_begun() {
+        for waits in [true, false] {
+            let mut races = Races::new(0, 2);
+            copy(&mut races, 1, 1, false);
+            if waits {
+                sends(&mut races, 1, 0);
+            }
+            copy(&mut races, 0, 2, true);
+            let read = race(Wrong::UnorderedRead, (0, 2), (1, 1));
+            assert_eq!(races.new, Vec::from_iter((!waits).then_some(read)));
+        }
+    }
+
+    #[test]
+    fn room_in_a_fifo_orders_only_what_was_taken_before() {
+        // Of two places in a FIFO, the third word takes the first one, and the fourth word the second.
+        for (words, races_found) in [(3, 1), (4, 0)] {
+            let mut races = Races::new(0, 2);
+            for _ in 0..2 {
+                races.sends_word(0, 1, 2);
+                races.passes_word(0, 1);
+            }
+            races.learns(Who::Mcc(1), Way::Fifo(0, 1));
+            races.takes_word(0, 1);
+            copy(&mut races, 1, 1, false);
+            races.takes_word(0, 1);
+            for _ in 2..words {
+                races.sends_word(0, 1, 2);
+            }
+            copy(&mut races, 0, 2, true);
+            assert_eq!(races.new.len(), races_found, "{words}");
         }
     }
 
     #[test]
     fn a_line_of_a_scratchpad_that_the_host_writes_is_no_copy() {
-        let mut races = Races::new(1, 2);
-        copy(&mut races, 1, 1, false);
-        copy(&mut races, 0, 2, true);
-        races.arrives(9, Way::Line(1, 0));
-        copy(&mut races, 1, 3, true);
-        assert_eq!(races.new, []);
+        for writes in [true, false] {
+            let mut races = Races::new(1, 2);
+            copy(&mut races, 1, 1, false);
+            sends(&mut races, 1, 0);
+            copy(&mut races, 0, 2, true);
+            sends(&mut races, 0, 1);
+            if writes {
+                races.arrives(9, Way::Line(1, 0));
+            }
+            copy(&mut races, 1, 3, true);
+            let stale = race(Wrong::Overwritten, (1, 3), (0, 2));
+            assert_eq!(races.new, Vec::from_iter((!writes).then_some(stale)));
+        }
     }
 }

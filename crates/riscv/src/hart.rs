@@ -67,6 +67,8 @@ pub struct Hart {
     pub stack_ends: [u64; 2],
     /// The last jump to an address in a register: from where, and to where.
     jumped: Option<(u64, u64)>,
+    /// Reads of counters so far, whose values depend on time.
+    counter_reads: u64,
     /// The `x` registers and, from 32 on, the `f` registers.
     r: [u64; 64],
     /// Which of them wait for the memory, and how they are then filled.
@@ -76,6 +78,17 @@ pub struct Hart {
     decoder: Decoder,
     /// The bits of a target that must be zero.
     misaligned: u64,
+}
+
+/// The state of a core that runs a program in one mode: its registers, those that wait for the memory, and how often counters
+/// were read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HartState {
+    pc: u64,
+    r: [u64; 64],
+    late: u64,
+    floating: (u8, u8),
+    counter_reads: u64,
 }
 
 impl Hart {
@@ -91,6 +104,7 @@ impl Hart {
             csrs: Csrs::new(number, misa),
             stack_ends: [0; 2],
             jumped: None,
+            counter_reads: 0,
             r: [0; 64],
             late: 0,
             fills: [Fill::Unsigned; 64],
@@ -137,6 +151,17 @@ impl Hart {
     /// The registers that wait to be delivered to, a bit for each.
     pub fn late(&self) -> u64 {
         self.late
+    }
+
+    /// The state on which, besides memory, depends all that a program does from here on.
+    pub fn state(&self) -> HartState {
+        HartState {
+            pc: self.pc,
+            r: self.r,
+            late: self.late,
+            floating: (self.csrs.fflags, self.csrs.frm),
+            counter_reads: self.counter_reads,
+        }
     }
 
     /// The address of the jump to a register that led to `pc`, if that was the last such jump.
@@ -391,6 +416,7 @@ impl Hart {
         // The register, or in its place a small number: one of both is zero.
         let operand = self.read(inst.rs1) | inst.imm as u64;
         let number = inst.csr();
+        self.counter_reads += u64::from(matches!(number, 0xc00..=0xc02 | 0xb00 | 0xb02));
         let old = self
             .csrs
             .read(number)

@@ -50,7 +50,7 @@ pub use blocks::Fast;
 pub use confined::Confined;
 pub use csr::{Csrs, Exception, Mode};
 pub use decode::{register, Decoder, Inst};
-pub use hart::{Hart, Stop};
+pub use hart::{Hart, HartState, Stop};
 pub use memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
 pub use paged::{Page, PageSize, Paged, Pages};
 pub use shared::{Port, Shared};

@@ -68,8 +68,9 @@ pub(crate) struct Run {
     #[arg(long)]
     pub unverified: bool,
 
-    /// Look for what the programs forget of far memory, which nothing keeps coherent: loads of stale lines, write-backs over
-    /// what is newer, lines that both sides write. Each is told with both places in the programs, and the answer is then no.
+    /// Look for races in far memory, which nothing keeps coherent: loads of stale lines, write-backs over newer data, and
+    /// conflicting accesses of a line by two programs without synchronisation. Each is reported with both places in the
+    /// programs, and the exit code is then 1.
     #[arg(long)]
     pub races: bool,
 

@@ -341,11 +341,14 @@ fn where_programs_stand_that_do_not_end_is_told() {
     ] {
         let words = ["--cp", "astray=astray.elf", "astray-host.elf", case, "2"];
         let said = transcript(&self::run(folder, &words));
-        assert!(said.contains("state 5\n") && said.contains(told), "{told} in {said}");
+        assert!(said.starts_with("exit code 0\nstate 5\n"), "{said}");
+        assert!(said.contains(told), "{told} in {said}");
     }
     let words = ["--cp", "astray=astray.elf", "astray-host.elf", "15", "2"];
-    let said = transcript(&self::run(folder, &words));
-    assert_eq!(said, "exit code 0\nstate 3\n");
+    assert_eq!(
+        transcript(&self::run(folder, &words)),
+        "exit code 0\nstate 3\n"
+    );
     let words = ["--cp", "astray=astray.elf", "astray-host.elf", "0", "4"];
     let said = transcript(&self::run(folder, &words));
     let told = "nothing can be loaded at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
@@ -364,5 +367,43 @@ fn where_programs_stand_that_do_not_end_is_told() {
         let words = ["--cp", "astray=astray.elf", "astray-host.elf", case];
         let said = transcript(&self::run(folder, &words));
         assert!(said.starts_with("exit code 1\n") && said.contains(told), "{said}");
+    }
+}
+
+/// A host that sends to a program that has ended, and two cores that store one line, as a user runs them.
+#[test]
+fn waiting_for_ever_and_a_race_of_two_cores_are_reported_with_both_places() {
+    if !require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let programs = "crates/nearmemory/tests/programs";
+    for name in ["gone", "coreww"] {
+        compiled(folder, "host", &format!("{programs}/{name}-host.c"), &[]);
+        compiled(folder, "channel", &format!("{programs}/{name}.c"), &[]);
+    }
+    let said = transcript(&run(folder, &["--cp", "gone=gone.elf", "gone-host.elf"]));
+    assert!(said.starts_with("exit code 1\n"), "{said}");
+    for part in [
+        "error: gone-host.elf: nothing will ever change: no program is left that could write what others poll\nthe host's core 0 polls line 0 of the scratchpad of core 0, at 0x",
+        ", called at gone-host.c:",
+        "\ncore 0 of `gone` has ended with 0, at 0x",
+        "\n  in _start",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    let said = transcript(&run(
+        folder,
+        &["--races", "--cp", "coreww=coreww.elf", "coreww-host.elf"],
+    ));
+    assert!(said.starts_with("exit code 1\n"), "{said}");
+    for part in [
+        "race: the line at 0x4000000000 is stored by two programs, of which neither waits for the other\ncore 1 of `coreww` stores it, at 0x",
+        "\ncore 0 of `coreww` stored it, at 0x",
+        ", called at coreww.c:",
+        "\n1 race\n",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
     }
 }

@@ -3,6 +3,7 @@
 use super::{Device, Mcc, FIFOS, FIFO_STRIDE};
 use crate::controller;
 use crate::events::{Event, Time, Who, Why};
+use crate::host::{SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::races::{Queue, Site, Way};
 use crate::scratchpad::LINE;
 use cohkit_riscv::system::Bytes;
@@ -115,8 +116,17 @@ impl<'a> MccPort<'a> {
             };
         };
         self.device.stirred = true;
+        if offset == 0 || offset == 24 && value != 0 {
+            self.queue.change();
+        }
         if let Some(watch) = &mut self.queue.watch {
-            watch.learns(Who::Mcc(mine), Way::Fifo(other, mine));
+            match offset {
+                16 => watch.learns(Who::Mcc(mine), Way::Room(mine, other)),
+                _ => watch.learns(Who::Mcc(mine), Way::Fifo(other, mine)),
+            }
+            if offset == 0 || offset == 24 && value != 0 {
+                watch.takes_word(other, mine);
+            }
         }
         self.takes(FIFOS);
         Reply::Done(value)
@@ -138,8 +148,9 @@ impl<'a> MccPort<'a> {
             };
         }
         there.coming[mine].push_back(word);
+        self.queue.change();
         if let Some(watch) = &mut self.queue.watch {
-            watch.gives(Who::Mcc(mine), Way::Fifo(mine, other));
+            watch.sends_word(mine, other, words);
         }
         self.own().counters.words += 1;
         self.takes(FIFOS);
@@ -167,6 +178,38 @@ impl<'a> MccPort<'a> {
         }
     }
 
+    /// Notes a load of what others can change, or of the time, while polling is looked for.
+    #[cold]
+    fn watch_poll(&mut self, at: u64, value: u64) {
+        let (who, pc) = (Who::Mcc(self.mcc), self.pc);
+        let Some(polling) = &mut self.queue.polling else {
+            return;
+        };
+        polling.loads(who, pc, at);
+        match at {
+            controller::NOW => polling.change(),
+            controller::REGISTERS if value != controller::NONE => polling.change(),
+            controller::STAMPS.. => polling.loads_stamp(self.mcc, (at - controller::STAMPS) / 16),
+            _ => {}
+        }
+    }
+
+    /// A store, while polling is looked for. What is begun by one always changes something.
+    #[cold]
+    fn watch_change(&mut self, at: u64, size: Size, value: u64) {
+        let begins = (controller::REGISTERS..controller::SHARED).contains(&at);
+        let old = match begins {
+            true => None,
+            false => match self.own().controller.load(at, size, 0) {
+                Reply::Done(old) => Some(old),
+                _ => None,
+            },
+        };
+        if let Some(polling) = &mut self.queue.polling {
+            polling.stored(old, value);
+        }
+    }
+
     fn set_clock(&mut self) {
         let clock = self.device.clock(self.now);
         self.own().controller.at(clock);
@@ -187,17 +230,22 @@ impl Memory for MccPort<'_> {
             return Reply::Wait;
         }
         if let Some((other, offset)) = self.fifo(at, size) {
+            self.watch_poll(at, 0);
             return self.load_fifo(other, offset);
         }
         self.set_clock();
         self.takes(at);
         if let Some(watch) = &mut self.queue.watch {
             let (who, pc) = (Who::Mcc(self.mcc), self.pc);
-            if let Some(way) = passes(self.mcc, at) {
-                watch.learns(who, way);
-                if let Way::Line(_, line) = way {
+            match passes(self.mcc, at) {
+                Some(Way::Line(_, line)) => {
+                    let own = SCRATCHPADS + self.mcc as u64 * SCRATCHPAD_STRIDE;
+                    let place = own + (line * LINE) as u64;
+                    watch.loads_word(Site { who, pc }, line as u64, at, place);
                     watch.reads(Site { who, pc }, line as u64, at, size as u32);
                 }
+                Some(way) => watch.learns(who, way),
+                None => {}
             }
             // Of the two stamps of a line, that of reads is the first one.
             if at >= controller::STAMPS {
@@ -205,12 +253,31 @@ impl Memory for MccPort<'_> {
                 watch.looks(self.mcc, line, at.is_multiple_of(16));
             }
         }
-        self.own().controller.load(at, size, to)
+        let reply = self.own().controller.load(at, size, to);
+        // A notice tells of a request.
+        if let (controller::REGISTERS, Reply::Done(notice)) = (at, reply) {
+            if let Some(watch) = self
+                .queue
+                .watch
+                .as_mut()
+                .filter(|_| notice != controller::NONE)
+            {
+                let line = (notice / 2) as usize;
+                watch.learns(Who::Mcc(self.mcc), Way::Request(self.mcc, line));
+            }
+        }
+        if let (true, Reply::Done(value)) = (self.queue.polling.is_some(), reply) {
+            self.watch_poll(at, value);
+        }
+        reply
     }
 
     #[inline(always)]
     fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()> {
         if at < controller::SCRATCHPAD {
+            if self.queue.polling.is_some() {
+                self.watch_change(at, size, value);
+            }
             return self.own().controller.store(at, size, value);
         }
         if self.early() {
@@ -220,13 +287,18 @@ impl Memory for MccPort<'_> {
             return self.store_fifo(other, offset, value);
         }
         self.set_clock();
+        if self.queue.polling.is_some() {
+            self.watch_change(at, size, value);
+        }
         let reply = self.own().controller.store(at, size, value);
         if reply == Reply::Wait {
             return self.blocked();
         }
         self.takes(at);
         self.watch_store(at, size, value);
-        self.device.answers(self.queue, self.now, self.mcc);
+        let who = Who::Mcc(self.mcc);
+        self.device
+            .answers(self.queue, self.now, self.mcc, Some(who));
         let path = self.device.platform.copy_path.value;
         let mcc = &mut self.device.mccs[self.mcc];
         if !mcc.copying && mcc.controller.is_waiting() {
@@ -237,6 +309,7 @@ impl Memory for MccPort<'_> {
     }
 
     fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
+        self.queue.change();
         self.own().controller.amo(at, amo, to)
     }
 

@@ -81,6 +81,26 @@ impl<'a> HostPort<'a> {
         }
     }
 
+    /// A load from what others can change.
+    #[inline(always)]
+    fn poll(&mut self, at: u64) {
+        if let Some(polling) = &mut self.queue.polling {
+            polling.loads(Who::Host(self.core), self.pc, at);
+        }
+    }
+
+    /// A store in the host's own memory.
+    #[inline(always)]
+    fn change_main(&mut self, at: u64, size: Size, value: u64) {
+        if let Some(polling) = &mut self.queue.polling {
+            let old = match self.host.main.memory.load(at, size, 0) {
+                Reply::Done(old) => Some(old),
+                _ => None,
+            };
+            polling.stored(old, value);
+        }
+    }
+
     fn blocked<T>(&mut self) -> Reply<T> {
         self.why = Why::Blocked;
         Reply::Wait
@@ -131,7 +151,11 @@ impl<'a> HostPort<'a> {
         self.host.misses.insert(line, miss);
         let core = self.core;
         let (sent, request) = (Sent::Line { line, core }, Request::ReadLine(line));
-        self.host.send(self.queue, self.now, sent, request);
+        let number = self.host.send(self.queue, self.now, sent, request);
+        // Of a line of a scratchpad, the core that has it may learn that it was asked for.
+        if let Some(watch) = self.queue.watch.as_mut().filter(|_| line > UNCACHED) {
+            watch.sends(Who::Host(core), number);
+        }
         self.begun = true;
     }
 
@@ -158,6 +182,7 @@ impl<'a> HostPort<'a> {
         if let Some(reply) = self.late(line) {
             return reply;
         }
+        self.poll(at);
         if let Some(copy) = self.copy(line) {
             let value = read(&copy.data, at, size);
             self.watch_load(line);
@@ -194,8 +219,13 @@ impl<'a> HostPort<'a> {
             return reply;
         }
         if let Some(copy) = self.copy(line) {
+            let old = read(&copy.data, at, size);
+            let changes = !copy.dirty || old != value;
             write(&mut copy.data, at, size, value);
             copy.dirty = true;
+            if changes {
+                self.queue.change();
+            }
             self.watch_store(at, size);
             return Reply::Done(());
         }
@@ -205,6 +235,7 @@ impl<'a> HostPort<'a> {
                 write(&mut miss.stored, at, size, value);
                 miss.mask |= ((1 << size as u32) - 1) << (at % LINE_BYTES);
                 miss.storing |= 1 << core;
+                self.queue.change();
                 self.watch_store(at, size);
                 Reply::Done(())
             }
@@ -219,6 +250,7 @@ impl<'a> HostPort<'a> {
         if self.host.is_full() {
             return self.blocked();
         }
+        self.poll(at);
         let core = self.core;
         self.host.cores[core].loads += 1;
         let request = Request::ReadWord(at, size);
@@ -235,6 +267,7 @@ impl<'a> HostPort<'a> {
         if self.host.is_full() {
             return self.blocked();
         }
+        self.queue.change();
         let core = self.core;
         self.host.cores[core].writes += 1;
         let request = Request::WriteWord(at, size, value);
@@ -277,6 +310,9 @@ impl<'a> HostPort<'a> {
             return Reply::Done(());
         };
         let dirty = way.copy.as_ref().is_some_and(|copy| copy.dirty);
+        if dirty {
+            self.queue.change();
+        }
         if dirty && what != Cbo::Invalidate {
             self.host.counters.cleaned += 1;
             self.host.cores[self.core].writes += 1;
@@ -339,6 +375,9 @@ impl Memory for HostPort<'_> {
         match self.host.region(at, size as u64) {
             Region::Main if self.host.shares_main() && self.early() => Reply::Wait,
             Region::Main => {
+                if let Some(watch) = &mut self.queue.watch {
+                    watch.loads_main(self.core, at);
+                }
                 self.longer = self.host.main(self.core, at, self.now, self.queue);
                 self.host.main.memory.load(at, size, to)
             }
@@ -364,6 +403,7 @@ impl Memory for HostPort<'_> {
             Region::Main if self.host.shares_main() && self.early() => Reply::Wait,
             Region::Main => {
                 self.host.main(self.core, at, self.now, self.queue);
+                self.change_main(at, size, value);
                 match self.host.main.port(self.core) {
                     Some(mut port) => port.store(at, size, value),
                     None => Reply::Fault,
@@ -398,10 +438,16 @@ impl Memory for HostPort<'_> {
             return Reply::Wait;
         }
         self.longer = self.host.main(self.core, at, self.now, self.queue);
-        match self.host.main.port(self.core) {
+        let watched = self.queue.polling.is_some();
+        let old = watched.then(|| self.host.main.memory.load(at, amo.size, 0));
+        let reply = match self.host.main.port(self.core) {
             Some(mut port) => port.amo(at, amo, to),
             None => Reply::Fault,
+        };
+        if old.is_some_and(|old| old != self.host.main.memory.load(at, amo.size, 0)) {
+            self.queue.change();
         }
+        reply
     }
 
     fn fence(&mut self, _fence: Fence) -> Reply<()> {

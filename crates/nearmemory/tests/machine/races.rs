@@ -1,4 +1,4 @@
-//! The detector of races: it finds each of thirteen seeded faults of cache management at the lines of both programs, and nothing in
+//! The detector of races: it finds each of some seeded faults of cache management at the lines of both programs, and nothing in
 //! programs that have none; the programs of the other tests are looked at, too.
 
 use crate::{compile, require, root, run_as, run_watched, How, Ran};
@@ -11,6 +11,112 @@ type Told<'a> = &'a [(Wrong, &'a str, &'a str)];
 
 const HOST: &str = "crates/nearmemory/tests/programs/forgets-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/forgets.c";
+
+/// Races found in two programs of the same name, compiled with these definitions.
+fn found_in(name: &str, definitions: &[&str]) -> Vec<(Wrong, String, String)> {
+    let programs = "crates/nearmemory/tests/programs";
+    let host = compile("host", &format!("{programs}/{name}-host.c"), definitions);
+    let channel = compile("channel", &format!("{programs}/{name}.c"), definitions);
+    let channels: [(&str, &[u8]); 1] = [(name, &channel)];
+    let ran = run_watched(&Platform::enzian(), &host, "", &channels, None);
+    let end = Some(&Happened::Exit(0));
+    assert_eq!(ran.happened.last(), end, "{name} {definitions:?}");
+    places(&ran, &host, &channel, &root().join(programs))
+}
+
+/// Asserts that exactly these races are found.
+#[track_caller]
+fn finds(name: &str, definitions: &[&str], expected: Told) {
+    let found = found_in(name, definitions);
+    let found: Vec<_> = (found.iter())
+        .map(|(wrong, second, first)| (*wrong, second.as_str(), first.as_str()))
+        .collect();
+    assert_eq!(found, expected, "{name} {definitions:?}");
+}
+
+#[test]
+fn two_cores_that_store_one_line_race_unless_one_waits() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let stores = "nm_store(0, far, 1);  // stores";
+    finds("coreww", &[], &[(Wrong::UnorderedStores, stores, stores)]);
+    finds("coreww", &["-DWAITS"], &[]);
+}
+
+#[test]
+fn lines_that_may_be_written_by_half_are_found_without_an_eviction() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let loads = "for (int i = (seen++, 0); i < 4; i++) sum += line[i];  // loads";
+    let stores = "nm_write_line(0, 0, words);  // stores";
+    finds("half", &[], &[(Wrong::HalfWritten, loads, stores)]);
+    finds("half", &["-DTAG"], &[]);
+}
+
+#[test]
+fn what_a_core_releases_orders_what_comes_behind() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let loads = r#"printf("%lu\n", (unsigned long)far[0]);  // loads"#;
+    let stores = "nm_store(1, far, 1);  // stores";
+    for definitions in [&[][..], &["-DACKNOWLEDGES"]] {
+        finds("held", definitions, &[]);
+        let early = [definitions, &["-DEARLY"]].concat();
+        let found = found_in("held", &early);
+        // Either access may come first.
+        let [(wrong, second, first)] = &found[..] else {
+            panic!("{early:?}: {found:?}");
+        };
+        let mut both = [second.as_str(), first];
+        both.sort();
+        assert_eq!((*wrong, both), (Wrong::UnorderedRead, [stores, loads]));
+    }
+}
+
+/// Hand-overs of a line between programs, by number: each is in order as it is, and a race if one step is left out or too early.
+#[test]
+fn each_kind_of_synchronisation_orders_what_it_should_and_no_more() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    use Wrong::{NotStored, UnorderedRead};
+    let (stores, fetches) = (
+        "nm_store(0, to, 1);  // stores",
+        "nm_fetch(1, far, 1);  // fetches",
+    );
+    let loads = "uint64_t word = far[0];  // host loads";
+    let host_stores = "far[0] = word;  // host stores";
+    let handovers = [
+        ("a chain of FIFOs", (UnorderedRead, [stores, fetches])),
+        (
+            "a flag in the host's own memory",
+            (NotStored, [stores, loads]),
+        ),
+        ("an answer by a FIFO", (UnorderedRead, [stores, fetches])),
+        ("a stamp", (UnorderedRead, [stores, loads])),
+        ("the end of a program", (UnorderedRead, [stores, fetches])),
+        (
+            "an answer by registers",
+            (UnorderedRead, [host_stores, fetches]),
+        ),
+    ];
+    for (number, (name, (expected, mut places))) in (1..).zip(handovers) {
+        let handover = format!("-DHANDOVER={number}");
+        finds("handovers", &[&handover], &[]);
+        let found = found_in("handovers", &[&handover, "-DRACES"]);
+        // Either access may come first.
+        let [(wrong, second, first)] = &found[..] else {
+            panic!("{name}: {found:?}");
+        };
+        let mut both = [second.as_str(), first];
+        both.sort_unstable();
+        places.sort_unstable();
+        assert_eq!((*wrong, both), (expected, places), "{name}");
+    }
+}
 
 /// What is found of a fault: what it is, and the two lines in their sources.
 fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String)> {
@@ -91,7 +197,14 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
         (5, &[(StaleLoad, loads, store)]),
         (6, &[(StaleLoad, loads, store)]),
         (7, &[(StaleLoad, loads, store)]),
-        (8, &[(Overwritten, early, store), (BothWrite, store, early)]),
+        (
+            8,
+            &[
+                (Overwritten, early, store),
+                (BothWrite, store, early),
+                (UnorderedRead, fetch, early),
+            ],
+        ),
         (9, &[(Overwritten, late, store)]),
         // Nobody knows the lines to be stored that are fetched to and doubled the next time.
         (

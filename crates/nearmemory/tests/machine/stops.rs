@@ -1,7 +1,8 @@
 //! Programs that are refused, stopped, or end, and what their hosts learn of it.
 
-use crate::{compile, require, root, run, run_as, run_watched, How};
-use cohkit_nearmemory::{Evictions, Happened, Platform};
+use crate::{compile, require, root, run, run_as, run_watched, How, Ran};
+use cohkit_nearmemory::host::SCRATCHPADS;
+use cohkit_nearmemory::{Evictions, Happened, Platform, Who};
 use cohkit_riscv::elf;
 
 #[test]
@@ -179,5 +180,60 @@ fn a_core_that_sends_to_one_that_ends_goes_on() {
         assert_eq!(ran.happened, [Happened::Exit(0)], "{how:?}");
         assert_eq!(ran.text, "state 3\n", "{how:?}");
         assert_eq!(ran.counter("mcc 0: words sent"), 1500, "{how:?}");
+    }
+}
+
+/// Runs a program that may wait for ever, on both sides compiled with these definitions.
+fn gone(host: &[&str], channel: &[&str], evictions: Option<Evictions>, how: How) -> Ran {
+    let programs = "crates/nearmemory/tests/programs";
+    let host = compile("host", &format!("{programs}/gone-host.c"), host);
+    let channel = compile("channel", &format!("{programs}/gone.c"), channel);
+    let channels: [(&str, &[u8]); 1] = [("gone", &channel)];
+    run_as(&Platform::enzian(), &host, "", &channels, evictions, how)
+}
+
+#[test]
+fn polling_without_a_possible_writer_ends_the_run() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let evictions = Some(Evictions { every: 7, seed: 1 });
+    for (host, channel) in [(&[][..], &[][..]), (&["-DSTOPS"], &["-DWAITS"])] {
+        for (evictions, how) in [
+            (None, How::InTime),
+            (None, How::Fast),
+            (None, How::Watched),
+            (evictions, How::InTime),
+        ] {
+            let ran = gone(host, channel, evictions, how);
+            let [Happened::Polling(polls)] = &ran.happened[..] else {
+                panic!("{host:?} {evictions:?} {how:?}: {:?}", ran.happened);
+            };
+            let [poll] = polls[..] else {
+                panic!("{polls:?}")
+            };
+            assert_eq!((poll.who, poll.at), (Who::Host(0), Some(SCRATCHPADS)));
+            assert!(ran.counter("host: instructions") < 1_000_000);
+        }
+    }
+    // Both wait for each other.
+    let ran = gone(&["-DWAITS"], &["-DWAITS"], None, How::InTime);
+    let [Happened::Polling(polls)] = &ran.happened[..] else {
+        panic!("{:?}", ran.happened);
+    };
+    let cores: Vec<Who> = polls.iter().map(|poll| poll.who).collect();
+    assert_eq!(cores, [Who::Host(0), Who::Mcc(0)]);
+}
+
+#[test]
+fn polling_that_ends_late_goes_on() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    for late in ["-DLATE", "-DBUSY"] {
+        for how in [How::InTime, How::Fast] {
+            let ran = gone(&["-DWAITS"], &[late], None, how);
+            assert_eq!(ran.happened, [Happened::Exit(0)], "{late} {how:?}");
+        }
     }
 }

@@ -1,0 +1,18 @@
+#include "nearmemory/host.h"
+
+#define LINES 5
+
+int main(void) {
+  uint64_t word;
+  int sum = 0;
+  if (nm_spawn(0, "half", (uint64_t[4]){LINES})) return 1;
+  nm_receive_word(nm_registers_of(0, 0), &word);
+  for (uint64_t line = 1; line <= LINES; line++) {
+    uint64_t words[16] = {line, line, line, line};
+    words[15] = line;
+    nm_write_line(0, 0, words);  // stores
+  }
+  nm_wait(0, &sum);
+  printf("sum %d\n", sum);
+  return 0;
+}

@@ -1,0 +1,93 @@
+// Hand-overs of a line of far memory from one program to another, each by another kind of synchronisation. With RACES one step of it is
+// missing or comes too early.
+
+#include "nearmemory/channel.h"
+
+NM_CHANNEL(1024, NM_GIVEN, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_FIFO(0), NM_FIFO(1), NM_FIFO(2))
+
+static uint64_t store_lines(uint64_t to) {
+  uint64_t before = nm_read_stamp(0);
+  nm_words(0)[0] = 7;
+  nm_store(0, to, 1);  // stores
+  return before;
+}
+
+static void store(uint64_t far) { nm_stored(0, store_lines(far)); }
+
+static void fetch(uint64_t far) {
+  uint64_t before = nm_write_stamp(1);
+  nm_fetch(1, far, 1);  // fetches
+  nm_fetched(1, before);
+}
+
+int channel(uint64_t far, uint64_t me, uint64_t flag, uint64_t d) {
+  uint64_t word, stamp;
+  switch (HANDOVER * 10 + me) {
+  // A chain of FIFOs: core 1 passes on to core 2 what core 0 has told it, or does so before it knows.
+  case 10:
+    store(far);
+    nm_fifo_send(1, 1);
+    break;
+  case 11:
+#ifdef RACES
+    nm_fifo_send(2, 1);
+    nm_fifo_receive(0, &word);
+#else
+    nm_fifo_receive(0, &word);
+    nm_fifo_send(2, 1);
+#endif
+    break;
+  case 12:
+    nm_fifo_receive(1, &word);
+    fetch(far);
+    break;
+  // A flag in the host's own memory: copied there once the line is stored, or at once.
+  case 20:
+#ifdef RACES
+    store_lines(far);
+#else
+    store(far);
+#endif
+    nm_words(2)[0] = 1;
+    nm_store(2, flag, 1);
+    break;
+  // A ring of one line: it is stored again once the receiver says that it has fetched it, or once it has taken the word that told of it.
+  case 30:
+    store(far);
+    word = nm_fifo_room(1);
+    nm_fifo_send(1, 1);
+#ifdef RACES
+    while (nm_fifo_room(1) < word) nm_relax();
+#else
+    nm_fifo_receive(1, &word);
+#endif
+    store(far);
+    break;
+  case 31:
+    nm_fifo_receive(0, &word);
+    fetch(far);
+    nm_fifo_send(0, 1);
+    break;
+  // A stamp: the host reads a line of the scratchpad when it has done with the one of far memory, or before.
+  case 40:
+    stamp = nm_read_stamp(2);
+    nm_send_word(nm_register_pipe(0), 1);
+    while (nm_read_stamp(2) == stamp) nm_relax();
+    store(far);
+    break;
+  // The end of a program, which its stores do not outlive: the next program is started then, or before.
+  case 50:
+    store_lines(far);
+    break;
+  case 51:
+    fetch(far);
+    break;
+  // Register pipes: the host stores again when it has received an answer, or before.
+  case 60:
+    nm_receive_word(nm_register_pipe(0), &word);
+    fetch(far);
+    nm_send_word(nm_register_pipe(1), 1);
+    break;
+  }
+  return 0;
+}

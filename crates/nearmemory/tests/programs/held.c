@@ -1,0 +1,29 @@
+// Stores a line of far memory and then releases what the host waits for: a read of a line, or with ACKNOWLEDGES the acknowledgement of a
+// write-back. With EARLY it releases first.
+
+#include "nearmemory/channel.h"
+
+NM_CHANNEL(1024, NM_GIVEN, NM_REGISTER_PIPE(0))
+
+#ifdef ACKNOWLEDGES
+#define HELD NM_WRITE_BACK
+#else
+#define HELD NM_READ
+#endif
+
+int channel(uint64_t far, uint64_t b, uint64_t c, uint64_t d) {
+  nm_lock(0, HELD);
+  nm_send_word(nm_register_pipe(0), 1);
+  while (nm_notice() == NM_NO_NOTICE) nm_relax();
+#ifdef EARLY
+  nm_release(0, HELD);
+#endif
+  uint64_t read = nm_read_stamp(1);
+  nm_words(1)[0] = 7;
+  nm_store(1, far, 1);  // stores
+  nm_stored(1, read);
+#ifndef EARLY
+  nm_release(0, HELD);
+#endif
+  return 0;
+}
