@@ -2,11 +2,11 @@
 
 >>> import cohkit
 >>> eci = cohkit.shipped("eci")
->>> [verdict["outcome"] for verdict in cohkit.check(eci, systems=["one_line"])]
+>>> [verdict.outcome for verdict in cohkit.check(eci, systems=["one_line"])]
 ['verified']
 """
 
-from cohkit import cpu, device, types
+from cohkit import cpu, device, rtl, types
 from cohkit._cohkit import Composition, Protocol, __version__
 from cohkit.errors import Error, FaultError, InputError, TextError, UnavailableError
 from cohkit.frames import to_frame
@@ -15,6 +15,7 @@ from cohkit.litmus_tests import litmus
 from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, memory_trace
 from cohkit.models import check_model
+from cohkit.mutation import mutants
 from cohkit.own import Scenario
 from cohkit.pages import report
 from cohkit.player import play, play_many
@@ -35,6 +36,8 @@ from cohkit.protocols import (
 )
 from cohkit.shown import Shown, show
 from cohkit.simulator import platform, platforms, simulate, simulate_many
+from cohkit.sweeps.execution import sweep
+from cohkit.traces import trace
 
 __all__ = [
     "Composition",
@@ -62,6 +65,7 @@ __all__ = [
     "link",
     "litmus",
     "memory_trace",
+    "mutants",
     "parse",
     "platform",
     "platforms",
@@ -69,14 +73,17 @@ __all__ = [
     "play_many",
     "read",
     "report",
+    "rtl",
     "shipped",
     "shipped_names",
     "show",
     "simulate",
     "simulate_many",
+    "sweep",
     "systems",
     "table",
     "to_frame",
+    "trace",
     "types",
 ]
 

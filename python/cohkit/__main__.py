@@ -19,7 +19,7 @@ from cohkit.pages import report
 from cohkit.pages.reading import left_out
 from cohkit.plots import FORMATS
 from cohkit.reproduce import Wanted, reproduce
-from cohkit.sweep.command import run as sweep
+from cohkit.sweeps.command import run as sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -116,6 +116,8 @@ class LitmusRun(TypedDict):
     simulate: tuple[int, int] | None
     stores: str | None
     kinds: str | None
+    system: str | None
+    expect: str | None
 
 @final
 class Litmus:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from cohkit._cohkit import RefusedError, did_you_mean
-from cohkit.results import answer
+from cohkit.results import Records, load, records
+from cohkit.types import Diagnostic, Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from cohkit.types import Diagnostic, Fault
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -50,23 +49,23 @@ class TextError(Error):
     >>> try:
     ...     cohkit.parse("protocol p { line 64; channels { up } }", file="p.coh")
     ... except cohkit.TextError as error:
-    ...     print(error.file, error.line, error.column, error.diagnostics[0]["code"])
+    ...     print(error.file, error.line, error.column, error.diagnostics[0].code)
     p.coh 1 12 syntax
     """
 
     def __init__(self, file: str, diagnostics: Sequence[Diagnostic]) -> None:
         """Collect the errors of one file, of which there is at least one."""
-        super().__init__("\n\n".join(diagnostic["rendered"] for diagnostic in diagnostics))
+        super().__init__("\n\n".join(diagnostic.rendered for diagnostic in diagnostics))
         self.file = file
         """The name under which the text was read."""
-        self.diagnostics = list(diagnostics)
+        self.diagnostics = Records(diagnostics)
         """All errors."""
-        self.line = diagnostics[0]["line"]
+        self.line = diagnostics[0].line
         """Line of the first error, from 1."""
-        self.column = diagnostics[0]["column"]
+        self.column = diagnostics[0].column
         """Column of the first error in characters, from 1."""
 
-    def __reduce__(self) -> tuple[type[TextError], tuple[str, list[Diagnostic]]]:
+    def __reduce__(self) -> tuple[type[TextError], tuple[str, Records[Diagnostic]]]:
         """Pickle what it was made of: what a worker raises arrives where its result would."""
         return TextError, (self.file, self.diagnostics)
 
@@ -78,13 +77,13 @@ class FaultError(Error):
     >>> try:
     ...     cohkit.table(cohkit.read("tests/construction/ambiguous-answer-proven.coh"))
     ... except cohkit.FaultError as error:
-    ...     print(f"line {error.fault['line']}: {error.fault['kind']}")
+    ...     print(f"line {error.fault.line}: {error.fault.kind}")
     line 58: unbounded
     """
 
     def __init__(self, file: str, fault: Fault) -> None:
         """Name the file that the fault is in."""
-        super().__init__(f"{file}:{fault['line']}:{fault['column']}: {fault['kind']}: {fault['message']}")
+        super().__init__(f"{file}:{fault.line}:{fault.column}: {fault.kind}: {fault.message}")
         self.file = file
         """The name under which the text was read."""
         self.fault = fault
@@ -112,12 +111,12 @@ def call(file: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwa
         return function(*args, **kwargs)
     except RefusedError as refused:
         kind, details = refused.args
-        reason = answer(details)
+        reason = load(details)
     match kind:
         case "text":
-            raise TextError(file, reason)
+            raise TextError(file, records(Diagnostic.of, reason))
         case "fault":
-            raise FaultError(file, reason)
+            raise FaultError(file, Fault.of(reason))
         case "unavailable":
             raise UnavailableError(reason)
         case _:

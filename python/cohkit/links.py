@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
-from cohkit import _cohkit
+from cohkit import _cohkit, types
 from cohkit.errors import InputError, call
-from cohkit.results import answer
-
-if TYPE_CHECKING:
-    from cohkit import types
+from cohkit.results import load
 
 
 def link(  # noqa: PLR0913 -- each is a keyword
@@ -58,4 +53,4 @@ def link(  # noqa: PLR0913 -- each is a keyword
         seed=seed,
         dma=dma,
     )
-    return cast("types.LinkRates", answer(rates))
+    return types.LinkRates.of(load(rates))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from cohkit import _cohkit
+from cohkit import _cohkit, types
 from cohkit.errors import InputError, call, near
 from cohkit.looking import is_whole
 from cohkit.protocols import decoded, executed
-from cohkit.results import answer
+from cohkit.results import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cohkit import types
     from cohkit._cohkit import Composition, LitmusRun, Protocol
 
 
@@ -37,6 +36,10 @@ class Options(TypedDict, total=False):
             text's cores store, `b` written back in the core's own copy, `a` acknowledged by the home.
         kinds: the kind of remote that each thread runs on, thread by thread; asked for where kinds have rows of
             their own.
+        system: the system of the protocol's text whose sizes the test runs with; those that the text states for all if
+            not given.
+        expect: `"file"` to have in `expected` whether the outcomes are those that the file expects (`Result: Never`
+            or the like).
         simulate_runs: run the test so many times in the simulator, with random times, instead of in every order.
         seed: of the first of these runs; each further one has the next. 0 if not given.
 
@@ -51,6 +54,8 @@ class Options(TypedDict, total=False):
     chart: bool
     stores: str | None
     kinds: Sequence[str] | None
+    system: str | None
+    expect: Literal["condition", "file"] | None
     simulate_runs: int | None
     seed: int | None
 
@@ -84,7 +89,7 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
     told = call(
         name if protocol is None else protocol.file, _cohkit.litmus, program, protocol=protocol, how=_how(options)
     )
-    return cast("types.Litmus", answer(told))
+    return types.Litmus.of(load(told))
 
 
 def _how(options: Options) -> LitmusRun:
@@ -99,6 +104,8 @@ def _how(options: Options) -> LitmusRun:
         "simulate": None if runs is None else (options.get("seed") or 0, runs),
         "stores": options.get("stores"),
         "kinds": None if kinds is None else ",".join(kinds),
+        "system": options.get("system"),
+        "expect": options.get("expect"),
     }
 
 
@@ -134,7 +141,7 @@ def _judge_runs(options: Options) -> None:
     if isinstance(options.get("kinds"), str):
         raise InputError("`kinds` is a list with a kind for each thread")
     if options.get("protocol") is None:
-        for name in ("chart", "stores", "kinds", "simulate_runs"):
+        for name in ("chart", "stores", "kinds", "system", "simulate_runs"):
             if options.get(name):
                 raise InputError(f"`{name}` is of the caches of a protocol: give `protocol` with it")
     if options.get("simulate_runs") is None:

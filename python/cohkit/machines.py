@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from cohkit import _cohkit
 from cohkit.errors import InputError, call, near
 from cohkit.protocols import decoded
-from cohkit.results import answer
-from cohkit.units import Quantity
+from cohkit.results import load
+from cohkit.types import Platform
+from cohkit.units import Quantity, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from cohkit import types
 
 
 Text = str | tuple["Text", "Text"] | None
@@ -57,9 +56,8 @@ class Machine:
         self._name, self._text, self._settings = name, text, settings
         told = [f"{name}={value}" for name, value in settings.items()]
         self._native = call(name, _native(name, text).set, told)
-        told_of: types.Platform = cast("types.Platform", answer(self._native.json()))
-        self._platform = told_of
-        self._quantities = {quantity["name"]: quantity for quantity in told_of["quantities"]}
+        self._platform = Platform.of(load(self._native.json()))
+        self._quantities = {quantity["name"]: quantity for quantity in self._platform.quantities}
 
     @property
     def native(self) -> _cohkit.Machine:
@@ -67,7 +65,7 @@ class Machine:
         return self._native
 
     @property
-    def platform(self) -> types.Platform:
+    def platform(self) -> Platform:
         """What `cohkit.platform` gives of it."""
         return self._platform
 
@@ -78,7 +76,7 @@ class Machine:
             InputError: there is no such quantity, or it cannot have this value.
 
         """
-        told = {name: _shown(value) for name, value in settings.items()}
+        told = {name: written(value) for name, value in settings.items()}
         other = object.__new__(Machine)
         other._take(self._name, self._text, self._settings | told)
         return other
@@ -140,11 +138,3 @@ def _again(name: str, text: Text, settings: dict[str, str]) -> Machine:
     machine = object.__new__(Machine)
     machine._take(name, text, settings)
     return machine
-
-
-def _shown(value: str | int | Quantity) -> str:
-    if isinstance(value, Quantity):
-        # What cannot be halves is written whole.
-        number = int(value.value) if float(value.value).is_integer() else value.value
-        return f"{number}{value.unit}"
-    return str(value)

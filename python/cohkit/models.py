@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Literal, Unpack
 
-from cohkit import _cohkit
+from cohkit import _cohkit, types
 from cohkit.errors import call
 from cohkit.looking import looking, whole_numbers
 from cohkit.protocols import decoded
-from cohkit.results import answer
+from cohkit.results import load
 
 if TYPE_CHECKING:
-    from cohkit import types
     from cohkit.looking import Options
 
 
@@ -53,4 +52,4 @@ def check_model(
         name,
         lambda: _cohkit.check_model(text, file=name, dialect=dialect, deadlock=deadlock, looking=chosen),
     )
-    return cast("types.ModelVerdict", whole_numbers(answer(verdict)))
+    return types.ModelVerdict.of(whole_numbers(load(verdict)))

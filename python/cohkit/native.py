@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cohkit.errors import UnavailableError
+from cohkit._cohkit import Composition, Protocol
+from cohkit.errors import InputError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BAD_INPUT, _COULD_NOT_RUN = 2, 4
 
 
 def binary() -> str:
@@ -21,3 +31,60 @@ def binary() -> str:
     if found is None:
         raise UnavailableError("the native command `cohkit` is neither beside this Python nor in `PATH`")
     return found
+
+
+class Text(NamedTuple):
+    """A text that a point carries: the file it stood in, and what is in it."""
+
+    file: str
+    text: str
+
+    @staticmethod
+    def of(test: str) -> Text | None:
+        """Read a litmus test, or give nothing for what is the name of a shape."""
+        # What is no text is refused by who reads it, at its place.
+        return Text(test, Path(test).read_bytes().decode(errors="replace")) if test.endswith(".litmus") else None
+
+
+def run_json(words: Sequence[object]) -> tuple[list[dict[str, Any]], int]:
+    """Run a command with these words, of which texts become files, and return its JSON and its exit code.
+
+    Raises:
+        InputError: it refuses its input.
+        UnavailableError: it could not run.
+
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        # Messages name files without the folder, which is another each time.
+        line = [write_text(word, Path(folder)) for word in words]
+        command = [binary(), *line, "--json"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode in (_BAD_INPUT, _COULD_NOT_RUN):
+        error = InputError if done.returncode == _BAD_INPUT else UnavailableError
+        raise error(done.stderr.strip().removeprefix("error: "))
+    if done.returncode < 0:
+        raise UnavailableError(f"`cohkit {' '.join(line)}` was ended by signal {-done.returncode}")
+    value = json.loads(done.stdout)
+    return (value if isinstance(value, list) else [value]), done.returncode
+
+
+def write_text(word: object, folder: Path) -> str:
+    """Return a word of a command; a text is written into the folder, and its file is the word."""
+    if not isinstance(word, Composition | Protocol | Text):
+        return str(word)
+    name = Path(word.file).name if word.file else "text"
+    if isinstance(word, Composition):
+        return _write_texts(word, name, folder)
+    (folder / name).write_text(word.text)
+    return name
+
+
+def _write_texts(word: Composition, name: str, folder: Path) -> str:
+    """Write a text and those that it uses, which may be in folders above it."""
+    up = max((Path(file).parts.count("..") for file, _, _ in word.uses), default=0)
+    place = folder.joinpath(*["below"] * up)
+    for file, text in [(name, word.text), *((file, text) for file, _, text in word.uses)]:
+        written = place / file
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(text)
+    return str((place / name).relative_to(folder))

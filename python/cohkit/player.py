@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
-from cohkit import _cohkit
+from cohkit import _cohkit, types
 from cohkit.errors import InputError, call
 from cohkit.looking import is_whole
 from cohkit.own import Scenario, begin, uses
 from cohkit.protocols import executed
-from cohkit.results import answer
+from cohkit.results import Records, load, records
 from cohkit.simulator import eci, machine
+from cohkit.units import written
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    from cohkit import types
     from cohkit._cohkit import Composition, Protocol
     from cohkit.machines import Machine
+    from cohkit.units import Quantity
 
 Application = Literal[
     "shared-table",
@@ -54,10 +55,10 @@ class Request(TypedDict, total=False):
     platform: Required[str | os.PathLike[str] | Machine]
     application: Required[Application | Scenario]
     numbers: Mapping[str, int] | None
-    time: str | None
-    warm_up: str
+    time: str | float | Quantity | None
+    warm_up: str | float | Quantity
     protocol: Protocol | Composition | str | os.PathLike[str] | None
-    set: Mapping[str, str | int] | None
+    set: Mapping[str, str | int | Quantity] | None
     sizes: Mapping[str, int] | None
     seed: int
     oracle: bool
@@ -69,10 +70,10 @@ def play(  # noqa: PLR0913 -- each is a keyword
     application: Application | Scenario,
     *,
     numbers: Mapping[str, int] | None = None,
-    time: str | None = None,
-    warm_up: str = "0ns",
+    time: str | float | Quantity | None = None,
+    warm_up: str | float | Quantity = 0,
     protocol: Protocol | Composition | str | os.PathLike[str] | None = None,
-    set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
+    set: Mapping[str, str | int | Quantity] | None = None,  # noqa: A002 -- as the option of the command
     sizes: Mapping[str, int] | None = None,
     seed: int = 0,
     oracle: bool = True,
@@ -90,8 +91,9 @@ def play(  # noqa: PLR0913 -- each is a keyword
             one's own.
         numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
             lists them.
-        time: simulated time after which nothing more is begun, such as `"2ms"`; the application's own end if not given.
-        warm_up: simulated time before which nothing is counted or timed.
+        time: simulated time after which nothing more is begun, such as `"2ms"`, or in nanoseconds; the application's
+            own end if not given.
+        warm_up: simulated time before which nothing is counted or timed, with a unit or in nanoseconds.
         protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
             Enzian's interconnect, ECI, if not given.
         set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
@@ -132,7 +134,7 @@ def play_many(
     *,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
-) -> list[types.Play]:
+) -> Records[types.Play]:
     """Play side by side, and give the results in their order, however many run at a time.
 
     Args:
@@ -155,7 +157,7 @@ def play_many(
         raise InputError(f"`threads` is a positive number, not {threads}")
     ready = [_ready(request) for request in plays]
     done = call("", _cohkit.play, ready, threads=threads, progress=progress)
-    return cast("list[types.Play]", answer(done))
+    return records(types.Play.of, load(done))
 
 
 def _ready(request: Request) -> _cohkit.Play:
@@ -165,7 +167,7 @@ def _ready(request: Request) -> _cohkit.Play:
         "application": None,
         "numbers": None,
         "time": None,
-        "warm_up": "0ns",
+        "warm_up": 0,
         "protocol": None,
         "set": None,
         "sizes": None,
@@ -184,10 +186,13 @@ def _ready(request: Request) -> _cohkit.Play:
     if not (is_whole(seed) and 0 <= seed < 2**64):
         raise InputError(f"`seed` is 0 to {2**64 - 1}, not {seed!r}")
     options["seed"] = int(seed)
+    for name in ("time", "warm_up"):
+        if options[name] is not None:
+            options[name] = written(options[name], unit="ns")
     protocol = options.pop("protocol")
     protocol = eci() if protocol is None else executed(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
-    settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
+    settings = [f"{name}={written(value)}" for name, value in (options.pop("set") or {}).items()]
     sizes = [f"{name}={value}" for name, value in (options.pop("sizes") or {}).items()]
     on = machine(options.pop("platform"))
     application = options.pop("application")

@@ -6,19 +6,18 @@ import codecs
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
-from cohkit import _cohkit
+from cohkit import _cohkit, types
 from cohkit._cohkit import Composition, Protocol
 from cohkit.errors import InputError, TextError, call, near
 from cohkit.looking import is_whole, looking, whole_numbers
-from cohkit.results import Answer, answer
+from cohkit.results import Records, load, records
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from cohkit import types
     from cohkit.looking import Options
 
 _FOLDER = "protocols/"
@@ -91,17 +90,19 @@ def _no_text(file: str, line: int, column: int, message: str, remedy: str) -> Te
     return TextError(
         file,
         [
-            {
-                "code": "not-text",
-                "message": message,
-                "line": line,
-                "column": column,
-                "end_line": line,
-                "end_column": column,
-                "label": "",
-                "notes": [{"message": remedy, "line": None, "column": None}],
-                "rendered": f"error: {file}:{line}:{column}: {message}; {remedy}",
-            }
+            types.Diagnostic.of(
+                {
+                    "code": "not-text",
+                    "message": message,
+                    "line": line,
+                    "column": column,
+                    "end_line": line,
+                    "end_column": column,
+                    "label": "",
+                    "notes": [{"message": remedy, "line": None, "column": None}],
+                    "rendered": f"error: {file}:{line}:{column}: {message}; {remedy}",
+                }
+            )
         ],
     )
 
@@ -213,7 +214,7 @@ def composition(name: str | os.PathLike[str]) -> Composition:
     return compose(decoded(found, data), file=found)
 
 
-def systems(protocol: Protocol | str | os.PathLike[str]) -> list[types.System]:
+def systems(protocol: Protocol | str | os.PathLike[str]) -> Records[types.System]:
     """Systems that the text asks to check.
 
     Args:
@@ -224,10 +225,9 @@ def systems(protocol: Protocol | str | os.PathLike[str]) -> list[types.System]:
     {'name': 'three_caches', 'remotes': 3, 'lines': 1}
 
     """
-    return [
-        cast("types.System", Answer(name=name, remotes=remotes, lines=lines))
-        for name, remotes, lines in given(protocol).systems
-    ]
+    return Records(
+        types.System(name=name, remotes=remotes, lines=lines) for name, remotes, lines in given(protocol).systems
+    )
 
 
 def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
@@ -301,7 +301,7 @@ def check(
     lines: int | None = None,
     capacity: int | None = None,
     **options: Unpack[Options],
-) -> list[types.Verdict]:
+) -> Records[types.Verdict]:
     """Explore every reachable state of the systems of a protocol, and judge its properties.
 
     Systems that are too large can be walked through at random: `simulate_steps` among the options.
@@ -336,8 +336,8 @@ def check(
         parts = call(
             protocol.file, _cohkit.check_composition, protocol, systems=names, capacity=capacity, looking=looks
         )
-        return cast("list[types.Verdict]", [whole_numbers(verdict) for verdict in answer(parts)])
-    verdicts = answer(
+        return records(types.Verdict.of, map(whole_numbers, load(parts)))
+    verdicts = load(
         call(
             protocol.file,
             _cohkit.check,
@@ -348,7 +348,7 @@ def check(
             looking=looks,
         )
     )
-    return cast("list[types.Verdict]", [whole_numbers(verdict) for verdict in verdicts])
+    return records(types.Verdict.of, map(whole_numbers, verdicts))
 
 
 def sized(
@@ -421,14 +421,14 @@ def table(
         raise InputError(f"`agent` is 'home' or 'remote', not {agent!r}")
     protocol = given(protocol)
     result = call(protocol.file, _cohkit.table, protocol, home=agent == "home", merged=merged)
-    return cast("types.Table", _ordered(answer(result)))
+    return types.Table.of(_ordered(load(result)))
 
 
 def _ordered(table: dict[str, object]) -> dict[str, object]:
     """Put the cells of each row into the order in which people read them."""
     rows = cast("list[dict[str, object]]", table["rows"])
     cells = ("state", "event", "guard", "actions", "next", "line")
-    return Answer(table | {"rows": [Answer({key: row[key] for key in cells}) for row in rows]})
+    return table | {"rows": [{key: row[key] for key in cells} for row in rows]}
 
 
 def construct(protocol: Protocol | str | os.PathLike[str]) -> types.Construction:
@@ -451,10 +451,10 @@ def construct(protocol: Protocol | str | os.PathLike[str]) -> types.Construction
     result = call(protocol.file, _cohkit.construct, protocol)
     if result is None:
         raise InputError(f"{protocol.file}: the home is written by hand; there is nothing to construct")
-    return cast("types.Construction", answer(result))
+    return types.Construction.of(load(result))
 
 
-def chart_text(sequence: types.Sequence, *, width: int | None = None, ascii_only: bool = False) -> str:
+def chart_text(sequence: Mapping[str, Any], *, width: int | None = None, ascii_only: bool = False) -> str:
     """Draw a message sequence with characters, in `width` columns if given, with ASCII characters only if wanted.
 
     Raises:
@@ -473,7 +473,7 @@ def chart_text(sequence: types.Sequence, *, width: int | None = None, ascii_only
     return _cohkit.chart_text(_sequence(sequence), width=width, ascii_only=ascii_only)
 
 
-def chart_svg(sequence: types.Sequence, *, title: str = "") -> str:
+def chart_svg(sequence: Mapping[str, Any], *, title: str = "") -> str:
     """Draw a message sequence as SVG.
 
     Raises:

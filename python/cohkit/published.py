@@ -9,18 +9,18 @@ import math
 import tomllib
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from cohkit.errors import InputError, near
 from cohkit.protocols import shipped_file
-from cohkit.results import Answer
+from cohkit.results import records
+from cohkit.types import Result
 from cohkit.units import quantity
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
 
-    from cohkit.types import Result
 
 Use = Literal["calibration", "prediction"]
 """What a published number is for here."""
@@ -299,7 +299,7 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
     """
     ours = list(ours)
     values = {one.key: one.value for one in ours}
-    rows: list[Result] = []
+    rows = []
     for one in ours:
         key, unit = one.key, one.unit
         theirs, blind, said = published.value(key, unit=unit), published.blind(key, unit=unit), published.said(key)
@@ -331,7 +331,7 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
                 "steady": one.steady,
             }
         )
-    return [cast("Result", Answer(row)) for row in rows]
+    return records(Result.of, rows)
 
 
 # Rounded so that the last bits of a division do not show.

@@ -1,30 +1,190 @@
-"""Dictionaries of results, which are also members of sets and keys."""
+"""Results: mappings whose keys are attributes, and lists of them."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
-from typing import Any
+import types
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    import polars as pl
+
+_T = TypeVar("_T")
+_REQUIRED = object()
 
 
-class Answer(dict[str, Any]):
-    """A dictionary that has the hash of what is in it; whoever keeps one in a set leaves it as it is.
+class Record(dict[str, Any]):
+    """A mapping whose keys are attributes, too; notebooks show it as a chart, a table or a plot.
+
+    Subclasses annotate their keys; one with a default may be missing. A key that is a method of mappings, or a word of
+    Python, has an underscore behind its name: `values_`. Records have hashes: keep one in a set unchanged.
 
     >>> import cohkit
+    >>> [verdict] = cohkit.check("msi", remotes=2)
+    >>> verdict.states == verdict["states"], verdict.coverage
+    (True, None)
     >>> len({cohkit.construct(cohkit.shipped("eci")) for _ in range(2)})
     1
 
     """
 
-    __slots__ = ()
+    def __init_subclass__(cls) -> None:
+        """Make attributes of the annotated keys."""
+        super().__init_subclass__()
+        for name in inspect.get_annotations(cls):
+            setattr(cls, name, _Attribute(name, cls.__dict__.get(name, _REQUIRED)))
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Self:
+        """Return a record of these keys, and whatever they hold as the types that the class declares.
+
+        >>> from cohkit.types import Property
+        >>> Property.of({"kind": "invariant", "name": "single writer", "status": "holds"}).status
+        'holds'
+
+        """
+        makers = _makers(cls)
+        return cls({key: makers.get(key, _plain)(item) for key, item in value.items()})
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a frame of the record's rows, or one row: :func:`cohkit.to_frame`."""
+        from cohkit.frames import to_frame  # noqa: PLC0415 -- frames are made of records
+
+        return to_frame(self)
+
+    def _repr_html_(self) -> str | None:
+        return _html(self)
 
     def __hash__(self) -> int:  # type: ignore[override]  # dictionaries have none
-        """Give equal results equal hashes."""
+        """Return equal hashes for equal records."""
         return hash(_frozen(self))
 
 
-def answer(text: str) -> Any:  # noqa: ANN401 -- the caller knows which of `cohkit.types` it is
+class Records(list[_T], Generic[_T]):
+    """A list of records, which notebooks show and frames are made of.
+
+    >>> import cohkit
+    >>> cohkit.systems("msi").to_frame().rows()
+    [('three_caches', 3, 1), ('two_lines', 2, 2)]
+
+    """
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a frame with a row for each record: :func:`cohkit.to_frame`."""
+        from cohkit.frames import to_frame  # noqa: PLC0415
+
+        return to_frame(self)  # type: ignore[arg-type]  # records are mappings
+
+    def _repr_html_(self) -> str | None:
+        return _html(self)
+
+
+class Field:
+    """A key of a record: the type of its value, and whether every record has it."""
+
+    def __init__(self, hint: Any, *, required: bool) -> None:  # noqa: ANN401 -- types are values
+        """Keep both."""
+        self.hint = hint
+        self.required = required
+
+
+def fields(kind: type[Record]) -> dict[str, Field]:
+    """Return the declared keys of a kind of records.
+
+    >>> from cohkit.types import LitmusEnd
+    >>> [key for key, field in fields(LitmusEnd).items() if field.required]
+    ['values', 'fulfils', 'allowed']
+
+    """
+    attributes = {name: getattr(kind, name) for name in get_type_hints(kind)}
+    hints = get_type_hints(kind)
+    return {
+        attribute.key: Field(hints[name], required=attribute.default is _REQUIRED)
+        for name, attribute in attributes.items()
+    }
+
+
+def load(text: str) -> Any:  # noqa: ANN401 -- the caller knows which of `cohkit.types` it is
     """Read JSON of the compiled half."""
-    return json.loads(text, object_hook=Answer)
+    return json.loads(text)
+
+
+def records(kind: Callable[[Mapping[str, Any]], _T], values: Iterable[Mapping[str, Any]]) -> Records[_T]:
+    """Return a list of records of one kind, each made by `Record.of`."""
+    return Records(kind(value) for value in values)
+
+
+class _Attribute:
+    """The attribute for a key, which reads the record."""
+
+    def __init__(self, name: str, default: object) -> None:
+        self.key = name.rstrip("_")
+        self.default = default
+
+    def __get__(self, record: Record | None, owner: type[Record]) -> Any:  # noqa: ANN401
+        if record is None:
+            return self
+        if self.key in record:
+            return record[self.key]
+        if self.default is _REQUIRED:
+            raise AttributeError(f"this {owner.__name__} has no `{self.key}`")
+        return self.default
+
+    def __set__(self, record: Record, value: object) -> None:
+        raise AttributeError(f"results do not change; `{self.key}` is read only")
+
+
+@functools.cache
+def _makers(kind: type[Record]) -> dict[str, Callable[[Any], Any]]:
+    return {key: _maker(field.hint) for key, field in fields(kind).items()}
+
+
+def _maker(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401
+    """Return what makes a value of a type out of JSON."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and issubclass(hint, Record):
+        return hint.of
+    if kind in (Union, types.UnionType):
+        # Of what may be null: no type here is one of several kinds of records.
+        makers = [made for made in map(_maker, inner) if made is not _plain]
+        return _or_none(makers[0]) if makers else _plain
+    if kind in (list, Records):
+        each = _maker(inner[0])
+        return _plain if each is _plain else lambda values: Records(map(each, values))
+    if kind is dict:
+        of = _maker(inner[1])
+        return _plain if of is _plain else lambda items: Record({key: of(item) for key, item in items.items()})
+    return _plain
+
+
+def _or_none(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else make(value)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """Return a value of no declared type: objects in it become records without attributes."""
+    match value:
+        case dict():
+            return Record({key: _plain(item) for key, item in value.items()})
+        case list():
+            return [_plain(item) for item in value]
+        case _:
+            return value
+
+
+def _html(result: Any) -> str | None:  # noqa: ANN401
+    from cohkit.errors import InputError  # noqa: PLC0415
+    from cohkit.shown import show  # noqa: PLC0415
+
+    try:
+        return show(result).html
+    except InputError:
+        # Nothing in it can be shown but by its text.
+        return None
 
 
 def _frozen(value: object) -> object:

@@ -90,6 +90,10 @@ def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[
         yield _chart(one)
     elif "counterexample" in one:
         yield from _verdict(one)
+    elif "ends" in one:
+        yield from _litmus(one)
+    elif "application" in one:
+        yield from _play(one)
     elif "statistics" in one:
         yield from _simulation(one)
     else:
@@ -105,8 +109,7 @@ def _protocol(protocol: Protocol) -> Iterator[Shown]:
 
 
 def _chart(sequence: Mapping[str, Any], title: str = "") -> Shown:
-    told: Any = sequence
-    return Shown(chart_svg(told, title=title), chart_text(told))
+    return Shown(chart_svg(sequence, title=title), chart_text(sequence))
 
 
 def _line(text: str) -> Shown:
@@ -114,7 +117,8 @@ def _line(text: str) -> Shown:
 
 
 def _verdict(verdict: Mapping[str, Any]) -> Iterator[Shown]:
-    said = f"{verdict['protocol']} {verdict['system']}: {verdict['outcome']}"
+    name = verdict["model"] if "model" in verdict else f"{verdict['protocol']} {verdict['system']}"
+    said = f"{name}: {verdict['outcome']}"
     if verdict["reason"]:
         said += f" ({verdict['reason']})"
     if verdict["states"] is not None:
@@ -125,6 +129,29 @@ def _verdict(verdict: Mapping[str, Any]) -> Iterator[Shown]:
         yield _line(f"{counterexample['name']}: {counterexample['message']}")
         for sequence in counterexample["sequences"]:
             yield _chart(sequence, counterexample["name"])
+
+
+def _litmus(test: Mapping[str, Any]) -> Iterator[Shown]:
+    on = test["protocol"] or "sequentially consistent memory"
+    said = f"{test['test']} on {on}: {test['outcome']}"
+    yield _line(said + (f" ({test['reason']})" if test["reason"] else ""))
+    if test["ends"]:
+        marks = ("fulfils", "allowed", "seen")
+        yield _table([{**end["values"]} | {mark: end[mark] for mark in marks if mark in end} for end in test["ends"]])
+    if "sequence" in test:
+        yield _chart(test["sequence"], test["test"])
+
+
+def _play(result: Mapping[str, Any]) -> Iterator[Shown]:
+    if result["failure"]:
+        yield from _simulation(result)
+        return
+    rows: list[Mapping[str, Any]] = [
+        *({"name": name, "value": count} for name, count in result["counts"].items()),
+        *({"name": f"{name} per second", "value": rate} for name, rate in result["rates_per_s"].items()),
+        *({"name": f"{name}, mean (ns)", "value": times["mean"]} for name, times in result["times_ns"].items()),
+    ]
+    yield _table(rows or [result])
 
 
 def _simulation(result: Mapping[str, Any]) -> Iterator[Shown]:

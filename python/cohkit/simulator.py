@@ -7,19 +7,20 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
 
-from cohkit import _cohkit
+from cohkit import _cohkit, types
 from cohkit.errors import InputError, call, near
 from cohkit.looking import is_whole
 from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, TraceFile
 from cohkit.protocols import executed, shipped
-from cohkit.results import answer
+from cohkit.results import Records, load, records
+from cohkit.units import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from cohkit import types
     from cohkit._cohkit import Composition, Protocol
+    from cohkit.units import Quantity
 
 Workload = Literal[
     "sequential-read",
@@ -50,13 +51,13 @@ class Request(TypedDict, total=False):
     platform: Required[str | os.PathLike[str] | Machine]
     workload: Required[Workload | str | MemoryTrace | TraceFile]
     protocol: Protocol | Composition | str | os.PathLike[str] | None
-    region: str | None
+    region: str | int | Quantity | None
     accesses: int | None
     cores: int | None
     outstanding: int | None
     prefetch: int | None
     by: Mapping[str, Workload | str] | None
-    set: Mapping[str, str | int] | None
+    set: Mapping[str, str | int | Quantity] | None
     seed: int
     oracle: bool
     explain: bool
@@ -90,7 +91,7 @@ def platform(name: str | os.PathLike[str] | Machine) -> types.Platform:
     [(90000, 'ps', 60000, 140000, 'fitted')]
 
     """
-    return cast("types.Platform", answer(machine(name).json()))
+    return types.Platform.of(load(machine(name).json()))
 
 
 def simulate(  # noqa: PLR0913 -- each is a keyword
@@ -98,13 +99,13 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
     workload: Workload | str | MemoryTrace | TraceFile,
     *,
     protocol: Protocol | Composition | str | os.PathLike[str] | None = None,
-    region: str | None = None,
+    region: str | int | Quantity | None = None,
     accesses: int | None = None,
     cores: int | None = None,
     outstanding: int | None = None,
     prefetch: int | None = None,
     by: Mapping[str, Workload | str] | None = None,
-    set: Mapping[str, str | int] | None = None,  # noqa: A002 -- as the option of the command
+    set: Mapping[str, str | int | Quantity] | None = None,  # noqa: A002 -- as the option of the command
     seed: int = 0,
     oracle: bool = True,
     explain: bool = False,
@@ -122,7 +123,8 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
             such as `lackey-trace:FILE`.
         protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
             Enzian's interconnect, ECI, if not given.
-        region: the memory that is accessed, with its unit; 16 MiB if not given, and what a trace accesses.
+        region: the memory that is accessed: bytes, or a size with its unit such as `"4MiB"`; 16 MiB if not given, and
+            what a trace accesses.
         accesses: number of accesses; as many as the region has lines if not given, and all of a trace.
         cores: number of cores; the platform's `cores.used` if not given.
         outstanding: most accesses of one core in flight; the platform's `cores.outstanding` if not given.
@@ -146,7 +148,7 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
         OSError: the platform's file cannot be read.
 
     >>> import cohkit
-    >>> result = cohkit.simulate("enzian-dc-bram", "sequential-read", region="1MiB")
+    >>> result = cohkit.simulate("enzian-dc-bram", "sequential-read", region=1 << 20)
     >>> result["messages"]["ReadShared"], result["failure"]
     (8192, None)
 
@@ -174,7 +176,7 @@ def simulate_many(
     *,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
-) -> list[types.Simulation]:
+) -> Records[types.Simulation]:
     """Run simulations side by side, and give their results in their order, however many run at a time.
 
     Before the first begins, all have been looked at.
@@ -199,7 +201,7 @@ def simulate_many(
         raise InputError(f"`threads` is a positive number, not {threads}")
     ready = [_ready(request) for request in simulations]
     done = call("", _cohkit.simulate, ready, threads=threads, progress=progress)
-    return cast("list[types.Simulation]", answer(done))
+    return records(types.Simulation.of, load(done))
 
 
 def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: str | None = None) -> _cohkit.Machine:
@@ -274,9 +276,9 @@ def _ready(request: Request) -> _cohkit.Simulation:
     protocol = options.pop("protocol")
     protocol = eci() if protocol is None else executed(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
-    settings = [f"{name}={value}" for name, value in (options.pop("set") or {}).items()]
+    settings = [f"{name}={written(value)}" for name, value in (options.pop("set") or {}).items()]
     if options["region"] is not None:
-        options["region"] = str(options["region"])
+        options["region"] = written(options["region"], unit="B")
     on = machine(options.pop("platform"))
     workload, recorded = _work(options.pop("workload"))
     return call(

@@ -1,9 +1,14 @@
-"""The dictionaries that the functions give. `docs/output.md` tells what the keys mean."""
+"""Results of the functions: mappings whose keys are attributes, too. `docs/output.md` explains the keys.
 
-from typing import Any, Literal, NotRequired, TypedDict
+Of a result that lacks a key, the attribute is `None`.
+"""
+
+from typing import Any, Literal
+
+from cohkit.results import Record, Records
 
 
-class Note(TypedDict):
+class Note(Record):
     """What helps with an error: advice, or another place in the text (else `line` and `column` are `None`)."""
 
     message: str
@@ -11,7 +16,7 @@ class Note(TypedDict):
     column: int | None
 
 
-class Diagnostic(TypedDict):
+class Diagnostic(Record):
     """One error of a protocol text. Lines and columns count from 1; columns count characters."""
 
     code: str
@@ -21,38 +26,38 @@ class Diagnostic(TypedDict):
     end_line: int
     end_column: int
     label: str
-    notes: list[Note]
+    notes: Records[Note]
     rendered: str
 
 
-class Action(TypedDict):
+class Action(Record):
     """What an agent does: `kind` is `send`, `receive`, `does` or `becomes`."""
 
     kind: Literal["send", "receive", "does", "becomes"]
-    message: NotRequired[str]
-    to: NotRequired[int]
-    flight: NotRequired[int]
-    what: NotRequired[str]
-    state: NotRequired[str]
+    message: str | None = None
+    to: int | None = None
+    flight: int | None = None
+    what: str | None = None
+    state: str | None = None
 
 
-class Step(TypedDict):
+class Step(Record):
     """One step of a message sequence. An action that receives has the further key `from`."""
 
     agent: int
     action: Action
-    line: NotRequired[int]
+    line: int | None = None
     visible: bool
 
 
-class Sequence(TypedDict):
+class Sequence(Record):
     """A message sequence, which `chart_text` and `chart_svg` draw."""
 
     agents: list[str]
-    steps: list[Step]
+    steps: Records[Step]
 
 
-class Fault(TypedDict):
+class Fault(Record):
     """What is wrong with a home's policy."""
 
     kind: str
@@ -60,10 +65,10 @@ class Fault(TypedDict):
     remedy: str | None
     line: int
     column: int
-    sequences: list[Sequence]
+    sequences: Records[Sequence]
 
 
-class Property(TypedDict):
+class Property(Record):
     """What is known of one property."""
 
     kind: str
@@ -71,19 +76,19 @@ class Property(TypedDict):
     status: Literal["holds", "violated", "undecided"]
 
 
-class Counterexample(TypedDict):
+class Counterexample(Record):
     """What shows a violation, or how a channel's capacity is exceeded."""
 
     kind: str
     name: str
     message: str
-    sequences: list[Sequence]
+    sequences: Records[Sequence]
     trace: dict[str, Any] | None
     explanation: dict[str, Any] | None
-    steps: NotRequired[list[str]]
+    steps: list[str] | None = None
 
 
-class RuleCoverage(TypedDict):
+class RuleCoverage(Record):
     """How often the rules of one name fired."""
 
     rule: str
@@ -92,7 +97,7 @@ class RuleCoverage(TypedDict):
     new: int
 
 
-class RowCoverage(TypedDict):
+class RowCoverage(Record):
     """How often a row of the table of an agent was taken."""
 
     agent: str
@@ -102,14 +107,14 @@ class RowCoverage(TypedDict):
     taken: int
 
 
-class Coverage(TypedDict):
+class Coverage(Record):
     """What a search has exercised."""
 
-    rules: list[RuleCoverage]
-    rows: list[RowCoverage]
+    rules: Records[RuleCoverage]
+    rows: Records[RowCoverage]
 
 
-class Walks(TypedDict):
+class Walks(Record):
     """What random walks came to."""
 
     seed: int
@@ -121,24 +126,24 @@ class Walks(TypedDict):
     never_fired: list[str]
 
 
-class SystemSizes(TypedDict):
+class SystemSizes(Record):
     """Sizes of a text that one of its systems states otherwise."""
 
     system: str
     sizes: dict[str, int]
 
 
-class ProgramBounds(TypedDict):
+class ProgramBounds(Record):
     """Largest programs that judged a guarantee, and in how many placements they ran."""
 
     threads: int
     accesses: int
     homes: int
     placements: int
-    sizes: list[SystemSizes]
+    sizes: Records[SystemSizes]
 
 
-class Verdict(TypedDict):
+class Verdict(Record):
     """The verdict on one system."""
 
     protocol: str
@@ -152,19 +157,19 @@ class Verdict(TypedDict):
     depth: int | None
     symmetric: bool | None
     components: list[int] | None
-    properties: list[Property]
+    properties: Records[Property]
     counterexample: Counterexample | None
     assumptions: list[str]
     notes: list[str]
-    programs: NotRequired[int]
-    bounds: NotRequired[ProgramBounds]
-    coverage: NotRequired[Coverage]
-    omission_probability: NotRequired[float]
-    walks: NotRequired[Walks]
+    programs: int | None = None
+    bounds: ProgramBounds | None = None
+    coverage: Coverage | None = None
+    omission_probability: float | None = None
+    walks: Walks | None = None
     run: dict[str, Any]
 
 
-class ModelVerdict(TypedDict):
+class ModelVerdict(Record):
     """The verdict on a Murphi model."""
 
     model: str
@@ -175,15 +180,15 @@ class ModelVerdict(TypedDict):
     depth: int
     symmetric: bool
     components: list[int]
-    properties: list[Property]
+    properties: Records[Property]
     counterexample: Counterexample | None
-    coverage: NotRequired[Coverage]
-    omission_probability: NotRequired[float]
-    walks: NotRequired[Walks]
+    coverage: Coverage | None = None
+    omission_probability: float | None = None
+    walks: Walks | None = None
     run: dict[str, Any]
 
 
-class Row(TypedDict):
+class Row(Record):
     """One row of a controller's table, and the line of the text where it stands, from 1."""
 
     state: str
@@ -194,7 +199,7 @@ class Row(TypedDict):
     line: int
 
 
-class Table(TypedDict):
+class Table(Record):
     """The controller of an agent; `initial` are the states in which agents begin, by the names of agents in charts."""
 
     protocol: str
@@ -205,11 +210,11 @@ class Table(TypedDict):
     states: int
     transitions: int
     events: int
-    rows: list[Row]
+    rows: Records[Row]
     run: dict[str, Any]
 
 
-class Sizes(TypedDict):
+class Sizes(Record):
     """How large a controller is."""
 
     states: int
@@ -217,7 +222,7 @@ class Sizes(TypedDict):
     events: int
 
 
-class Construction(TypedDict):
+class Construction(Record):
     """A constructed home: its sizes for one remote, as it is and `merged`; `fault` is `None` if it can be followed."""
 
     protocol: str
@@ -229,7 +234,7 @@ class Construction(TypedDict):
     run: dict[str, Any]
 
 
-class System(TypedDict):
+class System(Record):
     """A system that a text asks to check."""
 
     name: str
@@ -237,7 +242,7 @@ class System(TypedDict):
     lines: int
 
 
-class Quantity(TypedDict):
+class Quantity(Record):
     """A quantity of a platform; `low` and `high` are `None` where a source gives the value."""
 
     name: str
@@ -248,7 +253,7 @@ class Quantity(TypedDict):
     origin: str
 
 
-class Platform(TypedDict):
+class Platform(Record):
     """A machine that is simulated.
 
     `below` is how many caches are below each remote's where there are two levels, and `agents` how many there are of
@@ -257,13 +262,13 @@ class Platform(TypedDict):
 
     name: str
     remotes: int
-    below: NotRequired[int]
-    agents: NotRequired[dict[str, int]]
+    below: int | None = None
+    agents: dict[str, int] | None = None
     lines: int
-    quantities: list[Quantity]
+    quantities: Records[Quantity]
 
 
-class Workload(TypedDict):
+class Workload(Record):
     """What the cores did."""
 
     name: str
@@ -275,7 +280,7 @@ class Workload(TypedDict):
     prefetch: int
 
 
-class Failure(TypedDict):
+class Failure(Record):
     """Why a simulation did not come to its end."""
 
     kind: str
@@ -286,7 +291,7 @@ class Failure(TypedDict):
     sequence: Sequence
 
 
-class Stretch(TypedDict):
+class Stretch(Record):
     """A quarter of what was counted: how many things, and how long they took."""
 
     count: int
@@ -299,7 +304,7 @@ class Quarter(Stretch):
     lines_cached: int
 
 
-class Spent(TypedDict):
+class Spent(Record):
     """Time of accesses: of all in picoseconds, of one in the mean, and of the slowest, in nanoseconds."""
 
     total_ps: int
@@ -319,7 +324,7 @@ class SpentStep(SpentPart):
     part: str
 
 
-class Moment(TypedDict):
+class Moment(Record):
     """Some time of an access: the step, and the message that travelled or waited, if one did."""
 
     step: str
@@ -328,7 +333,7 @@ class Moment(TypedDict):
     ns: float
 
 
-class Slowest(TypedDict):
+class Slowest(Record):
     """The access that took longest, with what it was spent on, one after the other."""
 
     access: str
@@ -336,10 +341,10 @@ class Slowest(TypedDict):
     line: int
     issued_ns: float
     latency_ns: float
-    way: list[Moment]
+    way: Records[Moment]
 
 
-class Resource(TypedDict):
+class Resource(Record):
     """What can do or hold so much at a time; of several of a kind the one that was most in use."""
 
     name: str
@@ -350,7 +355,7 @@ class Resource(TypedDict):
     works: bool
 
 
-class Limit(TypedDict):
+class Limit(Record):
     """What limits how many accesses are performed in a time, and why it is that."""
 
     name: str
@@ -358,19 +363,19 @@ class Limit(TypedDict):
     reason: str
 
 
-class Explanation(TypedDict):
+class Explanation(Record):
     """Where the time of accesses has gone: the sum of all `parts`, and that of all `steps`, is `latency`."""
 
     accesses: int
     latency: Spent
-    parts: list[SpentPart]
-    steps: list[SpentStep]
+    parts: Records[SpentPart]
+    steps: Records[SpentStep]
     slowest: Slowest | None
-    resources: list[Resource]
+    resources: Records[Resource]
     limit: Limit
 
 
-class Simulation(TypedDict):
+class Simulation(Record):
     """The result of a simulation: `statistics` and `messages` are `None` if there is a `failure`.
 
     Of several kinds of caching agents, `agents` says what each did; `workload` is that of the first. There is an
@@ -382,18 +387,18 @@ class Simulation(TypedDict):
     settings: list[str]
     home: str
     workload: Workload
-    agents: NotRequired[dict[str, Workload | None]]
+    agents: dict[str, Workload | None] | None = None
     seed: int
     oracle: bool
     statistics: dict[str, float] | None
-    quarters: list[Quarter] | None
+    quarters: Records[Quarter] | None
     messages: dict[str, int] | None
-    explanation: NotRequired[Explanation]
+    explanation: Explanation | None = None
     failure: Failure | None
     run: dict[str, Any]
 
 
-class Taken(TypedDict):
+class Taken(Record):
     """What messages of a kind have taken: on the links between hosts, and on meshes inside them."""
 
     between: int
@@ -401,7 +406,7 @@ class Taken(TypedDict):
     mesh_bytes: int
 
 
-class Times(TypedDict):
+class Times(Record):
     """Durations, in nanoseconds; `distribution` has some that rise, each with how many do not exceed it."""
 
     count: int
@@ -412,14 +417,14 @@ class Times(TypedDict):
     distribution: list[tuple[float, int]]
 
 
-class Travelled(TypedDict):
+class Travelled(Record):
     """What has travelled on the links of caching agents of one kind, both ways."""
 
     messages: int
     bytes: int
 
 
-class Play(TypedDict):
+class Play(Record):
     """What an application and its threads did; what was measured is `None` if there is a `failure`."""
 
     protocol: str
@@ -434,7 +439,7 @@ class Play(TypedDict):
     window_ns: float | None
     counts: dict[str, int] | None
     rates_per_s: dict[str, float] | None
-    courses: dict[str, list[Stretch] | None] | None
+    courses: dict[str, Records[Stretch] | None] | None
     times_ns: dict[str, Times] | None
     links: dict[str, Travelled] | None
     tables: dict[str, list[list[int]]] | None
@@ -442,12 +447,12 @@ class Play(TypedDict):
     statistics: dict[str, float] | None
     messages: dict[str, int] | None
     traffic: dict[str, Taken] | None
-    quarters: list[Quarter] | None
+    quarters: Records[Quarter] | None
     failure: Failure | None
     run: dict[str, Any]
 
 
-class Result(TypedDict):
+class Result(Record):
     """One row of an experiment's table: what is published under `key`, and what we get, in `unit`.
 
     Published is a number, or what `says` it in words; `None` both where it is kept apart. `bound` is what the words say
@@ -475,14 +480,14 @@ class Result(TypedDict):
     steady: bool | None
 
 
-class LinkStep(TypedDict):
+class LinkStep(Record):
     """What one layer of a link leaves of a direction."""
 
     name: str
     bytes_per_second: float
 
 
-class LinkData(TypedDict):
+class LinkData(Record):
     """The data of a kind of traffic over a link, in one direction."""
 
     name: str
@@ -492,21 +497,21 @@ class LinkData(TypedDict):
     sent_again_percent: float
 
 
-class LinkTransfers(TypedDict):
+class LinkTransfers(Record):
     """Transfers of one size by DMA one way: how long one takes alone, and the rate of many."""
 
     latency_ns: float
     bytes_per_second: float
 
 
-class LinkDma(TypedDict):
+class LinkDma(Record):
     """Transfers of one size by DMA."""
 
     to_device: LinkTransfers
     to_host: LinkTransfers
 
 
-class LinkRates(TypedDict):
+class LinkRates(Record):
     """What one gets of a link, as :func:`cohkit.link` tells it; `dma` is `None` unless it is asked for."""
 
     link: str
@@ -515,38 +520,125 @@ class LinkRates(TypedDict):
     delay_ns: int
     bit_errors: float
     seed: int
-    steps: list[LinkStep]
-    data: list[LinkData]
+    steps: Records[LinkStep]
+    data: Records[LinkData]
     dma: LinkDma | None
 
 
-class LitmusEnd(TypedDict):
+class LitmusEnd(Record):
     """An outcome of a litmus test; runs in the simulator tell how often it was `seen`, and the first `seed` of it."""
 
-    values: dict[str, int]
+    values_: dict[str, int]
     fulfils: bool
     allowed: bool
-    seen: NotRequired[int]
-    seed: NotRequired[int]
+    seen: int | None = None
+    seed: int | None = None
 
 
-class Litmus(TypedDict):
+class Litmus(Record):
     """What a litmus test has shown, as :func:`cohkit.litmus` tells it."""
 
     test: str
     protocol: str | None
-    kinds: NotRequired[list[str]]
+    kinds: list[str] | None = None
     cores: Literal["in_order", "store_buffer", "relaxed"]
     model: Literal["sc", "tso", "rc", "armv8", "riscv"]
     condition: Literal["exists", "not_exists", "forall"]
     observation: Literal["never", "sometimes", "always"] | None
     outcome: Literal["yes", "no", "violated", "undecided"]
+    expected: bool | None = None
     reason: str | None
-    ends: list[LitmusEnd]
+    ends: Records[LitmusEnd]
     allowed: int
-    states: NotRequired[int]
-    sequence: NotRequired[Sequence]
-    steps: NotRequired[int]
-    runs: NotRequired[int]
-    seed: NotRequired[int]
+    states: int | None = None
+    sequence: Sequence | None = None
+    steps: int | None = None
+    runs: int | None = None
+    seed: int | None = None
+    run: dict[str, Any]
+
+
+class Mutant(Record):
+    """A change of a protocol text in one place, and what became of it."""
+
+    protocol: str
+    number: int
+    kind: str
+    mutant: str
+    fate: Literal["rejected", "refuted", "left open", "undecided", "survived"]
+
+
+class TraceVerdict(Record):
+    """The verdict on a trace. `rows`, `messages` and `values` are `None` if it is refused."""
+
+    outcome: Literal["in_order", "refused"]
+    steps: int
+    at_rest: bool
+    rows: int | None
+    messages: int | None
+    values_: int | None
+    step: int | None
+    why: str | None
+
+
+class EmittedHome(Record):
+    """Sizes of a home as hardware; `run` names the files that were written."""
+
+    protocol: str
+    states: int
+    events: int
+    rows: int
+    row_bits: int
+    address_bits: int
+    run: dict[str, Any]
+
+
+class Lockstep(Record):
+    """Result of runs of the RTL in lockstep with the controllers."""
+
+    protocol: str
+    messages: int
+    mismatches: int
+    rows_covered: int
+    rows_reachable: int
+    seeds: int
+    first_seed: int
+    shapes: list[dict[str, Any]]
+    cycles: int
+    answers: int
+    evictions: int
+    strangers: int
+    unused: list[dict[str, str]] | None
+    spoilt: int
+    missed: list[dict[str, Any]]
+    mismatch: dict[str, Any] | None
+    run: dict[str, Any]
+
+
+class Synthesis(Record):
+    """Size of a configuration of the home on an FPGA, and its longest paths."""
+
+    protocol: str
+    configuration: str
+    slices: int
+    lut: int
+    ff: int
+    bram36: float
+    uram: int
+    depth: int
+    depth_after_memory: int
+    paths: list[dict[str, Any]]
+    paths_after_memory: list[dict[str, Any]]
+    modules: list[dict[str, Any]]
+    run: dict[str, Any]
+
+
+class HomeMeasurements(Record):
+    """Latencies of the RTL in cycles, and how much traffic it bears."""
+
+    protocol: str
+    units: int
+    clock_mhz: float
+    latencies: list[dict[str, Any]]
+    traffic: list[dict[str, Any]]
     run: dict[str, Any]

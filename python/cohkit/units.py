@@ -63,6 +63,21 @@ class Quantity(NamedTuple):
         return self.value * scale / other_scale
 
 
+def written(value: float | str | Quantity, *, unit: str = "") -> str:
+    """Return a value as options are written; a number without a unit has this one.
+
+    >>> from cohkit.units import Quantity, written
+    >>> written(1 << 20, unit="B"), written("1MiB", unit="B"), written(Quantity(2.0, "ms"))
+    ('1048576B', '1MiB', '2ms')
+
+    """
+    if isinstance(value, str):
+        return value
+    value, unit = value if isinstance(value, Quantity) else (value, unit)
+    # A quantity that cannot have fractions is written without a point.
+    return f"{int(value) if float(value).is_integer() else value}{unit}"
+
+
 def _known(unit: str) -> tuple[str, float]:
     try:
         return _UNITS[unit]

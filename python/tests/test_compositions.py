@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cohkit
-from cohkit.sweep.native import _file
-from cohkit.sweep.points import Point, Texts
+from cohkit.native import write_text
+from cohkit.sweeps.points import Point, Texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,5 +158,5 @@ def test_points_of_sweeps_name_and_carry_all_texts(own: Path, tmp_path: Path) ->
         "\n".join(line.replace('"mesi.coh"', '"../mesi.coh"') for line in own.read_text().splitlines()),
         file=str(tmp_path / "folder/two-level.coh"),
     )
-    name = _file(above, written)
+    name = write_text(above, written)
     assert cohkit.composition(written / name).uses[0][2] == above.uses[0][2]

@@ -106,7 +106,7 @@ def test_checkpoints_are_gone_on_from(tmp_path: Path) -> None:
         (lambda: cohkit.litmus("SB", protcol="mesi"), "did you mean `protocol`?"),  # type: ignore[call-arg]
         (lambda: cohkit.show(1), "nothing that can be shown"),  # type: ignore[arg-type]
         (lambda: cohkit.to_frame(3), "no result"),  # type: ignore[arg-type]
-        (lambda: cohkit.chart_text({}), "no message sequence"),  # type: ignore[typeddict-item]
+        (lambda: cohkit.chart_text({}), "no message sequence"),
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_our_words(wrong: Callable[[], object], said: str) -> None:

@@ -20,12 +20,17 @@ from cohkit import types
 from cohkit.memory_traces import _ACCESSES as NAMES
 from cohkit.memory_traces import _RECORD as RECORD
 from cohkit.memory_traces import TraceFile
+from cohkit.results import Record, fields
 from cohkit.units import Quantity
 
 if TYPE_CHECKING:
     from conftest import Command
 
     from cohkit.simulator import Request
+
+
+def required(kind: type[Record]) -> set[str]:
+    return {key for key, field in fields(kind).items() if field.required}
 
 
 def without_run(value: Any) -> Any:
@@ -47,7 +52,7 @@ def test_results_are_those_of_the_command(cohkit_command: Command) -> None:
         set={"link.latency": "100ns"},
     )
     assert without_run(result) == without_run(printed)
-    assert set(result) == types.Simulation.__required_keys__
+    assert set(result) == required(types.Simulation)
     assert set(result["workload"]) == set(get_type_hints(types.Workload))
     assert result["statistics"]
     assert result["statistics"]["accesses"] == 9000
@@ -237,7 +242,7 @@ def test_a_platform_of_two_levels_has_the_quantities_of_both() -> None:
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_every_quantity_can_be_set_to_the_ends_of_its_range(name: str) -> None:
     platform = cohkit.platform(name)
-    assert set(platform) == types.Platform.__required_keys__
+    assert set(platform) == required(types.Platform)
     _each_end(platform, {"platform": name, "workload": "random-read", "region": "64KiB"})
 
 
@@ -408,7 +413,7 @@ def test_a_machine_is_what_its_settings_make_of_it(tmp_path: Path) -> None:
     mine = cohkit.Machine(file)
     file.unlink()
     with pytest.raises(
-        cohkit.InputError, match=r"not Answer: `cohkit\.platform` tells of one, and `cohkit\.Machine` makes"
+        cohkit.InputError, match=r"not Platform: `cohkit\.platform` tells of one, and `cohkit\.Machine` makes"
     ):
         cohkit.simulate(cohkit.platform("enzian-dc-ddr"), "random-read")  # type: ignore[arg-type]
     # What was read is kept.

@@ -21,11 +21,11 @@ import pytest
 from cohkit.__main__ import main
 from cohkit.errors import InputError
 from cohkit.experiments import EXPERIMENTS
-from cohkit.sweep.cluster import Jobs
-from cohkit.sweep.points import Point, Texts, run
-from cohkit.sweep.shown import shown
-from cohkit.sweep.spec import Spec
-from cohkit.sweep.values import values
+from cohkit.sweeps.cluster import Jobs
+from cohkit.sweeps.points import Point, Texts, run
+from cohkit.sweeps.shown import shown
+from cohkit.sweeps.spec import Spec
+from cohkit.sweeps.values import values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -212,7 +212,7 @@ def test_two_dask_workers_of_which_one_is_killed_give_the_same_table(
 def test_a_scheduler_that_does_not_answer_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("cohkit.sweep.cluster._TIMEOUT_S", 0.2)
+    monkeypatch.setattr("cohkit.sweeps.cluster._TIMEOUT_S", 0.2)
     check = ["check", "msi", "--remotes", 1, "--out", tmp_path, "--scheduler"]
     assert sweep(*check, "tcp://127.0.0.1:1") == 4
     assert capsys.readouterr().err.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:1: ")

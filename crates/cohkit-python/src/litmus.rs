@@ -44,6 +44,10 @@ pub(crate) struct How {
     stores: Option<String>,
     /// The kind of each thread's cache, with commas between them.
     kinds: Option<String>,
+    /// The system of the text whose sizes it is run with.
+    system: Option<String>,
+    /// What decides the outcome beside violations.
+    expect: Option<String>,
 }
 
 /// What `cohkit litmus --json` tells of a test.
@@ -68,6 +72,15 @@ pub(crate) fn litmus(
                 host.path.display()
             )))
         }
+    };
+    let source = match (source, &how.system) {
+        (Some(_), Some(name)) if lower.is_some() => {
+            return Err(bad_input(&format!(
+                "`system` is {name}: systems of two levels have no sizes of their own"
+            )));
+        }
+        (Some(source), Some(name)) => Some(source.with_sizes_of(name).map_err(refused)?),
+        (source, _) => source,
     };
     if let (Some(kinds), Some(lower)) = (&how.kinds, &lower) {
         let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
@@ -102,6 +115,7 @@ pub(crate) fn litmus(
         max_states: how.max_states,
         chart: how.chart,
         simulate: how.simulate,
+        expect: how.expect,
     };
     let answered = interruptible(py, move |cancel| {
         let on = On {

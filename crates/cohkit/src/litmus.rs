@@ -174,6 +174,8 @@ pub struct Asked {
     pub chart: bool,
     /// The seed of the first run in the simulator, and how many there are; every order is tried if not given.
     pub simulate: Option<(u64, u64)>,
+    /// What decides the outcome beside violations, as the command names it: the condition, if not given, or the file.
+    pub expect: Option<String>,
 }
 
 /// Why a test is not judged.
@@ -197,10 +199,11 @@ impl From<Failure> for NotJudged {
 pub fn answer(test: &Test, on: On, asked: &Asked, cancel: &AtomicBool) -> Result<Value, NotJudged> {
     let cores = asked.cores.as_deref().map(chosen).transpose()?;
     let model = asked.model.as_deref().map(chosen).transpose()?;
+    let expect = asked.expect.as_deref().map(chosen).transpose()?;
     let how = on.how(
         (cores, model),
         (asked.gives_up, asked.max_states),
-        Expect::Condition,
+        expect.unwrap_or(Expect::Condition),
     );
     let mut goes_on = || !cancel.load(Ordering::SeqCst);
     match (on.source, asked.simulate) {
@@ -304,6 +307,15 @@ impl On<'_> {
 }
 
 impl How {
+    /// Whether the outcomes are those that the file expects, if it decides the exit code; null where that is not decided.
+    fn as_expected(&self, outcome: Outcome) -> Option<Value> {
+        (self.expect == Expect::File).then(|| match outcome {
+            Outcome::Yes => json!(true),
+            Outcome::No => json!(false),
+            _ => Value::Null,
+        })
+    }
+
     fn options(&self) -> protocols::Options {
         protocols::Options {
             cores: self.cores,
@@ -922,6 +934,9 @@ impl Judged {
         });
         if let Some(kinds) = &self.kinds {
             told["kinds"] = json!(kinds);
+        }
+        if let Some(expected) = self.how.as_expected(self.outcome()) {
+            told["expected"] = expected;
         }
         if let Some(way) = &self.way {
             told["steps"] = json!(way.steps);

@@ -167,7 +167,7 @@ impl Source {
     ///
     /// # Errors
     /// No system has this name.
-    pub(crate) fn with_sizes_of(self, name: &str) -> Result<Source, Failure> {
+    pub fn with_sizes_of(self, name: &str) -> Result<Source, Failure> {
         let mut systems = self.protocol.systems.iter();
         let Some(system) = systems.find(|system| system.name == name) else {
             let known = self.protocol.systems.iter();

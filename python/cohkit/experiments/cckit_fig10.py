@@ -51,8 +51,8 @@ LEFT_OUT = (
 def _within(share: int) -> Callable[[Play], float]:
     def measure(result: Play) -> float:
         calls = times(result, "call")
-        wanted = calls["count"] * share / 100
-        return next(time for time, count in calls["distribution"] if count >= wanted)
+        wanted = calls.count * share / 100
+        return next(time for time, count in calls.distribution if count >= wanted)
 
     return measure
 

@@ -41,11 +41,11 @@ def _points() -> list[Point]:
 
 
 def _throughput(result: Simulation) -> float:
-    return (result["statistics"] or {})["bandwidth_bytes_per_s"] / 2**30
+    return (result.statistics or {})["bandwidth_bytes_per_s"] / 2**30
 
 
 def _steady(result: Simulation, cut: bool) -> bool:  # noqa: FBT001 -- as `Measured` calls it
-    statistics, quarters = result["statistics"] or {}, result["quarters"]
+    statistics, quarters = result.statistics or {}, result.quarters
     rate = statistics["accesses"] / (statistics["time_ns"] * 1e-9)
     return even(rate, quarters) and not (cut and filling(quarters))
 

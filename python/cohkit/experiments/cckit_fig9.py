@@ -36,15 +36,15 @@ LEFT_OUT = (
 
 
 def _response(result: Play) -> float:
-    return times(result, "response")["mean"] / 1000
+    return times(result, "response").mean / 1000
 
 
 def _base_read(result: Play) -> float:
     """Give the rate at which the base table is read, all of it for each answer; not for the view at the start."""
-    response, numbers = times(result, "response"), result["numbers"]
+    response, numbers = times(result, "response"), result.numbers
     rows = ROWS * numbers["scale"] - numbers["transactions"] * numbers["updates"]
-    scanned = (result["counts"] or {})["lines scanned"] - math.ceil(rows / ROWS_OF_A_LINE)
-    return scanned * LINE_BYTES / (response["count"] * response["mean"] * 1e-9) / 2**30
+    scanned = (result.counts or {})["lines scanned"] - math.ceil(rows / ROWS_OF_A_LINE)
+    return scanned * LINE_BYTES / (response.count * response.mean * 1e-9) / 2**30
 
 
 def _reading(stage: Stage) -> Stage:

@@ -40,13 +40,13 @@ def _points() -> list[Point]:
 
 
 def _latency(result: Simulation) -> float:
-    return (result["statistics"] or {})["latency_mean_ns"]
+    return (result.statistics or {})["latency_mean_ns"]
 
 
 def _parts(result: Simulation) -> dict[str, float]:
     """Sum up the way of an average read, in ns, by the platform's quantities; what they do not explain is waiting."""
-    statistics = result["statistics"] or {}
-    values = {quantity["name"]: quantity["value"] for quantity in platform(result["platform"])["quantities"]}
+    statistics = result.statistics or {}
+    values = {quantity.name: quantity.value for quantity in platform(result.platform).quantities}
     misses = 1 - statistics["hits"] / statistics["accesses"]
     opened = statistics["memory_row_misses"] / statistics["accesses"]
 

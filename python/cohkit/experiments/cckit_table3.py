@@ -33,7 +33,7 @@ _HELD = {
 
 
 def _mean(result: Play) -> float:
-    return times(result, "clean-invalidate")["mean"]
+    return times(result, "clean-invalidate").mean
 
 
 def _rate(result: Play) -> float:
@@ -42,11 +42,11 @@ def _rate(result: Play) -> float:
     That is not so for the first ones and the last ones. Where there are too few of others, the rate follows from
     how long each takes and how many are under way.
     """
-    middle = ((result["courses"] or {}).get("invalidated") or [])[1:3]
-    taken_ns = sum(quarter["ns"] for quarter in middle)
+    middle = ((result.courses or {}).get("invalidated") or [])[1:3]
+    taken_ns = sum(quarter.ns for quarter in middle)
     if not taken_ns:
-        return result["numbers"]["outstanding"] * 1e3 / _mean(result)
-    return sum(quarter["count"] for quarter in middle) * 1e3 / taken_ns
+        return result.numbers["outstanding"] * 1e3 / _mean(result)
+    return sum(quarter.count for quarter in middle) * 1e3 / taken_ns
 
 
 def _limited(accesses: int) -> str:

@@ -122,21 +122,21 @@ def none_fails(results: Mapping[str, Play], unless: str = "") -> dict[str, Play]
 
     """
     for run, result in results.items():
-        if (failure := result["failure"]) and failure["kind"] != unless:
-            raise Error(f"{run}: {failure['kind']}: {failure['message']}")
-    return {run: result for run, result in results.items() if not result["failure"]}
+        if (failure := result.failure) and failure.kind != unless:
+            raise Error(f"{run}: {failure.kind}: {failure.message}")
+    return {run: result for run, result in results.items() if not result.failure}
 
 
 def _time(result: Play) -> float:
     """Give the nanoseconds until the last release has been acquired."""
-    assert result["times_ns"] is not None  # noqa: S101 -- it has not failed
-    return result["times_ns"]["delivered"]["mean"]
+    assert result.times_ns is not None  # noqa: S101 -- it has not failed
+    return result.times_ns["delivered"].mean
 
 
 def traffic(result: Play) -> float:
     """Give the bytes between hosts. A credit only says that there is room, which other texts take for granted."""
-    assert result["traffic"] is not None  # noqa: S101 -- there are hosts
-    return sum(taken["between_bytes"] for name, taken in result["traffic"].items() if name != "Credit")
+    assert result.traffic is not None  # noqa: S101 -- there are hosts
+    return sum(taken.between_bytes for name, taken in result.traffic.items() if name != "Credit")
 
 
 MEASURES = {"time": _time, "traffic": traffic}

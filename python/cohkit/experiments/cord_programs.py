@@ -118,22 +118,22 @@ class Runs(NamedTuple):
 
 def done(result: Play) -> float:
     """Give the nanoseconds that a program takes, mean over its threads."""
-    times = result["times_ns"]
+    times = result.times_ns
     assert times is not None  # noqa: S101 -- it has not failed
-    return times["broadcasts" if "broadcasts" in times else "done"]["mean"]
+    return times["broadcasts" if "broadcasts" in times else "done"].mean
 
 
 def _waiting(result: Play, threads: int) -> float:
     """Give the share of so many threads' time in which they waited for stores under way."""
-    assert result["statistics"] is not None  # noqa: S101 -- it has not failed
-    assert result["end_ns"] is not None  # noqa: S101 -- it has not failed
-    return ratio(result["statistics"]["posted_wait_ns"], threads * result["end_ns"])
+    assert result.statistics is not None  # noqa: S101 -- it has not failed
+    assert result.end_ns is not None  # noqa: S101 -- it has not failed
+    return ratio(result.statistics["posted_wait_ns"], threads * result.end_ns)
 
 
 def _acknowledgements(result: Play, _: int) -> float:
     """Give the share of the bytes between hosts that acknowledgements take."""
-    assert result["traffic"] is not None  # noqa: S101 -- there are hosts
-    return ratio(result["traffic"]["Ack"]["between_bytes"], traffic(result))
+    assert result.traffic is not None  # noqa: S101 -- there are hosts
+    return ratio(result.traffic["Ack"]["between_bytes"], traffic(result))
 
 
 def _as_it_is(run: Runs) -> Runs:
@@ -189,13 +189,13 @@ WRONG = "result of a scenario"
 
 def _released(result: Play, platform: str) -> float:
     """Give the bytes of stores that are written through for each release; those to other hosts tell a store's bytes."""
-    assert result["traffic"] is not None  # noqa: S101 -- there are hosts
-    assert result["messages"] is not None  # noqa: S101 -- it has not failed
-    quantities = machine_of(platform)["quantities"]
-    header = next(quantity["value"] for quantity in quantities if quantity["name"] == "link.header_bytes")
-    between, messages = result["traffic"]["Relaxed"], result["messages"]
+    assert result.traffic is not None  # noqa: S101 -- there are hosts
+    assert result.messages is not None  # noqa: S101 -- it has not failed
+    quantities = machine_of(platform).quantities
+    header = next(quantity.value for quantity in quantities if quantity.name == "link.header_bytes")
+    between, messages = result.traffic["Relaxed"], result.messages
     # The epoch of a store has room in its header.
-    of_each = between["between_bytes"] / max(between["between"], 1) - header
+    of_each = between.between_bytes / max(between.between, 1) - header
     return of_each * messages["Relaxed"] / messages["Release"]
 
 

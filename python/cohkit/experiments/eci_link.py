@@ -75,19 +75,19 @@ def _sockets(measure: str, words: str, more: Request) -> Point:
 
 
 def _time(result: Simulation) -> float:
-    return (result["statistics"] or {})["time_ns"]
+    return (result.statistics or {})["time_ns"]
 
 
 def _mean(result: Simulation) -> float:
-    return (result["statistics"] or {})["latency_mean_ns"]
+    return (result.statistics or {})["latency_mean_ns"]
 
 
 def _throughput(result: Simulation) -> float:
-    return (result["statistics"] or {})["bandwidth_bytes_per_s"] / 2**30
+    return (result.statistics or {})["bandwidth_bytes_per_s"] / 2**30
 
 
 def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- as `Measured` calls it
-    statistics, quarters = result["statistics"] or {}, result["quarters"]
+    statistics, quarters = result.statistics or {}, result.quarters
     return even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
 
 

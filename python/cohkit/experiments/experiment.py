@@ -152,10 +152,10 @@ def _is_cut(request: Request, conditions: Conditions) -> bool:
 def _ends(request: Request) -> Iterator[tuple[str, str]]:
     """Give the assumed quantities of a platform with the ends of their ranges, but for those that are set anyway."""
     for quantity in platform(request["platform"])["quantities"]:
-        if quantity["name"] not in (request.get("set") or {}):
-            for end in (quantity["low"], quantity["high"]):
-                if end is not None and end != quantity["value"]:
-                    yield quantity["name"], _text(end, quantity)
+        if quantity.name not in (request.get("set") or {}):
+            for end in (quantity.low, quantity.high):
+                if end is not None and end != quantity.value:
+                    yield quantity.name, _text(end, quantity)
 
 
 # Of each unit the larger one that people use, and how many it is.
@@ -164,7 +164,7 @@ _LARGER = {"ps": ("ns", 1e3), "B/s": ("GB/s", 1e9)}
 
 def _text(value: int, quantity: Quantity) -> str:
     """Write a value as people do: `90ns`."""
-    unit, scale = _LARGER.get(quantity["unit"], (quantity["unit"], 1))
+    unit, scale = _LARGER.get(quantity.unit, (quantity.unit, 1))
     return f"{value / scale:.15g}{'' if unit == 'count' else unit}"
 
 
@@ -181,7 +181,7 @@ def _simulate(variants: Sequence[tuple[Point, Mapping[str, str]]], conditions: C
         requests.append(request)
     results = simulate_many(requests, threads=conditions.threads, progress=conditions.progress)
     for (point, settings), result in zip(variants, results, strict=True):
-        if failure := result["failure"]:
+        if failure := result.failure:
             where = "".join(f" with {name}={value}" for name, value in settings.items())
-            raise Error(f"{point.name}{where}: {failure['kind']}: {failure['message']}")
+            raise Error(f"{point.name}{where}: {failure.kind}: {failure.message}")
     return results

@@ -65,7 +65,7 @@ def times(result: Play, what: str) -> Times:
         InputError: the play was too short for one.
 
     """
-    return _called(result["times_ns"], result, what)
+    return _called(result.times_ns, result, what)
 
 
 def rate(result: Play, what: str) -> float:
@@ -75,12 +75,12 @@ def rate(result: Play, what: str) -> float:
         InputError: the play was too short for one.
 
     """
-    return _called(result["rates_per_s"], result, what)
+    return _called(result.rates_per_s, result, what)
 
 
 def _called(all_of: Mapping[str, _T] | None, result: Play, what: str) -> _T:
     if all_of is None or what not in all_of:
-        message = f"no `{what}` in {result['window_ns'] or 0:.15g} ns; more accesses are needed"
+        message = f"no `{what}` in {result.window_ns or 0:.15g} ns; more accesses are needed"
         raise InputError(message)
     return all_of[what]
 
@@ -96,8 +96,8 @@ def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours
         values, steady = [], True
         for request in of_stage:
             result = results[repr(request)]
-            if failure := result["failure"]:
-                raise Error(f"{stage.name}: {failure['kind']}: {failure['message']}")
+            if failure := result.failure:
+                raise Error(f"{stage.name}: {failure.kind}: {failure.message}")
             try:
                 values.append(stage.measure(result))
                 steady &= _is_steady(stage, values[-1], result, conditions)
@@ -126,8 +126,8 @@ def best(ours: Sequence[Ours], of: str, name: str) -> Ours:
 
 
 def _is_steady(stage: Stage, value: float, result: Play, conditions: Conditions) -> bool:
-    course = (result["courses"] or {}).get(stage.counted)
-    return even(value * stage.per_s, course) and not (_is_cut(stage, conditions) and filling(result["quarters"]))
+    course = (result.courses or {}).get(stage.counted)
+    return even(value * stage.per_s, course) and not (_is_cut(stage, conditions) and filling(result.quarters))
 
 
 def _is_cut(stage: Stage, conditions: Conditions) -> bool:

@@ -48,7 +48,7 @@ LEFT_OUT = (
 
 
 def _latency(result: Play) -> float:
-    return times(result, "call")["mean"] / 1000
+    return times(result, "call").mean / 1000
 
 
 def _rate(result: Play) -> float:
@@ -92,7 +92,7 @@ def _passing(stage: Stage) -> Stage:
     """Measure, in place of the time that calls of one thread take, the arguments that it passes meanwhile, in MiB/s."""
 
     def measure(result: Play) -> float:
-        return result["numbers"]["payload"] * LINE_BYTES / _latency(result) * 1e6 / 2**20
+        return result.numbers["payload"] * LINE_BYTES / _latency(result) * 1e6 / 2**20
 
     name, key = (text.replace("latency", "throughput") for text in (stage.name, stage.key))
     return stage._replace(name=name, key=key, measure=measure, unit="MiB/s")

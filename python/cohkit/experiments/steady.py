@@ -34,18 +34,19 @@ def even(rate: float, quarters: Sequence[Stretch] | None) -> bool:
     """Tell whether things happened at this rate, in a second, from the second quarter of them on.
 
     >>> from cohkit.experiments.steady import even
-    >>> even(1e6, [{"count": 500, "ns": 5.1e5}, *[{"count": 500, "ns": 5e5}] * 3])
+    >>> from cohkit.types import Stretch
+    >>> even(1e6, [Stretch(count=500, ns=ns) for ns in (5.1e5, 5e5, 5e5, 5e5)])
     True
-    >>> even(1e6, [*[{"count": 500, "ns": 4e5}] * 2, *[{"count": 500, "ns": 6e5}] * 2])
+    >>> even(1e6, [Stretch(count=500, ns=ns) for ns in (4e5, 4e5, 6e5, 6e5)])
     False
 
     """
-    if quarters is None or quarters[0]["count"] < FEWEST:
+    if quarters is None or quarters[0].count < FEWEST:
         return False
-    _, second, third, last = (quarter["count"] / quarter["ns"] * 1e9 if quarter["ns"] else 0 for quarter in quarters)
+    _, second, third, last = (quarter.count / quarter.ns * 1e9 if quarter.ns else 0 for quarter in quarters)
     if not third:
         return False
-    off = OFF + 1 / math.sqrt(quarters[0]["count"])
+    off = OFF + 1 / math.sqrt(quarters[0].count)
     return abs(rate / third - 1) <= off and abs(second / third - 1) <= off and abs(last / third - 1) <= max(off, TAIL)
 
 
@@ -53,11 +54,12 @@ def filling(quarters: Sequence[Quarter] | None) -> bool:
     """Tell whether caches still gained lines in the second half of the accesses.
 
     >>> from cohkit.experiments.steady import filling
-    >>> filling([{"count": 500, "ns": 5e5, "lines_cached": lines} for lines in (500, 1000, 1020, 1024)])
+    >>> from cohkit.types import Quarter
+    >>> filling([Quarter(count=500, ns=5e5, lines_cached=lines) for lines in (500, 1000, 1020, 1024)])
     True
-    >>> filling([{"count": 5000, "ns": 5e6, "lines_cached": lines} for lines in (1024, 1024, 1024, 1024)])
+    >>> filling([Quarter(count=5000, ns=5e6, lines_cached=lines) for lines in (1024, 1024, 1024, 1024)])
     False
-    >>> filling([{"count": 500, "ns": 5e5, "lines_cached": lines} for lines in (1600, 2000, 2000, 2000)])
+    >>> filling([Quarter(count=500, ns=5e5, lines_cached=lines) for lines in (1600, 2000, 2000, 2000)])
     True
 
     """
@@ -65,6 +67,6 @@ def filling(quarters: Sequence[Quarter] | None) -> bool:
         # Without accesses nothing fills.
         return False
     _, half, third, last = quarters
-    gained = last["lines_cached"] - half["lines_cached"]
-    accesses = sum(quarter["count"] for quarter in quarters)
-    return gained > FILLED * (third["count"] + last["count"]) or last["lines_cached"] > HELD * accesses
+    gained = last.lines_cached - half.lines_cached
+    accesses = sum(quarter.count for quarter in quarters)
+    return gained > FILLED * (third.count + last.count) or last.lines_cached > HELD * accesses

@@ -8,6 +8,7 @@ from cohkit.errors import InputError
 from cohkit.experiments.experiment import Experiment
 from cohkit.experiments.plays import Stage, run, time_each
 from cohkit.protocols import parse, shipped
+from cohkit.types import Travelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
     from cohkit.player import Application
     from cohkit.published import Ours
-    from cohkit.types import Play, Travelled
+    from cohkit.types import Play
 
 KEY = "symmetry"
 LANES: dict[str, int | str] = {"lanes": 16, "lane_rate": "4GB/s"}
@@ -77,9 +78,9 @@ def _narrow(way: Way) -> Protocol:
 
 
 def _count(result: Play, names: tuple[str, ...]) -> int:
-    counts = result["counts"] or {}
+    counts = result.counts or {}
     if not (number := sum(counts.get(name, 0) for name in names)):
-        message = f"no `{names[0]}` in {result['window_ns'] or 0:.15g} ns; more accesses are needed"
+        message = f"no `{names[0]}` in {result.window_ns or 0:.15g} ns; more accesses are needed"
         raise InputError(message)
     if counts.get("touched"):
         message = f"the host has not touched all lines in {BEGIN_US} us"
@@ -88,12 +89,12 @@ def _count(result: Play, names: tuple[str, ...]) -> int:
 
 
 def _time(names: tuple[str, ...]) -> Callable[[Play], float]:
-    return lambda result: (result["window_ns"] or 0) / _count(result, names)
+    return lambda result: (result.window_ns or 0) / _count(result, names)
 
 
 def _travelled(result: Play, way: Way) -> Travelled:
     # Where nothing was sent there is nothing.
-    return (result["links"] or {}).get(way.across, {"messages": 0, "bytes": 0})
+    return (result.links or {}).get(way.across, Travelled(messages=0, bytes=0))
 
 
 def _bytes(way: Way, names: tuple[str, ...]) -> Callable[[Play], float]:

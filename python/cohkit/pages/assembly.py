@@ -10,7 +10,7 @@ from cohkit.errors import FaultError
 from cohkit.experiments import EXPERIMENTS
 from cohkit.pages.figures import figures
 from cohkit.protocols import construct, table
-from cohkit.sweep.tables import UNIT
+from cohkit.sweeps.tables import UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

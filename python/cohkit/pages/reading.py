@@ -161,7 +161,7 @@ def _judge(path: Path, sequence: dict[str, Any]) -> None:
         if not all(isinstance(end, int) and 0 <= end < count for end in ends):
             raise InputError(f"{path}: step {number} of a message sequence names an agent that is none of its {count}")
     try:
-        chart_text(sequence)  # type: ignore[arg-type]  # whether it is one is asked here
+        chart_text(sequence)
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
 

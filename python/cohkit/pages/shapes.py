@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import types
-from typing import Any, Literal, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, Union, get_args, get_origin
+
+from cohkit.results import Record, Records, fields
 
 _NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "null"}
 
 
-def misfit(value: object, hint: Any, place: str = "") -> str | None:  # noqa: ANN401, PLR0911 -- types are values, and of many kinds
+def misfit(value: object, hint: Any, place: str = "") -> str | None:  # noqa: ANN401 -- types are values, and of many kinds
     """Say where a value is not of a type, and what was expected there; `None` if all of it is.
 
     >>> misfit({"states": 4, "agent": "hall"}, dict[str, int])
@@ -17,14 +19,12 @@ def misfit(value: object, hint: Any, place: str = "") -> str | None:  # noqa: AN
     """
     if hint is Any:
         return None
-    if is_typeddict(hint):
+    if isinstance(hint, type) and issubclass(hint, Record):
         return _of_keys(value, hint, place)
     kind, inner = get_origin(hint), get_args(hint)
-    if kind in (NotRequired, Required):
-        return misfit(value, inner[0], place)
     if kind in (Union, types.UnionType):
         return _of_several(value, inner, place)
-    if kind is list and isinstance(value, list):
+    if kind in (list, Records) and isinstance(value, list):
         return _of_each(enumerate(value), inner[0], place)
     if kind is dict and isinstance(value, dict):
         return _of_each(value.items(), inner[1], place)
@@ -46,11 +46,10 @@ def _is_plain(value: object, hint: Any) -> bool:  # noqa: ANN401
 def _of_keys(value: object, hint: Any, place: str) -> str | None:  # noqa: ANN401
     if not isinstance(value, dict):
         return _told(value, dict, place)
-    hints = get_type_hints(hint, include_extras=True)
-    for key, inner in hints.items():
-        if key not in value and key in hint.__required_keys__:
+    for key, field in fields(hint).items():
+        if key not in value and field.required:
             return f"at `{place or 'the top'}` the key `{key}` was expected"
-        if key in value and (wrong := misfit(value[key], inner, f"{place}.{key}".lstrip("."))):
+        if key in value and (wrong := misfit(value[key], field.hint, f"{place}.{key}".lstrip("."))):
             return wrong
     return None
 
@@ -74,7 +73,9 @@ def _name(hint: Any) -> str:  # noqa: ANN401
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(f'"{word}"' for word in get_args(hint))
     kind = get_origin(hint) or hint
-    return {list: "a list", tuple: "a list", dict: "an object"}.get(kind) or _NAMES.get(kind, "an object")
+    return {list: "a list", Records: "a list", tuple: "a list", dict: "an object"}.get(kind) or _NAMES.get(
+        kind, "an object"
+    )
 
 
 def _short(value: object) -> str:

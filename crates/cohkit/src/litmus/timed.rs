@@ -265,6 +265,9 @@ impl Timed<'_> {
         if let Some(kinds) = &self.kinds {
             told["kinds"] = json!(kinds);
         }
+        if let Some(expected) = self.how.as_expected(self.outcome()) {
+            told["expected"] = expected;
+        }
         told
     }
 }

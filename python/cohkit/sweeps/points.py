@@ -17,15 +17,15 @@ from cohkit._cohkit import Composition, Protocol
 from cohkit.errors import Error, UnavailableError
 from cohkit.machines import Machine
 from cohkit.memory_traces import TraceFile
+from cohkit.native import Text
 from cohkit.protocols import executed
 from cohkit.simulator import machine
-from cohkit.sweep.kinds import KINDS
-from cohkit.sweep.native import Text
+from cohkit.sweeps.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cohkit.sweep.values import Value
+    from cohkit.sweeps.values import Value
 
 
 class Texts(NamedTuple):

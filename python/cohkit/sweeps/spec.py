@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from cohkit.errors import Error, InputError, near
 from cohkit.experiments import EXPERIMENTS
 from cohkit.protocols import decoded
-from cohkit.sweep.kinds import KINDS, names
-from cohkit.sweep.points import Point, Texts
-from cohkit.sweep.values import Value, once, plain, values
+from cohkit.sweeps.kinds import KINDS, names
+from cohkit.sweeps.points import Point, Texts
+from cohkit.sweeps.values import Value, once, plain, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cohkit.errors import InputError, near
-from cohkit.progress import Bar
-from cohkit.sweep import cluster, local, tables
-from cohkit.sweep.journal import Journal
-from cohkit.sweep.kinds import KINDS
-from cohkit.sweep.shown import shown
-from cohkit.sweep.spec import Spec, fixed, from_file, setting, truth
+from cohkit.sweeps import cluster, tables
+from cohkit.sweeps.execution import execute
+from cohkit.sweeps.journal import Journal
+from cohkit.sweeps.kinds import KINDS
+from cohkit.sweeps.shown import shown
+from cohkit.sweeps.spec import Spec, fixed, from_file, setting, truth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from cohkit.sweep.points import Outcome, Point
+    from cohkit.sweeps.points import Outcome, Point
 
 _SHOWN = 5
 _INTERRUPTED = 130
@@ -154,7 +154,7 @@ def run(arguments: Sequence[str]) -> int:
     folder = Path(options.out or f"sweep-{hashlib.sha256(''.join(hashes).encode()).hexdigest()[:12]}")
     with Journal(folder, hashes) as journal:
         try:
-            _run(points, journal, tables.Parts(folder, points, hashes), where)
+            execute(points, journal, tables.Parts(folder, points, hashes), where)
         except KeyboardInterrupt:
             done = f"{len(journal.done)} of {len(points)} points are done"
             sys.stderr.write(f"interrupted: {done}; the same command with `--out {folder}` goes on from here\n")
@@ -188,26 +188,6 @@ def _where(options: argparse.Namespace) -> int | str | cluster.Jobs:
             raise InputError(f"a scheduler is told as tcp://HOST:PORT, not {options.scheduler}")
         return str(options.scheduler)
     return options.workers or len(os.sched_getaffinity(0))
-
-
-def _run(points: Sequence[Point], journal: Journal, parts: tables.Parts, where: int | str | cluster.Jobs) -> None:
-    """Run what is not done yet, and keep each outcome as it comes."""
-    done = {outcome.number for outcome in journal.done}
-    left = [point for point in points if point.number not in done]
-    if not left:
-        return
-    begun: Iterator[list[Outcome]]
-    begun = local.outcomes(left, where) if isinstance(where, int) else cluster.outcomes(left, where)
-    try:
-        # The estimate goes by what this process has done itself: points take as long as they take on this machine.
-        with Bar(f"{len(left)} points") as bar:
-            for came in begun:
-                journal.add(came)
-                parts.look(journal.done)
-                bar(len(journal.done) - len(done), len(left))
-        parts.look(journal.done, last=True)
-    finally:
-        begun.close()  # type: ignore[attr-defined]  # both are generators
 
 
 def _tell(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) -> int:

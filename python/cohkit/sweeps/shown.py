@@ -5,15 +5,15 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from cohkit.sweep.kinds import KINDS
-from cohkit.sweep.tables import UNIT
+from cohkit.sweeps.kinds import KINDS
+from cohkit.sweeps.tables import UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
 
-    from cohkit.sweep.points import Point
+    from cohkit.sweeps.points import Point
 
 _MOST = 32
 _BETWEEN = "  "

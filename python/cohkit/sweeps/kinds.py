@@ -11,14 +11,14 @@ from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.looking import looking
 from cohkit.protocols import check, executed, sized, systems
 from cohkit.published import Published, compare
-from cohkit.results import answer
-from cohkit.sweep import native
+from cohkit.results import load
+from cohkit.sweeps import native
+from cohkit.types import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cohkit import types
-    from cohkit.sweep.values import Value
+    from cohkit.sweeps.values import Value
 
 Row = dict[str, Any]
 
@@ -58,7 +58,7 @@ def _quantities(options: Mapping[str, Value]) -> list[str]:
     bring = {name: value for name, value in options.items() if name.endswith(_BRING_QUANTITIES)}
     if bring:
         on = call(str(options["platform"]), on.set, [f"{name}={value}" for name, value in bring.items()])
-    there = cast("types.Platform", answer(on.json()))["quantities"]
+    there = Platform.of(load(on.json())).quantities
     return [*dict.fromkeys([*(quantity["name"] for quantity in there), *_QUANTITIES_BESIDES, *bring])]
 
 
@@ -155,7 +155,7 @@ def _flattened(told: list[Row], code: int) -> tuple[list[Row], int]:
 def flat(result: Mapping[str, Any], before: str = "") -> Row:
     """Give what one line of a table can hold, with dots in names, but for what depends on the machine.
 
-    >>> from cohkit.sweep.kinds import flat
+    >>> from cohkit.sweeps.kinds import flat
     >>> flat({"states": 2, "run": {"seconds": 1}, "times": {"mean": 5.0}, "courses": [1]})
     {'states': 2, 'times.mean': 5.0}
 

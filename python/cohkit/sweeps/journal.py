@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cohkit import __version__
 from cohkit.errors import InputError, UnavailableError
 from cohkit.files import writing
-from cohkit.sweep.points import Outcome
+from cohkit.sweeps.points import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ def values(name: str, text: str) -> list[Value]:
     Raises:
         InputError: a range is none, or a value is given twice.
 
-    >>> from cohkit.sweep.values import values
+    >>> from cohkit.sweeps.values import values
     >>> values("link.latency", "60ns..140ns/40ns, 1us")
     ['60ns', '100ns', '140ns', '1us']
     >>> values("cores", "1..3, 4..32*2")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from cohkit.sweep.points import Outcome, Point
+    from cohkit.sweeps.points import Outcome, Point
 
 _MOST = 2**63
 
@@ -51,7 +51,7 @@ def results(points: Sequence[Point], hashes: Sequence[str], outcomes: Iterable[O
 def axis_units(points: Sequence[Point]) -> dict[str, str]:
     """Give the unit of each axis whose values are all quantities: that of its first value.
 
-    >>> from cohkit.sweep.points import Point, Texts
+    >>> from cohkit.sweeps.points import Point, Texts
     >>> at = [{"link.latency": latency, "cores": 1} for latency in ("60ns", "1us")]
     >>> points = [Point(number, "sim", {}, axes, 0, 0, Texts()) for number, axes in enumerate(at)]
     >>> axis_units(points)

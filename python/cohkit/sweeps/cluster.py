@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit.errors import UnavailableError
-from cohkit.sweep.points import Outcome, Point, lost, run
+from cohkit.sweeps.points import Outcome, Point, lost, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ import signal
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, cast
 
-from cohkit.sweep.points import Outcome, Point, lost, run
+from cohkit.sweeps.points import Outcome, Point, lost, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,0 +1,120 @@
+"""Execution of the points of a sweep, from the command or from Python."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cohkit.errors import InputError, near
+from cohkit.progress import Bar
+from cohkit.sweeps import cluster, local, tables
+from cohkit.sweeps.journal import Journal
+from cohkit.sweeps.kinds import KINDS
+from cohkit.sweeps.points import run
+from cohkit.sweeps.spec import Spec
+from cohkit.units import Quantity, written
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from cohkit.sweeps.points import Outcome, Point
+    from cohkit.sweeps.values import Value
+
+
+def sweep(  # noqa: PLR0913 -- each is a keyword
+    command: str,
+    axes: Mapping[str, str | Sequence[Value | Quantity]],
+    *,
+    options: Mapping[str, Value | Quantity] | None = None,
+    repetitions: int = 1,
+    seed: int = 0,
+    workers: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> pl.DataFrame:
+    """Run a command at every point of a product of axes, and return a frame with the rows of all results.
+
+    Several workers are processes that import the script which calls this, so it does so below
+    `if __name__ == "__main__":`.
+
+    Args:
+        command: what is run at each point: `sim`, `play`, `check`, `reproduce`, `litmus`, `lockstep` or `mutants`.
+        axes: the values of each axis, of which the last varies fastest: a list, a `range`, or a text such as
+            `"60ns..140ns/20ns"`.
+        options: what the command gets at every point.
+        repetitions: runs of each point, with seeds one after the other.
+        seed: the first seed.
+        workers: points at a time; one, in this process, if not given.
+        out: the folder of journal and tables, from which an interrupted sweep goes on; none is kept if not given.
+
+    Raises:
+        InputError: something is asked for that cannot be.
+        TextError: a text is wrong.
+        UnavailableError: polars is not installed.
+        OSError: a file cannot be read, or the folder cannot be written.
+
+    >>> import cohkit
+    >>> frame = cohkit.sweep("check", {"remotes": range(1, 4)}, options={"protocol": "msi"})
+    >>> frame.select("remotes", "outcome", "states").rows()
+    [(1, 'verified', 15), (2, 'verified', 403), (3, 'verified', 4348)]
+
+    """
+    tables.require()
+    if command not in KINDS:
+        raise InputError(f"`{command}` cannot be swept; {near(command, KINDS)}what can be is {', '.join(KINDS)}")
+    if workers is not None and workers < 1:
+        raise InputError(f"`workers` is at least 1, not {workers}")
+    spec = Spec(command, seed=seed, repetitions=repetitions)
+    spec.options = {name: _value(value) for name, value in (options or {}).items()}
+    for name, values in axes.items():
+        spec.add(name, values if isinstance(values, str) else [_value(value) for value in values])
+    points = spec.points()
+    if out is not None:
+        return _kept(points, Path(out), workers)
+    with tempfile.TemporaryDirectory() as folder:
+        return _kept(points, Path(folder), workers)
+
+
+def _value(value: Value | Quantity) -> Value:
+    return written(value) if isinstance(value, Quantity) else value
+
+
+def _kept(points: Sequence[Point], folder: Path, workers: int | None) -> pl.DataFrame:
+    hashes = [point.hash() for point in points]
+    with Journal(folder, hashes) as journal:
+        execute(points, journal, tables.Parts(folder, points, hashes), workers)
+        results = tables.results(points, hashes, journal.done)
+        tables.write(tables.hosts(hashes, journal.done), folder / "hosts.parquet")
+        tables.write(results, folder / "results.parquet")
+    return results
+
+
+def execute(
+    points: Sequence[Point], journal: Journal, parts: tables.Parts, where: int | str | cluster.Jobs | None
+) -> None:
+    """Run the points that are not done yet, and keep each outcome as it comes.
+
+    They run on so many processes, at a scheduler, on jobs, or in this process if no place is named.
+    """
+    done = {outcome.number for outcome in journal.done}
+    left = [point for point in points if point.number not in done]
+    if not left:
+        return
+    begun: Iterator[list[Outcome]]
+    if where is None:
+        begun = ([run(point)] for point in left)
+    else:
+        begun = local.outcomes(left, where) if isinstance(where, int) else cluster.outcomes(left, where)
+    try:
+        # The estimate goes by what this process has done itself: points take as long as they take on this machine.
+        with Bar(f"{len(left)} points") as bar:
+            for came in begun:
+                journal.add(came)
+                parts.look(journal.done)
+                bar(len(journal.done) - len(done), len(left))
+        parts.look(journal.done, last=True)
+    finally:
+        begun.close()  # type: ignore[attr-defined]  # both are generators

@@ -1,0 +1,55 @@
+"""Points whose command the native binary has alone: it is started for each, in a folder with the point's texts."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cohkit.errors import InputError
+from cohkit.native import Text, binary, run_json, write_text
+from cohkit.protocols import executed, given
+
+
+def litmus(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], int]:
+    """Run a litmus test: on a protocol, or by a memory model alone."""
+    seeds = ["--seed", seed] if "simulate" in options else []
+    return run_json(["litmus", options["test"], *_flags(options, "test"), *seeds])
+
+
+def judge_litmus(options: dict[str, Any], _: int) -> None:
+    """Look whether there are such a test and such a text."""
+    test = options["test"]
+    _printed(Text.of(test) or test)
+    if "protocol" in options:
+        executed(options["protocol"])
+
+
+def _printed(test: str | Text) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [binary(), "litmus", write_text(test, Path(folder)), "--print"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InputError(done.stderr.strip().removeprefix("error: "))
+
+
+def lockstep(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], int]:
+    """Run one seed of the RTL in lockstep with the controllers."""
+    own = ["--seed", seed, "--seeds", 1]
+    return run_json(["rtl", "test", options["protocol"], *_flags(options, "protocol"), *own])
+
+
+def mutants(options: dict[str, Any], _: int) -> tuple[list[dict[str, Any]], int]:
+    """Judge a mutant of a text, or some of them."""
+    return run_json(["mutants", options["protocol"], *_flags(options, "protocol"), "--threads", 1])
+
+
+def judge_text(options: dict[str, Any], _: int) -> None:
+    """Look whether there is such a text."""
+    given(options["protocol"])
+
+
+def _flags(options: dict[str, Any], but: str) -> list[object]:
+    pairs = [(name, value) for name, value in options.items() if name != but]
+    return [word for name, value in pairs for word in (f"--{name.replace('_', '-')}", value)]

@@ -1,0 +1,54 @@
+"""Traces, judged by the tables of a protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cohkit import types
+from cohkit.native import Text, run_json
+from cohkit.protocols import decoded, given
+from cohkit.results import Records, records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cohkit._cohkit import Protocol
+
+
+def trace(
+    traces: str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    protocol: Protocol | str | os.PathLike[str],
+    *,
+    sizes: Mapping[str, int] | None = None,
+) -> Records[types.TraceVerdict]:
+    r"""Judge traces by the tables of a protocol, as `cohkit trace` does.
+
+    Args:
+        traces: a JSON file with traces, such as one that `cohkit sim --trace` writes, or results that hold some,
+            such as verdicts of :func:`cohkit.check`.
+        protocol: a protocol, the path of a text, or the name of one that ships.
+        sizes: sizes with which the text is read, such as `{"homes": 8}`.
+
+    Raises:
+        InputError: there is no trace in it.
+        TextError: the text is wrong.
+        OSError: the file cannot be read.
+
+    >>> import cohkit, re
+    >>> wrong = re.sub(r"(?m)( S  .*[|] Inv  .*[|]) I$", r"\1 S", cohkit.shipped("msi").text)
+    >>> verdicts = cohkit.check(cohkit.parse(wrong), remotes=2)
+    >>> [judged] = cohkit.trace(verdicts, "msi")
+    >>> judged.outcome, judged.why
+    ('refused', 'cache 0 has to become I now')
+
+    """
+    if isinstance(traces, str | os.PathLike):
+        text = Text(os.fspath(traces), decoded(os.fspath(traces), Path(traces).read_bytes()))
+    else:
+        text = Text("traces.json", json.dumps(traces))
+    sized = [word for name, value in (sizes or {}).items() for word in ("--size", f"{name}={value}")]
+    found, _ = run_json(["trace", text, "--protocol", given(protocol), *sized])
+    return records(types.TraceVerdict.of, found)

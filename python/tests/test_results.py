@@ -1,0 +1,197 @@
+"""Results are mappings with attributes, and functions give what the commands of their names print."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import keyword
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import pytest
+
+import cohkit
+from cohkit import types
+from cohkit.pages.shapes import misfit
+from cohkit.results import Record, Records, fields
+from cohkit.units import Quantity
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+KINDS = [
+    kind for _, kind in inspect.getmembers(types, inspect.isclass) if issubclass(kind, Record) and kind is not Record
+]
+
+
+@pytest.fixture(scope="module")
+def results() -> list[Record]:
+    """Results of every function that is quick."""
+    broken = cohkit.shipped("msi").text.replace("remotes 3", "remotes 2")
+    return [
+        *cohkit.check(cohkit.parse(broken), systems=["three_caches"], coverage=True),
+        *cohkit.check("msi", remotes=3, simulate_steps=500, seed=1),
+        cohkit.check_model("models/german.m", simulate_steps=500),
+        cohkit.table("msi"),
+        cohkit.construct("msi-policy"),
+        cohkit.platform("enzian-dc-ddr"),
+        cohkit.simulate("enzian-dc-bram", "random-read", region=1 << 16, accesses=300, explain=True),
+        cohkit.play("enzian-dc-bram", "shared-table", time=2e5),
+        cohkit.link("pcie4", dma=4096),
+        cohkit.litmus("SB", protocol="mesi", cores="store_buffer", chart=True),
+        cohkit.litmus("SB", protocol="mesi", simulate_runs=20),
+        *cohkit.mutants("msi", number=3),
+    ]
+
+
+def test_no_key_hides_a_method_of_mappings_and_each_can_be_written() -> None:
+    methods = set(dir(Record)) - set(get_type_hints(Record))
+    for kind in KINDS:
+        for name in get_type_hints(kind):
+            assert name not in methods, f"{kind.__name__}.{name}"
+            assert not keyword.iskeyword(name)
+
+
+def test_attributes_are_the_keys_whatever_lies_in_between(results: list[Record]) -> None:
+    seen: set[type] = set()
+
+    def look(value: Any) -> None:
+        if isinstance(value, dict):
+            for name in get_type_hints(type(value)) if isinstance(value, Record) else ():
+                key = name.rstrip("_")
+                assert getattr(value, name) == value.get(key), f"{type(value).__name__}.{name}"
+            seen.add(type(value))
+            list(map(look, value.values()))
+        elif isinstance(value, list):
+            list(map(look, value))
+
+    for result in results:
+        assert misfit(json.loads(json.dumps(result)), type(result)) is None, type(result)
+        assert set(result) <= set(fields(type(result))), type(result)
+        look(result)
+    inner = {types.Property, types.RowCoverage, types.Sizes, types.Quantity, types.SpentStep, types.Moment, types.Limit}
+    assert inner <= seen
+    assert {types.Times, types.Stretch, types.LinkTransfers, types.LitmusEnd, types.Walks, types.Sequence} <= seen
+
+
+def test_results_stay_what_they_are(results: list[Record]) -> None:
+    for result in results:
+        for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):  # noqa: S301 -- our own
+            assert (type(again), again, hash(again)) == (type(result), result, hash(result))
+        assert result == json.loads(json.dumps(result))
+        with pytest.raises(AttributeError, match="read only"):
+            setattr(result, next(iter(get_type_hints(type(result)))), 1)
+    with pytest.raises(AttributeError, match="has no attribute 'outcom'"):
+        _ = results[0].outcom  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="this Verdict has no `outcome`"):
+        _ = types.Verdict().outcome
+
+
+def test_notebooks_show_results_and_frames_are_made_of_them(results: list[Record]) -> None:
+    for result in results:
+        shown = result._repr_html_()
+        assert shown == cohkit.show(result).html
+        assert result.to_frame().equals(cohkit.to_frame(result))
+    verdicts = cohkit.check("msi")
+    assert isinstance(verdicts, Records)
+    assert verdicts._repr_html_() == cohkit.show(verdicts).html
+    assert verdicts.to_frame().equals(cohkit.to_frame(verdicts))
+    assert Records([1])._repr_html_() is None
+    outcomes = cohkit.show(cohkit.litmus("SB")).text
+    assert "0:X2  1:X2" in outcomes
+    assert "fulfils" in outcomes
+
+
+def test_sizes_and_times_are_numbers_too() -> None:
+    texts = cohkit.simulate("enzian-dc-bram", "random-read", region="64KiB", accesses=300, set={"link.latency": "60ns"})
+    latency = Quantity(60.0, "ns")
+    numbers = cohkit.simulate(
+        "enzian-dc-bram", "random-read", region=1 << 16, accesses=300, set={"link.latency": latency}
+    )
+    assert {**texts, "run": None} == {**numbers, "run": None}
+    assert texts.workload.region_lines == 512
+    told = cohkit.play("enzian-dc-bram", "shared-table", time="200us", warm_up="0.05ms")
+    again = cohkit.play("enzian-dc-bram", "shared-table", time=2e5, warm_up=50_000)
+    assert {**told, "run": None} == {**again, "run": None}
+    assert told.window_ns == 150_000
+
+
+def test_mutants_and_traces_are_those_of_the_command(cohkit_command: Command, tmp_path: Path) -> None:
+    printed = json.loads(cohkit_command("mutants", "msi", "--from", 2, "--every", 100, "--json").stdout)
+    assert cohkit.mutants("msi", first=2, every=100) == printed
+    with pytest.raises(cohkit.InputError, match="cannot be used with"):
+        cohkit.mutants("msi", number=1, every=2)
+    file = tmp_path / "run.json"
+    run = ["sim", "enzian-dc-bram", "random-mixed", "--accesses", 200, "--region", "16KiB", "--trace", file]
+    assert cohkit_command(*run).returncode == 0
+    [judged] = cohkit.trace(file, "eci")
+    assert [judged] == json.loads(cohkit_command("trace", file, "--protocol", "eci", "--json").stdout)
+    assert (judged.outcome, judged.why, misfit(judged, types.TraceVerdict)) == ("in_order", None, None)
+    with pytest.raises(FileNotFoundError):
+        cohkit.trace("nowhere.json", "eci")
+    with pytest.raises(cohkit.InputError, match="trace"):
+        cohkit.trace({"agents": []}, "eci")
+
+
+def test_hardware_is_emitted_where_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    emitted = cohkit.rtl.emit("eci", out="rtl")
+    assert misfit(emitted, types.EmittedHome) is None
+    assert (tmp_path / "rtl" / "eci_pkg.sv").is_file()
+
+
+@pytest.mark.needs("verilator")
+def test_hardware_runs_in_lockstep() -> None:
+    ran = cohkit.rtl.lockstep("eci", seeds=1, shape="small", messages=500)
+    assert misfit(ran, types.Lockstep) is None
+    assert ran.mismatches == 0
+
+
+def test_sweeps_give_the_frame_that_the_command_writes(
+    cohkit_command: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    frame = cohkit.sweep("check", {"remotes": range(1, 4)}, options={"protocol": "msi"}, out=here)
+    done = cohkit_command("check", "msi", "--sweep", "remotes=1..3", "--out", there)
+    assert done.returncode == 0
+    assert (here / "results.parquet").read_bytes() == (there / "results.parquet").read_bytes()
+    assert frame["states"].to_list() == [15, 403, 4348]
+    # What is done is not done again, also by workers.
+    journal = (here / "journal.jsonl").read_bytes()
+    again = cohkit.sweep("check", {"remotes": [1, 2, 3]}, options={"protocol": "msi"}, out=here, workers=2)
+    assert again.equals(frame)
+    assert (here / "journal.jsonl").read_bytes() == journal
+    assert capfd.readouterr().err == ""
+    wrong: list[tuple[str, dict[str, list[int]], str]] = [
+        ("chek", {"remotes": [1]}, "did you mean `check`?"),
+        ("check", {"remote": [1]}, "did you mean `remotes`?"),
+        ("check", {"remotes": []}, "no values"),
+    ]
+    for command, axes, said in wrong:
+        with pytest.raises(cohkit.InputError, match=r"cannot be swept|no axis|no values") as caught:
+            cohkit.sweep(command, axes, options={"protocol": "msi"})
+        assert said in str(caught.value)
+
+
+def test_a_litmus_test_is_judged_by_its_file_and_run_with_sizes_of_a_system() -> None:
+    test = "litmus/SB.litmus"
+    assert (cohkit.litmus(test, protocol="mesi").outcome, cohkit.litmus(test, protocol="mesi").expected) == ("no", None)
+    judged = cohkit.litmus(test, protocol="mesi", expect="file")
+    assert (judged.outcome, judged.expected) == ("no", True)
+    text = Path(test).read_text() + "(* Result: Sometimes *)\n"
+    assert cohkit.litmus("SB.litmus", text=text.replace("Sometimes", "Never"), model="sc", expect="file").expected
+    assert cohkit.litmus("SB.litmus", text=text, model="sc", expect="file").expected is False
+    assert cohkit.litmus("SB", protocol="mesi", expect="file", simulate_runs=5).expected is None
+    cord = "ordering/cord.coh"
+    states = [cohkit.litmus("MP+popl+poap", protocol=cord, system=system).states for system in (None, "pair")]
+    assert states[0] != states[1]
+    with pytest.raises(cohkit.InputError, match="no system is named `pear`"):
+        cohkit.litmus("SB", protocol=cord, system="pear")
+    with pytest.raises(cohkit.InputError, match="no sizes of their own"):
+        cohkit.litmus("SB", protocol="two-level", system="both")
+    with pytest.raises(cohkit.InputError, match="`system` is of the caches"):
+        cohkit.litmus("SB", system="three_caches")
+    with pytest.raises(cohkit.InputError, match="`fiel` is none of condition, file"):
+        cohkit.litmus("SB", protocol="mesi", expect="fiel")  # type: ignore[arg-type]
