@@ -418,6 +418,39 @@ fn a_store_that_is_performed_twice_over_a_newer_one_is_found() {
     );
 }
 
+/// A row that posts a store by two messages gave the second one the ticket of an access that had ended, so that performing
+/// both was no breach.
+#[test]
+fn a_store_that_its_row_posts_by_two_messages_is_performed_once() {
+    let text = "
+protocol doubled
+line 64 bytes
+guarantee none
+channels { put remote -> home; more remote -> home; reply home -> remote }
+messages { put: W (partial store); more: X (partial store); reply: Free }
+remote cache {
+  states { I }
+  variables { open: 0..2 }
+  I | store if open == 0 | send W, send X, open := 2 | stay
+  I | Free               | open -= 1                 | stay
+}
+home mem {
+  states { L }
+  L | W | write, send Free | stay
+  L | X | send Free        | stay
+}
+";
+    for found in both_sizes(text) {
+        found.unwrap();
+    }
+    let doubled = text.replace("L | X | send", "L | X | write, send");
+    let twice = "every store is performed once";
+    assert_eq!(both_sizes(&doubled), [broken(twice), broken(twice)]);
+    // The first message alone carries the store.
+    let second = doubled.replace("L | W | write,", "L | W |");
+    assert_eq!(both_sizes(&second), [broken(twice), broken(twice)]);
+}
+
 /// A store that is sent again after the home has performed it is the same store.
 #[test]
 fn a_store_that_is_sent_again_after_it_was_performed_is_found() {

@@ -4,7 +4,7 @@ use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, State
 use cohkit_protocol::protocol::{MessageId, Protocol, Right, StateId};
 use cohkit_protocol::under_way::{Accesses, Ending, UnderWay};
 
-use crate::stores::Senders;
+use crate::stores::{Senders, StoreSend};
 
 /// What a state gives its agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,12 +176,14 @@ impl Facts {
         let stores_pending = !slot && remote.rules.iter().any(|row| row.says(&sends_store));
         let mut senders = vec![Senders::default(); protocol.messages.len()];
         for row in remote.rules.iter().filter(|_| stores_pending) {
-            let posts = accesses.posts(remote, row);
+            let mut send = StoreSend::first(accesses.posts(remote, row));
             row.visit(&mut |statement| match statement {
                 Statement::Send { message, .. } if sends_store(statement) => {
                     let senders = &mut senders[message.index()];
-                    senders.post |= posts;
-                    senders.wait |= !posts;
+                    match send.take() {
+                        StoreSend::Posted => senders.post = true,
+                        StoreSend::Awaited | StoreSend::Repeated => senders.wait = true,
+                    }
                 }
                 _ => {}
             });

@@ -9,7 +9,8 @@
 //!   that takes the message either writes the bytes, once, or defers them. Anything else loses the store.
 //! * An *awaited* store belongs to the access in progress, which may send its bytes again or give up. At most one of its
 //!   messages is performed. All others are void from then on, also after the access has ended.
-//! * A *void* ticket belongs to a store that has been performed or given up. Performing it would undo newer stores.
+//! * A *void* ticket belongs to a store that has been performed or given up, or that an earlier message of its row has posted.
+//!   Performing it would undo newer stores.
 //!
 //! Tickets need no numbers of stores: a ticket moves with its bytes, so two equal tickets are interchangeable. The number of
 //! pending stores of a remote and line is the number of its tickets that are not void. In a protocol that performs every
@@ -52,7 +53,7 @@ pub fn ranks(room: u16, line_order: bool) -> u8 {
 pub struct Ticket(pub u8);
 
 impl Ticket {
-    /// The store has been performed or given up.
+    /// The store has been performed or given up, or another message carries it.
     pub const VOID: Ticket = Ticket(0);
     /// The store belongs to the access in progress.
     pub const AWAITED: Ticket = Ticket(1);
@@ -70,12 +71,42 @@ impl Ticket {
     }
 }
 
+/// How the next message of a row that sends the bytes of a store takes them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StoreSend {
+    /// The access goes on after this row.
+    Awaited,
+    /// The access ends, and this message is the only carrier of the bytes.
+    Posted,
+    /// An earlier message of the row has posted the store. Performing it again would undo newer stores.
+    Repeated,
+}
+
+impl StoreSend {
+    /// The first one of a row that posts a store or not.
+    pub fn first(posts: bool) -> StoreSend {
+        match posts {
+            true => StoreSend::Posted,
+            false => StoreSend::Awaited,
+        }
+    }
+
+    /// Takes this one, and leaves the next.
+    pub fn take(&mut self) -> StoreSend {
+        let next = match self {
+            StoreSend::Awaited => StoreSend::Awaited,
+            StoreSend::Posted | StoreSend::Repeated => StoreSend::Repeated,
+        };
+        std::mem::replace(self, next)
+    }
+}
+
 /// Which rows send the stores that a message carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Senders {
     /// Some row posts them.
     pub post: bool,
-    /// Some row sends them for an access that goes on, or is given up.
+    /// Some row sends them for an access that goes on, or is given up, or has posted them by another message.
     pub wait: bool,
 }
 

@@ -2,6 +2,7 @@
 
 use cohkit_protocol::protocol::MessageId;
 use cohkit_system::plan::Done;
+use cohkit_system::stores::StoreSend;
 
 use super::expressions::Context;
 use super::tickets::Taking;
@@ -18,8 +19,8 @@ pub(super) struct Execution<'c> {
     pub done: Done,
     /// True if the write that `done` ends writes a part of the line.
     pub keeps_a_part: bool,
-    /// True if a store that is sent is posted.
-    pub posts: bool,
+    /// How its store is sent next.
+    pub send: StoreSend,
     /// The store that comes with the message being taken, if that is followed.
     pub taking: Option<Taking>,
 }

@@ -11,6 +11,7 @@ use cohkit_protocol::protocol::{MessageId, Type as ValueType, VariableId as Vari
 use cohkit_protocol::terms::Over;
 use cohkit_protocol::under_way::Ending;
 use cohkit_system::plan::{Done, Facts, Plan};
+use cohkit_system::stores::StoreSend;
 
 use super::before::{chosen_from, NotFollowed};
 use super::execution::Execution;
@@ -523,7 +524,7 @@ impl<'p> System<'p> {
             copy,
             done: case.done,
             keeps_a_part: case.keeps_a_part,
-            posts: case.posts,
+            send: StoreSend::first(case.posts),
             taking: trigger.store.clone(),
         };
         let mut out = trigger.taking.clone();

@@ -6,7 +6,7 @@ use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::MessageId;
 use cohkit_system::agent;
 use cohkit_system::plan::Facts;
-use cohkit_system::stores::{self, AtomicRead, Ticket};
+use cohkit_system::stores::{self, AtomicRead, StoreSend, Ticket};
 
 use super::execution::Execution;
 use super::expressions::Context;
@@ -75,9 +75,13 @@ impl System<'_> {
         (before, after): (&mut Vec<Stmt>, &mut Vec<Stmt>),
     ) -> Option<Expr> {
         let tickets = self.flows[flow].tickets?;
-        let posts = std::mem::take(&mut moment.posts);
-        let own = match (posts, self.stores.posted, self.stores.performed) {
-            (true, Some(posted), _) => {
+        let own = match (
+            moment.send.take(),
+            self.stores.posted,
+            self.stores.performed,
+        ) {
+            (StoreSend::Repeated, ..) => ticket(Ticket::VOID).into(),
+            (StoreSend::Posted, Some(posted), _) => {
                 let posted = moment.context.part(posted);
                 let ranks = i32::from(self.stores.ranks);
                 let over = format!("more than {ranks} posted stores are pending");
@@ -85,12 +89,12 @@ impl System<'_> {
                 after.push(posted.clone().set(posted.clone() + 1));
                 Expr::from(posted) + ticket(Ticket::POSTED)
             }
-            (true, None, _) => ticket(Ticket::POSTED).into(),
-            (false, _, Some(performed)) => {
+            (StoreSend::Posted, None, _) => ticket(Ticket::POSTED).into(),
+            (StoreSend::Awaited, _, Some(performed)) => {
                 let performed = Expr::from(moment.context.part(performed));
                 performed.then(ticket(Ticket::VOID), ticket(Ticket::AWAITED))
             }
-            (false, _, None) => ticket(Ticket::VOID).into(),
+            (StoreSend::Awaited, _, None) => ticket(Ticket::VOID).into(),
         };
         tickets.ty.map(|_| own)
     }

@@ -17,7 +17,7 @@ use crate::agent::{
 };
 use crate::data::{Data, Extent};
 use crate::plan::hits;
-use crate::stores::{self, AtomicRead, Ticket};
+use crate::stores::{self, AtomicRead, StoreSend, Ticket};
 
 /// Something that may happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -681,7 +681,7 @@ impl<D: Data> World<D> {
             line,
             remote,
             extent,
-            posts: plan.posts,
+            send: StoreSend::first(plan.posts),
             in_place: plan.performs,
             brings: brought.is_some(),
             ended,

@@ -9,8 +9,8 @@ pub(super) struct AroundRemote<'w, 's, 'p, D: Data> {
     pub(super) line: u8,
     pub(super) remote: u8,
     pub(super) extent: Extent,
-    /// Whether its row posts a store.
-    pub(super) posts: bool,
+    /// How it sends its store next.
+    pub(super) send: StoreSend,
     /// Whether its row performs a store in the copy that it has, without `done`.
     pub(super) in_place: bool,
     /// Whether the message at hand brings a copy.
@@ -28,12 +28,12 @@ impl<D: Data> AroundRemote<'_, '_, '_, D> {
     /// The ticket of a store that is sent.
     fn ticket(&mut self) -> Result<Ticket, Wrong> {
         let (facts, room) = (&self.system.facts, self.system.room);
-        let posts = std::mem::take(&mut self.posts);
+        let send = self.send.take();
         let place = &mut self.place().stores;
         if !facts.stores_pending {
             return Ok(Ticket::VOID);
         }
-        if posts {
+        if send == StoreSend::Posted {
             let rank = place.posted;
             if facts.line_order {
                 let ranks = stores::ranks(room, true);
@@ -45,7 +45,7 @@ impl<D: Data> AroundRemote<'_, '_, '_, D> {
             }
             return Ok(Ticket::posted(rank));
         }
-        Ok(match place.performed {
+        Ok(match place.performed || send == StoreSend::Repeated {
             true => Ticket::VOID,
             false => Ticket::AWAITED,
         })
