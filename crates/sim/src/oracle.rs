@@ -143,11 +143,11 @@ impl Oracle {
         }
     }
 
-    /// A cache has posted the store of a message.
+    /// A cache has posted the store that it has sent.
     #[inline]
-    pub fn store_is_posted(&mut self, of: (Agent, Line), flight: u32) {
+    pub fn store_is_posted(&mut self, of: (Agent, Line)) {
         if let Some(own) = &mut self.own {
-            own.posted(of, flight);
+            own.posted(of);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod common;
 
+use cohkit_protocol::controller::Access;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::simulation::{run, RunError};
 use common::{parse, source, torture};
@@ -99,6 +100,48 @@ fn posted_stores_keep_the_program_order_of_their_line() {
     assert_eq!(failure(&alone), order);
     let none = own.replace("line 64 bytes", "line 64 bytes\nguarantee none");
     assert_eq!(failure(&none), None);
+}
+
+/// A store that a guard kept from beginning was left out, and its core went on.
+#[test]
+fn a_store_waits_for_the_guard_of_its_row() {
+    let text = "
+protocol credit
+line 64 bytes
+channels { put remote -> home; read remote -> home; reply home -> remote; ordered put, read }
+messages { put: W (partial store); read: Get; reply: Data (line), Free }
+remote cache {
+  states { I; R waits Data }
+  variables { free: 0..1 = 1 }
+  I   | store if free > 0 | send W, free -= 1 | stay
+  I   | load              | send Get          | R
+  R   | Data              | done              | I
+  I R | Free              | free += 1         | stay
+}
+home mem {
+  states { L }
+  L | W   | write, send Free | stay
+  L | Get | send Data        | stay
+}
+system small { remotes 2; lines 1 }
+";
+    // Where there are registers, it waited for these to change.
+    let joined = text.replace("{ L }", "{ L }; registers { asked: bool }");
+    let joined = joined.replace("send Data        ", "send Data, asked := true");
+    for (text, seed) in [text, &joined]
+        .into_iter()
+        .flat_map(|text| (0..3).map(move |seed| (text, seed)))
+    {
+        let mut setup = torture(parse(text), 2, seed).unwrap();
+        setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 2)];
+        setup.platform.cores.write_buffer.value = 0;
+        let statistics = run(&setup).unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(statistics.get("accesses_skipped"), Some(0.0));
+        // Bytes in a write buffer were forgotten before the home performed the store, which then wrote zeros.
+        setup.platform.cores.write_buffer.value = 4096;
+        let refused = run(&setup).unwrap_err().to_string();
+        assert!(refused.contains("`cores.write_buffer`"), "{refused}");
+    }
 }
 
 #[test]

@@ -125,6 +125,15 @@ impl Simulation {
         }
     }
 
+    /// Variables of a line have changed in a cache where accesses wait: they look again.
+    pub(crate) fn look_again(&mut self, cache: Agent) {
+        let number = cache.index();
+        if !std::mem::replace(&mut self.registers.looks[number], true) {
+            self.queue
+                .push(self.now, KernelEvent::Registers(number as u32));
+        }
+    }
+
     /// Registers of an agent have changed: what waits there looks again.
     pub(crate) fn registers_changed(&mut self, number: u32) {
         let number = number as usize;

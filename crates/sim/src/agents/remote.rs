@@ -97,7 +97,7 @@ enum Attempt {
     Waits,
     /// The protocol has no row for it here, and never will have by itself.
     Skipped,
-    /// It waits until registers of the agent change.
+    /// It waits until registers of the agent or variables of a line change.
     Held,
 }
 
@@ -340,7 +340,7 @@ impl Simulation {
         }
     }
 
-    /// An access waits until registers of its cache change.
+    /// An access waits until what guards of its cache read changes.
     fn hold(&mut self, cache: Agent, index: u32) {
         let writes = self.accesses[index].kind.writes();
         let of = &mut self.caches[cache];
@@ -465,7 +465,7 @@ impl Simulation {
             && transition.next == entry.configuration
             && transition.acts().is_empty();
         Some(match transition.answer {
-            Answer::Take if in_vain => return self.gives_way(cache, line, entry),
+            Answer::Take if in_vain => return self.gives_way(cache, line, entry, event),
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
@@ -489,8 +489,7 @@ impl Simulation {
                 match after.stable {
                     // Nothing comes back that would end it.
                     true if self.gives_bytes(&transition) => {
-                        let flight = self.accesses[index].flight;
-                        self.oracle.store_is_posted((cache, line), flight);
+                        self.oracle.store_is_posted((cache, line));
                         Attempt::Performed
                     }
                     true => return None,
@@ -516,15 +515,25 @@ impl Simulation {
                 Attempt::Performed
             }
             _ if !before.stable => Attempt::Waits,
-            _ => return self.gives_way(cache, line, entry),
+            _ => return self.gives_way(cache, line, entry, event),
         })
     }
 
-    /// A non-caching access without a row for the state it finds: the copy goes first, and then it is tried again.
-    fn gives_way(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> Option<Attempt> {
+    /// An access without a row for what it finds: the copy goes first, and then it is tried again. Where there is none to
+    /// go, an access whose row has a guard waits for the next message of its line.
+    fn gives_way(
+        &mut self,
+        cache: Agent,
+        line: Line,
+        entry: &mut Entry,
+        event: Event,
+    ) -> Option<Attempt> {
         let begins = self.caches.begins(cache);
         if entry.configuration == begins || !self.evict(cache, line, entry) {
-            return Some(Attempt::Skipped);
+            return Some(match self.remote.may_later(entry.configuration, event) {
+                true => Attempt::Waits,
+                false => Attempt::Skipped,
+            });
         }
         let about = self.remote.about(entry.configuration);
         (entry.configuration != begins && !about.stable).then_some(Attempt::Waits)
@@ -814,6 +823,9 @@ impl Simulation {
         }
         if !after.holds {
             entry.copy = Copy::UNTOUCHED;
+        }
+        if transition.next != entry.configuration && !self.caches[cache].held.is_empty() {
+            self.look_again(cache);
         }
         entry.configuration = transition.next;
         if let Some(below) = &mut self.below {

@@ -54,11 +54,12 @@ impl OwnStores {
         stores.pending.push((flight, false));
     }
 
-    /// The access has ended with the sending of that message.
-    pub fn posted(&mut self, of: (Agent, Line), flight: u32) {
-        let pending = self.stores.entry(of).or_default().pending.iter_mut();
-        for store in pending.filter(|store| store.0 == flight) {
-            store.1 = true;
+    /// The access has ended with the sending of its store. Its first message is the only carrier of the bytes.
+    pub fn posted(&mut self, of: (Agent, Line)) {
+        let pending = &mut self.stores.entry(of).or_default().pending;
+        if let Some(first) = pending.iter().position(|&(_, posted)| !posted) {
+            pending[first].1 = true;
+            pending.truncate(first + 1);
         }
     }
 
@@ -124,12 +125,22 @@ mod tests {
     }
 
     #[test]
+    fn a_posted_store_is_performed_once_of_all_messages_that_its_row_has_sent() {
+        let mut stores = OwnStores::new(true);
+        stores.sent(OF, 1, false);
+        stores.sent(OF, 2, true);
+        stores.posted(OF);
+        assert_eq!(stores.performed(OF, 1, 1), Ok(()));
+        assert_eq!(stores.performed(OF, 2, 2), Err(Breach::Twice));
+    }
+
+    #[test]
     fn posted_stores_are_performed_and_found_in_program_order() {
         for ordered in [true, false] {
             let mut stores = OwnStores::new(ordered);
             for flight in [1, 2] {
                 stores.sent(OF, flight, false);
-                stores.posted(OF, flight);
+                stores.posted(OF);
             }
             assert_eq!(stores.finds(OF, 0), !ordered);
             let second = stores.performed(OF, 2, 1);

@@ -5,6 +5,7 @@ use super::*;
 use cohkit_protocol::construct::again::constructed;
 use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::remotes::KindId;
+use cohkit_protocol::under_way::Accesses;
 
 /// Makes a clocked home that has just been reset, or says why it cannot.
 pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
@@ -323,6 +324,28 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Refuses write buffers before caches that post stores. What a buffer holds goes to memory when the home performs the store,
+/// and then its core has forgotten it.
+fn check_posted(setup: &Setup) -> Result<(), String> {
+    let Protocol {
+        remote, messages, ..
+    } = &setup.protocol;
+    let accesses = Accesses::new(remote, messages);
+    let mut stores = (remote.rules.iter()).filter(|row| row.event == Cause::Access(Access::Store));
+    let platform = &setup.platform;
+    let others = platform.agents.iter().map(|of| &of.cores);
+    let mut cores = std::iter::once(&platform.cores).chain(others);
+    if cores.any(|cores| cores.write_buffer.value > 0)
+        && stores.any(|row| accesses.posts(remote, row))
+    {
+        return Err(format!(
+            "the caches of {} post stores, which end when they are sent; behind write buffers that is not simulated (`cores.write_buffer` of 0B has none)",
+            setup.protocol.name
+        ));
+    }
+    Ok(())
+}
+
 /// Refuses virtual addresses where they are not simulated.
 fn check_translations(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
@@ -388,6 +411,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
     if let Some(what) = setup.protocol.joins_lines() {
         check_joined(setup, what)?;
     }
+    check_posted(setup)?;
     let device = (setup.play.as_ref()).is_some_and(|play| !play.scenario.threads_only());
     if device && !setup.protocol.guarantee.coherent {
         return Err(format!(
