@@ -1,11 +1,19 @@
 //! Do all ways to run a protocol text agree, on texts nobody thought of? (`fuzz_protocols` asks so for very many.)
 
+#[path = "../examples/fuzz_protocols/combined.rs"]
+mod combined;
+#[path = "../../sim/tests/common/mod.rs"]
+mod common;
 mod faults;
 #[path = "../examples/fuzz_protocols/generate.rs"]
 mod generate;
 #[path = "../examples/fuzz_protocols/judge.rs"]
 mod judge;
 mod operators;
+#[path = "../examples/fuzz_protocols/programs.rs"]
+mod programs;
+#[path = "../examples/fuzz_protocols/simulated.rs"]
+mod simulated;
 #[path = "../examples/fuzz_protocols/templates.rs"]
 mod templates;
 #[path = "../../murphi/tests/tools/mod.rs"]
@@ -14,8 +22,8 @@ mod tools;
 use cohkit_murphi::Style;
 use cohkit_protocol::controller::Effect;
 use faults::FAULTS;
-use generate::{ARRAYS, ASIDE, JOINED, POSTED};
-use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Trouble};
+use generate::{ARRAYS, ASIDE, COMBINED, JOINED, POSTED};
+use judge::{case, home, modelled_as, rumur, safety, Agreed, Found, Judged, Trouble};
 use std::collections::BTreeSet;
 
 const TEXTS: u64 = 200;
@@ -35,8 +43,8 @@ fn execution_and_every_form_of_the_model_agree_on_random_texts() {
         .chain(ASIDE..ASIDE + 40)
         .chain(POSTED..POSTED + 60)
     {
-        match judge::ours(&generate::protocol(seed)) {
-            Ok(verdict) => agreed.push(verdict),
+        match judge::ours(&generate::protocol(seed), seed) {
+            Ok(judged) => agreed.push(judged.agreed),
             // One of its rows is not as it should be, and the front end says so.
             Err(Trouble::Refused(why)) => assert!(why.starts_with("error"), "{why}"),
             Err(Trouble::Differ(why)) => panic!("{}\n{why}", again(seed, "ours")),
@@ -47,6 +55,55 @@ fn execution_and_every_form_of_the_model_agree_on_random_texts() {
     assert!(agreed.len() > 180, "{}", agreed.len());
     assert!(count(|v| matches!(v, Agreed::Verified(states) if *states > 100)) > 50);
     assert!(count(|v| *v == Agreed::Violated) > 20);
+}
+
+/// States of a verified text, and otherwise 0.
+fn verified(judged: &Judged) -> usize {
+    match judged.agreed {
+        Agreed::Verified(states) => states,
+        _ => 0,
+    }
+}
+
+/// Designs of several parts, with registers that join lines, posted, deferred and atomic stores, several homes, and networks.
+#[test]
+fn all_engines_agree_on_random_designs() {
+    let mut all = Vec::new();
+    let mut refused = 0;
+    let mut networks = 0;
+    for seed in COMBINED..COMBINED + TEXTS {
+        let text = generate::protocol(seed);
+        match judge::ours(&text, seed) {
+            Ok(judged) => {
+                networks += usize::from(verified(&judged) > 0 && text.contains("network "));
+                all.push(judged);
+            }
+            Err(Trouble::Refused(why)) => {
+                assert!(why.starts_with("error"), "{why}");
+                refused += 1;
+            }
+            Err(Trouble::Differ(why)) => panic!("{}\n{why}", again(seed, "ours")),
+        }
+    }
+    let count = |of: fn(&Judged) -> bool| all.iter().filter(|judged| of(judged)).count();
+    assert!(refused < 60, "{refused}");
+    // They are worth it: what is asked is asked of many.
+    let many = [
+        ("verified with networks", networks, 30),
+        ("verified", count(|j| verified(j) > 0), 90),
+        ("verified and large", count(|j| verified(j) > 100), 30),
+        ("violated", count(|j| j.agreed == Agreed::Violated), 15),
+        (
+            "verified and stopping",
+            count(|j| verified(j) > 0 && !j.goes_on),
+            8,
+        ),
+        ("simulated", count(|j| j.simulated), 50),
+        ("under programs", count(|j| j.programs > 3), 40),
+    ];
+    for (of, found, least) in many {
+        assert!(found > least, "{found} are {of}");
+    }
 }
 
 #[test]
@@ -62,6 +119,7 @@ fn an_independent_checker_agrees_on_random_texts() {
         .chain(JOINED..JOINED + 4)
         .chain(ASIDE..ASIDE + 4)
         .chain(POSTED..POSTED + 8)
+        .chain(COMBINED..COMBINED + 12)
     {
         let checker =
             |model: &_| tools::rumur(model, Style::Plain, tools::Compiled::Fast, folder.path());
@@ -76,7 +134,7 @@ fn an_independent_checker_agrees_on_random_texts() {
 #[test]
 fn random_texts_notice_faults_that_are_seeded_into_the_lowering() {
     let mut left: Vec<&faults::Fault> = FAULTS.iter().collect();
-    for seed in 0..TEXTS {
+    for seed in (0..TEXTS).chain(COMBINED..COMBINED + TEXTS) {
         let Ok(case) = case(&generate::protocol(seed)) else {
             continue;
         };
@@ -154,11 +212,23 @@ fn random_texts_use_everything_that_rows_may_say() {
         "open += 1",
         "atomic",
         "send Old, write",
+        "network ",
+        " capacity ",
+        "registers {",
+        "lines 2",
+        "homes 2",
+        "- | fence if free",
+        "| release if free",
+        "| send Nack",
+        "if not busy | aside, busy := true",
+        "one := any sharers",
+        "write aside, send Written to wants",
     ];
     for seed in (0..TEXTS)
         .chain(ARRAYS..ARRAYS + 40)
         .chain(ASIDE..ASIDE + 40)
         .chain(POSTED..POSTED + 40)
+        .chain(COMBINED..COMBINED + TEXTS)
     {
         let text = generate::protocol(seed);
         seen.extend(words.iter().filter(|word| text.contains(**word)));
@@ -179,7 +249,7 @@ fn effects(text: &str) -> Vec<Effect> {
 }
 
 fn ours(text: &str) -> Agreed {
-    match judge::ours(text) {
+    match judge::case(text).and_then(|case| judge::models(&case)) {
         Ok(agreed) => agreed,
         Err(Trouble::Refused(why) | Trouble::Differ(why)) => panic!("{why}\n{text}"),
     }

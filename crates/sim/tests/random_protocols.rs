@@ -1,22 +1,23 @@
 //! Does the simulator agree with what executing the controllers of random protocol texts can reach? (In `cohkit-check`,
 //! `random_protocols` asks the same of every form of the model.)
 
+#[path = "../../check/examples/fuzz_protocols/combined.rs"]
+mod combined;
 mod common;
 #[path = "../../check/examples/fuzz_protocols/generate.rs"]
 mod generate;
+#[path = "../../check/examples/fuzz_protocols/simulated.rs"]
+mod simulated;
 #[path = "../../check/examples/fuzz_protocols/templates.rs"]
 mod templates;
 
-use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
-use cohkit_sim::explain::FailureKind;
-use cohkit_sim::kernel::NANOSECOND;
-use cohkit_sim::simulation::{run, RunError, Setup};
-use cohkit_sim::statistics::Statistics;
+use cohkit_sim::simulation::run;
 use cohkit_system::data::Current;
 use cohkit_system::world::{explore, Found, System, World};
-use common::{seeds, torture, ACCESSES};
+use common::seeds;
+use simulated::setup;
 
 const TEXTS: u64 = 200;
 
@@ -25,30 +26,6 @@ const ROOM: u16 = 7;
 
 /// States of a system that is visited, at most.
 const MOST: usize = 20_000;
-
-/// The torture of one line with the accesses that the text has rows for.
-fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
-    let mut setup = torture(protocol, remotes, seed).expect("a home with rows");
-    let rules = &setup.protocol.remote.rules;
-    let has = |access| rules.iter().any(|rule| rule.event == Event::Access(access));
-    setup.workload.mix.retain(|&(access, _)| has(access));
-    if !has(Access::Store) {
-        setup.workload.write_hints = 0;
-    }
-    setup.workload.lines = 1;
-    setup.device.lines = 1;
-    // What a cache can do or refuse at once it would otherwise have done before another has the line.
-    setup.platform.cores.work.value = [20, 100, 400, 1000][(seed % 4) as usize] * NANOSECOND;
-    setup
-}
-
-/// What a run came to: its statistics, or how it failed.
-fn tortured(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
-    run(setup).map_err(|error| match error {
-        RunError::Failure(failure) => (failure.kind, failure.to_string()),
-        other => panic!("{other}"),
-    })
-}
 
 /// How many texts are of each kind.
 #[derive(Default, Debug)]
@@ -68,48 +45,25 @@ impl Texts {
     /// Compares two runs of a text, one of them with something between the cores and their caches, with all that
     /// executing its controllers can reach.
     fn compare(&mut self, protocol: &Protocol, seed: u64) -> Result<(), String> {
-        let remotes = protocol.systems[0].remotes;
+        let (remotes, lines) = (protocol.systems[0].remotes, protocol.systems[0].lines);
         let Home::Controller(home) = &protocol.home else {
             panic!("a home with rows");
         };
-        let system = System::new(protocol, home, remotes, 1, ROOM);
+        let system = System::new(protocol, home, remotes, lines, ROOM);
         let found = explore(&system, World::<Current>::new(&system), MOST);
-        let (mut asked, mut met) = (0.0, false);
-        for seed in [seed, seed + 3] {
-            match (
-                &found,
-                tortured(&setup(protocol.clone(), remotes.total(), seed)),
-            ) {
-                (Found::Safe { .. }, Ok(statistics)) => {
-                    let get = |name| statistics.get(name).unwrap();
-                    let made = get("accesses") + get("accesses_skipped");
-                    if made != ACCESSES as f64 {
-                        return Err(format!("{made} of {ACCESSES} accesses were made"));
-                    }
-                    asked += get("link_bytes_to_home");
-                }
-                // One may wait for what another need not do.
-                (Found::Safe { lost: Some(_), .. }, Err((FailureKind::NoProgress, _))) => {}
-                (Found::Safe { lost, .. }, Err((_, failure))) => {
-                    return Err(format!(
-                        "Executed, it is safe, and rest is lost: {}. Simulated: {failure}",
-                        lost.is_some()
-                    ));
-                }
-                (Found::Wrong { .. }, Err((kind, _))) => met |= kind != FailureKind::NoProgress,
-                // A run need not come by what is wrong.
-                (Found::Wrong { .. }, Ok(_)) | (Found::TooMany { .. }, _) => {}
-            }
-        }
+        let stops = protocol.joins_lines().is_some();
+        let Some(runs) = simulated::compare(protocol, &found, stops, seed)? else {
+            return Ok(());
+        };
         match found {
             Found::Safe { lost: Some(_), .. } => self.lost += 1,
             Found::Safe { lost: None, .. } => {
                 self.safe += 1;
-                self.lively += usize::from(asked > 800.0);
+                self.lively += usize::from(runs.asked > 800.0);
             }
             Found::Wrong { .. } => {
                 self.wrong += 1;
-                self.noticed += usize::from(met);
+                self.noticed += usize::from(runs.met);
             }
             Found::TooMany { .. } => {}
         }

@@ -1,6 +1,7 @@
 //! Random well-formed protocol texts: a sound protocol, decorated with variables, fields, guards and assignments of every
 //! type and operator that change nothing of what it does, and now and then a row that is not as it should be.
 
+use super::combined::design;
 use super::templates::{blocking, chatter, posted, through, token, Row, Template};
 
 /// The same numbers for the same seed, whatever the machine.
@@ -19,11 +20,11 @@ impl Random {
         ((x ^ (x >> 31)) % n as u64) as usize
     }
 
-    fn once_in(&mut self, n: usize) -> bool {
+    pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+    pub fn of<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())].clone()
     }
 }
@@ -85,7 +86,15 @@ struct Generator {
     array: bool,
     /// Whether two lines are joined: by registers, by messages about no line, and by homes, where there are two.
     joined: Option<u8>,
+    /// Whether decorations of a design go to registers.
+    in_registers: bool,
+    /// Whether homes have numbers, so that `sender` of what a home sends is one.
+    numbered: bool,
 }
+
+/// The texts from this number on are designs of several parts, decorated less: posted, awaited and atomic stores, deferred or
+/// not, copies that are passed on, registers that join lines, several homes, and networks.
+pub const COMBINED: u64 = 1 << 36;
 
 /// The texts from this number on have posted stores and atomic accesses, which the home performs rightly or not.
 pub const POSTED: u64 = 1 << 35;
@@ -103,6 +112,7 @@ pub const ARRAYS: u64 = 1 << 32;
 pub fn protocol(seed: u64) -> String {
     let mut random = Random::new(seed);
     let template = match random.below(5) {
+        _ if seed >= COMBINED => design(&mut random),
         _ if seed >= POSTED => stores_posted(&mut random),
         _ if seed >= ASIDE => set_aside(&mut random),
         0 | 1 => chatter(),
@@ -112,14 +122,16 @@ pub fn protocol(seed: u64) -> String {
     let joined = (JOINED..ASIDE)
         .contains(&seed)
         .then(|| 1 + (seed % 2) as u8);
-    let remotes = match joined {
-        Some(_) => 1,
-        None => 1 + random.of(&[1, 1, 1, 1, 0, 2]),
+    let remotes = match (joined, template.size) {
+        (Some(_), _) => 1,
+        (None, Some((remotes, ..))) => remotes,
+        (None, None) => 1 + random.of(&[1, 1, 1, 1, 0, 2]),
     };
     let own = template.variables.iter().map(|(name, ty)| Named {
         name: (*name).into(),
         ty: Type::read(ty),
     });
+    let in_registers = template.size.is_some() && random.once_in(3);
     let mut generator = Generator {
         random,
         remotes,
@@ -128,15 +140,22 @@ pub fn protocol(seed: u64) -> String {
         fields: Vec::new(),
         array: (ARRAYS..JOINED).contains(&seed),
         joined,
+        in_registers,
+        numbered: joined.is_some() || matches!(template.size, Some((_, _, 2..))),
     };
-    generator.decorate(&template);
+    // What joins lines and networks has states enough.
+    if template.size.is_none() || generator.random.once_in(3) {
+        generator.decorate(&template);
+    } else {
+        generator.fields = vec![Vec::new(); template.messages.len()];
+    }
     generator.text(template)
 }
 
 /// Stores set aside, with the writes of memory in any order in one text of two.
 fn set_aside(random: &mut Random) -> Template {
     let mut template = through();
-    let both = |row: &&mut Row| row.actions.contains(&"write aside");
+    let both = |row: &&mut Row| row.actions.iter().any(|action| action == "write aside");
     let order = random.below(4);
     let at = random.below(4);
     for row in template.rows.iter_mut().filter(both) {
@@ -161,7 +180,7 @@ fn stores_posted(random: &mut Random) -> Template {
             // The atomic access finds its own store.
             0 => row.actions.reverse(),
             // The store is performed now, and again when it is no longer deferred.
-            1 => row.actions.push("write"),
+            1 => row.actions.push("write".into()),
             // The store is acknowledged and lost, or stays deferred.
             _ => {
                 row.actions.remove(0);
@@ -185,14 +204,15 @@ impl Generator {
     fn decorate(&mut self, template: &Template) {
         for side in 0..2 {
             // With three remotes each has few variables, so that the states can be visited.
-            let most = if side == 0 && self.remotes > 2 { 1 } else { 2 };
+            let few = template.size.is_some() || (side == 0 && self.remotes > 2);
+            let most = if few { 1 } else { 2 };
             for i in 0..self.random.below(most + 1) {
                 let ty = self.ty();
                 let name = format!("v{i}");
                 self.variables[side].push(Named { name, ty });
             }
         }
-        let mut left = 3;
+        let mut left = if template.size.is_some() { 1 } else { 3 };
         for (i, _) in template.messages.iter().enumerate() {
             let mut fields = Vec::new();
             while left > 0 && self.random.once_in(4) {
@@ -206,7 +226,8 @@ impl Generator {
     }
 
     fn text(&mut self, mut template: Template) -> String {
-        let wrong = self.random.once_in(5);
+        // A design is mutated when it is made.
+        let wrong = template.size.is_none() && self.random.once_in(5);
         if wrong {
             self.spoil(&mut template);
         }
@@ -215,6 +236,9 @@ impl Generator {
             out += "size wide 1\n";
         }
         if let Some(homes) = self.joined {
+            out += &format!("size homes {homes}\n");
+        }
+        if let Some((_, _, homes @ 2..)) = template.size {
             out += &format!("size homes {homes}\n");
         }
         out += "channels {\n";
@@ -232,6 +256,9 @@ impl Generator {
                 _ => "",
             };
             out += &format!("  ordered {}{per_line}\n", order.join(", "));
+        }
+        if !template.shared.is_empty() {
+            out += &format!("  {}\n", template.shared.trim());
         }
         out += "}\nmessages {\n";
         if self.joined.is_some() {
@@ -258,13 +285,13 @@ impl Generator {
         }
         for home in [false, true] {
             let (head, states) = match home {
-                false => ("remote cache", template.remote),
-                true => ("home directory", template.home),
+                false => ("remote cache", &template.remote),
+                true => ("home directory", &template.home),
             };
             out += &format!("{head} {{\n  states {{ {states} }}\n");
             let own = match home {
-                true => template.variables,
-                false => template.remote_variables,
+                true => &template.variables,
+                false => &template.remote_variables,
             };
             let own = own.iter().map(|(name, ty)| format!("{name}: {ty}"));
             let more = self.variables[usize::from(home)].iter();
@@ -280,7 +307,19 @@ impl Generator {
                 }
                 out += &self.registers(home, &more);
             } else {
-                let variables: Vec<String> = own.chain(more).chain(array).collect();
+                let registers = template.registers[usize::from(home)].iter();
+                let mut registers: Vec<String> = registers
+                    .map(|(name, ty)| format!("{name}: {ty}"))
+                    .collect();
+                let mut variables: Vec<String> = own.collect();
+                match self.in_registers {
+                    true => registers.extend(more),
+                    false => variables.extend(more),
+                }
+                variables.extend(array);
+                if !registers.is_empty() {
+                    out += &format!("  registers {{ {} }}\n", registers.join("; "));
+                }
                 if !variables.is_empty() {
                     out += &format!("  variables {{ {} }}\n", variables.join("; "));
                 }
@@ -290,7 +329,11 @@ impl Generator {
             }
             out += "}\n";
         }
-        let lines = if self.joined.is_some() { 2 } else { 1 };
+        let lines = match (self.joined, template.size) {
+            (Some(_), _) => 2,
+            (None, Some((_, lines, _))) => lines,
+            (None, None) => 1,
+        };
         out += &format!(
             "system whole {{ remotes {}; lines {lines} }}\n",
             self.remotes
@@ -354,12 +397,12 @@ impl Generator {
     /// Makes one row wrong.
     fn spoil(&mut self, template: &mut Template) {
         let at = self.random.below(template.rows.len());
-        let others: Vec<&'static str> = template.rows.iter().map(|row| row.next).collect();
-        let guards: Vec<&'static str> = (template.rows.iter())
+        let others: Vec<String> = template.rows.iter().map(|row| row.next.clone()).collect();
+        let guards: Vec<String> = (template.rows.iter())
             .filter(|row| {
                 row.home == template.rows[at].home && row.event == template.rows[at].event
             })
-            .map(|row| row.guard)
+            .map(|row| row.guard.clone())
             .collect();
         let row = &mut template.rows[at];
         match self.random.below(4) {
@@ -377,6 +420,14 @@ impl Generator {
 
     /// A row as it is, or twice: once under a further guard, each time with other decorations.
     fn rows(&mut self, row: &Row, template: &Template) -> String {
+        if row.states == "-" {
+            let actions = row.actions.join(", ");
+            let guard = match row.guard.as_str() {
+                "" => String::new(),
+                guard => format!(" if {guard}"),
+            };
+            return format!("  - | {}{guard} | {actions}\n", row.event);
+        }
         let scope = self.scope(row, template);
         let mut out = String::new();
         // What waits for a message would wait for ever.
@@ -427,7 +478,7 @@ impl Generator {
         assignments: Vec<String>,
         template: &Template,
     ) -> String {
-        let guard = match (row.guard, further) {
+        let guard = match (row.guard.as_str(), further) {
             ("", "") => String::new(),
             ("", one) | (one, "") => format!(" if {one}"),
             (a, b) => match self.random.once_in(2) {
@@ -459,7 +510,7 @@ impl Generator {
         if self.array && row.home && self.random.once_in(2) {
             actions.push(self.change_of_array(scope));
         }
-        let (states, event, next) = (row.states, row.event, row.next);
+        let (states, event, next) = (&row.states, &row.event, &row.next);
         format!(
             "  {states} | {event}{guard} | {} | {next}\n",
             actions.join(", ")
@@ -611,8 +662,7 @@ impl Generator {
 
     fn remote(&mut self, scope: &Scope) -> String {
         let word = match (scope.home, scope.message) {
-            // Where homes have numbers, `sender` of what a home sends is one.
-            (false, true) if self.joined.is_some() => self.random.of(&["self", "self", "none"]),
+            (false, true) if self.numbered => self.random.of(&["self", "self", "none"]),
             (false, true) => self.random.of(&["self", "sender", "none"]),
             (false, false) => self.random.of(&["self", "self", "none"]),
             (true, true) => self.random.of(&["sender", "sender", "none"]),

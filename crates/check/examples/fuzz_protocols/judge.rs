@@ -1,6 +1,9 @@
 //! Do all ways to run a protocol text agree?
 
+use super::{programs, simulated};
+use cohkit_check::progress::{progress, Progress};
 use cohkit_check::system;
+use cohkit_check::system::progress::doubtful;
 use cohkit_engine::graph::graph;
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_engine::search::Engine;
@@ -166,14 +169,90 @@ pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
     }
 }
 
-/// Execution against the checker: interpreted, compiled, over orbits, printed as Murphi and read again; and state by state.
-pub fn ours(text: &str) -> Result<Agreed, Trouble> {
+/// What all ways of ours agree on, and how much of it was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    /// The verdict on states and steps.
+    pub agreed: Agreed,
+    /// Whether rest is always reached, and everything that begins can be performed; false if that was not asked.
+    pub goes_on: bool,
+    /// Whether it was simulated.
+    pub simulated: bool,
+    /// Programs that were run on it.
+    pub programs: u64,
+}
+
+/// Execution against the checker, the simulator, and litmus tests. The seed chooses how it is simulated.
+pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     let case = case(text)?;
+    let agreed = models(&case)?;
+    let mut judged = Judged {
+        agreed,
+        goes_on: false,
+        simulated: false,
+        programs: 0,
+    };
+    if agreed == Agreed::Undecided {
+        return Ok(judged);
+    }
+    // Accesses may be turned away, or kept from beginning, for ever.
+    let mut stops = false;
+    if let Found::Safe { lost, .. } = &case.found {
+        let goes_on = lost.is_none() && performed(&case)?;
+        judged.goes_on = goes_on;
+        // What is turned away is served in some order of events, which the simulator need not come by.
+        stops = !goes_on || !doubtful(&case.protocol, home(&case.protocol)).is_empty();
+        let run = programs::compare(&case.protocol, home(&case.protocol), seed, stops);
+        judged.programs = run.map_err(Trouble::Differ)?;
+    }
+    let runs = simulated::compare(&case.protocol, &case.found, stops, seed);
+    judged.simulated = runs.map_err(Trouble::Differ)?.is_some();
+    Ok(judged)
+}
+
+/// Whether everything that begins can be performed, and begin again: the same with and without symmetry.
+fn performed(case: &Case) -> Result<bool, Trouble> {
+    let Case {
+        protocol, remotes, ..
+    } = case;
+    let size = (*remotes, lines_of(protocol));
+    let room = system::Options::default();
+    let judged = |options: &Options| {
+        progress(protocol, home(protocol), size, &room, options)
+            .map_err(|error| Trouble::Differ(format!("no verdict on progress: {error}")))
+    };
+    let orbits = Options {
+        symmetry: true,
+        ..flat()
+    };
+    let [plain, orbits] = [judged(&flat())?, judged(&orbits)?];
+    let brief = |found: &Progress| {
+        let what = match &found.outcome {
+            Outcome::Violated { trace, .. } => {
+                format!("violated, after {} steps", trace.steps.len())
+            }
+            Outcome::Exceeded { .. } => "exceeded".into(),
+            other => format!("{other:?}"),
+        };
+        (what, found.never.clone(), found.notes.len())
+    };
+    match brief(&plain) == brief(&orbits) {
+        true => Ok(plain.outcome == Outcome::Verified && plain.notes.is_empty()),
+        false => Err(Trouble::Differ(format!(
+            "progress: {:?}, over orbits {:?}",
+            brief(&plain),
+            brief(&orbits)
+        ))),
+    }
+}
+
+/// Execution against the checker: interpreted, compiled, over orbits, printed as Murphi and read again; and state by state.
+pub fn models(case: &Case) -> Result<Agreed, Trouble> {
     let Case {
         protocol,
         remotes,
         found,
-    } = &case;
+    } = case;
     if matches!(found, Found::TooMany { .. }) {
         return Ok(Agreed::Undecided);
     }
@@ -304,35 +383,40 @@ fn rest(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), Trouble
     let mut model = model.map_err(|error| Trouble::Differ(format!("no model: {error}")))?;
     model.liveness.clear();
     model.covers.clear();
-    let report = run(&model, &flat())?;
-    let stuck = match &report.outcome {
-        Outcome::Violated {
-            property: Property::Drain | Property::NoDeadlock,
-            ..
-        } => true,
-        Outcome::Verified => false,
-        _ => return Err(Trouble::Differ(format!("rest: {}", brief(&report)))),
-    };
-    match stuck == lost {
-        true => Ok(()),
-        false => {
+    for symmetry in [false, true] {
+        let options = Options { symmetry, ..flat() };
+        let report = run(&model, &options)?;
+        let stuck = match &report.outcome {
+            Outcome::Violated {
+                property: Property::Drain | Property::NoDeadlock,
+                ..
+            } => true,
+            Outcome::Verified => false,
+            _ => return Err(Trouble::Differ(format!("rest: {}", brief(&report)))),
+        };
+        if stuck != lost {
             let why = format!("rest: {}; executed, it is lost: {lost}", brief(&report));
-            Err(Trouble::Differ(why))
+            return Err(Trouble::Differ(why));
         }
     }
+    Ok(())
 }
 
 /// The agents of a state, in the checker's names, without what is as it is at first.
 fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, String> {
     let line = &world.lines[0];
     let mut known = BTreeMap::new();
-    let mut agent = |of: &Controller, at: &cohkit_protocol::execute::Configuration, index: &str| {
+    let mut agent = |of: &Controller,
+                     at: &cohkit_protocol::execute::Configuration,
+                     (index, of_all): (&str, &str)| {
         let name = &of.name;
         let now = &of.states[usize::from(at.state)].name;
         known.insert(format!("{name}_state{index}"), now.clone());
         let mut slots = at.slots.iter();
         let mut slot = || slots.next().expect("a slot for each value");
         for variable in &of.variables {
+            // A register is of no line.
+            let index = if variable.register { of_all } else { index };
             let place = format!("{name}_{}{index}", variable.name);
             match variable.ty {
                 Type::RemoteSet => {
@@ -365,10 +449,10 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
             }
         }
     };
-    agent(home(protocol), &line.home, "[0]");
+    agent(home(protocol), &line.home, ("[0]", ""));
     for (number, remote) in line.remotes.iter().enumerate() {
-        let index = format!("[0][{number}]");
-        agent(&protocol.remote, &remote.configuration, &index);
+        let (index, of_all) = (format!("[0][{number}]"), format!("[{number}]"));
+        agent(&protocol.remote, &remote.configuration, (&index, &of_all));
     }
     for (number, remote) in line.remotes.iter().enumerate() {
         let place = format!("{}_current[0][{number}]", protocol.remote.name);

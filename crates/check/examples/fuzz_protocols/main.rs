@@ -1,17 +1,23 @@
 //! Small random protocol texts, run in every way there is.
 //!
 //! ```text
-//! cargo run -p cohkit-check --example fuzz_protocols -- --seed SEED --count COUNT --against ours|rumur
+//! cargo run -p cohkit-check --example fuzz_protocols -- --seed SEED --count COUNT --against ours|rumur|nothing
 //! ```
 //!
 //! Judges the texts `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone.
 //! `ours`: what its controllers do when they are executed, against the checker's model of them: interpreted, compiled, over
-//! orbits, printed as Murphi and read again, and state by state. `rumur`: against Rumur, of what is printed.
+//! orbits, printed as Murphi and read again, and state by state; with progress, the simulator and its oracle, and programs of
+//! litmus tests. `rumur`: against Rumur, of what is printed. `nothing`: texts are printed and not judged.
 //! What fails is printed with the command that shows it again.
 //! Ends with one line of JSON; exit code 1 after a failure.
 
+mod combined;
+#[path = "../../../sim/tests/common/mod.rs"]
+mod common;
 mod generate;
 mod judge;
+mod programs;
+mod simulated;
 mod templates;
 #[path = "../../../murphi/tests/tools/mod.rs"]
 mod tools;
@@ -33,6 +39,9 @@ struct Tally {
     refused: AtomicU64,
     failures: AtomicU64,
     states: AtomicU64,
+    stopping: AtomicU64,
+    simulated: AtomicU64,
+    programs: AtomicU64,
 }
 
 fn main() -> ExitCode {
@@ -43,15 +52,21 @@ fn main() -> ExitCode {
     };
     let number = |name: &str| option(name)?.parse::<u64>().ok();
     let against = option("--against").map(String::as_str);
-    let (Some(seed), Some(count), Some(against @ ("ours" | "rumur")), 6) = (
+    let (Some(seed), Some(count), Some(against @ ("ours" | "rumur" | "nothing")), 6) = (
         number("--seed"),
         number("--count"),
         against,
         arguments.len(),
     ) else {
-        eprintln!("usage: fuzz_protocols --seed SEED --count COUNT --against ours|rumur");
+        eprintln!("usage: fuzz_protocols --seed SEED --count COUNT --against ours|rumur|nothing");
         return ExitCode::from(2);
     };
+    if against == "nothing" {
+        for text in seed..seed.saturating_add(count) {
+            println!("# text {text}\n{}", generate::protocol(text));
+        }
+        return ExitCode::SUCCESS;
+    }
     assert!(
         against == "ours" || tools::require("rumur"),
         "nothing is compared without Rumur"
@@ -75,19 +90,23 @@ fn main() -> ExitCode {
     let failures = tally.failures.into_inner();
     println!(
         "{{\"target\": \"fuzz_protocols\", \"against\": \"{against}\", \"seed\": {seed}, \"texts\": {count}, \"verified\": {}, \
-         \"violated\": {}, \"undecided\": {}, \"refused\": {}, \"states\": {}, \"failures\": {failures}}}",
+         \"violated\": {}, \"undecided\": {}, \"refused\": {}, \"states\": {}, \"stopping\": {}, \"simulated\": {}, \"programs\": {}, \"failures\": {failures}}}",
         tally.verified.into_inner(),
         tally.violated.into_inner(),
         tally.undecided.into_inner(),
         tally.refused.into_inner(),
         tally.states.into_inner(),
+        tally.stopping.into_inner(),
+        tally.simulated.into_inner(),
+        tally.programs.into_inner(),
     );
     ExitCode::from(u8::from(failures > 0))
 }
 
 fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
     let text = generate::protocol(seed);
-    let judged = std::panic::catch_unwind(|| match against {
+    let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
+    let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match against {
         "rumur" => judge::rumur(&text, |model| {
             tools::rumur(
                 model,
@@ -96,10 +115,15 @@ fn one(seed: u64, against: &str, folder: &Path, tally: &Tally) {
                 folder,
             )
         }),
-        _ => judge::ours(&text),
-    });
+        _ => judge::ours(&text, seed).map(|judged| {
+            let safe = matches!(judged.agreed, Agreed::Verified(_));
+            add(&tally.stopping, (safe && !judged.goes_on).into());
+            add(&tally.simulated, judged.simulated.into());
+            add(&tally.programs, judged.programs);
+            judged.agreed
+        }),
+    }));
     let judged = judged.unwrap_or_else(|_| Err(Trouble::Differ("a panic".into())));
-    let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
     match judged {
         Ok(Agreed::Verified(states)) => {
             add(&tally.verified, 1);

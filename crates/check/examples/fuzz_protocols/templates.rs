@@ -1,17 +1,18 @@
 //! Small protocols that random texts are made of: each is sound where its channels are ordered as it needs.
 
 /// A row before it is decorated.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Row {
     pub home: bool,
-    pub states: &'static str,
-    pub event: &'static str,
+    /// `-` for a row about no line.
+    pub states: String,
+    pub event: String,
     /// The message at hand.
     pub message: Option<&'static str>,
-    pub guard: &'static str,
-    pub actions: Vec<&'static str>,
-    /// Empty where the row leaves its message.
-    pub next: &'static str,
+    pub guard: String,
+    pub actions: Vec<String>,
+    /// Empty where the row leaves its message, `-` where it is about no line.
+    pub next: String,
 }
 
 /// A message with the fields that the protocol itself needs.
@@ -31,24 +32,30 @@ pub struct Template {
     /// Orders of which the text has one each, at random.
     pub orders: &'static [&'static [&'static str]],
     pub messages: Vec<Message>,
-    pub remote: &'static str,
-    pub home: &'static str,
+    pub remote: String,
+    pub home: String,
     /// Variables of the home that the protocol itself needs.
-    pub variables: &'static [(&'static str, &'static str)],
+    pub variables: Vec<(&'static str, &'static str)>,
     /// Variables of the remote that the protocol itself needs, which the decoration leaves alone.
-    pub remote_variables: &'static [(&'static str, &'static str)],
+    pub remote_variables: Vec<(&'static str, &'static str)>,
     pub rows: Vec<Row>,
     pub invariants: &'static [&'static str],
+    /// Registers of the remote and of the home, which the decoration leaves alone.
+    pub registers: [Vec<(&'static str, &'static str)>; 2],
+    /// Further orders, and networks, as they are written.
+    pub shared: String,
+    /// Remotes, lines and homes of the system, if they are part of the design.
+    pub size: Option<(u16, u8, u8)>,
 }
 
-fn messages(of: &[(&'static str, &'static str, &'static str)]) -> Vec<Message> {
+pub fn messages(of: &[(&'static str, &'static str, &'static str)]) -> Vec<Message> {
     let message =
         |&(channel, name, carries): &(&'static str, &'static str, &'static str)| Message {
             channel,
             name,
             carries,
             fields: match name {
-                "Forward" => &[("requestor", "remote")],
+                "Forward" | "Fetch" => &[("requestor", "remote")],
                 _ => &[],
             },
         };
@@ -56,20 +63,20 @@ fn messages(of: &[(&'static str, &'static str, &'static str)]) -> Vec<Message> {
 }
 
 /// Rows written as in texts.
-fn rows(messages: &[Message], home: bool, text: &'static str) -> Vec<Row> {
+pub fn rows(messages: &[Message], home: bool, text: &str) -> Vec<Row> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let row = |line: &'static str| {
+    let row = |line: &str| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let (event, guard) = cells[1].split_once(" if ").unwrap_or((cells[1], ""));
         let actions = cells[2].split(", ").filter(|action| !action.is_empty());
         Row {
             home,
-            states: cells[0],
-            event,
+            states: cells[0].into(),
+            event: event.into(),
             message: messages.iter().map(|m| m.name).find(|name| *name == event),
-            guard,
-            actions: actions.collect(),
-            next: cells.get(3).copied().unwrap_or(""),
+            guard: guard.into(),
+            actions: actions.map(String::from).collect(),
+            next: cells.get(3).copied().unwrap_or("").into(),
         }
     };
     lines.map(row).collect()
@@ -89,12 +96,15 @@ fn template(
         channels: channels.to_vec(),
         orders,
         messages,
-        remote,
-        home,
-        variables,
-        remote_variables: &[],
+        remote: remote.into(),
+        home: home.into(),
+        variables: variables.to_vec(),
+        remote_variables: Vec::new(),
         rows: all,
         invariants: &[],
+        registers: Default::default(),
+        shared: String::new(),
+        size: None,
     }
 }
 
@@ -359,6 +369,6 @@ pub fn posted() -> Template {
         ("L; A waits Go", home),
         &[("writer", "remote")],
     );
-    made.remote_variables = &[("open", "0..2")];
+    made.remote_variables = vec![("open", "0..2")];
     made
 }

@@ -1,7 +1,7 @@
 //! Faults of a lowering, seeded into what it lowers: the model is that of other controllers than those that are executed.
 
 use cohkit_protocol::controller::{
-    Controller, Effect, Expression, Operator, Set, Statement, Target, Value,
+    Access, Controller, Effect, Event, Expression, Operator, Set, Statement, Target, Value,
 };
 use cohkit_protocol::protocol::{Home, Protocol};
 
@@ -23,7 +23,7 @@ const NONE: Fault = Fault {
 };
 
 /// Faults that a lowering had or could have.
-pub const FAULTS: [Fault; 14] = [
+pub const FAULTS: [Fault; 19] = [
     Fault {
         name: "what is added to a set by += loses the set",
         statement: |s| match s {
@@ -129,6 +129,44 @@ pub const FAULTS: [Fault; 14] = [
     Fault {
         name: "messages overtake each other in an order",
         whole: |protocol| protocol.orders.clear(),
+        ..NONE
+    },
+    Fault {
+        name: "each sender of a network has a queue of its own",
+        whole: |protocol| protocol.networks.clear(),
+        ..NONE
+    },
+    Fault {
+        name: "an input queue has room for one message more",
+        whole: |protocol| {
+            for network in &mut protocol.networks {
+                network.capacity = network.capacity.map(|capacity| capacity + 1);
+            }
+        },
+        ..NONE
+    },
+    Fault {
+        name: "a deferred store is forgotten",
+        statement: |s| (s != Statement::WriteAside).then_some(s),
+        ..NONE
+    },
+    Fault {
+        name: "nobody is chosen",
+        statement: |s| match s {
+            Statement::Choose(to, _) => Some(Statement::Assign(to, Expression::None)),
+            other => Some(other),
+        },
+        ..NONE
+    },
+    Fault {
+        name: "an atomic access is a write",
+        whole: |protocol| {
+            for rule in &mut protocol.remote.rules {
+                if rule.event == Event::Access(Access::Atomic) {
+                    rule.event = Event::Access(Access::WritePartial);
+                }
+            }
+        },
         ..NONE
     },
     Fault {

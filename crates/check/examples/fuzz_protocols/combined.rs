@@ -1,0 +1,573 @@
+//! Random designs from parts: posted, awaited and atomic stores, deferred at their home or not, copies that are passed on, and
+//! sharers of which one is chosen; with registers that join lines, several homes and networks; and one mutation of a row in
+//! some of them.
+
+use super::generate::Random;
+use super::templates::{blocking, chatter, messages, posted, rows, through, token, Row, Template};
+
+/// A random design, on one line or two, before it is decorated.
+pub fn design(random: &mut Random) -> Template {
+    let lines = 1 + u8::from(random.once_in(2));
+    let mut template = match random.below(9) {
+        0..=3 => memory(random, lines),
+        4 | 5 => owner(random, lines),
+        6 | 7 => sharers(random),
+        _ => older(random),
+    };
+    if random.once_in(3) {
+        // Some mutations change nothing that the rows have.
+        for _ in 0..20 {
+            if mutate(random, &mut template) {
+                break;
+            }
+        }
+    }
+    template
+}
+
+/// The controllers of one line of a design while it is put together.
+#[derive(Default)]
+struct Parts {
+    remote_states: Vec<&'static str>,
+    home_states: Vec<&'static str>,
+    messages: Vec<(&'static str, &'static str, &'static str)>,
+    remote: String,
+    home: String,
+    variables: [Vec<(&'static str, &'static str)>; 2],
+    registers: [Vec<(&'static str, &'static str)>; 2],
+}
+
+impl Parts {
+    fn remote(&mut self, rows: &str) {
+        self.remote += rows;
+        self.remote += "\n";
+    }
+
+    fn home(&mut self, rows: &str) {
+        self.home += rows;
+        self.home += "\n";
+    }
+
+    /// Declares a variable of the remote (0) or the home (1), for each line or for all.
+    fn declare(&mut self, side: usize, register: bool, variable: (&'static str, &'static str)) {
+        match register {
+            true => self.registers[side].push(variable),
+            false => self.variables[side].push(variable),
+        }
+    }
+
+    fn template(
+        self,
+        channels: &[(&'static str, &'static str)],
+        shared: String,
+        size: (u16, u8, u8),
+    ) -> Template {
+        let messages = messages(&self.messages);
+        let used = |name: &str| messages.iter().any(|message| message.channel == name);
+        let mut all = rows(&messages, false, &self.remote);
+        all.extend(rows(&messages, true, &self.home));
+        let [remote_variables, variables] = self.variables;
+        let (remotes, lines, homes) = size;
+        Template {
+            channels: channels.iter().copied().filter(|c| used(c.0)).collect(),
+            orders: &[&[]],
+            remote: self.remote_states.join("; "),
+            home: self.home_states.join("; "),
+            variables,
+            remote_variables,
+            rows: all,
+            invariants: &[],
+            registers: self.registers,
+            shared,
+            size: Some((remotes, lines, homes)),
+            messages,
+        }
+    }
+}
+
+/// Remotes of a design, and homes, on so many lines.
+fn size(random: &mut Random, lines: u8, small: bool) -> (u16, u8, u8) {
+    let remotes = match (lines, small) {
+        (1, _) => random.of(&[1, 2, 2, 2, 2, 3]),
+        (_, true) => random.of(&[1, 2, 2]),
+        _ => random.of(&[1, 1, 1, 2]),
+    };
+    (remotes, lines, 1 + random.below(usize::from(lines)) as u8)
+}
+
+/// Orders and networks, written with `CAP` where a capacity may stand. The first ones are those that the design needs.
+fn shared(random: &mut Random, sound: &[&str], other: &[&str]) -> String {
+    let chosen = match random.below(4) {
+        0 => random.of(other),
+        _ => random.of(sound),
+    };
+    let capacity = match random.below(6) {
+        0 => " capacity 1",
+        1 => " capacity 2",
+        2 => " capacity 4",
+        _ => "",
+    };
+    chosen.replace("CAP", capacity)
+}
+
+/// Stores that the home performs in memory: posted, awaited, and atomic ones.
+fn memory(random: &mut Random, lines: u8) -> Template {
+    let (post, slow) = (random.below(4) > 0, random.once_in(2));
+    let swap = random.once_in(3) || !(post || slow);
+    let read = random.below(4) > 0;
+    let services = [post, slow, swap, read].into_iter().filter(|&s| s).count();
+    let register = lines > 1 || random.once_in(2);
+    let deferred = post && random.once_in(2);
+    let slot = deferred && register && random.once_in(2);
+    let mut parts = Parts {
+        remote_states: vec!["I"],
+        home_states: vec!["L"],
+        ..Parts::default()
+    };
+    for (wanted, state) in [
+        (read, "R waits Data"),
+        (slow && slot, "T waits Done Nack"),
+        (slow && !slot, "T waits Done"),
+        (swap, "U waits Old"),
+    ] {
+        if wanted {
+            parts.remote_states.push(state);
+        }
+    }
+    let names = parts.remote_states.iter().map(|state| &state[..1]);
+    let all = names.collect::<Vec<_>>().join(" ");
+    let mut stays: Vec<&str> = Vec::new();
+    // Posts that nothing counts need back-pressure.
+    let counted = random.below(6) > 0;
+    let credits = random.of(&["1", "1", "2"]);
+    if post {
+        parts.messages.push(("put", "Post", "partial store"));
+        stays.push("Post");
+        if counted {
+            parts.messages.push(("reply", "Free", ""));
+            let credit = match credits {
+                "1" => ("free", "0..1 = 1"),
+                _ => ("free", "0..2 = 2"),
+            };
+            parts.declare(0, register, credit);
+            parts.remote("I | store if free > 0 | send Post, free -= 1 | stay");
+            parts.remote(&format!("{all} | Free | free += 1 | stay"));
+            if register {
+                parts.remote(&format!("- | fence if free == {credits} | | -"));
+            }
+        } else {
+            parts.remote("I | store | send Post | stay");
+        }
+        let [done, late] = match counted {
+            true => [", send Free", ", send Free to writer"],
+            false => ["", ""],
+        };
+        if deferred {
+            parts.messages.push(("reply", "Half", ""));
+            parts.messages.push(("go", "Go", ""));
+            parts.declare(1, false, ("writer", "remote"));
+            parts.home_states.push("A waits Go");
+            parts.remote(&format!("{all} | Half | send Go | stay"));
+            let (guard, taken, given) = match slot {
+                true => {
+                    parts.declare(1, true, ("busy", "bool"));
+                    (" if not busy", ", busy := true", ", busy := false")
+                }
+                false => ("", "", ""),
+            };
+            parts.home(&format!(
+                "L | Post{guard} | aside{taken}, send Half, writer := sender | A"
+            ));
+            if slot {
+                parts.home("L | Post | leave");
+            }
+            parts.home(&format!(
+                "A | Go | write aside{given}{late}, writer := none | L"
+            ));
+        } else {
+            parts.home(&format!("L | Post | write{done} | stay"));
+        }
+    }
+    if slow {
+        parts.messages.push(("put", "Slow", "partial store"));
+        parts.messages.push(("reply", "Done", ""));
+        stays.push("Slow");
+        parts.remote("I | write_partial | send Slow | T");
+        if post && counted && random.once_in(3) {
+            parts.remote(&format!("I | release if free == {credits} | send Slow | T"));
+        }
+        parts.remote("T | Done | done | I");
+        if slot {
+            parts.messages.push(("reply", "Nack", ""));
+            parts.remote("T | Nack | | I");
+            parts.home("L | Slow if busy | send Nack | stay");
+        }
+        parts.home("L | Slow | write, send Done | stay");
+    }
+    if swap {
+        parts.messages.push(("put", "Swap", "partial store"));
+        parts.messages.push(("reply", "Old", "line"));
+        stays.push("Swap");
+        parts.remote("I | atomic | send Swap | U");
+        parts.remote("U | Old | done | I");
+        parts.home("L | Swap | send Old, write | stay");
+    }
+    if read {
+        parts.messages.push(("read", "Get", ""));
+        parts.messages.push(("reply", "Data", "line"));
+        stays.push("Get");
+        parts.remote("I | load | send Get | R");
+        parts.remote("R | Data | done | I");
+        parts.home("L | Get | send Data | stay");
+    }
+    if deferred {
+        parts.home(&format!("A | {} | leave", stays.join(" ")));
+    }
+    let requests = match read {
+        true => "put, read",
+        false => "put",
+    };
+    let queue = format!("network requests CAP {{ {requests} }}");
+    let lone = queue.replace("CAP", " capacity 2");
+    let order = format!("ordered {requests}");
+    let per_line = format!("ordered {requests} per line");
+    let backed = format!("{queue}\n  network replies CAP {{ reply }}");
+    let behind = format!("network requests CAP {{ {requests}, go }}");
+    let apart = match read {
+        true => "network puts CAP { put }\n  network reads { read }",
+        false => "network puts CAP { put }",
+    };
+    let shared = match (post && !counted, deferred) {
+        (true, _) => shared(
+            random,
+            &[&lone],
+            &[&lone, &apart.replace("CAP", " capacity 2")],
+        ),
+        (_, true) => shared(
+            random,
+            &[&order, &order, &per_line, &queue],
+            &["", &behind, apart, &backed],
+        ),
+        (_, false) => shared(
+            random,
+            &[&order, &order, &per_line, &queue, &backed],
+            &["", apart],
+        ),
+    };
+    parts.template(
+        &[
+            ("put", "remote -> home"),
+            ("read", "remote -> home"),
+            ("go", "remote -> home"),
+            ("reply", "home -> remote"),
+        ],
+        shared,
+        size(random, lines, services < 3 && credits == "1" && !slot),
+    )
+}
+
+/// One copy with all rights, which the home calls back.
+fn owner(random: &mut Random, lines: u8) -> Template {
+    let (evict, atomic) = (random.below(4) > 0, random.once_in(3));
+    let room = random.once_in(3);
+    // Without evictions an entry for all lines would be kept for ever.
+    let slot = lines > 1 && random.once_in(2);
+    let nack = slot && random.below(3) > 0;
+    let mut parts = Parts {
+        remote_states: vec!["I", "V reads writes dirty"],
+        home_states: vec!["I", "V"],
+        messages: vec![
+            ("ask", "Get", ""),
+            ("down", "Data", "line"),
+            ("down", "Recall", ""),
+            ("back", "Back", "line, dirty"),
+        ],
+        ..Parts::default()
+    };
+    parts.remote_states.push(match nack {
+        true => "W waits Data Nack",
+        false => "W waits Data",
+    });
+    parts.home_states.push(match evict {
+        true => "B waits Back Put",
+        false => "B waits Back",
+    });
+    parts.declare(1, false, ("owner", "remote"));
+    parts.declare(1, false, ("wants", "remote"));
+    let accesses = match atomic {
+        true => "load store atomic",
+        false => "load store",
+    };
+    if atomic {
+        parts.remote("V | atomic | | stay");
+    }
+    let (guard, taken, given) = match room {
+        true => {
+            parts.declare(0, true, ("room", "0..1 = 1"));
+            (" if room > 0", ", room -= 1", "room += 1")
+        }
+        false => ("", "", ""),
+    };
+    parts.remote(&format!("I | {accesses}{guard} | send Get{taken} | W"));
+    parts.remote(&format!("W | Data | {given} | V"));
+    if nack {
+        parts.messages.push(("down", "Nack", ""));
+        parts.remote(&format!("W | Nack | {given} | I"));
+    }
+    parts.remote("V | Recall | send Back | I");
+    if slot {
+        parts.declare(1, true, ("entries", "0..1 = 1"));
+        parts.home("I | Get if entries > 0 | send Data, entries -= 1, owner := sender | V");
+        parts.home(match nack {
+            true => "I | Get | send Nack | stay",
+            false => "I | Get | leave",
+        });
+    } else {
+        parts.home("I | Get | send Data, owner := sender | V");
+    }
+    parts.home(
+        "V | Get | send Recall to owner, wants := sender | B
+         B | Back | write, send Data to wants, owner := wants, wants := none | V
+         B | Get | leave",
+    );
+    if evict {
+        parts.messages.push(("back", "Put", "line, dirty"));
+        parts.messages.push(("down", "Ack", ""));
+        parts.remote_states.push("P holds dirty, waits Ack");
+        parts.remote(
+            "V | evict | send Put | P
+             P | Ack | | I
+             P | Recall | | stay",
+        );
+        parts.home(
+            "B | Put | write, send Ack, send Data to wants, owner := wants, wants := none | V",
+        );
+        parts.home(match slot {
+            true => "V | Put | write, send Ack, owner := none, entries += 1 | I",
+            false => "V | Put | write, send Ack, owner := none | I",
+        });
+    }
+    let shared = shared(
+        random,
+        &[
+            "ordered down",
+            "ordered down",
+            "ordered down",
+            "ordered down per line",
+            "network downs CAP { down }",
+            "ordered down\n  network asks CAP { ask }\n  network backs CAP { back }",
+            "network downs CAP { down }\n  network backs CAP { back }",
+        ],
+        &[
+            "",
+            "ordered down\n  network ups CAP { ask, back }",
+            "network asks CAP { ask }",
+        ],
+    );
+    parts.template(
+        &[
+            ("ask", "remote -> home"),
+            ("back", "remote -> home"),
+            ("down", "home -> remote"),
+        ],
+        shared,
+        size(random, lines, !evict && !room && !slot),
+    )
+}
+
+/// Copies to read that are passed on by one of the sharers, and stores that the home defers until all copies are gone.
+fn sharers(random: &mut Random) -> Template {
+    let (evict, write) = (random.once_in(2), random.below(3) > 0);
+    let mut parts = Parts {
+        remote_states: vec!["I", "S reads", "W waits Data"],
+        home_states: vec!["A", "B waits Miss Got"],
+        messages: vec![
+            ("req", "GetS", ""),
+            ("snp", "Fetch", ""),
+            ("dn", "Data", "line"),
+            ("up", "Miss", ""),
+            ("up", "Got", ""),
+        ],
+        ..Parts::default()
+    };
+    for variable in [
+        ("sharers", "set of remote"),
+        ("wants", "remote"),
+        ("one", "remote"),
+    ] {
+        parts.declare(1, false, variable);
+    }
+    let mut stays = vec!["GetS"];
+    parts.remote(
+        "I | load | send GetS | W
+         W | Data | send Got to home | S
+         S | Fetch | send Data to requestor | stay",
+    );
+    parts.home(
+        "A | GetS if count(sharers) == 0 | send Data | B
+         A | GetS | one := any sharers, send Fetch (requestor = sender) to one, wants := sender | B
+         B | Got | sharers += { sender }, wants := none, one := none | A
+         B | Miss | send Data to wants | stay",
+    );
+    if evict {
+        parts.messages.push(("req", "Evict", ""));
+        parts.messages.push(("snp", "Done", ""));
+        stays.push("Evict");
+        parts.remote_states.push("E waits Done");
+        parts.remote(
+            "S | evict | send Evict | E
+             E | Done | | I
+             E | Fetch | send Miss | stay",
+        );
+        parts.home("A | Evict | sharers -= { sender }, send Done | stay");
+    } else {
+        // A sharer that nothing is asked of any more.
+        parts.remote("I | Fetch | send Miss | stay");
+    }
+    if write {
+        parts.messages.push(("req", "Part", "partial store"));
+        parts.messages.push(("snp", "Inv", ""));
+        parts.messages.push(("up", "Gone", ""));
+        parts.messages.push(("snp", "Written", ""));
+        stays.push("Part");
+        parts.remote_states.push("X waits Written");
+        parts.home_states.push("D waits Gone");
+        parts.declare(1, false, ("left", "count"));
+        parts.remote(
+            "I | write_partial | send Part | X
+             X | Written | done | I
+             S | Inv | send Gone | I",
+        );
+        if evict {
+            parts.remote("E | Inv | send Gone | stay");
+        }
+        parts.home(
+            "A | Part if count(sharers) == 0 | write, send Written | stay
+             A | Part | aside, send Inv to sharers, left := count(sharers), wants := sender | D
+             D | Gone if left == 1 | write aside, send Written to wants, sharers := {}, left := 0, wants := none | A
+             D | Gone | left -= 1 | stay",
+        );
+        parts.home(&format!("D | {} | leave", stays.join(" ")));
+    }
+    parts.home(&format!("B | {} | leave", stays.join(" ")));
+    let shared = shared(
+        random,
+        &[
+            "",
+            "",
+            "ordered snp",
+            "network requests CAP { req }",
+            "network downs CAP { snp, dn }",
+            "network requests CAP { req }\n  network downs { snp, dn }",
+        ],
+        &["network ups CAP { req, up }", "network ups CAP { up }"],
+    );
+    let remotes = match (evict, write) {
+        (true, true) => 2,
+        _ => random.of(&[2, 2, 3]),
+    };
+    parts.template(
+        &[
+            ("req", "remote -> home"),
+            ("up", "remote -> home"),
+            ("snp", "home -> remote"),
+            ("dn", "any -> remote"),
+        ],
+        shared,
+        (remotes, 1, 1),
+    )
+}
+
+/// One of the other templates, with some of its channels in one network.
+fn older(random: &mut Random) -> Template {
+    let mut template = match random.below(5) {
+        0 => chatter(),
+        1 => token(),
+        2 => blocking(),
+        3 => through(),
+        _ => posted(),
+    };
+    let channels = template.channels.iter().map(|channel| channel.0);
+    let inside: Vec<&str> = channels.filter(|_| random.once_in(2)).collect();
+    let order = random.of(template.orders);
+    let outside: Vec<&str> = (order.iter().copied())
+        .filter(|channel| !inside.contains(channel))
+        .collect();
+    if !inside.is_empty() {
+        let capacity = random.of(&["", "", " capacity 2", " capacity 3"]);
+        template.shared = format!("network some{capacity} {{ {} }}", inside.join(", "));
+    }
+    if !outside.is_empty() {
+        template.shared += &format!("\n  ordered {}", outside.join(", "));
+    }
+    template.orders = &[&[]];
+    template.size = Some((random.of(&[1, 2, 2]), 1, 1));
+    template
+}
+
+/// Changes one row; false if it stays what it is.
+fn mutate(random: &mut Random, template: &mut Template) -> bool {
+    let at = random.below(template.rows.len());
+    let before = template.rows[at].clone();
+    let alike = |row: &&Row| (row.home, &row.event) == (before.home, &before.event);
+    let side = |row: &&Row| row.home == before.home && row.states != "-";
+    let guards: Vec<String> = (template.rows.iter().filter(alike))
+        .map(|row| row.guard.clone())
+        .collect();
+    let nexts: Vec<String> = (template.rows.iter().filter(side))
+        .map(|row| row.next.clone())
+        .collect();
+    let agents = template.variables.iter().filter(|v| v.1 == "remote");
+    let agents: Vec<&str> = agents.map(|v| v.0).chain(["sender"]).collect();
+    let waits = before.next.is_empty();
+    let row = &mut template.rows[at];
+    let some = |random: &mut Random, row: &Row| random.below(row.actions.len().max(1));
+    match random.below(9) {
+        0 if !row.actions.is_empty() => {
+            let gone = some(random, row);
+            row.actions.remove(gone);
+        }
+        1 if !waits && row.states != "-" => row.next = random.of(&nexts),
+        2 => row.guard = random.of(&guards),
+        3 => {
+            template.rows.remove(at);
+            return true;
+        }
+        4 if row.actions.len() > 1 => {
+            let (a, b) = (some(random, row), some(random, row));
+            row.actions.swap(a, b);
+        }
+        5 if !row.actions.is_empty() => {
+            let again = some(random, row);
+            let action = row.actions[again].clone();
+            row.actions.push(action);
+        }
+        6 if row.home && !row.actions.is_empty() => {
+            let action = some(random, row);
+            let action = &mut row.actions[action];
+            if action.starts_with("send ") {
+                let what = action.split(" to ").next().unwrap_or(action);
+                *action = format!("{what} to {}", random.of(&agents));
+            }
+        }
+        7 if !row.actions.is_empty() => {
+            let action = some(random, row);
+            let (from, to) = random.of(&[
+                (" += 1", " -= 1"),
+                (" -= 1", " += 1"),
+                (":= none", ":= sender"),
+                (":= true", ":= false"),
+                (" += {", " -= {"),
+                (" := sender", " := none"),
+                ("count(sharers)", "count(sharers) - 1"),
+            ]);
+            row.actions[action] = row.actions[action].replace(from, to);
+        }
+        8 => {
+            let (from, to) = random.of(&[(" > 0", " >= 0"), (" == 1", " >= 1"), ("not ", "")]);
+            row.guard = row.guard.replace(from, to);
+        }
+        _ => {}
+    }
+    *row != before
+}

@@ -1,0 +1,140 @@
+//! What programs show on a text that is safe, in every order of events and in the simulator.
+
+use cohkit_litmus::bursts::named;
+use cohkit_litmus::cores::Cores;
+use cohkit_litmus::models;
+use cohkit_litmus::program::{Change, Instruction, Program, Via};
+use cohkit_litmus::run::{run, Found, Options};
+use cohkit_litmus::timed;
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_system::world::Wrong;
+
+/// States of a program that are visited, at most.
+const MOST: usize = 20_000;
+
+/// Runs of a program in the simulator.
+const RUNS: u64 = 4;
+
+/// Programs of as many threads as the system has remotes: of one location, in whose order all accesses are, and of two where
+/// the system has two lines.
+fn programs(threads: u16, lines: u8) -> Vec<(Program, bool)> {
+    let (one, two): (&[&str], &[&str]) = match threads {
+        1 => (&["WxRx", "WxWxRx", "RxWxRx"], &["WxWyRxRy"]),
+        2 => (
+            &["Wx+RxRx", "WxRx+Wx", "RxWx+Wx", "WxWx+RxRx"],
+            &["WxWy+RyRx", "WxRy+WyRx"],
+        ),
+        _ => (&["Wx+Wx+RxRx"], &[]),
+    };
+    let read = |name: &&str| named(name).expect("a program");
+    let mut all: Vec<(Program, bool)> = one.iter().map(|name| (read(name), true)).collect();
+    let atomics: Vec<Program> = all.iter().map(|(program, _)| atomic(program)).collect();
+    all.extend(atomics.into_iter().map(|program| (program, true)));
+    if lines > 1 {
+        // Each location is in its order; one thread finds all of its own.
+        all.extend(two.iter().map(|name| (read(name), threads == 1)));
+    }
+    all
+}
+
+/// The same with atomic additions in place of stores.
+fn atomic(program: &Program) -> Program {
+    let mut program = program.clone();
+    for thread in &mut program.threads {
+        for instruction in &mut thread.code {
+            let &mut Instruction::Store { to: at, value, .. } = instruction else {
+                continue;
+            };
+            *instruction = Instruction::Atomic {
+                to: thread.registers.len(),
+                at,
+                change: Change::Add,
+                value,
+                acquire: false,
+                release: false,
+                returns: true,
+                via: Via::Text,
+            };
+            thread
+                .names
+                .push(format!("X{}", 10 + thread.registers.len()));
+            thread.registers.push(0);
+        }
+    }
+    program.name = format!("{} with atomics", program.name);
+    program
+}
+
+/// Runs programs on a text of which execution has found nothing wrong. `stops` is true if accesses may be turned away, or kept
+/// from beginning, for ever. Returns how many came to an end.
+///
+/// # Errors
+/// What does not agree.
+pub fn compare(
+    protocol: &Protocol,
+    home: &Controller,
+    seed: u64,
+    stops: bool,
+) -> Result<u64, String> {
+    let system = &protocol.systems[0];
+    let threads = system.remotes.total();
+    let options = Options {
+        most: MOST,
+        ..Options::default()
+    };
+    let mut ended = 0;
+    for (number, (program, ordered)) in programs(threads, system.lines).iter().enumerate() {
+        let name = &program.name;
+        let shown = match run(protocol, home, program, &options, &mut || true) {
+            Found::Ends { ends, .. } => ends,
+            Found::Wrong(wrong @ Wrong::Violated(_)) => {
+                return Err(format!("executed, it is safe; {name}: {wrong:?}"));
+            }
+            _ => continue,
+        };
+        ended += 1;
+        if *ordered {
+            let allowed = models::ends(program, Cores::InOrder);
+            if let Some(end) = shown.iter().find(|end| !allowed.contains(end)) {
+                let words = program.words(end);
+                return Err(format!(
+                    "executed, it is safe; {name} shows {words}, in no order of its accesses"
+                ));
+            }
+        }
+        // The simulator has no networks yet, and one program of a text shows enough.
+        if !protocol.networks.is_empty() || number as u64 != seed % 4 && *ordered {
+            continue;
+        }
+        let level = timed::Level {
+            protocol,
+            home: home.clone(),
+            caches: threads,
+        };
+        let machines = [timed::Machine {
+            upper: level,
+            lower: None,
+        }];
+        let options = timed::Options {
+            cores: Cores::InOrder,
+            runs: RUNS,
+            seed,
+        };
+        let Ok(seen) = timed::observe(&machines, program, &options, &mut || true) else {
+            continue;
+        };
+        if let Some((failure, seed)) = seen.failure.filter(|_| !stops) {
+            return Err(format!(
+                "executed, it is safe; {name} in the simulator, seed {seed}: {failure}"
+            ));
+        }
+        if let Some((end, (_, seed))) = seen.ends.iter().find(|(end, _)| !shown.contains(*end)) {
+            let words = program.words(end);
+            return Err(format!(
+                "{name} ends with {words} in the simulator, seed {seed}, and in no order of events"
+            ));
+        }
+    }
+    Ok(ended)
+}

@@ -1,0 +1,103 @@
+//! Does the simulator agree with what executing the controllers of a text can reach?
+
+use super::common::{torture, ACCESSES};
+use cohkit_protocol::controller::{Access, Event};
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::under_way::Accesses;
+use cohkit_sim::explain::FailureKind;
+use cohkit_sim::kernel::NANOSECOND;
+use cohkit_sim::platform::Quantity;
+use cohkit_sim::simulation::{run, RunError, Setup};
+use cohkit_sim::statistics::Statistics;
+use cohkit_system::data::Current;
+use cohkit_system::world::{Found, Step, World};
+
+/// The torture of the lines of a text's system with the accesses that the text has rows for.
+pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
+    let system = &protocol.systems[0];
+    let (lines, homes) = (u32::from(system.lines), protocol.homes);
+    let mut setup = torture(protocol, remotes, seed).expect("a home with rows");
+    let rules = &setup.protocol.remote.rules;
+    let has = |access| rules.iter().any(|rule| rule.event == Event::Access(access));
+    setup.workload.mix.retain(|&(access, _)| has(access));
+    if !has(Access::Store) {
+        setup.workload.write_hints = 0;
+    }
+    let accesses = Accesses::new(&setup.protocol.remote, &setup.protocol.messages);
+    if rules
+        .iter()
+        .any(|row| accesses.posts(&setup.protocol.remote, row))
+    {
+        setup.platform.cores.write_buffer.value = 0;
+    }
+    setup.workload.lines = lines;
+    setup.device.lines = lines;
+    let count = (homes > 1).then(|| Quantity::given(homes.into(), "of the text"));
+    setup.platform.home.count = count;
+    // What a cache can do or refuse at once it would otherwise have done before another has the line.
+    setup.platform.cores.work.value = [20, 100, 400, 1000][(seed % 4) as usize] * NANOSECOND;
+    setup
+}
+
+/// What a run came to: its statistics, or how it failed.
+fn tortured(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
+    run(setup).map_err(|error| match error {
+        RunError::Failure(failure) => (failure.kind, failure.to_string()),
+        other => panic!("{other}"),
+    })
+}
+
+/// What the runs of a text came to.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Runs {
+    /// Bytes that went to the home.
+    pub asked: f64,
+    /// Whether one has met something that must not be, and not only nothing more.
+    pub met: bool,
+}
+
+/// Compares two runs of a text, one of them with something between the cores and their caches, with all that executing its
+/// controllers can reach. `stops` is true if accesses may be turned away, or kept from beginning, for ever. Nothing if the
+/// text is not simulated.
+///
+/// # Errors
+/// What does not agree.
+pub fn compare(
+    protocol: &Protocol,
+    found: &Found<World<Current>, Step>,
+    stops: bool,
+    seed: u64,
+) -> Result<Option<Runs>, String> {
+    let mut runs = Runs::default();
+    let remotes = protocol.systems[0].remotes.total();
+    for seed in [seed, seed + 3] {
+        let setup = setup(protocol.clone(), remotes, seed);
+        // The simulator has no networks yet.
+        if !protocol.networks.is_empty() || setup.workload.mix.is_empty() {
+            return Ok(None);
+        }
+        match (found, tortured(&setup)) {
+            (Found::Safe { .. }, Ok(statistics)) => {
+                let get = |name| statistics.get(name).unwrap();
+                let made = get("accesses") + get("accesses_skipped");
+                if made != ACCESSES as f64 {
+                    return Err(format!("{made} of {ACCESSES} accesses were made"));
+                }
+                runs.asked += get("link_bytes_to_home");
+            }
+            // One may wait for what another need not do.
+            (Found::Safe { lost, .. }, Err((FailureKind::NoProgress, _)))
+                if lost.is_some() || stops => {}
+            (Found::Safe { lost, .. }, Err((_, failure))) => {
+                return Err(format!(
+                    "Executed, it is safe, and rest is lost: {}. Simulated: {failure}",
+                    lost.is_some()
+                ));
+            }
+            (Found::Wrong { .. }, Err((kind, _))) => runs.met |= kind != FailureKind::NoProgress,
+            // A run need not come by what is wrong.
+            (Found::Wrong { .. }, Ok(_)) | (Found::TooMany { .. }, _) => {}
+        }
+    }
+    Ok(Some(runs))
+}
