@@ -131,11 +131,12 @@ impl System<'_> {
         Some((order, capacity.into()))
     }
 
-    /// Whether the input queues have room for what a row sends, with what it chooses.
+    /// Whether the input queues have room for what a row sends, with the message that it takes, which gives its place back,
+    /// and what it chooses.
     pub fn room(
         &mut self,
         context: &Context,
-        chosen: &Option<Expr>,
+        (taken, chosen): (Option<MessageId>, &Option<Expr>),
         body: &[Statement],
     ) -> Result<Expr, SystemError> {
         let Ok(all) = sent(body, &|message| self.limited(message).is_some()) else {
@@ -167,8 +168,16 @@ impl System<'_> {
                 room = room.and((there + homes.len() as i32).le(capacity));
             }
             if !remotes.is_empty() {
+                let taken = taken.and_then(|message| self.limited(message));
+                let frees = context
+                    .own
+                    .clone()
+                    .filter(|_| taken == Some((order, capacity)));
                 let free = self.with_bound(self.remote_type, |system, to| {
                     let mut there = system.entered(order, &context.line, Some(&to.into()));
+                    if let Some(own) = frees {
+                        there = there - own.is(Expr::from(to)).as_number();
+                    }
                     let mut some = Expr::Bool(false);
                     for sent in remotes {
                         let its = match sent {

@@ -570,7 +570,7 @@ impl<'p> System<'p> {
             let agent = self.agent(context.own.as_ref(), &context.line);
             out.push(self.tells(agent, becomes, &context.line, home));
         }
-        let room = self.room(&trigger.before, &context.chosen, body)?;
+        let room = self.room(&trigger.before, (trigger.taken, &context.chosen), body)?;
         Ok(Some(Answer {
             only_if,
             room,
