@@ -10,12 +10,12 @@ use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
 use cohkit_murphi::{print, read, Dialect, Style};
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, Protocol, Type};
+use cohkit_protocol::protocol::{Home, Protocol, Right, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
 use cohkit_system::world::{explore, Step, System, World, Wrong};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// States of a system that is visited, at most.
 const MOST: usize = 3_000;
@@ -197,11 +197,12 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     }
     // Accesses may be turned away, or kept from beginning, for ever.
     let mut stops = false;
-    if let Found::Safe { lost, .. } = &case.found {
-        let goes_on = lost.is_none() && performed(&case)?;
+    if let Found::Safe { worlds, lost, .. } = &case.found {
+        let again = begins_again(&case, worlds);
+        let goes_on = lost.is_none() && performed(&case, again)?;
         judged.goes_on = goes_on;
         // What is turned away is served in some order of events, which the simulator need not come by.
-        stops = !goes_on || !doubtful(&case.protocol, home(&case.protocol)).is_empty();
+        stops = !goes_on || !again || !doubtful(&case.protocol, home(&case.protocol)).is_empty();
         let run = programs::compare(&case.protocol, home(&case.protocol), seed, stops);
         judged.programs = run.map_err(Trouble::Differ)?;
     }
@@ -210,8 +211,59 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     Ok(judged)
 }
 
-/// Whether everything that begins can be performed, and begin again: the same with and without symmetry.
-fn performed(case: &Case) -> Result<bool, Trouble> {
+/// Whether each access that begins in some world can begin, or be performed in place, from every world.
+fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
+    let Case {
+        protocol, remotes, ..
+    } = case;
+    let rules = &protocol.remote.rules;
+    if rules.iter().all(|rule| rule.guard.is_none()) {
+        return true;
+    }
+    let room = system::Options::default().capacity;
+    let system = System::new(protocol, home(protocol), *remotes, lines_of(protocol), room);
+    let numbers: HashMap<&World<Current>, usize> = worlds.iter().zip(0..).collect();
+    let mut back: Vec<Vec<usize>> = vec![Vec::new(); worlds.len()];
+    let mut begins: BTreeMap<(u8, u8, &str), Vec<usize>> = BTreeMap::new();
+    for (from, world) in worlds.iter().enumerate() {
+        for step in world.steps(&system) {
+            let mut next = world.clone();
+            if next.take(&system, step) != Ok(true) {
+                continue;
+            }
+            back[numbers[&next]].push(from);
+            if let Step::Access(line, remote, access) = step {
+                if access.needs() != Right::None {
+                    let at = begins.entry((line, remote, access.name())).or_default();
+                    at.push(from);
+                }
+            }
+        }
+    }
+    begins.into_iter().all(|((line, remote, access), begins)| {
+        let mut reached = vec![false; worlds.len()];
+        let held = (0..worlds.len()).filter(|&world| {
+            let remote = &worlds[world].lines[usize::from(line)].remotes[usize::from(remote)];
+            let right = protocol.remote.states[usize::from(remote.configuration.state)].right;
+            match access {
+                "load" => right >= Right::Read,
+                "store" => right == Right::Write,
+                _ => false,
+            }
+        });
+        let mut work: Vec<usize> = held.chain(begins).collect();
+        while let Some(world) = work.pop() {
+            if !std::mem::replace(&mut reached[world], true) {
+                work.extend(&back[world]);
+            }
+        }
+        reached.iter().all(|&reached| reached)
+    })
+}
+
+/// Whether everything that begins can be performed, and begin again: the same with and without symmetry. `again` is false if
+/// some access cannot begin again.
+fn performed(case: &Case, again: bool) -> Result<bool, Trouble> {
     let Case {
         protocol, remotes, ..
     } = case;
@@ -236,6 +288,10 @@ fn performed(case: &Case) -> Result<bool, Trouble> {
         };
         (what, found.never.clone(), found.notes.len())
     };
+    if again && !plain.notes.is_empty() {
+        let why = format!("each access can begin again; {}", plain.notes.join("; "));
+        return Err(Trouble::Differ(why));
+    }
     match brief(&plain) == brief(&orbits) {
         true => Ok(plain.outcome == Outcome::Verified && plain.notes.is_empty()),
         false => Err(Trouble::Differ(format!(

@@ -4,7 +4,7 @@ use cohkit_litmus::bursts::named;
 use cohkit_litmus::cores::Cores;
 use cohkit_litmus::models;
 use cohkit_litmus::program::{Change, Instruction, Program, Via};
-use cohkit_litmus::run::{run, Found, Options};
+use cohkit_litmus::run::{run, Found, Options, Placed};
 use cohkit_litmus::timed;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
@@ -81,6 +81,8 @@ pub fn compare(
     let threads = system.remotes.total();
     let options = Options {
         most: MOST,
+        // As many lines of each home as the system has.
+        placed: Placed::InTurn,
         ..Options::default()
     };
     let mut ended = 0;
@@ -103,8 +105,10 @@ pub fn compare(
                 ));
             }
         }
-        // The simulator has no networks yet, and one program of a text shows enough.
-        if !protocol.networks.is_empty() || number as u64 != seed % 4 && *ordered {
+        // The simulator has no networks yet, places lines at homes in every way, and one program of a text shows enough.
+        let elsewhere = program.locations.len() > 1 && protocol.homes > 1;
+        let one = number as u64 == seed % 4 || !ordered;
+        if !protocol.networks.is_empty() || elsewhere || !one {
             continue;
         }
         let level = timed::Level {
