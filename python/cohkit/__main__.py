@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 import textwrap
 from pathlib import Path
@@ -218,14 +219,15 @@ def _positive(text: str) -> int:
     return number
 
 
-def _reproduce(options: argparse.Namespace) -> None:
+def _reproduce(options: argparse.Namespace, command: str) -> None:
     if options.experiments:
         conditions = Conditions(seed=options.seed, accesses=options.accesses, threads=options.threads)
         names, as_json = options.experiments, options.json
         if options.format and not options.out:
             raise InputError("`--format` has no meaning without `--out`")
         form: Format = options.format or "svg"
-        reproduce(Wanted(names, options.published, options.out, form, as_json, options.sensitivity, conditions))
+        asked = Wanted(names, options.published, options.out, form, as_json, options.sensitivity, conditions, command)
+        reproduce(asked)
     elif options.json:
         listed = [{"name": name, "title": item.title} for name, item in EXPERIMENTS.items()]
         sys.stdout.write(json.dumps(listed, indent=2, ensure_ascii=False) + "\n")
@@ -263,7 +265,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if swept:
             return sweep(words[1:])
-        {"report": _report, "explore": _explore, "reproduce": _reproduce}[options.command](options)
+        if options.command == "reproduce":
+            _reproduce(options, shlex.join(["cohkit", *words]))
+        else:
+            {"report": _report, "explore": _explore}[options.command](options)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone, which is no error; the interpreter must not try again when it ends.

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cohkit import plots
+from cohkit import __version__, plots
 from cohkit.errors import InputError, near
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.files import try_folder, write
@@ -36,6 +36,8 @@ class Wanted(NamedTuple):
     json: bool = False
     sensitivity: bool = False
     conditions: Conditions = Conditions()
+    command: str = ""
+    """The command line, which JSON tells."""
 
 
 class Done(NamedTuple):
@@ -71,7 +73,8 @@ def reproduce(wanted: Wanted) -> None:
     listed: list[dict[str, Any]] = []
     for name in names:
         done = _run(name, published, wanted)
-        values = _json(done)
+        run = {"command": wanted.command, "version": __version__}
+        values = [value | {"run": run} for value in _json(done)]
         if wanted.json:
             listed += values
         else:

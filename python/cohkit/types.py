@@ -458,7 +458,8 @@ class Result(Record):
     Published is a number, or what `says` it in words; `None` both where it is kept apart. `bound` is what the words say
     that it is at most. `error` is relative to the number. `ratio` is ours divided by the bound, or by that number of
     ours that it is compared with; `holds` is `None` where that cannot be judged. `blind` is what was predicted before
-    the published result was seen. `steady` is `None` unless it is a throughput.
+    the published result was seen. `steady` is `None` unless it is a throughput. `run` has the `command` and the
+    `version`.
     """
 
     experiment: str
@@ -478,6 +479,7 @@ class Result(Record):
     blind_ratio: float | None
     use: Literal["fitted", "predicted blind", "known", "not steady"]
     steady: bool | None
+    run: dict[str, Any] | None = None
 
 
 class LinkStep(Record):

@@ -73,6 +73,7 @@ def test_options_do_what_the_command_does(cohkit_command: Command, tmp_path: Pat
     result = cohkit.simulate(
         "enzian-dc-bram", "sequential-read", region="64KiB", prefetch=4, oracle=False, protocol=cohkit.read(msi)
     )
+    assert printed["run"].pop("command").startswith("cohkit sim enzian-dc-bram sequential-read --region 64KiB")
     assert result == {**printed, "run": {**printed["run"], "seconds": result["run"]["seconds"]}}
     assert (result["protocol"], result["oracle"]) == ("msi", False)
 
@@ -380,7 +381,9 @@ def test_traces_of_other_tools_are_workloads_by_name_and_in_memory(tmp_path: Pat
     read = TraceFile.of(name)
     assert read == TraceFile(name, "lackey-trace", trace.read_bytes())
     for workload in (name, read):
-        assert cohkit.simulate("enzian-dc-ddr", workload)["statistics"]["accesses"] == 3
+        statistics = cohkit.simulate("enzian-dc-ddr", workload)["statistics"]
+        assert statistics is not None
+        assert statistics["accesses"] == 3
     trace.write_text(" L 1ffeffe7e0\n")
     with pytest.raises(
         cohkit.InputError, match=r"line 1, column 14: a size is missing: read as a trace of Valgrind's lackey"

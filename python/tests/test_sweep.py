@@ -618,4 +618,7 @@ def test_commands_of_the_document_print_what_it_shows(
 def test_the_journal_says_what_was_run(tmp_path: Path) -> None:
     assert sweep("check", "msi", "--remotes", 1, "--out", tmp_path) == 0
     head, entry = map(json.loads, (tmp_path / "journal.jsonl").read_text().splitlines())
+    assert head["command"] == f"cohkit sweep check msi --remotes 1 --out {tmp_path}"
+    # Another number of workers goes on with the same sweep.
+    assert sweep("check", "msi", "--remotes", 1, "--workers", 1, "--out", tmp_path) == 0
     assert head["points"] == [entry["hash"]]

@@ -97,7 +97,11 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Fa
     }
     if options.output.form.json {
         let value = Value::Array(batch.values);
-        deliver(&options.output.form.told(&value), &options.output, console)?;
+        deliver(
+            &options.output.form.told(value, console),
+            &options.output,
+            console,
+        )?;
     } else if options.output.out.is_some() {
         deliver(&batch.text, &options.output, console)?;
     }

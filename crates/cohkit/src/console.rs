@@ -24,6 +24,8 @@ pub struct Console<'a> {
     pub(crate) terminal: Terminal,
     pub(crate) interrupted: &'a AtomicBool,
     closed: bool,
+    /// The command line in the form of a shell, for results.
+    pub(crate) command: String,
 }
 
 impl<'a> Console<'a> {
@@ -40,6 +42,7 @@ impl<'a> Console<'a> {
             terminal,
             interrupted,
             closed: false,
+            command: String::new(),
         }
     }
 
@@ -51,6 +54,7 @@ impl<'a> Console<'a> {
             terminal: self.terminal,
             interrupted,
             closed: self.closed,
+            command: self.command.clone(),
         }
     }
 

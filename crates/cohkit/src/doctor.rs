@@ -70,10 +70,13 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<Outcome, Fa
             .iter()
             .zip(&found)
             .map(|(tool, found)| json(tool, found));
-        options.output.form.told(&json!({
-            "tools": tools.collect::<Value>(),
-            "run": { "version": env!("CARGO_PKG_VERSION") },
-        }))
+        options.output.form.told(
+            json!({
+                "tools": tools.collect::<Value>(),
+                "run": { "version": env!("CARGO_PKG_VERSION") },
+            }),
+            console,
+        )
     } else {
         let tools = TOOLS.iter().zip(&found);
         let tools = tools.map(|(tool, found)| text(tool, found));

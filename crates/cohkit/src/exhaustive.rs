@@ -135,7 +135,7 @@ pub(crate) fn run(
         true => options
             .output
             .form
-            .told(&value(play, &ending, begun.elapsed().as_secs_f64())),
+            .told(value(play, &ending, begun.elapsed().as_secs_f64()), console),
         false => report(play, &ending),
     };
     deliver(&text, &options.output, console)?;

@@ -85,6 +85,7 @@ where
     A: Into<OsString> + Clone,
 {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    console.command = command_line(&arguments);
     if let Some(swept) = python::swept(&arguments) {
         return python::hand_over("sweep", swept).unwrap_or_else(|failure| {
             console.say(&failure.message);
@@ -141,6 +142,20 @@ where
         console.say(&failure.message);
         failure.outcome
     })
+}
+
+/// The command line as a POSIX shell takes it, with the command's plain name.
+fn command_line(arguments: &[OsString]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
+    let given = arguments.iter().skip(1).map(|word| {
+        let word = word.to_string_lossy();
+        match !word.is_empty() && word.chars().all(plain) {
+            true => word.into_owned(),
+            false => format!("'{}'", word.replace('\'', "'\"'\"'")),
+        }
+    });
+    let words: Vec<String> = std::iter::once("cohkit".to_string()).chain(given).collect();
+    words.join(" ")
 }
 
 /// What is wrong with the command line, where the library says it as Rust would.

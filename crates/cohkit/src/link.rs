@@ -60,7 +60,7 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Outc
     let answer = question.answer();
     let result = if options.output.form.json {
         let value = value(&options.link, &question, &answer, &transfers);
-        options.output.form.told(&value)
+        options.output.form.told(value, console)
     } else {
         text(&options.link, &question, &answer) + &of_dma(options.dma, &transfers)
     };

@@ -260,7 +260,10 @@ pub(crate) fn run(options: &List, console: &mut Console) -> Result<Outcome, Fail
         let all = shelves
             .iter()
             .map(|shelf| (shelf.key.into(), things(shelf)));
-        options.output.form.told(&Value::Object(all.collect()))
+        options
+            .output
+            .form
+            .told(Value::Object(all.collect()), console)
     } else {
         let names = shelves.iter().flat_map(|shelf| &shelf.things);
         let width = names.map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -308,7 +311,7 @@ pub(crate) fn show(options: &ShowPlatform, console: &mut Console) -> Result<Outc
         if let Some(below) = below {
             value["below"] = below.into();
         }
-        options.output.form.told(&value)
+        options.output.form.told(value, console)
     } else {
         let rows: Vec<[String; 4]> = quantities
             .iter()

@@ -440,7 +440,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     let outcome = reports.iter().map(|r| r.outcome).fold(outcome, Ord::max);
     let text = if options.output.form.json {
         let all: Vec<Value> = reports.into_iter().map(|r| r.json).collect();
-        options.output.form.told(&Value::from(all))
+        options.output.form.told(Value::from(all), console)
     } else {
         reports.into_iter().map(|r| r.text).collect()
     };

@@ -69,7 +69,7 @@ pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<O
                 "fate": fate.name(),
             })
         });
-        options.output.form.told(&rows.collect())
+        options.output.form.told(rows.collect(), console)
     } else {
         text(&source, all.len(), &judged)
     };

@@ -79,7 +79,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     let text = if options.output.form.json {
         let statistics = played.as_ref().ok().map(|played| &played.statistics);
         let value = play.json(&played, seconds);
-        options.output.form.defined(&value, statistics)
+        options.output.form.defined(value, statistics, console)
     } else {
         let mut text = report(&play, &played, &charts);
         if let Ok(played) = &played {

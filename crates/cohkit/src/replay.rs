@@ -46,7 +46,10 @@ pub(crate) fn run(options: &Check, file: &Path, console: &mut Console) -> Result
         false => replayed.on_protocol(&recordings, options, console)?,
     }
     let result = match options.output.form.json {
-        true => options.output.form.told(&Value::Array(replayed.values)),
+        true => options
+            .output
+            .form
+            .told(Value::Array(replayed.values), console),
         false => replayed.told,
     };
     deliver(&result, &options.output, console)?;

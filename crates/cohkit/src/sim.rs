@@ -81,7 +81,10 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     }
     let text = if options.output.form.json {
         let value = simulation.json(&ended, seconds);
-        options.output.form.defined(&value, ended.as_ref().ok())
+        options
+            .output
+            .form
+            .defined(value, ended.as_ref().ok(), console)
     } else {
         report(&simulation, &ended, &charts)
     };

@@ -21,7 +21,7 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Out
         return Err(Failure::new(Outcome::Interrupted, "interrupted"));
     };
     let result = if options.output.form.json {
-        options.output.form.told(&table.json(&source))
+        options.output.form.told(table.json(&source), console)
     } else if options.markdown {
         markdown(&source, &table)
     } else {

@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         true => options
             .output
             .form
-            .told(&judged.iter().map(entry).collect()),
+            .told(judged.iter().map(entry).collect(), console),
         false => (1..)
             .zip(&judged)
             .map(|(n, judged)| line(n, judged))

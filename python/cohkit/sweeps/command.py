@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -152,7 +153,7 @@ def run(arguments: Sequence[str]) -> int:
     points = _wanted(kind, options).points()
     hashes = [point.hash() for point in points]
     folder = Path(options.out or f"sweep-{hashlib.sha256(''.join(hashes).encode()).hexdigest()[:12]}")
-    with Journal(folder, hashes) as journal:
+    with Journal(folder, hashes, shlex.join(["cohkit", "sweep", *arguments])) as journal:
         try:
             execute(points, journal, tables.Parts(folder, points, hashes), where)
         except KeyboardInterrupt:

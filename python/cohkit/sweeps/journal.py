@@ -24,8 +24,8 @@ _FORM = "cohkit sweep 1"
 class Journal:
     """A file that only grows: after any end of the process it holds whole lines, and perhaps a piece of one."""
 
-    def __init__(self, folder: Path, hashes: Sequence[str]) -> None:
-        """Open the journal of these points, or begin it.
+    def __init__(self, folder: Path, hashes: Sequence[str], command: str | None = None) -> None:
+        """Open the journal of these points, or begin it, with the command that runs them if there is one.
 
         Raises:
             InputError: the folder holds another sweep, or its journal is damaged.
@@ -37,7 +37,7 @@ class Journal:
             raise InputError(f"{folder} is no folder; `--out` names one")
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "journal.jsonl"
-        self._hashes = hashes
+        self._hashes, self._command = hashes, command
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,9 +83,11 @@ class Journal:
         head = {"form": _FORM, "version": __version__, "points": list(self._hashes)}
         lines = data[:whole].splitlines()
         if not lines:
-            self._write(json.dumps(head) + "\n")
+            given = {} if self._command is None else {"command": self._command}
+            self._write(json.dumps(head | given) + "\n")
             return []
-        if self._line(1, lines[0]) != head:
+        # Workers and files of another command do not make another sweep.
+        if {key: value for key, value in self._line(1, lines[0]).items() if key != "command"} != head:
             raise InputError(
                 f"{self._path}:1:1: this folder holds another sweep, or one of other texts or by another version of "
                 "cohkit; `--out` names another folder"

@@ -1,9 +1,10 @@
 //! What becomes of results.
 
-use crate::console::Terminal;
+use crate::console::{Console, Terminal};
 use clap::Args;
 use cohkit_chart::Text;
 use cohkit_sim::statistics::{Definition, Statistics};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// The form of a result.
@@ -50,19 +51,40 @@ impl Output {
 
 impl Form {
     /// This value as JSON, or as CSV or statistics where these are asked for.
-    pub fn told(&self, value: &serde_json::Value) -> String {
-        self.defined(value, None)
+    pub fn told(&self, value: Value, console: &Console) -> String {
+        self.defined(value, None, console)
     }
 
     /// The same, where statistics are behind their definitions.
-    pub fn defined(&self, value: &serde_json::Value, statistics: Option<&Statistics>) -> String {
+    pub fn defined(
+        &self,
+        mut value: Value,
+        statistics: Option<&Statistics>,
+        console: &Console,
+    ) -> String {
         let values = statistics.map_or(&[][..], |statistics| &statistics.values);
         let definitions: Vec<Definition> =
             values.iter().map(|&(definition, _)| definition).collect();
         match (self.csv, self.stats) {
-            (true, _) => crate::csv::table(value),
-            (_, true) => crate::csv::statistics(value, &definitions),
-            _ => format!("{value:#}\n"),
+            (true, _) => crate::csv::table(&value),
+            (_, true) => crate::csv::statistics(&value, &definitions),
+            _ => {
+                add_command(&mut value, &console.command);
+                format!("{value:#}\n")
+            }
+        }
+    }
+}
+
+/// Records the command line with the machine-dependent part of each result.
+fn add_command(value: &mut Value, command: &str) {
+    let results = match value {
+        Value::Array(results) => results.as_mut_slice(),
+        result => std::slice::from_mut(result),
+    };
+    for result in results {
+        if let Some(run) = result.get_mut("run").and_then(Value::as_object_mut) {
+            run.insert("command".to_string(), command.into());
         }
     }
 }

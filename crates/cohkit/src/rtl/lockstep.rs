@@ -210,7 +210,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<Outcome, 
         true => options
             .output
             .form
-            .told(&json(options, &source, &setup, &total, &builds)),
+            .told(json(options, &source, &setup, &total, &builds), console),
         false => text(options, &source, &setup, &total, console),
     };
     deliver(&result, &options.output, console)?;

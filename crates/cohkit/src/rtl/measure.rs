@@ -117,7 +117,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<Outcom
     let result = match options.form.json {
         true => options
             .form
-            .told(&json(options, &source, &latencies, &streams)),
+            .told(json(options, &source, &latencies, &streams), console),
         false => text(options, &source, &latencies, &streams),
     };
     console.print(&result)?;

@@ -144,7 +144,9 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<Outcome, F
             let list = configurations
                 .iter()
                 .map(|configuration| json(configuration, options, &source, &yosys));
-            options.form.told(&serde_json::Value::Array(list.collect()))
+            options
+                .form
+                .told(serde_json::Value::Array(list.collect()), console)
         }
         false => configurations
             .iter()

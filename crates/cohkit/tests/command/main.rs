@@ -307,6 +307,35 @@ fn json_without_run_does_not_depend_on_the_place() {
     assert_eq!(here["events"], events.len());
 }
 
+/// A report names the command behind each result, to be pasted.
+#[test]
+fn json_records_a_command_line_that_a_shell_repeats() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("my cache's text.coh");
+    std::fs::copy(tiny(), &file).expect("the text can be copied");
+    let words = ["check", "my cache's text.coh", "--threads", "1", "--json"];
+    let run = |command: &mut Command| -> Value {
+        let output = command
+            .current_dir(folder.path())
+            .output()
+            .expect("the command starts");
+        let printed: Value = serde_json::from_slice(&output.stdout).expect("the output is JSON");
+        printed[0]["run"]["command"].clone()
+    };
+    let recorded = run(&mut cohkit(words));
+    assert_eq!(
+        recorded,
+        r#"cohkit check 'my cache'"'"'s text.coh' --threads 1 --json"#
+    );
+    let again = recorded.as_str().expect("a text").replacen(
+        "cohkit",
+        &format!("'{}'", env!("CARGO_BIN_EXE_cohkit")),
+        1,
+    );
+    let shell = run(Command::new("sh").args(["-c", &again]));
+    assert_eq!(shell, recorded);
+}
+
 #[test]
 fn help_is_the_manual() {
     let output = cohkit(["--help"]).output().expect("the command starts");
