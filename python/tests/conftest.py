@@ -117,6 +117,26 @@ def complaints() -> Callable[[Page, str], list[str]]:
 
 
 @pytest.fixture
+def wide() -> Callable[[Page], list[str]]:
+    """Name the elements that end beyond the viewport's right edge, outside frames that scroll."""
+
+    def beyond(page: Page) -> list[str]:
+        found: list[str] = page.evaluate(
+            """() => {
+                const scrolls = (one) =>
+                    one && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
+                const ends = (one) => Math.round(one.getBoundingClientRect().right);
+                return [...document.querySelectorAll("body *")]
+                    .filter((one) => ends(one) > innerWidth && !scrolls(one.parentElement))
+                    .map((one) => `${one.tagName} ${one.className} ends at ${ends(one)}`);
+            }"""
+        )
+        return found
+
+    return beyond
+
+
+@pytest.fixture
 def follow() -> Callable[[Locator], None]:
     """Click a link to a place of the same page, and wait until that place is shown: the page turns to it later."""
 

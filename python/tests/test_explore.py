@@ -12,6 +12,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from conftest import Command
-    from playwright.sync_api import Browser, Locator
+    from playwright.sync_api import Browser, Locator, Page
 
 FAULT = "single writer: a right to write is not alone"
 
@@ -40,14 +41,24 @@ def broken(root: Path, tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def address(broken: Path) -> Iterator[str]:
-    with server(Explorer(str(broken), remotes=2), 0) as serving:
+# Tables that do not fit the width there is, and scroll within themselves.
+SCROLLED = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth + 1).length"
+
+
+@contextmanager
+def served(explorer: Explorer) -> Iterator[str]:
+    with server(explorer, 0) as serving:
         thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"http://127.0.0.1:{serving.server_port}/"
         serving.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def address(broken: Path) -> Iterator[str]:
+    with served(Explorer(str(broken), remotes=2)) as at:
+        yield at
 
 
 def got(address: str, host: str | None = None) -> Any:
@@ -75,13 +86,13 @@ def test_steps_are_chosen_undone_and_lead_to_what_is_wrong(
     page.keyboard.press("Backspace")
     page.wait_for_selector("text=Nothing yet.")
     # The shortest way is gone at once, and nothing leads on from there.
-    page.get_by_role("button", name="To what is wrong").click()
+    page.get_by_role("button", name="Jump to the nearest violation").click()
     page.wait_for_selector(f"text={FAULT}")
     assert choices.count() == 0
     page.get_by_role("button", name="to the start").click()
     assert page.inner_text(".player-frame .said") == "At the start."
     # A step before it is a place like others; the address keeps it.
-    page.get_by_text("The way here: 8 steps").click()
+    page.get_by_text("The path here: 8 steps").click()
     page.locator(".way a").nth(6).click()
     page.wait_for_selector(".choices button.violated")
     assert FAULT in page.inner_text(".choices button.violated")
@@ -91,7 +102,7 @@ def test_steps_are_chosen_undone_and_lead_to_what_is_wrong(
     page.goto(f"{address}#/explore/99")
     assert "step 0 of this way is choice 99" in page.inner_text("main [role=alert]")
     said[:] = [words for words in said if "400 (Bad Request)" not in words]
-    # The tables and the text of the protocol are beside it.
+    # Tables and text of the protocol are parts of the same page.
     follow(page.locator("nav a:text-is('msi')"))
     assert page.locator("table.rows tbody tr").count() > 20
     assert said == []
@@ -106,6 +117,28 @@ def test_it_can_be_used_on_a_phone(browser: Browser, complaints: Callable[..., l
     page.wait_for_selector(".drawn g.now")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert said == []
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [390, 1400, 2560])
+def test_nothing_of_the_explorer_is_beyond_the_viewport(
+    browser: Browser, complaints: Callable[..., list[str]], wide: Callable[[Page], list[str]], width: int
+) -> None:
+    """The state table of ECI ended at 1433 of 1400 pixels, and the agents' states at 401 of 390."""
+    explorer = Explorer("eci")
+    way: list[int] = []
+    # A request that is being served: the home's state has three words, the lock has a holder.
+    while not (view := explorer.view(way))["lines"][0]["lock"]:
+        way.append(len(way) % len(view["next"]) if len(way) < 40 else 0)
+    with served(explorer) as address:
+        page = browser.new_context(viewport={"width": width, "height": 900}).new_page()
+        said = complaints(page, address)
+        for place in (f"explore/{','.join(map(str, way))}", "protocol-0/table-0", "protocol-0/table-1"):
+            page.goto(f"{address}#/{place}")
+            page.locator("main table").first.wait_for()
+            assert wide(page) == [], place
+            assert width < 1400 or page.evaluate(SCROLLED) == 0, place
+        assert said == []
 
 
 def test_views_agree_with_the_checker(broken: Path) -> None:

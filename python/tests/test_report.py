@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     from conftest import Command
     from playwright.sync_api import Browser, Locator, Page
 
-PHONE, DESK = {"width": 390, "height": 800}, {"width": 1280, "height": 900}
+PHONE, DESK = {"width": 390, "height": 800}, {"width": 1400, "height": 900}
+WIDE = {"width": 2560, "height": 1300}
+LOOKS = [
+    {"viewport": viewport, **scheme} for viewport in (PHONE, DESK, WIDE) for scheme in ({}, {"color_scheme": "dark"})
+]
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +102,14 @@ def test_a_counterexample_is_stepped_through_with_the_state_of_every_agent(
 ) -> None:
     page = opened()
     follow(page.locator("nav a:text-is('broken')"))
-    follow(page.locator("main table a"))
-    assert "single writer" in page.inner_text("main")
+    assert page.inner_text(".violation").startswith("single writer: ")
+    # Chart and story are in sight, and the chart is as wide as its frame.
+    assert page.locator(".drawn svg").bounding_box()["y"] < DESK["height"] / 2  # type: ignore[index]
+    assert page.locator(".story").bounding_box()["y"] < DESK["height"]  # type: ignore[index]
+    frame, chart = page.locator(".drawn").bounding_box(), page.locator(".drawn svg").bounding_box()
+    assert frame is not None
+    assert chart is not None
+    assert 0.9 * frame["width"] < chart["width"] <= frame["width"]
     states = page.locator(".states tr")
 
     def told() -> dict[str, str]:
@@ -115,6 +126,15 @@ def test_a_counterexample_is_stepped_through_with_the_state_of_every_agent(
     assert page.inner_text(".said").startswith("3 of ")
     assert page.locator(".beside li").all_inner_texts() == ["GetS: cache 0 \u2192 directory"]
     assert page.locator(".drawn g.now").get_attribute("data-step") == "2"
+    # The story has a sentence for each step, and leads to it.
+    story = page.locator(".story li")
+    assert story.nth(2).get_attribute("class") == "now"
+    assert story.all_inner_texts()[:3] == ["cache 0: load", "cache 0 sends GetS to directory", "cache 0 enters IS_D"]
+    story.nth(5).locator("button").click()
+    assert page.inner_text(".said").startswith("6 of ")
+    page.get_by_role("button", name="to the start").click()
+    for _ in range(3):
+        page.get_by_role("button", name="a step on").click()
     # The same by keys.
     page.focus(".drawn")
     page.keyboard.press("ArrowLeft")
@@ -156,21 +176,136 @@ def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
 
 
 @pytest.mark.needs("chromium")
-def test_every_part_is_shown_on_desks_and_phones_by_day_and_night(opened: Callable[..., Page], results: Path) -> None:
-    for how in ({"viewport": DESK, "color_scheme": "dark"}, {"viewport": PHONE, "has_touch": True}):
-        page = opened(**how)
-        places = [str(link.get_attribute("href")) for link in page.locator("nav a").all()]
-        # All parts, the overview, and the list of experiments.
-        assert len(places) == len(parts(results)) + 2
-        for place in places:
-            page.evaluate("place => { location.hash = place; }", place)
-            page.locator(f"main[data-place='{place}']").wait_for(state="attached")
-            assert page.locator("nav a[aria-current]").get_attribute("href") == place
-            assert len(page.inner_text("main")) > 40, place
-            # Wide things scroll within themselves.
-            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
-        colour = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-        assert (colour == "rgb(255, 255, 255)") == (how["viewport"] == PHONE)
+@pytest.mark.parametrize("how", LOOKS, ids=lambda how: f"{how['viewport']['width']}-{how.get('color_scheme', 'light')}")
+def test_every_part_fits_phones_desks_and_wide_screens_by_day_and_night(
+    opened: Callable[..., Page], results: Path, how: dict[str, Any], wide: Callable[[Page], list[str]]
+) -> None:
+    page = opened(**how)
+    places = [str(link.get_attribute("href")) for link in page.locator("nav a").all()]
+    # All parts, the overview, and the list of experiments.
+    assert len(places) == len(parts(results)) + 2
+    for place in places:
+        page.evaluate("place => { location.hash = place; }", place)
+        page.locator(f"main[data-place='{place}']").wait_for(state="attached")
+        assert page.locator("nav a[aria-current]").get_attribute("href") == place
+        text = page.inner_text("main")
+        assert len(text) > 40, place
+        # Wide things scroll within themselves.
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), place
+        assert wide(page) == [], place
+        # Plots fill their frames.
+        for plot in page.locator("main .canvas").all():
+            frame, svg = plot.bounding_box(), plot.locator("svg").bounding_box()
+            assert frame is not None
+            assert svg is not None
+            assert abs(frame["width"] - svg["width"]) < 2, place
+        # One of a kind is named as one, and fractions have three significant digits.
+        assert not re.search(
+            r"\b1 (systems|experiments|numbers|tests|rows|steps|outcomes|states|transitions)\b", text
+        ), place
+        for digits in re.findall(r"(?<![\d.])\d+\.\d+(?![\d.])", text):
+            assert len(digits.replace(".", "").lstrip("0")) <= 3, (place, digits)
+        assert "kept" not in page.locator("main td").all_inner_texts(), place
+    colour = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (colour == "rgb(255, 255, 255)") == ("color_scheme" not in how)
+
+
+@pytest.mark.needs("chromium")
+def test_the_overview_names_verdicts_errors_and_commands(
+    opened: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
+) -> None:
+    page = opened()
+
+    def table(label: str) -> list[dict[str, str]]:
+        found = page.get_by_role("region", name=label).locator("table")
+        heads = found.locator("th").all_inner_texts()
+        return [
+            dict(zip(heads, row.locator("td").all_inner_texts(), strict=True))
+            for row in found.locator("tbody tr").all()
+        ]
+
+    systems = table("systems and their verdicts")
+    verdicts = [verdict for file in ("broken", "msi") for verdict in json.loads((results / f"{file}.json").read_text())]
+    assert [row["verdict"] for row in systems] == ["violated", "verified"]
+    assert [row["first violated property"] for row in systems] == ["single writer", ""]
+    assert [row["states"] for row in systems] == [str(one["states"]) for one in verdicts]
+    assert all(re.fullmatch(r"[\d.]+ (ms|s|min)", row["time"]) for row in systems), systems
+    # The worst and the median error, and a thumbnail, of each experiment.
+    rows = json.loads((results / "eci-home.json").read_text())
+    errors = sorted(abs(row["error"]) for row in rows if row["error"] is not None)
+    cards = page.locator(".cards li")
+    assert cards.locator("svg.thumbnail").count() == cards.count() == 3
+    card = cards.filter(has_text="eci-home").inner_text()
+    assert f"worst error {errors[-1]:.1%}".replace("%", " %") in card.replace("\n", " ")
+    assert f"median {statistics.median(errors):.1%}".replace("%", " %") in card.replace("\n", " ")
+    # Each command can be pasted again.
+    commands = {row["file"]: row for row in table("commands and versions")}
+    assert commands["msi.json"]["command"] == "cohkit check protocols/msi.coh --remotes 2 --coverage --json"
+    assert commands["eci-home.json"]["command"] == "cohkit reproduce eci-home --json"
+    assert commands["sweep"]["command"].startswith("cohkit sweep sim enzian-dc-ddr random-read --accesses 200 --sweep")
+    assert {row["cohkit"] for row in commands.values()} == {cohkit.__version__}
+    follow(page.locator("main td a", has_text="msi remotes_2").first)
+    assert "violated" in page.inner_text("main h2")
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("viewport", [{"width": 1400, "height": 900}, {"width": 2560, "height": 1300}])
+@pytest.mark.parametrize("agent", [0, 1])
+def test_edges_of_state_diagrams_name_their_events(
+    opened: Callable[..., Page], viewport: dict[str, int], agent: int
+) -> None:
+    page = opened(viewport=viewport)
+    page.locator("nav a:text-is('msi')").first.click()
+    place = str(page.locator("nav a:text-is('msi')").first.get_attribute("href"))
+    page.evaluate("place => { location.hash = place; }", f"{place}/table-{agent}")
+    page.locator(f"main[data-place='{place}/table-{agent}']").wait_for(state="attached")
+    controller = cohkit.table(cohkit.shipped("msi"), agent="remote" if agent == 0 else "home")
+    expected: dict[str, set[str]] = {}
+    for row in controller["rows"]:
+        if row["next"] not in (None, row["state"]):
+            expected.setdefault(f"{row['state']} {row['next']}", set()).add(row["event"])
+    edges = page.locator("svg [data-edge]")
+    boxes = []
+    for edge in edges.all():
+        events = expected.pop(str(edge.get_attribute("data-edge")))
+        words = edge.locator("tspan").all_text_contents()
+        assert set(words) == events or (len(events) > 3 and words[-1] == f"and {len(events) - 2} more")
+        boxes.append((words, edge.locator("text").bounding_box()))
+    assert expected == {}
+    boxes += [
+        ([str(node.get_attribute("data-state"))], node.bounding_box()) for node in page.locator("svg .node").all()
+    ]
+    for at, (words, box) in enumerate(boxes):
+        for others, other in boxes[:at]:
+            assert box is not None
+            assert other is not None
+            across = min(box["x"] + box["width"], other["x"] + other["width"]) - max(box["x"], other["x"])
+            down = min(box["y"] + box["height"], other["y"] + other["height"]) - max(box["y"], other["y"])
+            assert across < 3 or down < 3, (words, others)
+
+
+@pytest.mark.needs("chromium")
+def test_axes_have_units_and_one_series_has_no_legend(
+    opened: Callable[..., Page], follow: Callable[[Locator], None]
+) -> None:
+    page = opened()
+    follow(page.locator("nav a:text-is('sweep')"))
+    assert {"link.latency (ns)", "latency mean (\u00b5s)"} <= set(page.locator("svg .label").all_text_contents())
+    assert page.locator(".legend span").all_inner_texts() == ["outstanding 1", "outstanding 4"]
+    page.get_by_label("a line for each").select_option("")
+    assert page.locator(".legend").count() == 0
+    page.get_by_label("Show").select_option("statistics.bandwidth_bytes_per_s")
+    assert "bandwidth (GB/s)" in page.locator("svg .label").all_text_contents()
+    follow(page.locator("nav a:text-is('sim')"))
+    assert "mean access (ns)" in page.locator("svg .label").all_text_contents()
+    assert page.locator("main svg.plot").count() == 2
+    assert page.locator(".legend").count() == 0
+    # Values have the units of their names.
+    told = dict(
+        row.split("\t") for row in page.get_by_role("region", name="statistics").locator("tbody tr").all_inner_texts()
+    )
+    assert re.fullmatch(r"[\d.]+ [MG]B/s", told["bandwidth"])
+    assert re.fullmatch(r"[\d.]+ ns", told["latency mean"])
 
 
 @pytest.mark.needs("chromium")
@@ -196,7 +331,7 @@ def test_points_of_plots_say_what_they_are(
     page.get_by_label("Show").select_option("statistics.latency_p50_ns")
     assert page.locator("svg .mark").count() == 4
     page.locator("svg .mark").first.focus()
-    assert page.inner_text(".tip").startswith("link.latency 60ns\noutstanding 1\nstatistics.latency_p50_ns: ")
+    assert page.inner_text(".tip").startswith("link.latency 60 ns\noutstanding 1\nstatistics.latency_p50_ns: ")
 
 
 @pytest.mark.needs("chromium")
@@ -240,7 +375,6 @@ def test_rows_that_were_never_taken_come_first(
     assert never
     page = opened()
     follow(page.locator("nav a[href^='#/check']:text-is('msi')"))
-    follow(page.locator("main table a"))
     shown = page.locator("table.coverage tbody tr").all_inner_texts()
     assert len(shown) == len(verdict["coverage"]["rows"])
     assert [row.split("\t")[3] == "never" for row in shown] == [at < len(never) for at in range(len(shown))]
@@ -358,6 +492,31 @@ def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, re
     rows = json.loads((results / "fig8.json").read_text())
     (tmp_path / "some.json").write_text(json.dumps([row for row in rows if not row["name"][0].isdigit()]))
     assert "at best, with prefetcher" in cohkit.report(tmp_path)
+
+
+@pytest.mark.needs("chromium")
+def test_one_of_a_kind_is_named_as_one(
+    tmp_path: Path, results: Path, browser: Browser, complaints: Callable[..., list[str]]
+) -> None:
+    for name in ("eci-home", "litmus", "broken"):
+        [first, *_] = json.loads((results / f"{name}.json").read_text())
+        if "ends" in first:
+            first["ends"] = first["ends"][:1]
+        (tmp_path / f"{name}.json").write_text(json.dumps([first]))
+    file = tmp_path / "report.html"
+    file.write_text(cohkit.report(tmp_path))
+    page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+    said = complaints(page, file.as_uri())
+    page.goto(file.as_uri())
+    assert "of 1 published number\n" in page.inner_text(".cards") + "\n"
+    for place, words in [
+        ("experiment-eci-home", "of 1 published number."),
+        ("litmus-1", "1 outcome\n"),
+    ]:
+        page.goto(f"{file.as_uri()}#/{place}")
+        page.locator(f"main[data-place='#/{place}']").wait_for(state="attached")
+        assert words in page.inner_text("main")
+    assert said == []
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,10 @@ def assembled(parts: Sequence[Part]) -> dict[str, Any]:
         elif part.kind == "sweep":
             shown.append({"kind": "sweep", "title": _stem(part), "file": part.file, **part.value, "axes": _axes(part)})
     shown += _experiments([part for part in parts if part.kind == "reproduce"])
+    runs = {part.file: _runs(part) for part in parts}
     for number, one in enumerate(shown):
         one.setdefault("id", f"{one['kind']}-{number}")
+        one["runs"] = runs.get(one["file"], [])
         for each in one.get("tables", []):
             _cover(each, checks)
     return {"version": __version__, "parts": shown, "initial": initial}
@@ -53,6 +55,20 @@ def assembled(parts: Sequence[Part]) -> dict[str, Any]:
 
 def _stem(part: Part) -> str:
     return PurePath(part.file).with_suffix("").as_posix() if part.kind != "sweep" else part.file
+
+
+def _runs(part: Part) -> list[dict[str, Any]]:
+    """Give the commands and versions behind a file, each once, with the time of all its results."""
+    if part.kind == "text":
+        return []
+    results = part.value if isinstance(part.value, list) else [part.value]
+    runs: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for run in (result["run"] for result in results if result.get("run")):
+        known = {key: run.get(key) for key in ("command", "version", "threads")}
+        one = runs.setdefault(tuple(known.values()), known | {"seconds": None})
+        if run.get("seconds") is not None:
+            one["seconds"] = (one["seconds"] or 0) + run["seconds"]
+    return list(runs.values())
 
 
 def _protocol(protocol: Protocol, file: str) -> dict[str, Any]:
@@ -121,5 +137,5 @@ def _experiment(name: str, file: str, rows: list[Any]) -> dict[str, Any]:
     page = {"kind": "experiment", "id": f"experiment-{name}", "title": name, "name": name, "file": file, "rows": rows}
     if known is None:
         return page | {"headline": "", "notes": [], "plots": []}
-    notes = [note for note in (known.note, known.left_out) if note]
+    notes = [note for note in (known.note, known.left_out and f"Left out: {known.left_out}.") if note]
     return page | {"headline": known.title, "notes": notes, "plots": figures(known, rows)}

@@ -11,6 +11,7 @@ from cohkit import types
 from cohkit.errors import InputError
 from cohkit.pages.shapes import misfit
 from cohkit.protocols import chart_text, read
+from cohkit.results import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +26,15 @@ _EXPECTED = (
 _JOURNAL, _TABLE, _PARQUET = "journal.jsonl", "results.csv", "results.parquet"
 
 
+class Run(Record):
+    """Provenance of a result, as far as a page shows it."""
+
+    command: str | None = None
+    version: str | None = None
+    threads: int | None = None
+    seconds: float | None = None
+
+
 class Part(NamedTuple):
     """A file of the folder, and what it holds."""
 
@@ -33,7 +43,7 @@ class Part(NamedTuple):
     file: str
     """Its name within the folder."""
     value: Any
-    """As the command gives it; of a text the protocol; of a sweep `columns` and `rows`."""
+    """As the command gives it; of a text the protocol; of a sweep `columns`, `rows` and `run`."""
 
 
 def parts(folder: Path) -> list[Part]:
@@ -50,7 +60,7 @@ def parts(folder: Path) -> list[Part]:
     for path in (folder, *sorted(folder.rglob("*"))):
         name = folder.resolve().name if path is folder else str(path.relative_to(folder))
         if path.is_dir() and (path / _JOURNAL).is_file():
-            found.append(Part("sweep", name, _sweep(path)))
+            found.append(Part("sweep", name, {**_sweep(path), "run": _first_line(path / _JOURNAL)}))
         elif path.is_dir():
             continue
         elif path.suffix == ".coh" and not _composes(path):
@@ -94,6 +104,9 @@ def _json(path: Path, name: str) -> list[Part]:
     value = _whole(value)
     if wrong := misfit(value, _HINTS[kind]):
         raise InputError(f"{path}: this should be what `cohkit {kind}` prints with `--json`, but {wrong}")
+    listed = value if isinstance(value, list) else [value]
+    if wrong := misfit([one.get("run") or {} for one in listed], list[Run]):
+        raise InputError(f"{path}: this should be the `run` of each result of `cohkit {kind}`, but {wrong}")
     for sequence in _sequences(value):
         _judge(path, sequence)
     return [Part(kind, name, value)]
@@ -180,6 +193,18 @@ def _sweep(folder: Path) -> dict[str, Any]:
 
     frame = from_parquet(folder / _PARQUET)
     return {"columns": frame.columns, "rows": [list(row) for row in frame.rows()]}
+
+
+def _first_line(journal: Path) -> dict[str, Any]:
+    """Read the version and the command that the journal of a sweep begins with."""
+    with journal.open(encoding="utf-8", errors="replace") as file:
+        try:
+            head = json.loads(file.readline())
+        except ValueError:
+            raise InputError(f"{journal}:1:1: this line of the journal is damaged") from None
+    if wrong := misfit(head, Run):
+        raise InputError(f"{journal}:1:1: this line of the journal is damaged: {wrong}")
+    return {key: head[key] for key in ("version", "command") if key in head}
 
 
 def _cell(text: str) -> str | float | None:

@@ -1,6 +1,8 @@
 // Message sequences, drawn step by step, with the state of every agent beside them.
 
-const LANE = 190, ROW = 30, TOP = 44;
+const ROW = 30, TOP = 44;
+// Width of a lane: as much as there is between these.
+const NARROW = 160, BROAD = 420;
 
 // Which step is drawn in which row: one that takes a message right after it was sent shares the row of its sender.
 function placed(steps) {
@@ -20,13 +22,13 @@ function inWords(sequence, step) {
   const line = step.line === undefined ? "" : `line ${step.line}: `;
   switch (action.kind) {
     case "send": return `${line}${who} sends ${action.message} to ${agents[action.to]}`;
-    case "receive": return `${line}${who} takes ${action.message} of ${agents[action.from]}`;
-    case "becomes": return `${line}${who} is now in ${action.state}`;
+    case "receive": return `${line}${who} receives ${action.message} from ${agents[action.from]}`;
+    case "becomes": return `${line}${who} enters ${action.state}`;
     default: return `${line}${who}: ${action.what}`;
   }
 }
 
-// The agents' states after so many steps, and the messages that are under way then.
+// States of all agents after so many steps, and the messages in flight.
 function after(sequence, count, initial) {
   const states = new Map(), flights = new Map();
   const lines = [...new Set(sequence.steps.map((step) => step.line))].sort();
@@ -35,7 +37,7 @@ function after(sequence, count, initial) {
     sequence.agents.forEach((agent, at) => {
       // Memory and devices have no states.
       const state = initial(agent);
-      if (state !== null || become.has(at)) states.set(`${at} ${line}`, { agent, line, state: state ?? "as it began", changed: false });
+      if (state !== null || become.has(at)) states.set(`${at} ${line}`, { agent, line, state: state ?? "initial state", changed: false });
     });
   }
   sequence.steps.slice(0, count).forEach((step, number) => {
@@ -60,9 +62,9 @@ function arrow(x1, y1, x2, y2) {
 }
 
 // One drawn part for each step; a message is drawn with its sender, as far as where it is taken.
-function drawnSteps(sequence) {
+function drawnSteps(sequence, lane) {
   const { rows, count } = placed(sequence.steps);
-  const x = (agent) => LANE / 2 + agent * LANE;
+  const x = (agent) => lane / 2 + agent * lane;
   const y = (row) => TOP + (row + 0.7) * ROW;
   const taken = new Map();
   sequence.steps.forEach((step, at) => { if (step.action.kind === "receive") taken.set(step.action.flight, at); });
@@ -93,9 +95,10 @@ function drawnSteps(sequence) {
   return { groups, count, x, y, rows };
 }
 
-function drawn(sequence) {
-  const { groups, count, x, y, rows } = drawnSteps(sequence);
-  const wide = sequence.agents.length * LANE + 60, high = TOP + count * ROW + 16;
+function drawn(sequence, width) {
+  const lane = Math.max(NARROW, Math.min(BROAD, (width - 60) / sequence.agents.length));
+  const { groups, count, x, y, rows } = drawnSteps(sequence, lane);
+  const wide = sequence.agents.length * lane + 60, high = TOP + count * ROW + 16;
   const picture = drawing("svg", { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": "message sequence chart" });
   sequence.agents.forEach((agent, at) => {
     picture.append(drawing("line", { class: "line", x1: x(at), y1: TOP - 8, x2: x(at), y2: high - 8 }));
@@ -105,18 +108,27 @@ function drawn(sequence) {
   return { picture, groups, height: (step) => y(rows[step]) };
 }
 
-// A chart to step through: buttons, a slider and the arrow keys. `initial` gives the state in which an agent begins;
-// `told`, if given, says more of the moment after so many steps.
-function player(sequence, initial, told = null) {
-  const { picture, groups, height } = drawn(sequence);
+// A chart to step through: buttons, a slider, the arrow keys, and the story, a sentence for each step. `initial` gives the
+// state in which an agent begins.
+function player(sequence, initial) {
   const most = sequence.steps.length;
-  const frame = element("div", { class: "drawn", tabindex: 0, role: "group", "aria-label": "message sequence chart; arrow keys step" }, picture);
+  let groups = [], height = () => 0, now = most;
+  const frame = fitted({ class: "drawn", tabindex: 0, role: "group", "aria-label": "message sequence chart; arrow keys step" }, (wide, place) => {
+    const made = drawn(sequence, wide);
+    ({ groups, height } = made);
+    place.replaceChildren(made.picture);
+    go(now);
+  });
   const said = element("p", { class: "said", "aria-live": "polite" });
   const beside = element("div", {});
-  let now = most;
+  const sentencesOf = sequence.steps.map((step, at) => element("li", {},
+    element("button", { type: "button", class: "plain", click: () => go(at + 1) }, inWords(sequence, step))));
+  const story = element("ol", { class: "story", "aria-label": "story" }, sentencesOf);
   const go = (to) => {
     now = Math.max(0, Math.min(most, to));
-    groups.forEach((group, at) => group.setAttribute("class", at >= now ? "later" : at === now - 1 ? "now" : ""));
+    const kind = (at) => (at >= now ? "later" : at === now - 1 ? "now" : "");
+    groups.forEach((group, at) => group.setAttribute("class", kind(at)));
+    sentencesOf.forEach((one, at) => one.setAttribute("class", kind(at)));
     said.textContent = now === 0 ? "At the start." : `${now} of ${most}: ${inWords(sequence, sequence.steps[now - 1])}`;
     slider.value = now;
     first.disabled = back.disabled = now === 0;
@@ -126,13 +138,11 @@ function player(sequence, initial, told = null) {
       element("td", {}, one.agent), lines.length > 1 ? element("td", {}, `line ${one.line}`) : null, element("td", { class: "mono" }, one.state)));
     beside.replaceChildren(
       element("table", { class: "states" }, element("tbody", {}, rows)),
-      element("h3", {}, "Under way"),
-      flights.length ? element("ul", { class: "mono" }, flights.map((flight) => element("li", {}, flight))) : element("p", { class: "faint" }, "No message."),
-      ...(told ? [told(now)] : []));
-    if (now > 0) {
-      const at = height(now - 1);
-      if (at < frame.scrollTop + 40 || at > frame.scrollTop + frame.clientHeight - 40) frame.scrollTop = at - frame.clientHeight / 2;
-    }
+      element("h3", {}, "In flight"),
+      flights.length ? element("ul", { class: "mono" }, flights.map((flight) => element("li", {}, flight))) : element("p", { class: "faint" }, "No message."));
+    if (now === 0) return;
+    reveal(frame, height(now - 1), 40);
+    reveal(story, sentencesOf[now - 1].offsetTop, 24);
   };
   const button = (text, label, to) => element("button", { type: "button", "aria-label": label, title: label, click: () => go(to()) }, text);
   const first = button("\u00ab", "to the start", () => 0), back = button("\u2039", "a step back", () => now - 1);
@@ -146,7 +156,14 @@ function player(sequence, initial, told = null) {
   });
   const made = element("section", { class: "player-frame" },
     element("div", { class: "bar" }, first, back, next, last, slider), said,
-    element("div", { class: "player" }, frame, element("aside", { class: "beside", "aria-label": "state of every agent" }, element("h3", {}, "Agents"), beside)));
+    element("div", { class: "player" }, frame,
+      element("aside", { class: "beside", "aria-label": "state of every agent" }, element("h3", {}, "Agents"), beside),
+      element("section", { class: "told" }, element("h3", {}, "Story"), story)));
   go(most);
   return made;
+}
+
+// Scrolls a frame, and nothing else, to a height in it.
+function reveal(frame, at, margin) {
+  if (at < frame.scrollTop + margin || at > frame.scrollTop + frame.clientHeight - margin) frame.scrollTop = at - frame.clientHeight / 2;
 }

@@ -18,28 +18,49 @@ function initialOf(entry) {
   return (agent) => known[agent] || known[agent.replace(/ \d+$/, "")] || null;
 }
 
+function firstViolated(entry) {
+  return entry.outcome === "violated" ? entry.counterexample?.name ?? entry.properties.find((one) => one.status === "violated")?.name ?? "" : "";
+}
+
+// The verdict, with the reason if there is none.
+function verdict(entry) {
+  return [tag(entry.outcome), entry.reason ? element("span", { class: "faint" }, ` ${entry.reason.replaceAll("_", " ")}`) : ""];
+}
+
+// Systems with their verdicts, violated ones first; each in a list with the address of its page.
+function systemTable(listed, attributes) {
+  const order = ["violated", "undecided", "verified"];
+  const sorted = listed.toSorted((a, b) => order.indexOf(a.entry.outcome) - order.indexOf(b.entry.outcome));
+  const rows = sorted.map(({ entry, place }) => [element("a", { href: place }, entryName(entry)), element("span", {}, verdict(entry)),
+    firstViolated(entry) && element("span", { class: "violated" }, firstViolated(entry)), entry.states, duration(entry.run.seconds), entry.transitions, entry.depth]);
+  return plainTable(...withoutEmpty(["system", "verdict", "first violated property", "states", "time", "transitions", "depth"], rows), attributes);
+}
+
 function checkPage(part, [number = ""]) {
-  const entry = part.entries[Number(number)];
-  return number !== "" && entry ? entryPage(part, entry) : [
-    element("h2", {}, part.title),
-    plainTable(["system", "outcome", "states", "transitions", "depth", "seconds"],
-      part.entries.map((one, at) => [element("a", { href: `#/${part.id}/${at}` }, entryName(one)), tag(one.outcome), one.states, one.transitions, one.depth, one.run.seconds ?? null])),
-  ];
+  const entry = part.entries[part.entries.length === 1 ? 0 : Number(number)];
+  if (entry && (number !== "" || part.entries.length === 1)) return entryPage(part, entry);
+  return [element("h2", {}, part.title), systemTable(placesOf(part), { label: "systems and their verdicts" })];
+}
+
+// All entries of a part with the addresses of their pages.
+function placesOf(part) {
+  return part.entries.map((entry, at) => ({ entry, place: part.entries.length === 1 ? `#/${part.id}` : `#/${part.id}/${at}` }));
 }
 
 function entryPage(part, entry) {
   const example = entry.counterexample;
-  const reason = entry.reason ? ` (${entry.reason.replaceAll("_", " ")})` : "";
+  const counts = [["state", entry.states], ["transition", entry.transitions], ["depth", entry.depth]].filter(([, count]) => count !== null)
+    .map(([name, count]) => (name === "depth" ? `depth ${number(count)}` : counted(count, name)));
   return [
-    element("h2", {}, entryName(entry), " ", tag(entry.outcome)),
-    element("p", {}, element("a", { href: `#/${part.id}` }, part.title), reason),
-    element("p", {}, [["states", entry.states], ["transitions", entry.transitions], ["depth", entry.depth]]
-      .filter(([, count]) => count !== null).map(([name, count]) => `${shown(count)} ${name}`).join(", ")),
+    element("h2", {}, entryName(entry), " ", verdict(entry)),
     ...(example ? counterexample(entry, example) : []),
+    element("p", { class: "faint" }, part.entries.length > 1 ? [element("a", { href: `#/${part.id}` }, part.title), ": "] : null,
+      counts.join(", "), entry.run.seconds === undefined ? "" : [" in ", duration(entry.run.seconds)]),
     element("h3", {}, "Properties"),
     plainTable(["property", "kind", "status"], entry.properties.map((one) => [one.name, one.kind.replaceAll("_", " "), tag(one.status)])),
     ...sentences("Assumptions", entry.assumptions), ...sentences("Notes", entry.notes),
     ...(entry.coverage ? coverage(entry.coverage) : []),
+    runTable([part]),
   ];
 }
 
@@ -49,12 +70,16 @@ function sentences(title, list) {
 
 function counterexample(entry, example) {
   const trace = example.trace;
-  const made = [element("h3", {}, `How it is ${entry.outcome === "violated" ? "violated" : "run over"}`), element("p", {}, example.message)];
+  const name = `\`${example.name}\` does not hold`;
+  const made = [element("p", { class: "violation" }, element("strong", { class: entry.outcome }, example.name),
+    example.message === example.name || example.message === name ? "" : `: ${example.message}`,
+    trace ? `. The path to it takes ${counted(trace.steps.length, "step")} of the model.` : "")];
   for (const sequence of example.sequences || []) made.push(player(sequence, initialOf(entry)));
   made.push(...sentences("Steps", example.steps));
   if (example.explanation) made.push(...sentences("Who waits for whom", example.explanation.waits));
   if (trace) {
-    made.push(element("details", {}, element("summary", {}, `The same in the model: ${trace.steps.length} rules`),
+    // Without a chart the rules are the story.
+    made.push(element("details", { open: !example.sequences?.length }, element("summary", {}, `The same in the model: ${counted(trace.steps.length, "rule")}`),
       element("ol", { class: "mono" }, trace.steps.map((step) =>
         element("li", {}, step.rule, element("ul", {}, step.changes.map((one) =>
           element("li", { class: "faint" }, `${one.variable}: ${one.from} \u2192 ${one.to}`))))))));
@@ -84,7 +109,7 @@ function coverage(covered) {
   return [
     element("h3", {}, "Coverage"),
     ...(covered.rows.length ? [
-      element("p", {}, never ? `${never} of ${covered.rows.length} rows were never taken.` : "Every row was taken."),
+      element("p", {}, never ? `${never} of ${counted(covered.rows.length, "row")} ${never === 1 ? "was" : "were"} never taken.` : "Every row was taken."),
       element("div", { class: "bar" }, labelled("Filter", words)),
       element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "rows taken" },
         element("table", { class: "coverage" }, element("thead", {}, element("tr", {}, ["agent", "state", "event", "taken", ""].map((name) => element("th", { scope: "col" }, name)))), body))] : []),

@@ -1,6 +1,8 @@
-// A controller as a picture: states in layers by how far they are from the first, and what leads from one to another.
+// A controller as a picture: states in layers by their distance from the first, and edges with the events that take them.
 
-const WIDE = 150, HIGH = 34, GAP = 26, BETWEEN = 90;
+const HIGH = 34, LINE = 14;
+// Width of a letter in a box and in the label of an edge.
+const BOX_LETTER = 8, EDGE_LETTER = 6.7;
 
 function layers(table, first) {
   const next = new Map();
@@ -33,35 +35,89 @@ function layers(table, first) {
   return rows;
 }
 
-function boxes(rows) {
-  const place = new Map(), most = 6;
-  let high = 20;
+// Places of all states, as far apart as the width allows.
+function boxes(rows, width) {
+  const letters = Math.min(17, Math.max(...rows.flat().map((state) => state.length)));
+  const box = Math.max(64, letters * BOX_LETTER + 20), gap = 60;
+  const most = Math.max(2, Math.min(7, Math.floor((width - 60) / (box + gap))));
   // A layer with many states takes several lines.
-  for (const row of rows) {
-    for (let begin = 0; begin < row.length; begin += most) {
-      row.slice(begin, begin + most).forEach((state, at) => place.set(state, { x: 20 + at * (WIDE + GAP), y: high }));
-      high += HIGH + (begin + most < row.length ? 24 : BETWEEN);
-    }
+  const lines = rows.flatMap((row) => Array.from({ length: Math.ceil(row.length / most) }, (_, at) =>
+    ({ states: row.slice(at * most, (at + 1) * most), last: (at + 1) * most >= row.length })));
+  const columns = Math.max(...lines.map((line) => line.states.length));
+  const apart = Math.max(box + gap, (width - 40) / columns), wide = Math.max(width, columns * apart + 40);
+  const place = new Map();
+  let high = 20;
+  for (const { states, last } of lines) {
+    states.forEach((state, at) => place.set(state, { x: 20 + at * apart + (apart - box) / 2, y: high, wide: box }));
+    high += HIGH + (last ? 110 : 70);
   }
-  const wide = 20 + Math.min(most, Math.max(...rows.map((row) => row.length))) * (WIDE + GAP) + 40;
-  return { place, wide, high };
+  return { place, wide, high: high - 50 };
 }
 
+// The four points of the curve from one state to another.
 function curve(from, to) {
-  const x1 = from.x + WIDE / 2, x2 = to.x + WIDE / 2;
+  const x1 = from.x + from.wide / 2, x2 = to.x + to.wide / 2;
   if (from.y === to.y) {
-    const bend = 22 + Math.abs(x2 - x1) / 14;
-    return `M${x1},${from.y + HIGH} C${x1},${from.y + HIGH + bend} ${x2},${to.y + HIGH + bend} ${x2},${to.y + HIGH}`;
+    const bend = 30 + Math.abs(x2 - x1) / 14, y = from.y + HIGH;
+    return [[x1, y], [x1, y + bend], [x2, y + bend], [x2, y]];
   }
   const down = to.y > from.y;
   const side = down ? -7 : 7, y1 = down ? from.y + HIGH : from.y, y2 = down ? to.y : to.y + HIGH;
   const middle = (y1 + y2) / 2;
-  return `M${x1 + side},${y1} C${x1 + side},${middle} ${x2 + side},${middle} ${x2 + side},${y2}`;
+  return [[x1 + side, y1], [x1 + side, middle], [x2 + side, middle], [x2 + side, y2]];
+}
+
+function pointOf(points, share) {
+  const rest = 1 - share, weights = [rest ** 3, 3 * rest ** 2 * share, 3 * rest * share ** 2, share ** 3];
+  return [0, 1].map((axis) => points.reduce((sum, point, at) => sum + weights[at] * point[axis], 0));
+}
+
+function overlap(one, other) {
+  const way = (begin, size) => Math.min(one[begin] + one[size], other[begin] + other[size]) - Math.max(one[begin], other[begin]);
+  return Math.max(0, way("x", "wide")) * Math.max(0, way("y", "high"));
+}
+
+// The words of an edge: its events, at most three.
+function eventWords(events) {
+  const unique = [...new Set(events)];
+  return unique.length > 3 ? [...unique.slice(0, 2), `and ${unique.length - 2} more`] : unique;
+}
+
+// Places along a curve, from its middle to its ends.
+const SHARES = Array.from({ length: 21 }, (_, at) => 0.5 + (at % 2 ? 0.018 : -0.018) * at);
+
+// Puts the words of each edge on its curve, or next to it, where they cover no state and no other words.
+function labels(edges, place, wide, high) {
+  const taken = [...place.values()].map(({ x, y, wide: box }) => ({ x, y, wide: box, high: HIGH }));
+  // Short curves have few places for their words.
+  const order = edges.toSorted((a, b) => distance(a.points) - distance(b.points));
+  const found = new Map();
+  for (const edge of order) {
+    const size = { wide: Math.max(...edge.words.map((word) => word.length)) * EDGE_LETTER + 8, high: edge.words.length * LINE + 4 };
+    const free = { area: Infinity, spot: null };
+    for (const aside of [0, 0.5, -0.5, 1, -1, 1.5, -1.5, 2, -2]) {
+      for (const share of SHARES) {
+        const [x, y] = pointOf(edge.points, share);
+        const left = x - size.wide / 2 + aside * size.wide;
+        const spot = { x: Math.max(2, Math.min(wide - size.wide - 2, left)), y: Math.max(2, Math.min(high - size.high - 2, y - size.high / 2)), ...size };
+        const area = taken.reduce((sum, other) => sum + overlap(spot, other), 0);
+        if (area < free.area) Object.assign(free, { area, spot });
+      }
+      if (free.area === 0) break;
+    }
+    taken.push(free.spot);
+    found.set(edge, free.spot);
+  }
+  return found;
+}
+
+function distance(points) {
+  return Math.hypot(points[3][0] - points[0][0], points[3][1] - points[0][1]);
 }
 
 // `chosen` is called with a state that is clicked; the function that comes back marks one.
-function diagram(table, first, chosen) {
-  const { place, wide, high } = boxes(layers(table, first));
+function diagram(table, first, chosen, width) {
+  const { place, wide, high } = boxes(layers(table, first), width);
   const marker = `head-${table.protocol}-${table.agent}`;
   const picture = drawing("svg", { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, role: "group", "aria-label": "state diagram" },
     drawing("defs", {}, drawing("marker", { id: marker, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
@@ -73,27 +129,33 @@ function diagram(table, first, chosen) {
     pairs.set(key, [...(pairs.get(key) || []), row.event]);
   }
   const edges = [...pairs].map(([key, events]) => {
-    const [from, to] = JSON.parse(key);
-    const path = drawing("path", { class: "edge", d: curve(place.get(from), place.get(to)), "marker-end": `url(#${marker})` });
-    path.append(drawing("title", {}, `${from} \u2192 ${to}: ${[...new Set(events)].join(", ")}`));
-    return { from, to, path };
+    const [from, to] = JSON.parse(key), points = curve(place.get(from), place.get(to));
+    return { from, to, points, events: [...new Set(events)], words: eventWords(events) };
   });
+  for (const [edge, spot] of labels(edges, place, wide, high)) {
+    const { from, to, points: [a, b, c, d], events, words } = edge;
+    const lines = words.map((word, at) => drawing("tspan", { x: spot.x + spot.wide / 2, y: spot.y + 2 + LINE * (at + 0.75) }, word));
+    edge.drawn = drawing("g", { "data-edge": `${from} ${to}` },
+      drawing("title", {}, `${from} \u2192 ${to}: ${events.join(", ")}`),
+      drawing("path", { d: `M${a} C${b} ${c} ${d}`, "marker-end": `url(#${marker})` }),
+      drawing("text", { "text-anchor": "middle" }, lines));
+  }
   const nodes = [...place].map(([state, at]) => {
     const text = state.length > 17 ? `${state.slice(0, 16)}\u2026` : state;
     const node = drawing("g", { class: "node", tabindex: 0, role: "button", "aria-label": `state ${state}`, "data-state": state,
       click: () => chosen(state),
       keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); chosen(state); } } },
       drawing("title", {}, state),
-      drawing("rect", { class: `box${first.includes(state) ? " start" : ""}`, x: at.x, y: at.y, width: WIDE, height: HIGH, rx: 8 }),
-      drawing("text", { x: at.x + WIDE / 2, y: at.y + 22, "text-anchor": "middle" }, text));
+      drawing("rect", { class: `box${first.includes(state) ? " start" : ""}`, x: at.x, y: at.y, width: at.wide, height: HIGH, rx: 8 }),
+      drawing("text", { x: at.x + at.wide / 2, y: at.y + 22, "text-anchor": "middle" }, text));
     return { state, node };
   });
-  picture.append(...edges.map((edge) => edge.path), ...nodes.map((one) => one.node));
+  picture.append(...edges.map((edge) => edge.drawn), ...nodes.map((one) => one.node));
   const mark = (state) => {
     const near = new Set([state]);
-    for (const { from, to, path } of edges) {
+    for (const { from, to, drawn: group } of edges) {
       const kind = !state ? "" : from === state ? "out" : to === state ? "in" : "dim";
-      path.setAttribute("class", `edge ${kind}`);
+      group.setAttribute("class", `edge ${kind}`);
       if (from === state) near.add(to);
       if (to === state) near.add(from);
     }

@@ -21,14 +21,15 @@ function tag(word) {
   return element("span", { class: `tag ${word}` }, word);
 }
 
-// A table with columns of names and, where all cells are numbers, numbers to the right.
+// A table; columns of numbers, alone or with their units (`measured`), are aligned to the right.
 function plainTable(columns, rows, attributes = {}) {
-  const numeric = columns.map((_, at) => rows.length > 0 && rows.every((row) => typeof row[at] === "number" || row[at] === null));
+  const isNumber = (cell) => typeof cell === "number" || cell === null || cell === "" || cell?.className === "measured";
+  const numeric = columns.map((_, at) => rows.some((row) => row[at] !== "" && row[at] !== null) && rows.every((row) => isNumber(row[at])));
   const head = columns.map((name, at) => element("th", { scope: "col", class: numeric[at] ? "number" : null }, name));
   const body = rows.map((row) =>
     element("tr", {}, row.map((cell, at) => element("td", { class: numeric[at] ? "number" : null }, shown(cell)))));
   return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": attributes.label || "table" },
-    element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, body)));
+    element("table", { class: attributes.class || null }, element("thead", {}, element("tr", {}, head)), element("tbody", {}, body)));
 }
 
 function shown(value) {
@@ -38,10 +39,103 @@ function shown(value) {
   return value;
 }
 
-// Whole numbers as they are, others with five digits.
+// A count is exact; any other number has three significant digits.
 function number(value) {
-  if (Number.isInteger(value)) return value.toLocaleString("en").replaceAll(",", "\u202f");
-  return Number(value.toPrecision(5)).toString();
+  return Number.isSafeInteger(value) ? grouped(value) : digits(value);
+}
+
+function grouped(value) {
+  return value.toLocaleString("en").replaceAll(",", "\u202f");
+}
+
+function digits(value) {
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e15 || size < 1e-4)) return value.toExponential(2);
+  const rounded = Number(value.toPrecision(3));
+  return size >= 1000 ? grouped(rounded) : String(rounded);
+}
+
+// Text with code between backticks.
+function prose(text) {
+  return text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
+}
+
+function counted(count, one, several = `${one}s`) {
+  return `${number(count)} ${count === 1 ? one : several}`;
+}
+
+// The units in which quantities are shown, in multiples of a second, a byte, a byte per second and one per second.
+const PREFIXES = [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]];
+const SCALES = {
+  time: [["ps", 1e-12], ["ns", 1e-9], ["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1], ["min", 60], ["h", 3600]],
+  bytes: PREFIXES.map(([prefix, factor]) => [`${prefix}B`, factor]),
+  bandwidth: PREFIXES.map(([prefix, factor]) => [`${prefix}B/s`, factor]),
+  rate: PREFIXES.map(([prefix, factor]) => [`${prefix}/s`, factor]),
+};
+// By the endings of their names, which say the unit.
+const ENDINGS = [["_bytes_per_s", "bandwidth", 1], ["_per_s", "rate", 1], ["_ps", "time", 1e-12], ["_ns", "time", 1e-9], ["_bytes", "bytes", 1], ["memory_bytes", "bytes", 1], ["seconds", "time", 1]];
+
+// The kind of quantity that a name with dots stands for, its unit as a multiple, and its name without the unit.
+function quantity(name) {
+  const words = name.split(".");
+  for (let at = words.length - 1; at >= 0; at -= 1) {
+    const [ending, kind, factor] = ENDINGS.find(([one]) => words[at].endsWith(one)) || [];
+    // What counts occurrences of a duration is not one.
+    if (!ending || words.slice(at + 1).includes("count")) continue;
+    const bare = words.with(at, words[at].slice(0, words[at].length - ending.length)).filter(Boolean).join(".");
+    return { kind, factor, name: (bare || name).replaceAll("_", " ") };
+  }
+  return { kind: null, factor: 1, name: name.replaceAll("_", " ") };
+}
+
+// The largest unit in which a value is at least 1.
+function unitFor(kind, value) {
+  const scale = SCALES[kind], size = Math.abs(value);
+  return scale.findLast(([, factor]) => size >= factor * (1 - 1e-9)) || scale[size === 0 ? scale.findIndex(([, one]) => one >= 1) : 0];
+}
+
+function inUnits(kind, value) {
+  const [unit, factor] = unitFor(kind, value);
+  return `${digits(value / factor)} ${unit}`;
+}
+
+// A value under its name in a result, with the unit that the name says.
+function measured(name, value) {
+  if (typeof value !== "number") return shown(value);
+  const { kind, factor } = quantity(name);
+  return element("span", { class: "measured", title: String(value) }, kind ? inUnits(kind, value * factor) : number(value));
+}
+
+function duration(seconds) {
+  return seconds === null || seconds === undefined ? "" : element("span", { class: "measured", title: `${seconds} s` }, inUnits("time", seconds));
+}
+
+// Drawings that fill the width of their frames: drawn once the frame is part of the page, and again when its width changes.
+const awaiting = [];
+const drawings = new WeakMap();
+const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => redraw(target)));
+
+function fitted(attributes, draw) {
+  const frame = element("div", attributes);
+  awaiting.push([frame, draw]);
+  return frame;
+}
+
+function fit() {
+  for (const [frame, draw] of awaiting.splice(0)) {
+    if (!frame.isConnected) continue;
+    drawings.set(frame, { draw, width: 0 });
+    redraw(frame);
+    widths.observe(frame);
+  }
+}
+
+function redraw(frame) {
+  const last = drawings.get(frame), width = Math.floor(frame.clientWidth);
+  // A frame that is folded away has no width.
+  if (width === 0 || Math.abs(width - last.width) < 2) return;
+  last.width = width;
+  last.draw(width, frame);
 }
 
 function labelled(text, control) {
@@ -54,7 +148,7 @@ function choice(options, value, changed) {
   return list;
 }
 
-// What the pointer or the keyboard is at, in words beside it.
+// Words on the element under the pointer or with the focus, shown beside it.
 const tip = element("div", { class: "tip", role: "status", hidden: true });
 
 function tipped(made, words) {

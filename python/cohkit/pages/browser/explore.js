@@ -1,4 +1,4 @@
-// A system under one's hands: what has happened, what may happen next, and what it leads to. The address holds the way.
+// The explorer: the steps so far, the possible next steps, and the state they lead to. The address holds the path.
 
 async function asked(address) {
   const answer = await fetch(address);
@@ -11,7 +11,7 @@ const wayTo = (way) => `#/explore/${way.join(",")}`;
 function explorePage(part, [text = ""]) {
   const place = element("div", { "aria-busy": "true" }, element("p", { class: "faint" }, "\u2026"));
   const way = text.split(",").filter(Boolean).map(Number);
-  asked(`view?way=${way.join(",")}`).then((view) => place.replaceChildren(...explored(view)))
+  asked(`view?way=${way.join(",")}`).then((view) => { place.replaceChildren(...explored(view)); fit(); })
     .catch((error) => place.replaceChildren(element("p", { class: "violated", role: "alert" }, error.message), element("p", {}, element("a", { href: wayTo([]) }, "To the start"))))
     .finally(() => place.removeAttribute("aria-busy"));
   return [place];
@@ -23,19 +23,19 @@ function explored(view) {
   const answer = element("p", { "aria-live": "polite" });
   const undo = element("button", { type: "button", disabled: way.length === 0, click: () => go(way.slice(0, -1)), title: "Backspace" }, "Undo");
   const start = element("button", { type: "button", disabled: way.length === 0, click: () => go([]) }, "Start over");
-  const search = element("button", { type: "button", click: () => find(search, answer, go) }, "To what is wrong");
+  const search = element("button", { type: "button", click: () => find(search, answer, go) }, "Jump to the nearest violation");
   const items = next.map((choice, at) =>
     element("li", {}, element("button", { type: "button", class: `choice${choice.wrong ? " violated" : ""}`, click: () => go([...way, at]), title: choice.wrong || "" },
       choice.words, choice.wrong ? ` \u2014 ${choice.wrong}` : "")));
   const state = view.broken ? element("p", { class: "said violated", role: "alert" }, view.broken)
-    : element("p", { class: "said" }, next.length ? `${next.length} things can happen` : "Nothing can happen any more", view.at_rest ? "; nothing is under way." : ".");
+    : element("p", { class: "said" }, next.length ? `${counted(next.length, "possible step")}` : "No step is possible", view.at_rest ? "; the system is quiescent." : ".");
   return [
     element("h2", {}, view.system), element("div", { class: "bar" }, undo, start, search), answer, state,
     element("div", { class: "hands" },
       element("section", { "aria-label": "what can happen next" }, element("h3", {}, "Next"), items.length ? element("ol", { class: "choices" }, items) : element("p", { class: "faint" }, "Undo leads back.")),
       element("section", { "aria-label": "the system now" }, element("h3", {}, "Now"), ...view.lines.map((line, at) => lineNow(line, view.lines.length > 1 ? `line ${at}` : "")),
-        element("h3", {}, "Under way"), view.under_way.length ? element("ul", { class: "mono under-way" }, view.under_way.map((one) => element("li", {}, one))) : element("p", { class: "faint" }, "No message."),
-        element("details", {}, element("summary", {}, `The way here: ${way.length} steps`),
+        element("h3", {}, "In flight"), view.under_way.length ? element("ul", { class: "mono under-way" }, view.under_way.map((one) => element("li", {}, one))) : element("p", { class: "faint" }, "No message."),
+        element("details", {}, element("summary", {}, `The path here: ${counted(way.length, "step")}`),
           element("ol", { class: "way" }, view.taken.map((words, at) => element("li", {}, element("a", { href: wayTo(way.slice(0, at + 1)) }, words))))))),
     element("h3", {}, "What has happened"),
     view.sequence.steps.length ? player(view.sequence, () => null) : element("p", { class: "faint" }, "Nothing yet."),
@@ -44,7 +44,7 @@ function explored(view) {
 
 function lineNow(line, name) {
   const agents = line.agents.map((agent) => element("tr", {}, element("td", {}, agent.agent), element("td", { class: "mono" }, agent.state),
-    element("td", { class: "faint" }, agent.may === null ? "" : agent.may === "none" ? "no right" : `may ${agent.may}${agent.current ? "" : ", old"}`)));
+    element("td", { class: "faint" }, agent.may === null ? "" : agent.may === "none" ? "no permission" : `may ${agent.may}${agent.current ? "" : ", old"}`)));
   const memory = [line.memory_current ? "current" : "old", line.operation, line.lock ? `lock ${line.lock}` : null].filter(Boolean).join("; ");
   return element("table", { class: "now" }, element("caption", { class: "faint" }, name), element("tbody", {}, agents,
     element("tr", {}, element("td", {}, "memory"), element("td", { class: "mono" }, memory), element("td", {}))));
@@ -52,11 +52,11 @@ function lineNow(line, name) {
 
 function find(button, answer, go) {
   button.disabled = true;
-  answer.textContent = "Looking\u2026";
+  answer.textContent = "Searching\u2026";
   asked("wrong").then((found) => {
     if (found.way !== null) return go(found.way);
-    answer.textContent = found.all ? `Nothing is wrong in any of ${number(found.looked)} worlds.`
-      : `Nothing is wrong in the nearest ${number(found.looked)} worlds; \`cohkit check\` looks at all.`;
+    answer.textContent = found.all ? `No violation in ${counted(found.looked, "state")}.`
+      : `No violation in the nearest ${counted(found.looked, "state")}; \`cohkit check\` explores all.`;
     return null;
   }).catch((error) => { answer.textContent = error.message; }).finally(() => { button.disabled = false; });
 }

@@ -1,29 +1,35 @@
-// The page: what is in it, and which part of it is shown; the address says which.
+// The page: its parts, and which of them is shown; the address names one.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// Who only reads has nothing to choose: that script is not there then.
+// A report has no steps to choose, and so no script for them.
 const PAGES = { explore: typeof explorePage === "undefined" ? null : explorePage, protocol: protocolPage, check: checkPage, experiments: experimentsPage, experiment: experimentPage, run: runPage, litmus: litmusPage, sweep: sweepPage };
 const SHELVES = [["explore", ""], ["protocol", "Protocols"], ["check", "Checks"], ["litmus", "Litmus tests"], ["experiments", "Experiments"], ["experiment", ""], ["run", "Runs"], ["sweep", "Sweeps"]];
 
-function summary(part) {
-  switch (part.kind) {
-    case "check": return [...new Set(part.entries.map((entry) => entry.outcome))].map((outcome) => [tag(outcome), ` ${part.entries.filter((entry) => entry.outcome === outcome).length} `]);
-    case "litmus": return `${part.entries.length} tests`;
-    case "experiment": return `${part.rows.length} numbers`;
-    case "experiments": return `${part.experiments.length} experiments`;
-    case "sweep": return `${part.rows.length} rows`;
-    case "protocol": return part.tables.map((table) => `${tableTitle(table)}: ${table.states} states`).join("; ");
-    default: return part.value.failure ? tag("violated") : "";
-  }
+// Counts of each verdict, with their tags.
+function verdicts(entries) {
+  return ["violated", "undecided", "verified"].map((outcome) => [outcome, entries.filter((entry) => entry.outcome === outcome).length])
+    .filter(([, count]) => count > 0).map(([outcome, count]) => [number(count), " ", tag(outcome), " "]);
 }
 
 function overview() {
-  const listed = data.parts.filter((part) => part.kind !== "experiment");
+  const of = (kind) => data.parts.filter((part) => part.kind === kind);
+  const link = (part) => element("a", { href: `#/${part.id}` }, part.title);
+  const systems = of("check").flatMap(placesOf), tests = of("litmus").flatMap(placesOf);
+  const shelf = (title, list, ...shown) => (list.length ? element("section", {}, element("h3", {}, title), shown) : null);
   return [
-    element("h2", {}, "What is in this report"),
-    plainTable(["", "", ""], listed.map((part) => [element("a", { href: `#/${part.id}` }, part.title), element("span", { class: "faint mono" }, part.file), element("span", {}, summary(part))])),
-    element("p", { class: "faint" }, `Made by cohkit ${data.version}. Tab and the arrow keys lead through it.`),
+    element("h2", {}, "Overview"),
+    shelf(`Systems: ${number(systems.length)}`, systems, element("p", {}, verdicts(systems.map((one) => one.entry))), systemTable(systems, { label: "systems and their verdicts" })),
+    shelf(`Litmus tests: ${number(tests.length)}`, tests, litmusTable(tests)),
+    ...of("experiments").map((part) => shelf(`Experiments: ${number(part.experiments.length)}`, part.experiments, experimentCards(part.experiments))),
+    shelf(`Runs: ${number(of("run").length)}`, of("run"), plainTable(["run", "workload", "protocol", "platform", "result"],
+      of("run").map((part) => [link(part), part.value.application || part.value.workload.name, part.value.protocol, part.value.platform, mainNumber(part.value)]), { label: "runs" })),
+    shelf(`Sweeps: ${number(of("sweep").length)}`, of("sweep"), plainTable(["sweep", "axes", "rows"],
+      of("sweep").map((part) => [link(part), part.axes.join(", "), part.rows.length]), { label: "sweeps" })),
+    shelf(`Protocols: ${number(of("protocol").length)}`, of("protocol"), plainTable(["protocol", "controllers"], of("protocol").map((part) => [link(part),
+      part.tables.map((table) => `${tableTitle(table)}: ${counted(table.states, "state")}, ${counted(table.transitions, "transition")}`).join("; ")]), { label: "protocols" })),
+    runTable(data.parts.filter((part) => part.runs.length)),
+    element("p", { class: "faint" }, `This page was made by cohkit ${data.version}.`),
   ];
 }
 
@@ -44,8 +50,9 @@ function show(moved) {
   tip.hidden = true;
   contents(part ? part.id : "");
   const main = document.getElementById("main");
-  main.replaceChildren(...(part ? PAGES[part.kind](part, rest) : overview()));
-  // An address is followed some time after it is clicked: who waits for its place looks here.
+  main.replaceChildren(...(part ? PAGES[part.kind](part, rest) : overview()).filter(Boolean));
+  fit();
+  // A browser follows an address some time after the click: tests wait for the place here.
   main.dataset.place = window.location.hash;
   if (moved) {
     main.focus({ preventScroll: true });

@@ -1,6 +1,11 @@
-// Plots: bars, and lines or steps over an axis; what the pointer is at is told beside it.
+// Plots as wide as their frames: bars, and lines over an axis. A tip shows the words of a point.
 
-const PLOT = { wide: 460, high: 260, left: 62, right: 14, top: 14, bottom: 46 };
+const MARGIN = { left: 62, right: 14, top: 14, bottom: 46 };
+
+// The area of a plot that is so wide.
+function area(wide, high = Math.max(240, Math.min(420, Math.round(wide * 0.4)))) {
+  return { wide, high, ...MARGIN };
+}
 
 function ticks(low, high, logarithmic) {
   if (logarithmic) {
@@ -11,7 +16,8 @@ function ticks(low, high, logarithmic) {
   const rough = (high - low) / 4 || 1, ten = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * ten).find((one) => one >= rough);
   const found = [];
-  for (let at = Math.ceil(low / step) * step; at <= high * (1 + 1e-9); at += step) found.push(Number(at.toPrecision(12)));
+  // One beyond the highest value, for an axis that ends there.
+  for (let at = Math.ceil(low / step) * step; at < high * (1 - 1e-9) + step; at += step) found.push(Number(at.toPrecision(12)));
   return found;
 }
 
@@ -27,8 +33,7 @@ function scale(values, logarithmic, from, to, zero) {
   return { at, marks: marks.filter((mark) => mark >= low && mark <= high) };
 }
 
-function axes(picture, x, y, names) {
-  const { wide, high, left, right, top, bottom } = PLOT;
+function axes(picture, { wide, high, left, right, top, bottom }, x, y, names) {
   for (const mark of y.marks) {
     picture.append(drawing("line", { class: "grid", x1: left, x2: wide - right, y1: y.at(mark), y2: y.at(mark) }),
       drawing("text", { class: "label", x: left - 6, y: y.at(mark) + 4, "text-anchor": "end" }, number(mark)));
@@ -42,64 +47,80 @@ function axes(picture, x, y, names) {
     drawing("text", { class: "label", transform: `translate(15 ${(top + high - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, names.y));
 }
 
-function canvas(label, high = PLOT.high) {
-  return drawing("svg", { width: PLOT.wide, height: high, viewBox: `0 0 ${PLOT.wide} ${high}`, role: "group", "aria-label": label, style: "max-width: 100%; height: auto" });
+function canvas(label, { wide, high }) {
+  return drawing("svg", { class: "plot", width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, role: "group", "aria-label": label });
+}
+
+function figure(title, draw, legend) {
+  return element("figure", {}, title ? element("figcaption", { class: "faint" }, title) : null,
+    fitted({ class: "canvas" }, (wide, frame) => frame.replaceChildren(draw(wide))),
+    legend.length ? element("div", { class: "legend" }, legend) : null);
 }
 
 // Each series has a name and points with `x`, `y`, what is `published` or null, and `words` to show; levels are published
-// for no particular place.
+// for no particular place. A single series needs no legend.
 function curves(series, { x: along, y: axis, logarithmic = "", title = "", levels = [] }) {
   const points = series.flatMap((one) => one.points);
-  const x = scale(points.map((point) => point.x), logarithmic.includes("x"), PLOT.left, PLOT.wide - PLOT.right, false);
-  const all = points.flatMap((point) => (point.published === null ? [point.y] : [point.y, point.published]));
-  all.push(...levels.map((level) => level.y));
-  const y = scale(all, logarithmic.includes("y"), PLOT.high - PLOT.bottom, PLOT.top, true);
-  const picture = canvas(title || axis);
-  axes(picture, x, y, { x: along, y: axis });
-  for (const level of levels) {
-    const high = y.at(level.y);
-    picture.append(tipped(drawing("path", { class: "level", d: `M${PLOT.left},${high} H${PLOT.wide - PLOT.right}` }), level.words));
-  }
-  series.forEach((one, number) => {
-    const colour = `var(--series-${number % 7})`, dash = ["", "6 3", "2 3"][Math.floor(number / 7) % 3];
-    const way = one.points.map((point, at) => {
-      const [px, py] = [x.at(point.x), y.at(point.y)];
-      return `${at === 0 ? "M" : "L"}${px},${py}`;
-    });
-    picture.append(drawing("path", { d: way.join(" "), fill: "none", stroke: colour, "stroke-width": 1.8, "stroke-dasharray": dash }));
-    for (const point of one.points) {
-      const [px, py] = [x.at(point.x), y.at(point.y)];
-      // What is drawn on top of each other is told together.
-      const near = points.filter((other) => Math.hypot(x.at(other.x) - px, y.at(other.y) - py) < 5);
-      if (point.published !== null) {
-        const high = y.at(point.published);
-        picture.append(drawing("path", { class: "cross", d: `M${px - 4},${high - 4} l8,8 m0,-8 l-8,8` }));
-      }
-      picture.append(tipped(drawing("circle", { class: "mark", cx: px, cy: py, r: 4.5, fill: colour }), near.map((other) => other.words).join("\n\n")));
-    }
-  });
   const names = series.map((one, number) => element("span", { style: `--of: var(--series-${number % 7})` }, one.name));
   if (points.some((point) => point.published !== null)) names.push(element("span", { style: "--of: var(--ink)" }, "\u00d7 published"));
   if (levels.length) names.push(element("span", { style: "--of: var(--published)" }, "published, for no particular place"));
-  return element("figure", { style: "margin: 0" }, element("figcaption", { class: "faint" }, title), picture, element("div", { class: "legend", style: "max-width: 28rem" }, names));
+  const draw = (wide) => {
+    const place = area(wide), { high, left, right, top, bottom } = place;
+    const { x, y } = linear(series, levels, logarithmic, place);
+    const picture = canvas(title || axis, place);
+    axes(picture, place, x, y, { x: along, y: axis });
+    for (const level of levels) {
+      picture.append(tipped(drawing("path", { class: "level", d: `M${left},${y.at(level.y)} H${wide - right}` }), level.words));
+    }
+    series.forEach((one, number) => {
+      picture.append(line(one, number, x, y));
+      for (const point of one.points) {
+        const [px, py] = [x.at(point.x), y.at(point.y)];
+        // Points on top of each other share a tip.
+        const near = points.filter((other) => Math.hypot(x.at(other.x) - px, y.at(other.y) - py) < 5);
+        if (point.published !== null) {
+          picture.append(drawing("path", { class: "cross", d: `M${px - 4},${y.at(point.published) - 4} l8,8 m0,-8 l-8,8` }));
+        }
+        picture.append(tipped(drawing("circle", { class: "mark", cx: px, cy: py, r: 4.5, fill: `var(--series-${number % 7})` }), near.map((other) => other.words).join("\n\n")));
+      }
+    });
+    return picture;
+  };
+  return figure(title, draw, names.length > 1 ? names : []);
 }
 
-// What a letter of a label takes of a plot's width, on the average.
+function linear(series, levels, logarithmic, { wide, high, left, right, top, bottom }) {
+  const points = series.flatMap((one) => one.points);
+  const all = points.flatMap((point) => (point.published === null ? [point.y] : [point.y, point.published]));
+  return {
+    x: scale(points.map((point) => point.x), logarithmic.includes("x"), left, wide - right, false),
+    y: scale([...all, ...levels.map((level) => level.y)], logarithmic.includes("y"), high - bottom, top, true),
+  };
+}
+
+function line(one, number, x, y) {
+  const dash = ["", "6 3", "2 3"][Math.floor(number / 7) % 3];
+  const way = one.points.map((point, at) => `${at === 0 ? "M" : "L"}${x.at(point.x)},${y.at(point.y)}`);
+  return drawing("path", { d: way.join(" "), fill: "none", stroke: `var(--series-${number % 7})`, "stroke-width": 1.8, "stroke-dasharray": dash });
+}
+
+// Width of a letter of a label, on the average.
 const LETTER = 6.2;
 
 function cut(name, letters) {
   return name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
 }
 
-// Each bar has a name, `y`, what is `published` or null, and `words` to show. Bars stand where there is room for their names
-// below them; otherwise they lie, one below the other.
+// Each bar has a name, `y`, what is `published` or null, and `words` to show. Bars stand if there is room for their names
+// below them, and lie one below the other if there is not. Bars of one kind need no legend.
 function bars(list, { y: axis, title = "" }) {
-  const room = (PLOT.wide - PLOT.left - PLOT.right) / list.length, letters = Math.floor(room / LETTER);
-  const fits = list.every((bar) => bar.name.length <= letters);
-  const picture = fits ? standing(list, axis, title || axis) : lying(list, axis, title || axis);
-  const legend = [element("span", { style: "--of: var(--series-0)" }, "ours")];
-  if (list.some((bar) => bar.published !== null)) legend.push(element("span", { style: "--of: var(--published)" }, "published"));
-  return element("figure", { style: "margin: 0" }, element("figcaption", { class: "faint" }, title), picture, element("div", { class: "legend" }, legend));
+  const published = list.some((bar) => bar.published !== null);
+  const legend = [element("span", { style: "--of: var(--series-0)" }, "ours"), element("span", { style: "--of: var(--published)" }, "published")];
+  const draw = (wide) => {
+    const room = (wide - MARGIN.left - MARGIN.right) / list.length, letters = Math.floor(room / LETTER);
+    return (list.every((bar) => bar.name.length <= letters) ? standing : lying)(list, axis, title || axis, wide);
+  };
+  return figure(title, draw, published ? legend : []);
 }
 
 function heights(list) {
@@ -110,28 +131,28 @@ function bar(words, kind, place) {
   return tipped(drawing("rect", { class: `mark ${kind}`, ...place, fill: kind === "ours" ? "var(--series-0)" : "var(--published)" }), words);
 }
 
-function standing(list, axis, label) {
-  const { wide, high, left, right, top, bottom } = PLOT;
+function standing(list, axis, label, width) {
+  const place = area(width), { wide, high, left, right, top, bottom } = place;
   const y = scale(heights(list), false, high - bottom, top, true);
-  const picture = canvas(label);
-  axes(picture, { at: () => 0, marks: [] }, y, { x: "", y: axis });
+  const picture = canvas(label, place);
+  axes(picture, place, { at: () => 0, marks: [] }, y, { x: "", y: axis });
   const room = (wide - left - right) / list.length;
   list.forEach((one, number) => {
-    const width = Math.min(34, room * 0.36), middle = left + (number + 0.5) * room;
-    const column = (value, x) => ({ x, y: y.at(value), width, height: Math.max(0, high - bottom - y.at(value)) });
-    if (one.published !== null) picture.append(bar(one.words, "published", column(one.published, middle - width - 1)));
-    picture.append(bar(one.words, "ours", column(one.y, one.published === null ? middle - width / 2 : middle + 1)));
+    const thick = Math.min(80, room * 0.36), middle = left + (number + 0.5) * room;
+    const column = (value, x) => ({ x, y: y.at(value), width: thick, height: Math.max(0, high - bottom - y.at(value)) });
+    if (one.published !== null) picture.append(bar(one.words, "published", column(one.published, middle - thick - 1)));
+    picture.append(bar(one.words, "ours", column(one.y, one.published === null ? middle - thick / 2 : middle + 1)));
     picture.append(drawing("text", { class: "label", x: middle, y: high - bottom + 16, "text-anchor": "middle" }, one.name));
   });
   return picture;
 }
 
-function lying(list, axis, label) {
-  const { wide, right, top, bottom } = PLOT, room = 17, high = top + list.length * room + bottom;
-  // Names are cut to the room there is; what is hovered tells all.
-  const letters = Math.min(28, Math.max(...list.map((one) => one.name.length))), left = 16 + letters * 1.08 * LETTER;
-  const x = scale(heights(list), false, left, wide - right, true);
-  const picture = canvas(label, high);
+function lying(list, axis, label, width) {
+  const room = 17, place = area(width, MARGIN.top + list.length * room + MARGIN.bottom), { wide, high, right, top, bottom } = place;
+  // Names are cut to the room there is; the tip has all of them.
+  const most = Math.max(12, Math.floor((wide * 0.4) / LETTER)), letters = Math.min(most, Math.max(...list.map((one) => one.name.length)));
+  const left = 16 + letters * 1.08 * LETTER, x = scale(heights(list), false, left, wide - right, true);
+  const picture = canvas(label, place);
   for (const mark of x.marks) {
     picture.append(drawing("line", { class: "grid", x1: x.at(mark), x2: x.at(mark), y1: top, y2: high - bottom }),
       drawing("text", { class: "label", x: x.at(mark), y: high - bottom + 16, "text-anchor": "middle" }, number(mark)));
@@ -145,5 +166,34 @@ function lying(list, axis, label) {
     picture.append(bar(one.words, "ours", row(one.y, one.published === null ? middle - height / 2 : middle + 0.5)));
     picture.append(drawing("text", { class: "label", x: left - 6, y: middle + 4, "text-anchor": "end" }, cut(one.name, letters)));
   });
+  return picture;
+}
+
+const THUMBNAIL = { wide: 168, high: 84, left: 4, right: 4, top: 6, bottom: 6 };
+
+// An experiment at a glance: its first plot without words. Without a plot, the errors of its rows as bars above and below zero, or ours.
+function thumbnail(part) {
+  const { wide, high, left, right, top, bottom } = THUMBNAIL, [plot] = part.plots;
+  const picture = drawing("svg", { class: "thumbnail", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `plot of ${part.name}` });
+  if (plot?.kind === "lines") {
+    const { x, y } = linear(plot.series, plot.levels, plot.logarithmic, THUMBNAIL);
+    picture.append(...plot.series.map((one, number) => line(one, number, x, y)));
+    for (const point of plot.series.flatMap((one) => one.points).filter((one) => one.published !== null)) {
+      picture.append(drawing("path", { class: "cross", d: `M${x.at(point.x) - 2},${y.at(point.published) - 2} l4,4 m0,-4 l-4,4` }));
+    }
+    for (const level of plot.levels) picture.append(drawing("path", { class: "level", d: `M${left},${y.at(level.y)} H${wide - right}` }));
+    return picture;
+  }
+  const errors = part.rows.filter((row) => row.error !== null).map((row) => ({ y: row.error, published: null }));
+  const list = plot ? plot.bars : errors.length ? errors : part.rows.map((row) => ({ y: row.ours, published: null }));
+  // Zero is within the scale, so errors of both signs are seen.
+  const y = scale([0, ...heights(list)], false, high - bottom, top, true), room = (wide - left - right) / list.length;
+  list.forEach((one, number) => {
+    const pair = one.published !== null, thick = Math.min(24, room * (pair ? 0.4 : 0.7)), middle = left + (number + 0.5) * room;
+    const column = (value, x, kind) => drawing("rect", { class: kind, x, y: Math.min(y.at(value), y.at(0)), width: thick, height: Math.max(1, Math.abs(y.at(value) - y.at(0))), fill: "var(--series-0)" });
+    if (pair) picture.append(column(one.published, middle - thick, "published"));
+    picture.append(column(one.y, pair ? middle : middle - thick / 2, "ours"));
+  });
+  picture.append(drawing("line", { class: "line", x1: left, x2: wide - right, y1: y.at(0), y2: y.at(0) }));
   return picture;
 }

@@ -12,7 +12,13 @@ function agentPage(part, table) {
   const event = choice(options("all events", unique("event")), "", (value) => { wanted.event = value; draw(); });
   const count = element("p", { class: "faint", "aria-live": "polite" });
   const body = element("tbody", {});
-  const { picture, mark } = diagram(table, first, (name) => choose(name === wanted.state ? "" : name));
+  let mark = () => {};
+  const frame = fitted({ class: "drawn", tabindex: 0, role: "region", "aria-label": "state diagram" }, (wide, place) => {
+    const made = diagram(table, first, (name) => choose(name === wanted.state ? "" : name), wide);
+    mark = made.mark;
+    place.replaceChildren(made.picture);
+    mark(wanted.state);
+  });
 
   const choose = (name) => {
     wanted.state = state.value = name;
@@ -28,7 +34,7 @@ function agentPage(part, table) {
       const all = [row.state, row.event, row.guard || "", ...row.actions, row.next || ""].join(" ").toLowerCase();
       return (!wanted.state || row.state === wanted.state) && (!wanted.event || row.event === wanted.event) && sought.every((word) => all.includes(word));
     });
-    count.textContent = `${rows.length} of ${table.rows.length} rows`;
+    count.textContent = `${rows.length} of ${counted(table.rows.length, "row")}`;
     body.replaceChildren(...rows.map((row) =>
       element("tr", { class: row.taken === 0 ? "never" : null },
         element("td", { class: "mono" }, stateLink(row.state)),
@@ -40,11 +46,10 @@ function agentPage(part, table) {
   };
   const heads = ["state", "event", "actions", "next state", "line"].concat(covered ? ["taken"] : []);
   page.append(
-    element("p", {}, `${table.states} states, ${table.transitions} transitions, ${table.events} events`,
+    element("p", {}, [counted(table.states, "state"), counted(table.transitions, "transition"), counted(table.events, "event")].join(", "),
       table.constructed ? ". The home follows from a policy; the table is that for one caching agent." : "."),
     element("details", { open: table.states <= 24 }, element("summary", {}, "State diagram"),
-      element("p", { class: "faint" }, "A thick edge marks where agents begin. A state that is chosen shows what leads to it and on from it, and its rows below."),
-      element("div", { class: "drawn", tabindex: 0, role: "region", "aria-label": "state diagram" }, picture)),
+      element("p", { class: "faint" }, "Agents begin in states with a thick border. A click on a state marks the edges into it and out of it, and filters the rows below."), frame),
     element("div", { class: "bar" }, labelled("State", state), labelled("Event", event), labelled("Filter", words),
       element("button", { type: "button", click: () => { words.value = wanted.words = event.value = wanted.event = ""; choose(""); } }, "All rows")),
     count,

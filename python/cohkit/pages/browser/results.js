@@ -1,16 +1,21 @@
 // Numbers: published ones beside ours, runs in time, litmus tests, and sweeps.
 
 function withUnit(value, unit) {
-  return value === null ? "" : unit === "" ? number(value) : `${Number(value.toPrecision(4))} ${unit}`;
+  if (value === null) return "";
+  return unit === "" || unit === "count" ? number(value) : `${digits(value)} ${unit}`;
+}
+
+function unitCell(value, unit) {
+  return value === null ? "" : element("span", { class: "measured", title: `${value} ${unit}`.trim() }, withUnit(value, unit));
 }
 
 function percent(value) {
-  return value === null ? "" : `${value > 0 ? "+" : ""}${(100 * value).toFixed(1)} %`;
+  return value === null ? "" : `${value > 0 ? "+" : ""}${Math.abs(value) < 1 ? (100 * value).toFixed(1) : digits(100 * value)} %`;
 }
 
 function judged(error, ratio, holds) {
   if (error !== null) return percent(error);
-  return ratio === null ? "" : `${Number(ratio.toPrecision(4))}x${holds === null ? "" : holds ? ", holds" : ", fails"}`;
+  return ratio === null ? "" : `${digits(ratio)}x${holds === null ? "" : holds ? ", holds" : ", fails"}`;
 }
 
 function rowWords(row) {
@@ -24,37 +29,94 @@ function rowWords(row) {
   return said.join("\n");
 }
 
+// The largest error of an experiment and the one in the middle, without their signs.
+function errorsOf(rows) {
+  const errors = rows.filter((row) => row.error !== null).map((row) => Math.abs(row.error)).sort((a, b) => a - b);
+  if (!errors.length) return null;
+  const middle = errors.length / 2;
+  const median = Number.isInteger(middle) ? (errors[middle - 1] + errors[middle]) / 2 : errors[Math.floor(middle)];
+  return { count: errors.length, worst: errors.at(-1), median };
+}
+
+function errorWords(rows) {
+  const errors = errorsOf(rows);
+  return errors ? { worst: percent(errors.worst).replace("+", ""), median: percent(errors.median).replace("+", "") } : { worst: "\u2013", median: "\u2013" };
+}
+
+// Columns of which every cell is empty are left out.
+function withoutEmpty(heads, rows) {
+  const kept = heads.map((_, at) => at === 0 || rows.some((row) => row[at] !== ""));
+  return [heads.filter((_, at) => kept[at]), rows.map((row) => row.filter((_, at) => kept[at]))];
+}
+
 function experimentPage(part) {
-  const blind = part.rows.some((row) => row.blind !== null);
+  const unpublished = part.rows.filter((row) => row.published === null && !row.says).length;
   const rows = part.rows.map((row) => [
-    row.name, row.published === null ? row.says || "kept" : withUnit(row.published, row.unit), withUnit(row.ours, row.unit), judged(row.error, row.ratio, row.holds),
-    ...(blind ? [row.blind === null ? "" : withUnit(row.blind, row.unit), judged(row.blind_error, row.blind_ratio, row.blind_holds)] : []), row.use]);
+    row.name, row.published === null ? row.says || "" : unitCell(row.published, row.unit), unitCell(row.ours, row.unit), judged(row.error, row.ratio, row.holds),
+    unitCell(row.blind, row.unit), row.blind === null ? "" : judged(row.blind_error, row.blind_ratio, row.blind_holds), row.use]);
   const plots = part.plots.map((plot) => {
     const words = (point) => ({ ...point, words: rowWords(part.rows[point.row]) });
     return plot.kind === "bars" ? bars(plot.bars.map(words), plot)
       : curves(plot.series.map((one) => ({ ...one, points: one.points.map(words) })), { ...plot, levels: plot.levels.map(words) });
   });
+  const { worst, median } = errorWords(part.rows);
   return [
     element("h2", {}, part.title), element("p", {}, part.headline),
-    ...part.notes.map((note) => element("p", { class: "faint" }, note)),
+    errorsOf(part.rows) ? element("p", {}, "Worst error ", element("strong", {}, worst), ", median ", element("strong", {}, median), ` of ${counted(errorsOf(part.rows).count, "published number")}.`) : null,
+    ...part.notes.map((note) => element("p", { class: "faint" }, prose(note))),
     element("div", { class: "figures" }, plots),
-    plainTable(["", "published", "ours", "error", ...(blind ? ["blind", "blind error"] : []), "how"], rows, { label: "published numbers beside ours" }),
+    plainTable(...withoutEmpty(["number", "published", "ours", "error", "blind", "blind error", "origin"], rows), { label: "published numbers beside ours" }),
+    unpublished ? element("p", { class: "faint" }, `${counted(unpublished, "number")} without a published one. Published numbers that are kept in a file of their own are joined by `,
+      element("code", {}, "cohkit reproduce --published FILE.toml"), ".") : null,
+    runTable([part]),
   ];
 }
 
 function experimentsPage(part) {
-  const listed = part.experiments.map((one) => {
-    const errors = one.rows.filter((row) => row.error !== null).map((row) => Math.abs(row.error));
-    const worst = errors.length ? percent(Math.max(...errors)).replace("+", "") : "";
-    return [element("a", { href: `#/${one.id}` }, one.name), one.headline, one.rows.length, errors.length, worst];
-  });
-  return [element("h2", {}, "Published numbers beside ours"),
-    plainTable(["experiment", "what it shows", "numbers", "of them with a published one", "largest error"], listed)];
+  return [element("h2", {}, "Published numbers beside ours"), experimentCards(part.experiments)];
+}
+
+function experimentCards(experiments) {
+  const pages = new Map(data.parts.map((one) => [one.id, one]));
+  return element("ul", { class: "cards" }, experiments.map((one) => {
+    const errors = errorsOf(one.rows), { worst, median } = errorWords(one.rows);
+    const known = errors ? [element("span", {}, "worst error ", element("strong", {}, worst)), element("span", {}, "median ", element("strong", {}, median)),
+      element("span", { class: "faint" }, `of ${counted(errors.count, "published number")}`)]
+      : [element("span", { class: "faint" }, `${counted(one.rows.length, "number")}, no published one`)];
+    return element("li", {}, element("a", { href: `#/${one.id}` }, thumbnail(pages.get(one.id)), element("span", { class: "name" }, one.name)),
+      element("p", {}, one.headline), element("p", { class: "errors" }, known));
+  }));
+}
+
+// The commands, versions and times behind these parts.
+function runTable(parts) {
+  const rows = parts.flatMap((part) => part.runs.map((run) => [element("span", { class: "mono" }, part.file), run.command ? element("code", { class: "wrap" }, run.command) : "",
+    run.version || "", run.threads ?? "", duration(run.seconds)]));
+  // An experiment shares its file, and its command, with others.
+  const each = new Map(rows.map((row) => [row.map((cell) => cell?.textContent ?? cell).join("\n"), row]));
+  if (!rows.length) return null;
+  return element("section", { class: "runs" }, element("h3", {}, parts.length > 1 ? "Commands and versions" : "Command and version"),
+    plainTable(...withoutEmpty(["file", "command", "cohkit", "threads", "time"], [...each.values()]), { label: "commands and versions" }));
 }
 
 function flatPairs(value, before = "") {
   return Object.entries(value).flatMap(([key, one]) =>
     one !== null && typeof one === "object" && !Array.isArray(one) ? flatPairs(one, `${before}${key}.`) : [[before + key, Array.isArray(one) ? one.join("; ") : one]]);
+}
+
+// Values under their names, with the units that the names say.
+function valueTable(title, value, before = "") {
+  const pairs = flatPairs(value).filter(([key]) => !key.endsWith("distribution"));
+  const rows = pairs.map(([key, one]) => [quantity(before + key).name.replace(before.replaceAll("_", " "), ""), measured(before + key, one)]);
+  return element("section", {}, element("h3", {}, title), plainTable(["name", "value"], rows, { label: title }));
+}
+
+// The number by which a run is known.
+function mainNumber(run) {
+  if (run.failure) return element("span", { class: "violated" }, `${run.failure.kind}: ${run.failure.message}`);
+  const rates = Object.entries(run.rates_per_s || {}), mean = run.statistics?.latency_mean_ns;
+  if (rates.length) return element("span", {}, rates.map(([name, rate]) => `${name} ${inUnits("rate", rate)}`).join(", "));
+  return typeof mean === "number" ? element("span", {}, `mean latency ${inUnits("time", mean * 1e-9)}`) : "";
 }
 
 function runPage(part) {
@@ -65,32 +127,45 @@ function runPage(part) {
     element("p", {}, `${run.protocol} on ${run.platform}, seed ${run.seed}`, run.settings.length ? `; ${run.settings.join(", ")}` : ""),
   ];
   if (failure) made.push(element("p", { class: "violated" }, `${failure.kind}: ${failure.message}`), ...sentences("Who waits for whom", failure.waits), player(failure.sequence, () => null));
+  const figures = [];
   for (const [of, told] of [["", run.explanation], [" of accesses to the host's memory", run.host?.explanation]]) {
     if (!told) continue;
     const parts = told.parts.filter((one) => one.mean_ns > 0);
-    made.push(element("h3", {}, `Where the time${of} goes`), element("p", {}, `Limited by ${told.limit.name}: ${told.limit.reason}.`),
-      bars(parts.map((one) => ({ name: one.name, y: one.mean_ns, published: null, words: `${one.name}: ${number(one.mean_ns)} ns of an access in the mean` })), { y: "mean access (ns)" }));
+    figures.push(element("section", {}, element("h3", {}, `Where the time${of} goes`), element("p", {}, `Limited by ${told.limit.name}: ${told.limit.reason}.`),
+      bars(parts.map((one) => ({ name: one.name, y: one.mean_ns, published: null, words: `${one.name}: ${number(one.mean_ns)} ns of a mean access` })), { y: "mean access (ns)" })));
   }
-  if (counts.length) made.push(element("h3", {}, "Messages"), bars(counts.map(([name, count]) => ({ name, y: count, published: null, words: `${name}: ${number(count)}` })), { y: "messages sent" }));
-  const measured = run.application ? ["numbers", "counts", "rates_per_s", "times_ns", "statistics"] : ["workload", "statistics"];
-  for (const name of measured) {
-    if (run[name]) made.push(element("h3", {}, name.replaceAll("_", " ")), plainTable(["name", "value"], flatPairs(run[name]).filter(([key]) => !key.endsWith("distribution"))));
+  if (counts.length) figures.push(element("section", {}, element("h3", {}, "Messages"), bars(counts.map(([name, count]) => ({ name, y: count, published: null, words: `${name}: ${number(count)}` })), { y: "messages sent" })));
+  const tables = [];
+  for (const name of run.application ? ["numbers", "counts", "rates_per_s", "times_ns", "statistics"] : ["workload", "statistics"]) {
+    if (run[name]) tables.push(valueTable(quantity(name).name, run[name], ["rates_per_s", "times_ns"].includes(name) ? `${name}.` : ""));
   }
-  if (run.host) made.push(element("h3", {}, "the host's memory"), plainTable(["name", "value"], flatPairs(run.host.statistics)));
-  return made;
+  if (run.host) tables.push(valueTable("the host's memory", run.host.statistics));
+  return [...made, element("div", { class: "figures" }, figures), element("div", { class: "tables" }, tables), runTable([part])];
+}
+
+// The observation of a litmus test in herd's words, and whether it is what the test or the protocol allows.
+function observed(test) {
+  const word = test.observation ? test.observation[0].toUpperCase() + test.observation.slice(1) : "";
+  return test.outcome === "violated" || test.outcome === "undecided" ? [word, " ", tag(test.outcome)] : [word || tag(test.outcome)];
+}
+
+function litmusTable(listed) {
+  const rows = listed.map(({ entry, place }) => [element("a", { href: place }, entry.test), element("span", {}, observed(entry)), entry.condition.replaceAll("_", " "), entry.protocol ?? "",
+    entry.cores.replaceAll("_", " "), entry.model, entry.ends.length]);
+  return plainTable(...withoutEmpty(["test", "observed", "condition", "protocol", "cores", "model", "outcomes"], rows), { label: "litmus tests" });
 }
 
 function litmusPage(part, [number = ""]) {
-  const test = part.entries[Number(number)];
-  if (number === "" || !test) {
-    return [element("h2", {}, part.title), plainTable(["test", "protocol", "cores", "model", "outcome"],
-      part.entries.map((one, at) => [element("a", { href: `#/${part.id}/${at}` }, one.test), one.protocol, one.cores.replaceAll("_", " "), one.model, tag(one.outcome)]))];
-  }
+  const test = part.entries[part.entries.length === 1 ? 0 : Number(number)];
+  if (!test || (number === "" && part.entries.length > 1)) return [element("h2", {}, part.title), litmusTable(placesOf(part)), runTable([part])];
   const names = [...new Set(test.ends.flatMap((end) => Object.keys(end.values)))];
   return [
-    element("h2", {}, test.test, " ", tag(test.outcome)), element("p", {}, element("a", { href: `#/${part.id}` }, part.title)),
+    element("h2", {}, test.test, " ", observed(test)),
+    part.entries.length > 1 ? element("p", {}, element("a", { href: `#/${part.id}` }, part.title)) : null,
     ...(test.sequence ? [player(test.sequence, () => null)] : []),
-    plainTable([...names, "fulfils the condition", "allowed"], test.ends.map((end) => [...names.map((name) => end.values[name] ?? null), end.fulfils, end.allowed])),
+    element("h3", {}, counted(test.ends.length, "outcome")),
+    plainTable([...names, "satisfies the condition", "allowed"], test.ends.map((end) => [...names.map((name) => end.values[name] ?? null), end.fulfils, end.allowed])),
+    runTable([part]),
   ];
 }
 
@@ -104,35 +179,44 @@ function sweepPage(part) {
   const later = (name) => (name.startsWith("statistics.") ? 0 : 1);
   const measures = numeric.filter((name) => !heads.includes(name)).toSorted((a, b) => later(a) - later(b));
   const wanted = { y: measures.find((name) => name.includes("latency_mean")) || measures[0] || "", x: swept[0] || "point", by: swept[1] || "" };
-  const figure = element("div", {});
+  const place = element("div", {});
   const listed = (names) => names.map((name) => [name, name]);
-  // An axis may have a unit in a column of its own.
-  const cell = (row, name) => {
-    const unit = row[column(`${name}.unit`)];
-    return unit ? `${row[column(name)]}${unit}` : row[column(name)];
-  };
+  // The unit of an axis stands in a column of its own.
+  const unit = (name) => rows.map((row) => row[column(`${name}.unit`)]).find(Boolean) || "";
+  const cell = (row, name) => (unit(name) ? `${row[column(name)]} ${unit(name)}` : row[column(name)]);
+  const shownCell = (row, name) => (measures.includes(name) ? measured(name, row[column(name)]) : cell(row, name));
   const value = (cell) => (typeof cell === "number" ? cell : parseFloat(cell));
   const draw = () => {
+    const { kind, factor, name: title } = quantity(wanted.y.replace(/^statistics\./, ""));
+    const most = Math.max(...rows.map((row) => row[column(wanted.y)]).filter((one) => typeof one === "number").map(Math.abs));
+    const [shownIn, size] = kind ? unitFor(kind, most * factor) : ["", 1];
     const groups = new Map();
     for (const row of rows) {
       const at = value(row[column(wanted.x)]), got = row[column(wanted.y)];
       if (typeof got !== "number" || Number.isNaN(at)) continue;
       const name = wanted.by ? `${wanted.by} ${cell(row, wanted.by)}` : wanted.y;
-      const words = `${wanted.x} ${cell(row, wanted.x)}\n${wanted.by ? `${name}\n` : ""}${wanted.y}: ${number(got)}`;
-      groups.set(name, [...(groups.get(name) || []), { x: at, y: got, published: null, words }]);
+      const words = `${wanted.x} ${cell(row, wanted.x)}\n${wanted.by ? `${name}\n` : ""}${wanted.y}: ${kind ? inUnits(kind, got * factor) : number(got)}`;
+      groups.set(name, [...(groups.get(name) || []), { x: at, y: (got * factor) / size, published: null, words }]);
     }
     const series = [...groups].map(([name, points]) => ({ name, points: points.sort((a, b) => a.x - b.x) }));
-    figure.replaceChildren(series.length ? curves(series, { x: wanted.x, y: wanted.y }) : element("p", { class: "faint" }, "Nothing of this can be drawn as numbers."));
+    const along = unit(wanted.x) ? `${wanted.x} (${unit(wanted.x)})` : wanted.x;
+    place.replaceChildren(series.length ? curves(series, { x: along, y: shownIn ? `${title} (${shownIn})` : title }) : element("p", { class: "faint" }, "Neither axis has numbers to draw."),
+      tableOf([...new Set(["point", ...swept, "code", "error", wanted.y])]));
+    if (place.isConnected) fit();
+  };
+  const tableOf = (names) => {
+    const there = names.filter((name) => column(name) >= 0);
+    return plainTable(...withoutEmpty(there, rows.map((row) => there.map((name) => shownCell(row, name) ?? ""))), { label: "points of the sweep" });
   };
   const failed = rows.filter((row) => row[column("error")]).length;
   draw();
-  const few = ["point", ...swept, "code", "error", ...measures].filter((name, at, all) => column(name) >= 0 && all.indexOf(name) === at);
   return [
-    element("h2", {}, part.title), element("p", {}, `${rows.length} rows`, failed ? element("span", { class: "violated" }, `, ${failed} of them failed`) : ""),
+    element("h2", {}, part.title), element("p", {}, counted(rows.length, "row"), failed ? element("span", { class: "violated" }, `, ${failed} of them failed`) : ""),
     ...(measures.length ? [element("div", { class: "bar" },
       labelled("Show", choice(listed(measures), wanted.y, (name) => { wanted.y = name; draw(); })),
       labelled("against", choice(listed(["point", ...swept]), wanted.x, (name) => { wanted.x = name; draw(); })),
-      labelled("a line for each", choice([["", "nothing"], ...listed(swept)], wanted.by, (name) => { wanted.by = name; draw(); }))), figure] : []),
-    plainTable(few, rows.map((row) => few.map((name) => cell(row, name)))),
+      labelled("a line for each", choice([["", "nothing"], ...listed(swept)], wanted.by, (name) => { wanted.by = name; draw(); })))] : []), place,
+    element("details", {}, element("summary", {}, `All ${counted(columns.length, "column")}`), tableOf(["point", ...swept, "code", "error", ...measures])),
+    runTable([part]),
   ];
 }
