@@ -87,7 +87,7 @@ fn all_engines_agree_on_random_designs() {
     }
     let count = |of: fn(&Judged) -> bool| all.iter().filter(|judged| of(judged)).count();
     assert!(refused < 60, "{refused}");
-    // They are worth it: what is asked is asked of many.
+    // Enough texts of each kind are judged.
     let many = [
         ("verified with networks", networks, 30),
         ("verified", count(|j| verified(j) > 0), 90),

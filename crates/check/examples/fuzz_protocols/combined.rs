@@ -137,7 +137,7 @@ fn memory(random: &mut Random, lines: u8) -> Template {
     let names = parts.remote_states.iter().map(|state| &state[..1]);
     let all = names.collect::<Vec<_>>().join(" ");
     let mut stays: Vec<&str> = Vec::new();
-    // Posts that nothing counts need back-pressure.
+    // Posted stores without credits need back-pressure.
     let counted = random.below(6) > 0;
     let credits = random.of(&["1", "1", "2"]);
     if post {
@@ -505,7 +505,7 @@ fn older(random: &mut Random) -> Template {
     template
 }
 
-/// Changes one row; false if it stays what it is.
+/// Changes one row. Returns false if the row stays the same.
 fn mutate(random: &mut Random, template: &mut Template) -> bool {
     let at = random.below(template.rows.len());
     let before = template.rows[at].clone();

@@ -143,7 +143,7 @@ pub fn protocol(seed: u64) -> String {
         in_registers,
         numbered: joined.is_some() || matches!(template.size, Some((_, _, 2..))),
     };
-    // What joins lines and networks has states enough.
+    // Registers, lines and networks make enough states by themselves.
     if template.size.is_none() || generator.random.once_in(3) {
         generator.decorate(&template);
     } else {

@@ -169,12 +169,12 @@ pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
     }
 }
 
-/// What all ways of ours agree on, and how much of it was asked.
+/// The verdict that all engines agree on, and which of them judged the text.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged {
     /// The verdict on states and steps.
     pub agreed: Agreed,
-    /// Whether rest is always reached, and everything that begins can be performed; false if that was not asked.
+    /// Whether rest is always reachable and everything that begins can be performed. False if that was not judged.
     pub goes_on: bool,
     /// Whether it was simulated.
     pub simulated: bool,
@@ -195,13 +195,13 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     if agreed == Agreed::Undecided {
         return Ok(judged);
     }
-    // Accesses may be turned away, or kept from beginning, for ever.
+    // Whether accesses may be turned away, or kept from beginning, for ever.
     let mut stops = false;
     if let Found::Safe { worlds, lost, .. } = &case.found {
         let again = begins_again(&case, worlds);
         let goes_on = lost.is_none() && performed(&case, again)?;
         judged.goes_on = goes_on;
-        // What is turned away is served in some order of events, which the simulator need not come by.
+        // A request that is turned away is served in some order of events. The simulator may not meet that order.
         stops = !goes_on || !again || !doubtful(&case.protocol, home(&case.protocol)).is_empty();
         let run = programs::compare(&case.protocol, home(&case.protocol), seed, stops);
         judged.programs = run.map_err(Trouble::Differ)?;
