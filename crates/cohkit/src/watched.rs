@@ -27,8 +27,18 @@ impl Drawn {
 
     /// Of what a timeline is drawn, if one is.
     pub fn filter(&self) -> Result<Option<Filter>, NotRun> {
-        if self.timeline.is_none() {
+        let Some(file) = &self.timeline else {
             return Ok(None);
+        };
+        let ending = file
+            .extension()
+            .map(|ending| ending.to_string_lossy().to_lowercase());
+        let text = ["json", "jsonl", "txt", "csv", "html", "svg", "md"];
+        if let Some(ending) = ending.filter(|ending| text.contains(&ending.as_str())) {
+            return Err(NotRun::input(
+                format!("--timeline: a timeline is a binary trace of Perfetto, and `.{ending}` is a format of text"),
+                "name a file such as run.pftrace",
+            ));
         }
         let wrong = |option: &str, what: String, help: &str| {
             NotRun::input(format!("--{option}: {what}"), help)
@@ -176,7 +186,7 @@ fn explained(of: &Explanation, width: Option<usize>) -> String {
     for used in of.resources.iter().filter(|used| used.utilisation > 0.0) {
         let (most, mean) = (100.0 * used.utilisation, 100.0 * used.mean);
         let which = match &used.which {
-            Some(which) if used.count > 1 => format!("{which} of {}", used.count),
+            Some(which) if used.count > 1 => format!("{which}, the most used of {}", used.count),
             Some(which) => which.clone(),
             None => format!("of {}", used.count),
         };

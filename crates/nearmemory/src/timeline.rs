@@ -106,7 +106,7 @@ impl Timeline {
             ));
         }
         let mut writer = Writer::new(filter, &NOTES, 0);
-        let all = writer.track("machine (1 ns here is 1 ps)", None, None);
+        let all = writer.track("machine", None, None);
         let device = writer.track("device", Some(all), None);
         let cores = names.into_iter().map(|name| Core {
             track: writer.track(&name, Some(all), None),

@@ -1,6 +1,7 @@
 //! A run as a trace of Perfetto: agents and cores as tracks, accesses as slices, messages as flows, and counters.
 //!
-//! A picosecond of the simulation is a nanosecond there, the smallest time that such a trace knows, so that nothing is rounded.
+//! Timestamps are in nanoseconds, the smallest unit of time that such a trace has, rounded down from the picoseconds of the
+//! simulation. The exact latency of an access stands beside it.
 
 pub mod writer;
 
@@ -188,9 +189,9 @@ impl Timeline {
     /// A track of tracks.
     fn group(&mut self, of: &str) -> u64 {
         let name = match self.side {
-            None => format!("{of} (1 ns here is 1 ps)"),
-            Some(Side::Device) => format!("the device's memory: {of} (1 ns here is 1 ps)"),
-            Some(Side::Host) => format!("the host's memory: {of} (1 ns here is 1 ps)"),
+            None => of.to_string(),
+            Some(Side::Device) => format!("the device's memory: {of}"),
+            Some(Side::Host) => format!("the host's memory: {of}"),
         };
         self.writer.track(&name, None, None)
     }

@@ -801,6 +801,17 @@ fn where_the_time_goes_is_told_to_the_picosecond() {
     assert!(wrong.contains("tells of one level"), "{wrong}");
 }
 
+/// A name of a text got a binary trace, which `cohkit report` then refused with its folder.
+#[test]
+fn a_timeline_with_the_name_of_a_text_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.json").display().to_string();
+    let (code, out, error) = sim(&[&SHORT[..], &["--timeline", &file]].concat());
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(error.contains("name a file such as run.pftrace"), "{error}");
+    assert!(!std::path::Path::new(&file).exists());
+}
+
 /// A timeline is a file of its own, is told of beside the result, and changes nothing of it.
 #[test]
 fn a_timeline_is_written_and_chosen() {

@@ -263,6 +263,9 @@ pub struct Writer {
     part: u64,
 }
 
+/// Picoseconds of a unit of timestamps, which are in nanoseconds.
+pub const UNIT: Time = 1000;
+
 /// Numbers of a part.
 const PART: u32 = 32;
 
@@ -397,7 +400,7 @@ impl Writer {
         let sequence = self.part + 1;
         short.message(field::PACKET, |packet| {
             packet.number(field::SEQUENCE, sequence);
-            packet.number(field::TIMESTAMP, time);
+            packet.number(field::TIMESTAMP, time / UNIT);
             if name.is_some() {
                 packet.number(field::SEQUENCE_FLAGS, 2);
             }
