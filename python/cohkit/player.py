@@ -11,7 +11,7 @@ from cohkit.looking import is_whole
 from cohkit.own import Scenario, begin, uses
 from cohkit.protocols import executed
 from cohkit.results import Records, load, records
-from cohkit.simulator import eci, machine
+from cohkit.simulator import default_protocol, machine
 from cohkit.units import written
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def play(  # noqa: PLR0913 -- each is a keyword
         time: simulated time after which nothing more is begun, such as `"2ms"`, or in nanoseconds; the application's
             own end if not given.
         warm_up: simulated time before which nothing is counted or timed, with a unit or in nanoseconds.
-        protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
-            Enzian's interconnect, ECI, if not given.
+        protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; the
+            one that the platform names, if not given.
         set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
         sizes: sizes with which the text is read, such as `{"homes": 8}`; `line` is the bytes of a line.
         seed: what everything random follows from.
@@ -189,12 +189,12 @@ def _ready(request: Request) -> _cohkit.Play:
     for name in ("time", "warm_up"):
         if options[name] is not None:
             options[name] = written(options[name], unit="ns")
+    on = machine(options.pop("platform"))
     protocol = options.pop("protocol")
-    protocol = eci() if protocol is None else executed(protocol)
+    protocol = default_protocol(on) if protocol is None else executed(protocol)
     numbers = [f"{name}={value}" for name, value in (options.pop("numbers") or {}).items()]
     settings = [f"{name}={written(value)}" for name, value in (options.pop("set") or {}).items()]
     sizes = [f"{name}={value}" for name, value in (options.pop("sizes") or {}).items()]
-    on = machine(options.pop("platform"))
     application = options.pop("application")
     own = None
     if isinstance(application, Scenario):

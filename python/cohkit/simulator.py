@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast
@@ -12,7 +13,7 @@ from cohkit.errors import InputError, call, near
 from cohkit.looking import is_whole
 from cohkit.machines import Machine
 from cohkit.memory_traces import MemoryTrace, TraceFile
-from cohkit.protocols import executed, shipped
+from cohkit.protocols import executed
 from cohkit.results import Records, load, records
 from cohkit.units import written
 
@@ -121,8 +122,8 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
             caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`; or
             what was recorded elsewhere: a `memory_trace`, `trace:FILE`, `packed-trace:FILE`, or a trace of another tool
             such as `lackey-trace:FILE`.
-        protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; that of
-            Enzian's interconnect, ECI, if not given.
+        protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; the
+            one that the platform names, if not given.
         region: the memory that is accessed: bytes, or a size with its unit such as `"4MiB"`; 16 MiB if not given, and
             what a trace accesses.
         accesses: number of accesses; as many as the region has lines if not given, and all of a trace.
@@ -215,11 +216,15 @@ def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: s
     return Machine(name).native
 
 
+def default_protocol(on: _cohkit.Machine) -> Protocol | Composition:
+    """Give the protocol that a platform runs unless another one is asked for."""
+    return _kept(json.loads(on.json())["protocol"])
+
+
 @functools.cache
-def eci() -> Protocol:
-    """Give the protocol of the shipped platforms."""
-    # Kept, as it keeps its home in turn.
-    return shipped("eci")
+def _kept(name: str) -> Protocol | Composition:
+    """Give a shipped protocol, once: it keeps its home in turn."""
+    return executed(name)
 
 
 def _whole(name: str, value: object, low: int, high: int) -> int:
@@ -274,12 +279,12 @@ def _ready(request: Request) -> _cohkit.Simulation:
         if options[name] is not None or name == "seed":
             options[name] = _whole(name, options[name], low, high)
     protocol = options.pop("protocol")
-    protocol = eci() if protocol is None else executed(protocol)
+    on = machine(options.pop("platform"))
+    protocol = default_protocol(on) if protocol is None else executed(protocol)
     options["by"] = [f"{kind}={workload}" for kind, workload in (options["by"] or {}).items()]
     settings = [f"{name}={written(value)}" for name, value in (options.pop("set") or {}).items()]
     if options["region"] is not None:
         options["region"] = written(options["region"], unit="B")
-    on = machine(options.pop("platform"))
     workload, recorded = _work(options.pop("workload"))
     return call(
         protocol.file,

@@ -261,6 +261,7 @@ class Platform(Record):
     """
 
     name: str
+    protocol: str
     remotes: int
     below: int | None = None
     agents: dict[str, int] | None = None
@@ -375,6 +376,20 @@ class Explanation(Record):
     limit: Limit
 
 
+class BouncingLine(Record):
+    """A line that goes to and fro between caches; `address` counts bytes from the begin of the region.
+
+    Of its `transfers`, `other_words` were to another word than the last access of the other cache: false sharing.
+    `share` is that of the time that accesses waited at caches, all lines together.
+    """
+
+    line: int
+    address: int
+    transfers: int
+    other_words: int
+    share: float
+
+
 class Simulation(Record):
     """The result of a simulation: `statistics` and `messages` are `None` if there is a `failure`.
 
@@ -395,6 +410,8 @@ class Simulation(Record):
     messages: dict[str, int] | None
     explanation: Explanation | None = None
     failure: Failure | None
+    warnings: list[str]
+    bouncing_lines: Records[BouncingLine] | None
     run: dict[str, Any]
 
 
@@ -449,6 +466,7 @@ class Play(Record):
     traffic: dict[str, Taken] | None
     quarters: Records[Quarter] | None
     failure: Failure | None
+    warnings: list[str]
     run: dict[str, Any]
 
 

@@ -328,10 +328,10 @@ def test_points_of_plots_say_what_they_are(
     told = page.inner_text(".tip")
     assert {"1, with prefetcher", "1, without prefetcher"} <= set(told.split("\n")), told
     follow(page.locator("nav a:text-is('sweep')"))
-    page.get_by_label("Show").select_option("statistics.latency_p50_ns")
+    page.get_by_label("Show").select_option("statistics.load_latency_p50_ns")
     assert page.locator("svg .mark").count() == 4
     page.locator("svg .mark").first.focus()
-    assert page.inner_text(".tip").startswith("link.latency 60 ns\noutstanding 1\nstatistics.latency_p50_ns: ")
+    assert page.inner_text(".tip").startswith("link.latency 60 ns\noutstanding 1\nstatistics.load_latency_p50_ns: ")
 
 
 @pytest.mark.needs("chromium")

@@ -100,7 +100,7 @@ def test_agents_of_each_kind_do_what_they_are_told() -> None:
         cohkit.simulate("enzian-cpu-home", "random-read", protocol="eci-near", by={"gpu": "idle"})
 
 
-# The quantities of `hosts-512x8` are those of `hosts-8x8`, and ECI's home looks at all its caches in every step.
+# The quantities of `hosts-512x8` are those of `hosts-8x8`.
 # A machine of two levels takes a text of two, and one of several kinds of agents a text that has them.
 KINDS = {"enzian-cpu-home": "eci-near", "n1sdp-u280": "ccix", "n1sdp-vck5000": "ccix", "peers-host-memory": "cxl-cache"}
 PLATFORMS = [name for name in cohkit.platforms() if name not in {"cxl-512x8", "hosts-512x8", "clusters-4x4", *KINDS}]
@@ -212,7 +212,7 @@ def test_all_errors_of_a_platform_are_listed_with_their_places(tmp_path: Path) -
         with pytest.raises(cohkit.TextError) as caught:
             read(file)
         error = caught.value
-        assert (error.file, error.line, error.column) == (str(file), 7, 11)
+        assert (error.file, error.line, error.column) == (str(file), 8, 11)
         messages = [diagnostic["message"] for diagnostic in error.diagnostics]
         assert messages[0] == "remotes must be 1 to 4096, not 0"
         assert messages[1].startswith("`bram.latency` has no unit")

@@ -9,6 +9,7 @@ use crate::{files, shipped};
 use cohkit_protocol::composition::{Composition, Joint, Over};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::{self, suggestion, Diagnostic};
+use cohkit_sim::platform::Platform;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -276,6 +277,24 @@ impl Texts {
             return Ok(Texts::One(Source::of(path, text, console)?));
         }
         Composed::read(path, &text, console)?.texts()
+    }
+
+    /// Reads the shipped protocol that a platform runs unless another one is asked for.
+    pub(crate) fn of_platform(platform: &Platform, console: &Console) -> Result<Texts, Failure> {
+        let name = shipped::default_protocol(platform);
+        let Some(text) = shipped::protocol(Path::new(name)) else {
+            let known = shipped::names().collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "error: the platform {} names the protocol `{name}`, which does not ship\n  help: there are {known}; `--protocol FILE` names another one",
+                platform.name
+            );
+            return Err(Failure::new(Outcome::BadInput, message));
+        };
+        let path = PathBuf::from(format!("{name}.coh"));
+        if !text::composes(text) {
+            return Ok(Texts::One(Source::of(&path, text.to_string(), console)?));
+        }
+        Composed::read(&path, text, console)?.texts()
     }
 }
 

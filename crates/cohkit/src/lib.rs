@@ -59,6 +59,7 @@ pub mod shipped;
 mod sim;
 pub mod simulate;
 mod size;
+mod summary;
 mod table;
 pub mod tabulate;
 mod trace;

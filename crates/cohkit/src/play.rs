@@ -6,13 +6,14 @@ use crate::options::Play as Options;
 use crate::outcome::{Failure, Outcome};
 use crate::playing::{Play, Played, Request, TWO_LEVELS};
 use crate::protocols::Source;
-use crate::sim::{failed, failure, platform, shown};
-use crate::simulate::{set, NotRun, Simulation};
+use crate::sim::{failed, failure, platform, shown, WIDTH};
+use crate::simulate::{set, warnings, NotRun};
 use crate::{deliver, exhaustive, files, rtl, watched};
 use cohkit_application::shipped::{Shipped, ALL};
 use cohkit_chart::Text;
 use cohkit_sim::components::hosts::Taken;
 use cohkit_sim::explain::FailureKind;
+use cohkit_sim::platform::Platform;
 use std::fmt::Write;
 use std::time::Instant;
 
@@ -43,7 +44,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
         files::try_file(file)?;
     }
     let mut platform = platform(&options.platform, colour)?;
-    let (source, host) = texts(options, console)?;
+    let (source, host) = texts(options, &platform, console)?;
     set(&mut platform, &options.set).map_err(wrong)?;
     let request = Request {
         application: options.application.clone(),
@@ -83,7 +84,10 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
     } else {
         let mut text = report(&play, &played, &charts);
         if let Ok(played) = &played {
-            text.push_str(&watched::text(&played.statistics, charts.width));
+            text.push_str(&watched::text(
+                &played.statistics,
+                charts.width.unwrap_or(WIDTH),
+            ));
         }
         text
     };
@@ -98,14 +102,17 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<Outcome, F
 }
 
 /// The text of the home behind which the application stands, and that of the host's memory if it composes both.
-fn texts(options: &Options, console: &Console) -> Result<(Source, Option<Source>), Failure> {
+fn texts(
+    options: &Options,
+    platform: &Platform,
+    console: &Console,
+) -> Result<(Source, Option<Source>), Failure> {
     let wrong = |what: &str| failure(NotRun::plain(what.into()), console.terminal.colour);
-    let Some(path) = &options.protocol else {
-        let source = Simulation::protocol();
-        let source = source.map_err(|wrong| failure(wrong, console.terminal.colour));
-        return Ok((source?, None));
+    let texts = match &options.protocol {
+        Some(path) => Texts::read(path, console)?,
+        None => Texts::of_platform(platform, console)?,
     };
-    match Texts::read(path, console)? {
+    match texts {
         Texts::One(source) => Ok((source, None)),
         Texts::Directions(..) if options.exhaustive => Err(wrong(
             "`--exhaustive` explores one space, and the text composes two",
@@ -142,6 +149,9 @@ fn report(play: &Play, played: &Played, charts: &Text) -> String {
         numbers.join(" "),
         setup.seed
     );
+    for warning in warnings(setup) {
+        let _ = writeln!(text, "warning: {warning}");
+    }
     let traffic = match played {
         Ok(played) => between(&played.statistics.traffic),
         Err(_) => String::new(),

@@ -5,7 +5,7 @@ use crate::files;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::several_runs::{self, run_each};
-use crate::simulate::{add_host, failure_json, NotRun};
+use crate::simulate::{add_host, failure_json, warnings, NotRun};
 use cohkit_application::interface::{Scenario, Thread};
 use cohkit_application::matrix_market::{self, Edges};
 use cohkit_application::shipped::{visit_on, Parameter, Visitor, ALL, OF_GENERATED};
@@ -417,6 +417,7 @@ impl Play {
             }),
             "quarters": played_well.map(|played| json!(played.statistics.quarters)),
             "failure": played.as_ref().err().map(|failure| failure_json(failure)),
+            "warnings": warnings(&self.setup),
             "run": {
                 "file": self.source.path.display().to_string(),
                 "seconds": seconds,

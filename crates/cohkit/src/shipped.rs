@@ -1,5 +1,6 @@
 //! The files of the repository that the command carries: protocol texts, and the C library for cores beside far memory.
 
+use cohkit_sim::platform::Platform;
 use std::path::Path;
 
 macro_rules! files {
@@ -31,6 +32,11 @@ pub const PROTOCOLS: &[(&str, &str)] = files![
     "protocols/write-through-two-step.coh",
     "protocols/write-through.coh",
 ];
+
+/// Name of the shipped protocol that a platform runs unless another one is asked for.
+pub fn default_protocol(platform: &Platform) -> &str {
+    platform.protocol.as_deref().unwrap_or("eci")
+}
 
 /// The library and the programs of its guide, with their names in a checkout.
 pub const LIBRARY: &[(&str, &str)] = files![

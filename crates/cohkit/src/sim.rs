@@ -7,11 +7,11 @@ use crate::outcome::{Failure, Outcome};
 use crate::progress::Bar;
 use crate::protocols::{error_at, error_in_line, Source};
 use crate::simulate::{
-    read_platform, set, shipped_platform, side_by_side, Ended, NotRun, Request, Simulation,
+    read_platform, set, shipped_platform, side_by_side, warnings, Ended, NotRun, Request,
+    Simulation,
 };
 use crate::table::wrap;
-use crate::{deliver, files, rtl, watched};
-use cohkit_base::words::counted;
+use crate::{deliver, files, rtl, summary, watched};
 use cohkit_chart::Text;
 use cohkit_protocol::text::composes;
 use cohkit_sim::components::recorded::ReadError;
@@ -25,6 +25,9 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
+/// Columns of text that goes to no terminal.
+pub(crate) const WIDTH: usize = 100;
+
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failure> {
     // A bad place for the result is not found out after a long run.
     let files = options.output.out.iter().chain(&options.trace);
@@ -35,7 +38,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<Outcome, Failu
     let mut platform = platform(&options.platform, colour)?;
     let texts = match &options.protocol {
         Some(path) => Texts::read(path, console)?,
-        None => Texts::One(Simulation::protocol().map_err(|wrong| failure(wrong, colour))?),
+        None => Texts::of_platform(&platform, console)?,
     };
     let charts = options.output.charts(console.terminal);
     let request = request(options);
@@ -253,26 +256,32 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         seed,
         ..
     } = &simulation.setup;
-    let by: String = simulation
-        .request
-        .by
-        .iter()
-        .fold(String::new(), |by, told| {
-            format!("{by}, {}", told.replacen('=', " ", 1))
-        });
+    let by = simulation.request.by.iter();
+    let by: String = by.fold(String::new(), |by, told| {
+        format!("{by}, {}", told.replacen('=', " ", 1))
+    });
     let region = u64::from(workload.lines) * u64::from(protocol.line_bytes);
     let region = units::show(region, Unit::Bytes);
-    let mut text = format!(
-        "{} on {}: {} of {}, {}, {}, {} outstanding, hints {} ahead, seed {seed}{by}\n",
+    let what = format!(
+        "{} on {}, {}: {} of {region}, {}, {} outstanding, hints {} ahead, seed {seed}{by}",
         protocol.name,
         platform.name,
+        simulation.machine(),
         simulation.request.work.name(),
-        region,
         accesses(workload.accesses),
-        counted(workload.cores, "core"),
         workload.outstanding,
         workload.prefetch,
     );
+    let width = charts.width.unwrap_or(WIDTH);
+    let warnings = warnings(&simulation.setup).into_iter();
+    let warnings = warnings.map(|warning| format!("warning: {warning}"));
+    let mut text = String::new();
+    for line in std::iter::once(what)
+        .chain(warnings)
+        .flat_map(|said| wrap(&said, width))
+    {
+        let _ = writeln!(text, "{line}");
+    }
     let statistics = match ended {
         Ok(statistics) => statistics,
         Err(failure) => {
@@ -281,21 +290,23 @@ fn report(simulation: &Simulation, ended: &Ended, charts: &Text) -> String {
         }
     };
     text.push('\n');
-    rows(&mut text, statistics, charts);
+    summary::write(&mut text, statistics, width);
+    text.push('\n');
+    rows(&mut text, statistics, width);
     if let Some(above) = &statistics.above {
         text.push_str("\nthe upper level:\n");
-        rows(&mut text, above, charts);
+        rows(&mut text, above, width);
     }
     if let Some(host) = &statistics.host {
         text.push_str("\nthe host's memory:\n");
-        rows(&mut text, host, charts);
+        rows(&mut text, host, width);
     }
-    text.push_str(&watched::text(statistics, charts.width));
+    text.push_str(&watched::text(statistics, width));
     text
 }
 
 /// What was measured, with what it means.
-fn rows(text: &mut String, statistics: &Statistics, charts: &Text) {
+fn rows(text: &mut String, statistics: &Statistics, room: usize) {
     let sent = statistics.messages.iter().filter(|(_, count)| *count > 0);
     let mut rows: Vec<(&str, String, &str)> = statistics
         .values
@@ -307,9 +318,7 @@ fn rows(text: &mut String, statistics: &Statistics, charts: &Text) {
     let names = width(|row| row.0.len()).unwrap_or(0);
     let values = width(|row| row.1.len()).unwrap_or(0);
     let indent = names + values + 4;
-    let room = charts
-        .width
-        .map_or(usize::MAX, |width| width.saturating_sub(indent).max(20));
+    let room = room.saturating_sub(indent).max(20);
     for (name, value, definition) in &rows {
         let lines = wrap(definition, room);
         let _ = writeln!(text, "{name:names$}  {value:>values$}  {}", lines[0]);

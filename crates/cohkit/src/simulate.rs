@@ -6,8 +6,8 @@ pub use crate::not_run::NotRun;
 use crate::outcome::{Failure, Outcome};
 use crate::protocols::Source;
 use crate::several_runs::{self, run_each};
-use crate::size;
 use crate::work::{Kind, Trace, Work};
+use crate::{shipped, size};
 use cohkit_base::words::{counted, did_you_mean};
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
@@ -25,12 +25,8 @@ use cohkit_sim::statistics::Statistics;
 use cohkit_sim::timeline::Filter;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
-
-/// The protocol of the shipped platforms.
-const PROTOCOL: (&str, &str) = ("eci.coh", include_str!("../../../protocols/eci.coh"));
 
 /// The memory that is accessed, if nothing is said.
 pub const REGION: &str = "16MiB";
@@ -126,6 +122,7 @@ pub fn platform_json(platform: &Platform) -> Value {
     let quantities: Vec<Value> = quantities.collect();
     let mut value = json!({
         "name": platform.name,
+        "protocol": shipped::default_protocol(platform),
         "remotes": platform.remotes,
         "lines": platform.lines,
         "quantities": quantities,
@@ -240,20 +237,6 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// The protocol of the shipped platforms.
-    ///
-    /// # Errors
-    /// That text is wrong.
-    pub(crate) fn protocol() -> Result<Source, NotRun> {
-        let (name, text) = PROTOCOL;
-        Source::parse(PathBuf::from(name), text.to_string()).map_err(|_| {
-            NotRun::input(
-                "the shipped protocol cannot be read",
-                "name one with `--protocol`",
-            )
-        })
-    }
-
     /// Puts a simulation together, of a platform on which the settings of the request are [`set`].
     /// The home is the protocol's for so many remotes as the platform has; there may be a second text, of what is below each
     /// cache, or of the host's memory.
@@ -380,6 +363,31 @@ impl Simulation {
             .chain(host)
     }
 
+    /// Cores and caches of the machine, and which cores share a cache, in one line.
+    pub fn machine(&self) -> String {
+        let Setup {
+            platform, protocol, ..
+        } = &self.setup;
+        let further = platform.agents.iter().map(|agents| agents.remotes);
+        let caches = std::iter::once(platform.remotes).chain(further);
+        let kinds = protocol.kinds.iter().zip(caches).zip(self.workloads());
+        let several = protocol.kinds.len() > 1 && !platform.agents.is_empty();
+        let of_each = kinds.filter(|((_, caches), _)| *caches > 0);
+        let of_each = of_each.map(|((kind, caches), workload)| {
+            let below = platform.below.as_ref().map_or(1, |below| below.remotes);
+            let of = cores_and_caches(workload.cores, u32::from(caches) * u32::from(below));
+            match several {
+                true => format!("{}: {of}", kind.name),
+                false => of,
+            }
+        });
+        let text = of_each.collect::<Vec<_>>().join("; ");
+        match &platform.below {
+            Some(_) => format!("{text}, below {}", counted(platform.remotes, "cache")),
+            None => text,
+        }
+    }
+
     /// How many accesses there are in all.
     pub fn accesses(&self) -> u64 {
         let all = self.workloads().filter(|workload| workload.cores > 0);
@@ -402,6 +410,8 @@ impl Simulation {
             "quarters": ended.map(|statistics| json!(statistics.quarters)),
             "messages": ended.map(messages_json),
             "failure": failure,
+            "warnings": warnings(&self.setup),
+            "bouncing_lines": ended.map(|statistics| json!(statistics.bouncing)),
             "run": {
                 "file": self.source.path.display().to_string(),
                 "seconds": seconds,
@@ -431,6 +441,37 @@ impl Simulation {
         }
         add_host(&mut value, &self.setup, ended);
         value
+    }
+}
+
+/// Reasons to doubt that a run shows what it is asked for, one sentence each.
+pub(crate) fn warnings(setup: &Setup) -> Vec<String> {
+    let Setup {
+        protocol, platform, ..
+    } = setup;
+    let systems = protocol.systems.iter();
+    let fewest = systems.map(|system| system.remotes.total()).min();
+    let lone = (platform.all_remotes() == 1 && fewest > Some(1)).then(|| {
+        format!(
+            "{} has one cache, which all cores share, and {} is for several caches: no row for another cache's copies is reached",
+            platform.name, protocol.name
+        )
+    });
+    let implausible = platform.implausible.iter().cloned();
+    lone.into_iter().chain(implausible).collect()
+}
+
+/// So many cores and caches: `64 cores, 8 share each of 8 caches`.
+fn cores_and_caches(cores: u32, caches: u32) -> String {
+    let (told, all) = (counted(cores, "core"), counted(caches, "cache"));
+    match (cores, caches) {
+        (0, _) => format!("{all}, without cores in use"),
+        (1, 1) => "1 core and 1 cache".to_string(),
+        (_, 1) => format!("{told} share 1 cache"),
+        _ if cores == caches => format!("{told}, each with a cache of its own"),
+        _ if cores < caches => format!("{told}, before {cores} of {all}"),
+        _ if cores % caches == 0 => format!("{told}, {} share each of {all}", cores / caches),
+        _ => format!("{told} share {all}"),
     }
 }
 

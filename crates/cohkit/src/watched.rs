@@ -92,7 +92,7 @@ impl Drawn {
 }
 
 /// What is told after the result.
-pub(crate) fn text(statistics: &Statistics, width: Option<usize>) -> String {
+pub(crate) fn text(statistics: &Statistics, width: usize) -> String {
     let timeline = statistics.timeline.as_ref();
     let mut text = timeline.map_or(String::new(), |timeline| {
         told_of(timeline, ["access", "accesses"])
@@ -127,7 +127,7 @@ pub(crate) fn told_of(timeline: &Recorded, [one, many]: [&str; 2]) -> String {
 }
 
 /// What accesses were spent on, what was in use, and what of it limits the rest.
-fn explained(of: &Explanation, width: Option<usize>) -> String {
+fn explained(of: &Explanation, width: usize) -> String {
     let mut text = String::from("\n");
     let Some(slowest) = &of.slowest else {
         text.push_str("no access was performed whose time could be told\n");
@@ -179,7 +179,7 @@ fn explained(of: &Explanation, width: Option<usize>) -> String {
         100.0 * limit.utilisation,
         limit.reason
     );
-    for line in wrap(&says, width.unwrap_or(usize::MAX)) {
+    for line in wrap(&says, width) {
         let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(text, "\nin use                               most    mean");
@@ -197,9 +197,9 @@ fn explained(of: &Explanation, width: Option<usize>) -> String {
 }
 
 /// A row with what it is about, which goes on below itself.
-fn put(text: &mut String, numbers: &str, what: &str, width: Option<usize>) {
+fn put(text: &mut String, numbers: &str, what: &str, width: usize) {
     let indent = numbers.len() + 2;
-    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(20));
+    let room = width.saturating_sub(indent).max(20);
     let lines = wrap(what, room);
     let first = lines.first().map_or("", |line| line.as_str());
     let _ = writeln!(text, "{}", format!("{numbers}  {first}").trim_end());

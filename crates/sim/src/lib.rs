@@ -47,6 +47,7 @@ struct Guide;
 
 pub mod agents;
 pub mod attribution;
+pub mod bouncing;
 pub mod components;
 pub mod course;
 pub mod data;

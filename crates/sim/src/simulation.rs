@@ -17,6 +17,7 @@ use cohkit_protocol::construct::ConstructionError;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
 use cohkit_protocol::protocol::{self, Bounds, Carries, Class, End, Home, Protocol, StateId};
 use cohkit_protocol::value_text::AgentNames;
+use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -142,6 +143,13 @@ pub(crate) struct Pending {
     pub performed: bool,
     /// What an atomic access has found, if a message has brought that before its end.
     pub found: Option<u64>,
+}
+
+impl Pending {
+    /// Whether it writes and brings no value back.
+    pub fn is_store(&self) -> bool {
+        self.kind.writes() && self.kind != Access::Atomic && self.purpose != Purpose::Atomic
+    }
 }
 
 /// Who waits for an access.
@@ -275,6 +283,8 @@ pub struct Simulation {
     pub(crate) in_flight: u64,
     pub(crate) traffic: Traffic,
     pub(crate) flights: u32,
+    /// Times of issue of stores that have ended and that no home has performed, by cache and the number of their message.
+    pub(crate) posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
     /// Messages under way that others stay behind.
     pub(crate) earlier: Earlier,
     /// Whether memory is asked beforehand for what events are about.
@@ -386,6 +396,7 @@ impl Simulation {
             traffic: Traffic::new(&workloads, mix(setup.seed)),
             groups,
             flights: 0,
+            posted_stores: FxHashMap::default(),
             earlier: Earlier::default(),
             ahead: Simulation::looks_ahead(in_flight),
             above: None,

@@ -1,5 +1,6 @@
 //! Statistics. Each has a definition in words, here and nowhere else.
 
+use crate::bouncing::{Bouncing, BouncingLine};
 use crate::components::hosts::Taken;
 use serde::Serialize;
 
@@ -130,8 +131,18 @@ pub enum Stall {
 /// What is counted during a run.
 #[derive(Default)]
 pub struct Counters {
-    /// Latency of accesses by cores.
+    /// Latency of accesses by cores, all of them.
     pub latency: Histogram,
+    /// That of accesses that bring a value: loads and atomic accesses.
+    pub loads: Histogram,
+    /// That of stores, until their core goes on.
+    pub stores: Histogram,
+    /// That of stores, until all agents see them.
+    pub visible: Histogram,
+    /// Bytes that accesses were to.
+    pub bytes_asked: u64,
+    /// Lines that go to and fro between caches.
+    pub bouncing: Bouncing,
     /// Accesses performed, prefetch hints not counted.
     pub performed: u64,
     /// Of these, how many were performed when they reached the cache.
@@ -206,6 +217,8 @@ pub struct Statistics {
     pub traffic: Vec<(String, Taken)>,
     /// How long each quarter of the accesses took, and what caches held at its end; `None` if there were fewer than four.
     pub quarters: Option<[Quarter; 4]>,
+    /// Lines that go to and fro between caches, those first that accesses waited longest for.
+    pub bouncing: Vec<BouncingLine>,
     /// Of two levels, what is of the upper one; the rest is of the lower one, where the cores are.
     pub above: Option<Box<Statistics>>,
     /// Of two spaces, what is of the host's memory; the rest is of the device's lines.
@@ -356,6 +369,7 @@ impl Counters {
             messages,
             traffic: Vec::new(),
             quarters,
+            bouncing: self.bouncing.lines(totals.line_bytes),
             above: None,
             host: None,
             explanation: None,
@@ -387,6 +401,19 @@ impl Counters {
             "bandwidth_bytes_per_s",
             "accesses performed times the bytes of a line, divided by the simulated time",
             share(bytes, self.end as f64 / SECOND as f64),
+        ),
+        (
+            "bandwidth_asked_bytes_per_s",
+            "bytes of the words that accesses were to, divided by the simulated time",
+            share(self.bytes_asked as f64, self.end as f64 / SECOND as f64),
+        ),
+        (
+            "bandwidth_moved_bytes_per_s",
+            "bytes that went over the links of caches, both ways, headers and payloads, divided by the simulated time",
+            share(
+                (totals.bytes_up + totals.bytes_down) as f64,
+                self.end as f64 / SECOND as f64,
+            ),
         ),
         (
             "hits",
@@ -462,25 +489,31 @@ impl Counters {
         ])
     }
 
-    /// How long accesses take.
+    /// How long accesses take: loads, stores until their core goes on, and stores until they are visible, each by itself.
     fn of_latency(&self) -> Vec<(Definition, Value)> {
+        let mean = |of: &Histogram| Value::Measure(of.mean() / 1000.0);
+        let share = |of: &Histogram, share| nanoseconds(of.percentile(share));
+        let longest = |of: &Histogram| nanoseconds(of.max());
+        let (loads, stores, visible) = (&self.loads, &self.stores, &self.visible);
+        let count = |of: &Histogram| Value::Count(of.count());
         defined([
-        ("latency_mean_ns", "mean time from issue of an access at its core to its completion there; stores complete when in the write buffer, or performed in the cache where there is none; prefetch hints not counted", Value::Measure(self.latency.mean() / 1000.0)),
-        (
-            "latency_p50_ns",
-            "the time that half of all accesses do not exceed, to 1.6 %",
-            nanoseconds(self.latency.percentile(0.5)),
-        ),
-        (
-            "latency_p99_ns",
-            "the time that 99 % of all accesses do not exceed, to 1.6 %",
-            nanoseconds(self.latency.percentile(0.99)),
-        ),
-        (
-            "latency_max_ns",
-            "the longest latency of an access",
-            nanoseconds(self.latency.max()),
-        ),
+        ("loads", "loads and atomic accesses performed", count(loads)),
+        ("stores", "stores performed", count(stores)),
+        ("stores_visible", "stores that all agents see, which are all of them unless one is lost", count(visible)),
+        ("load_latency_mean_ns", "mean time from issue of a load, or of an atomic access, at its core to its value there; 0 without loads; prefetch hints not counted", mean(loads)),
+        ("load_latency_p50_ns", "the time that half of all loads do not exceed, to 1.6 %", share(loads, 0.5)),
+        ("load_latency_p99_ns", "the time that 99 % of all loads do not exceed, to 1.6 %", share(loads, 0.99)),
+        ("load_latency_max_ns", "the longest latency of a load", longest(loads)),
+        ("store_latency_mean_ns", "mean time from issue of a store until its core goes on: when the store is in the write buffer or posted, or performed where its core waits for that; 0 without stores", mean(stores)),
+        ("store_latency_p50_ns", "the time that half of all stores do not exceed until their core goes on, to 1.6 %", share(stores, 0.5)),
+        ("store_latency_p99_ns", "the time that 99 % of all stores do not exceed until their core goes on, to 1.6 %", share(stores, 0.99)),
+        ("store_latency_max_ns", "the longest time until the core of a store goes on", longest(stores)),
+        ("store_visible_latency_mean_ns", "mean time from issue of a store until all agents see it: when it is performed in a cache that may write, or at the home; 0 without stores", mean(visible)),
+        ("store_visible_latency_p50_ns", "the time that half of all stores do not exceed until they are visible, to 1.6 %", share(visible, 0.5)),
+        ("store_visible_latency_p99_ns", "the time that 99 % of all stores do not exceed until they are visible, to 1.6 %", share(visible, 0.99)),
+        ("store_visible_latency_max_ns", "the longest time until a store is visible", longest(visible)),
+        ("latency_mean_ns", "mean time from issue of an access of any kind until its core goes on, prefetch hints not counted", mean(&self.latency)),
+        ("latency_max_ns", "the longest time from issue of an access of any kind until its core goes on", longest(&self.latency)),
         ])
     }
 

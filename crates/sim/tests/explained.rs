@@ -44,16 +44,31 @@ fn check(setup: &Setup, what: &str) -> Explanation {
 /// The parts are what was measured.
 fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
     let mut latencies = Histogram::default();
+    let [mut loads, mut stores] = [(); 2].map(|()| Histogram::default());
     for transaction in &explanation.transactions {
         check_whole(transaction, what);
         latencies.record(transaction.spent(|_| true));
+        let kind = match transaction.access {
+            access if !access.about_line() => continue,
+            access if access.writes() && access != Access::Atomic => &mut stores,
+            _ => &mut loads,
+        };
+        kind.record(transaction.spent(|_| true));
     }
     assert_eq!(explanation.accesses, latencies.count(), "{what}");
     let measured = [
         ("latency_mean_ns", latencies.mean() / 1000.0),
-        ("latency_p50_ns", latencies.percentile(0.5) as f64 / 1000.0),
-        ("latency_p99_ns", latencies.percentile(0.99) as f64 / 1000.0),
         ("latency_max_ns", latencies.max() as f64 / 1000.0),
+        ("load_latency_mean_ns", loads.mean() / 1000.0),
+        ("load_latency_p50_ns", loads.percentile(0.5) as f64 / 1000.0),
+        ("store_latency_mean_ns", stores.mean() / 1000.0),
+        (
+            "store_latency_p99_ns",
+            stores.percentile(0.99) as f64 / 1000.0,
+        ),
+        ("store_latency_max_ns", stores.max() as f64 / 1000.0),
+        // No store is lost, and none is seen by all agents twice.
+        ("stores_visible", stores.count() as f64),
     ];
     for (name, ours) in measured {
         assert_eq!(plain.get(name), Some(ours), "{what}: {name}");

@@ -33,7 +33,7 @@ fn get(statistics: &Statistics, names: &[&str]) -> Vec<f64> {
 fn a_core_waits_for_a_full_write_buffer() {
     let of = |stores| run(&one_core(Access::Store, stores, stores.into())).unwrap();
     let waits = [
-        "latency_max_ns",
+        "store_latency_max_ns",
         "stalls_write_buffer",
         "write_buffer_wait_ns",
     ];
@@ -46,6 +46,14 @@ fn a_core_waits_for_a_full_write_buffer() {
     let miss: u64 = parts.iter().map(|part| part.1).sum();
     let miss = miss as f64 / 1000.0;
     assert_eq!(get(&one_more, &waits), [miss, 1.0, miss]);
+    // The store is visible before the core hears of it.
+    let fill = platform.cache.fill.value as f64 / 1000.0;
+    let visible = [
+        "store_visible_latency_mean_ns",
+        "store_visible_latency_max_ns",
+        "loads",
+    ];
+    assert_eq!(get(&of(1), &visible), [miss - fill, miss - fill, 0.0]);
     // One line is in use for the time of one miss.
     let alone = of(1);
     assert_eq!(
@@ -60,9 +68,20 @@ fn without_a_write_buffer_a_core_waits_for_its_stores() {
     let of = |access| {
         let mut setup = one_core(access, 100, 100);
         setup.platform.cores.write_buffer.value = 0;
-        run(&setup).unwrap().get("time_ns")
+        run(&setup).unwrap()
     };
-    assert_eq!(of(Access::Store), of(Access::Load));
+    let (stores, loads) = (of(Access::Store), of(Access::Load));
+    assert_eq!(stores.get("time_ns"), loads.get("time_ns"));
+    for which in ["mean", "p50", "p99", "max"] {
+        let of = |ended: &Statistics, kind: &str| ended.get(&format!("{kind}_latency_{which}_ns"));
+        assert_eq!(of(&stores, "store"), of(&loads, "load"), "{which}");
+        let none = [
+            of(&stores, "load"),
+            of(&loads, "store"),
+            of(&loads, "store_visible"),
+        ];
+        assert_eq!(none, [Some(0.0); 3], "{which}");
+    }
 }
 
 /// The first store to a line is sent at once, all later ones while it is on its way join in a second line.
@@ -105,7 +124,7 @@ fn an_l1_serves_what_is_read_again() {
     let names = ["l1_hits", "l1_hit_ratio", "hits", "accesses"];
     assert_eq!(get(&statistics, &names), [144.0, 0.9, 0.0, 160.0]);
     assert_eq!(statistics.sent("ReadShared"), Some(16));
-    let median = |statistics: &Statistics| statistics.get("latency_p50_ns").unwrap();
+    let median = |statistics: &Statistics| statistics.get("load_latency_p50_ns").unwrap();
     assert!((median(&statistics) / 1.5 - 1.0).abs() < 0.016);
     // One line more than it has, in order, and each is gone when it is wanted again.
     let mut setup = one_core(Access::Load, 17, 170);

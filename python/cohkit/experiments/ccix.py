@@ -53,7 +53,7 @@ def _mean(result: Simulation) -> float:
 
 
 def _median(result: Simulation) -> float:
-    return (result.statistics or {})["latency_p50_ns"]
+    return (result.statistics or {})["load_latency_p50_ns"]
 
 
 def _throughput(result: Simulation) -> float:

@@ -30,7 +30,7 @@ pub(crate) struct Sim {
     #[arg(value_parser = WorkParser)]
     pub workload: Work,
 
-    /// The protocol text, or the name of one that ships; that of Enzian's interconnect, ECI, if not given.
+    /// The protocol text, or the name of one that ships; the one that the platform names, if not given.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
@@ -125,7 +125,7 @@ pub(crate) struct Play {
     #[arg(long, value_name = "TIME", default_value = "0ns")]
     pub warm_up: String,
 
-    /// The protocol text, or the name of one that ships; that of Enzian's interconnect, ECI, if not given. Its home has to be given as a policy.
+    /// The protocol text, or the name of one that ships; the one that the platform names, if not given. Its home has to be given as a policy.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 

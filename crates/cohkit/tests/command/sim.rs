@@ -368,15 +368,15 @@ fn errors_of_a_platform_show_their_place() {
     assert_eq!(output.status.code(), Some(2));
     expect![[r#"
         error: remotes must be 1 to 4096, not 0
-         --> wrong.toml:7:11
+         --> wrong.toml:8:11
           |
-        7 | remotes = 0
+        8 | remotes = 0
           |           ^
 
         error: `bram.latency` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)
-          --> wrong.toml:65:21
+          --> wrong.toml:66:21
            |
-        65 | latency = { value = 3, origin = "CCKit, figure 5: 2 x 64 KiB BRAM, 38.4 GiB/s, 3.1 ns" }
+        66 | latency = { value = 3, origin = "CCKit, figure 5: 2 x 64 KiB BRAM, 38.4 GiB/s, 3.1 ns" }
            |                     ^
     "#]]
     .assert_eq(&text(&output.stderr));
@@ -557,7 +557,7 @@ fn agents_of_each_kind_do_what_they_are_told() {
             "error: no agent does anything\n",
         ),
         (
-            vec![],
+            vec!["--protocol", "eci"],
             "error: this cannot be simulated: enzian-cpu-home has agents of a further kind, `device`, and eci has cpu\n",
         ),
     ] {
@@ -617,7 +617,9 @@ fn both_directions_run_on_two_machines_in_one() {
     let told = output.split("\nthe host's memory:\n");
     let told: Vec<&str> = told.collect();
     assert_eq!(told.len(), 2, "{output}");
-    assert!(told[0].starts_with("eci_both on enzian-dc-ddr+enzian-cpu-home: sequential-read"));
+    assert!(told[0].starts_with(
+        "eci_both on enzian-dc-ddr+enzian-cpu-home, 48 cores share 1 cache: sequential-read"
+    ));
     let [json, other] = [
         &["--json"][..],
         &["--json", "--by", "device=idle", "--by", "llc=random-write"],
@@ -665,7 +667,7 @@ fn both_directions_run_on_two_machines_in_one() {
         assert_eq!(mean, &value["statistics"]["latency_mean_ns"], "{of}");
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("trace.json");
+    let file = folder.path().join("run.pftrace");
     let shown = file.display().to_string();
     let counted = |more: &[&str]| {
         let drawn = [&run[..], &["--json", "--timeline", &shown], more].concat();
@@ -810,6 +812,279 @@ fn a_timeline_with_the_name_of_a_text_is_refused() {
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(error.contains("name a file such as run.pftrace"), "{error}");
     assert!(!std::path::Path::new(&file).exists());
+}
+
+/// 48 cores behind one cache sent no invalidation, and nothing said so.
+#[test]
+fn a_simulation_says_which_cores_share_a_cache() {
+    let few = ["--region", "64KiB", "--accesses", "200"];
+    let of = |arguments: &[&str]| {
+        let (code, out, err) = sim(&[arguments, &few].concat());
+        assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
+        out
+    };
+    let warning = "warning: thunderx1-2s has one cache, which all cores share, and msi is for several caches: no row\nfor another cache's copies is reached\n";
+    let msi = ["thunderx1-2s", "random-mixed", "--protocol", "msi"];
+    let one = of(&msi);
+    assert!(
+        one.starts_with("msi on thunderx1-2s, 48 cores share 1 cache: random-mixed of 64KiB"),
+        "{one}"
+    );
+    assert!(one.contains(warning), "{one}");
+    let two = of(&[&msi[..], &["--set", "remotes=2"]].concat());
+    assert!(
+        two.starts_with("msi on thunderx1-2s, 48 cores, 24 share each of 2 caches: "),
+        "{two}"
+    );
+    let hosts = of(&["hosts-8x8", "random-mixed", "--cores", "5"]);
+    assert!(
+        hosts.starts_with("mesi on hosts-8x8, 5 cores, before 5 of 8 caches: "),
+        "{hosts}"
+    );
+    let eci = of(&["thunderx1-2s", "random-mixed"]);
+    for out in [two, hosts, eci] {
+        assert!(!out.contains("warning"), "{out}");
+    }
+}
+
+#[test]
+fn a_quantity_outside_its_plausible_range_is_warned_of() {
+    let base = ["enzian-dc-ddr", "random-read", "--accesses", "100"];
+    let of = |more: &[&str]| {
+        let (code, out, _) = sim(&[&base[..], more].concat());
+        assert_eq!(code, 0, "{more:?}");
+        out
+    };
+    let said = "`link.latency` is set to 5us, outside its plausible range of 60ns to 140ns";
+    let out = of(&["--set", "link.latency=5us"]);
+    assert!(out.contains(&format!("\nwarning: {said}\n")), "{out}");
+    let json = |set: &str| {
+        let out = of(&["--set", set, "--json"]);
+        let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+        value["warnings"].clone()
+    };
+    assert_eq!(json("link.latency=5us"), serde_json::json!([said]));
+    for set in ["link.latency=60ns", "link.latency=140ns", "cores.used=12"] {
+        assert_eq!(json(set), serde_json::json!([]), "{set}");
+    }
+    let play = [
+        "play",
+        "enzian-dc-bram",
+        "rpc",
+        "--with",
+        "calls=10",
+        "--set",
+        "link.latency=5us",
+    ];
+    let out = text(&cohkit(play).output().expect("starts").stdout);
+    assert!(out.contains(&format!("\nwarning: {said}\n")), "{out}");
+}
+
+/// Definitions made lines of 200 columns, and latencies stood in the middle of fifty numbers.
+#[test]
+fn text_fits_a_page_and_begins_with_the_summary() {
+    let all = [
+        vec!["hosts-8x8", "random-mixed", "--explain"],
+        vec!["clusters-4x4", "random-mixed"],
+        vec![
+            "enzian-cpu-home",
+            "random-read",
+            "--by",
+            "device=random-write-line",
+            "--set",
+            "link.latency=1us",
+        ],
+        vec![
+            "enzian-dc-ddr+enzian-cpu-home",
+            "random-read",
+            "--protocol",
+            "eci-both",
+        ],
+    ];
+    for arguments in all {
+        let (code, out, _) =
+            sim(&[&arguments[..], &["--region", "64KiB", "--accesses", "2000"]].concat());
+        assert_eq!(code, 0, "{arguments:?}");
+        let long = out.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(long, None, "{arguments:?}");
+        let summary = out.find("\nloads  ").expect("there are loads");
+        assert!(
+            summary < out.find("\ntime_ns  ").expect("there is a time"),
+            "{out}"
+        );
+    }
+}
+
+/// Half of the latencies of `random-mixed` were 0, as those of stores into write buffers were among them.
+#[test]
+fn latencies_of_loads_and_stores_are_apart() {
+    let of = |workload: &str, protocol: &str| {
+        let run = [
+            "enzian-dc-ddr",
+            workload,
+            "--accesses",
+            "5000",
+            "--protocol",
+            protocol,
+            "--json",
+        ];
+        let (code, out, _) = sim(&run);
+        assert_eq!(code, 0, "{workload}");
+        let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+        let names = ["load", "store", "store_visible"];
+        let of = |name: &str| value["statistics"][name].as_f64().expect("a number");
+        let medians = names.map(|name| of(&format!("{name}_latency_p50_ns")));
+        (medians, [of("loads"), of("stores"), of("stores_visible")])
+    };
+    let ([load, store, visible], [loads, stores, all]) = of("random-mixed", "eci");
+    assert!(
+        load > 100.0 && store == 0.0 && visible > 100.0,
+        "{load} {store} {visible}"
+    );
+    assert!(
+        loads > 0.0 && loads + stores == 5000.0 && all == stores,
+        "{loads} {stores} {all}"
+    );
+    let ([load, _, visible], counts) = of("random-write", "eci");
+    assert!(load == 0.0 && visible > 100.0, "{load} {visible}");
+    assert_eq!(counts, [0.0, 5000.0, 5000.0]);
+    // Stores that are sent to the home are visible there.
+    let ([_, store, visible], counts) = of("random-write", "write-through");
+    assert!(visible > store && visible > 100.0, "{store} {visible}");
+    assert_eq!(counts, [0.0, 5000.0, 5000.0]);
+}
+
+/// Two caches write to one line: it is named by its address, and whether it is to the same word.
+#[test]
+fn a_line_that_bounces_is_named_by_its_address() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |second: &str| {
+        let file = folder.path().join("my.trace");
+        let mut trace = String::new();
+        for n in 0..200 {
+            let line = 0x10_0000 + 4096 * n;
+            trace += &format!("0 store 0x1fc0 2us\n1 store {second} 2us\n0 load {line}\n");
+        }
+        fs::write(&file, trace).expect("written");
+        let file = format!("trace:{}", file.display());
+        let run = ["hosts-8x8", &file, "--set", "cores.write_buffer=0B"];
+        let (code, out, _) = sim(&run);
+        assert_eq!(code, 0, "{out}");
+        let (_, json, _) = sim(&[&run[..], &["--json"]].concat());
+        let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        (out, json["bouncing_lines"].clone())
+    };
+    let (out, json) = of("0x1fc8");
+    assert!(
+        out.contains("the line at 0x1fc0 bounces between caches: "),
+        "{out}"
+    );
+    assert!(out.contains("false sharing"), "{out}");
+    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
+    let line = &json[0];
+    assert_eq!(
+        (&line["line"], &line["address"]),
+        (&(0x1fc0 / 64).into(), &0x1fc0.into())
+    );
+    assert_eq!(line["transfers"], line["other_words"]);
+    assert!(line["transfers"].as_u64() > Some(150), "{line}");
+    let share = line["share"].as_f64().expect("a share");
+    assert!(share > 0.4 && share < 1.0, "{line}");
+    // The same word is shared truly.
+    let (out, json) = of("0x1fc0");
+    assert!(
+        out.contains("the line at 0x1fc0 bounces between caches: "),
+        "{out}"
+    );
+    assert!(!out.contains("false sharing"), "{out}");
+    assert_eq!(json[0]["other_words"], 0);
+    // Lines of their own do not bounce.
+    let (out, json) = of("0x2000");
+    assert!(!out.contains("bounces"), "{out}");
+    assert_eq!(json, serde_json::json!([]));
+}
+
+/// A bandwidth counted whole lines where eight bytes were asked for.
+#[test]
+fn bytes_asked_for_stand_beside_bytes_moved() {
+    let run = [
+        "enzian-dc-bram",
+        "random-read",
+        "--accesses",
+        "1000",
+        "--region",
+        "1MiB",
+        "--prefetch",
+        "0",
+        "--json",
+    ];
+    let (_, out, _) = sim(&run);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    let of = |name: &str| value["statistics"][name].as_f64().expect("a number");
+    let bytes = |name: &str| of(name) * of("time_ns") / 1e9;
+    let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+    near(bytes("bandwidth_asked_bytes_per_s"), 8.0 * 1000.0);
+    near(bytes("bandwidth_bytes_per_s"), 128.0 * 1000.0);
+    let moved = of("link_bytes_to_home") + of("link_bytes_from_home");
+    near(bytes("bandwidth_moved_bytes_per_s"), moved);
+    assert!(moved > 0.0);
+}
+
+/// All machines took ECI, which is for one cache, and those of 512 hosts ran 40 times slower with it.
+#[test]
+fn a_platform_names_the_protocol_that_it_runs() {
+    for (platform, protocol) in [
+        ("clusters-4x4", "two_level"),
+        ("cxl-8x8", "mesi"),
+        ("enzian-cohkit", "eci"),
+        ("enzian-cpu-home", "eci_near"),
+        ("enzian-dc-bram", "eci"),
+        ("enzian-dc-ddr", "eci"),
+        ("hosts-512x8", "mesi"),
+        ("hosts-8x8", "mesi"),
+        ("n1sdp-u280", "ccix"),
+        ("n1sdp-vck5000", "ccix"),
+        ("peers-device-memory", "cxl_mem"),
+        ("peers-host-memory", "cxl_cache"),
+        ("thunderx1-2s", "eci"),
+        ("thunderx1-2s-eci", "eci"),
+        ("upi-8x8", "mesi"),
+    ] {
+        let (code, out, err) = sim(&[
+            platform,
+            "random-read",
+            "--region",
+            "64KiB",
+            "--accesses",
+            "100",
+        ]);
+        assert_eq!((code, err.as_str()), (0, ""), "{platform}");
+        assert!(
+            out.starts_with(&format!("{protocol} on {platform}, ")),
+            "{out}"
+        );
+        assert!(!out.contains("warning"), "{out}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mine.toml");
+    let text = fs::read_to_string("../../platforms/hosts-8x8.toml").expect("it is there");
+    let run = |named: &str| {
+        let text = text.replace("protocol = \"mesi\"\n", named);
+        fs::write(&file, text).expect("written");
+        sim(&[
+            &file.display().to_string(),
+            "random-read",
+            "--accesses",
+            "100",
+        ])
+    };
+    assert!(run("").1.starts_with("eci on hosts-8x8, "));
+    let (code, out, err) = run("protocol = \"mosi\"\n");
+    assert_eq!((code, out.as_str()), (2, ""));
+    let says = "error: the platform hosts-8x8 names the protocol `mosi`, which does not ship\n  help: there are ";
+    assert!(err.starts_with(says), "{err}");
+    let (_, _, err) = run("protocol = 3\n");
+    assert!(err.starts_with("error: `protocol`"), "{err}");
 }
 
 /// A timeline is a file of its own, is told of beside the result, and changes nothing of it.

@@ -34,8 +34,8 @@ pub(crate) struct Core {
 struct Buffered {
     /// The latest value of each word stored.
     words: Vec<(u16, u64)>,
-    /// Stores that it stands for.
-    stores: u64,
+    /// When each store that it stands for was issued.
+    issued: Vec<Time>,
     /// When it was taken into use.
     since: Time,
 }
@@ -279,7 +279,8 @@ impl Simulation {
                 let entry = &mut core.buffer[place];
                 entry.words.clear();
                 core.places[place] = (stage, line);
-                (entry.stores, entry.since) = (0, self.now);
+                entry.issued.clear();
+                entry.since = self.now;
                 if stage == Stage::Sent {
                     self.drain(access.core, access.cache, line);
                 }
@@ -287,7 +288,7 @@ impl Simulation {
             }
         };
         let entry = &mut self.cores.cores[number].buffer[place];
-        entry.stores += 1;
+        entry.issued.push(access.issued);
         match entry.words.iter_mut().find(|(stored, _)| *stored == word) {
             Some((_, value)) => *value = access.value,
             None => entry.words.push((word, access.value)),
@@ -341,6 +342,13 @@ impl Simulation {
         copy
     }
 
+    /// When the buffered stores to a line that are on their way were issued.
+    pub(crate) fn issued_of_buffered(&self, core: u16, line: Line) -> Vec<Time> {
+        let core = &self.cores.cores[usize::from(core)];
+        let place = core.find(line, Stage::Sent);
+        place.map_or(Vec::new(), |place| core.buffer[place].issued.clone())
+    }
+
     /// A shared cache is done with buffered stores; their core hears of it at a time not before now.
     pub(crate) fn drained(&mut self, access: &Pending, hit: bool, performed: bool, done: Time) {
         let core = &mut self.cores.cores[usize::from(access.core)];
@@ -349,7 +357,8 @@ impl Simulation {
         };
         let entry = &mut core.buffer[place];
         core.places[place].0 = Stage::Performed;
-        let stores = entry.stores;
+        let issued = std::mem::take(&mut entry.issued);
+        let stores = issued.len() as u64;
         if access.sent {
             for &(word, value) in &entry.words {
                 self.oracle.unbuffer(access.core, access.line, word, value);
@@ -358,11 +367,13 @@ impl Simulation {
         self.in_flight -= stores;
         self.expect(self.now);
         if performed {
+            self.store_ended(access, &issued);
             self.performed(stores, done);
             self.counters.hits += if hit { stores } else { 0 };
         } else {
             self.counters.skipped += stores;
         }
+        self.cores.cores[usize::from(access.core)].buffer[place].issued = issued;
         self.queue
             .push(done, Event::Drained(access.core, place as u16));
     }

@@ -352,6 +352,9 @@ impl Simulation {
         }
         self.performed(1, done);
         self.counters.hits += u64::from(hit);
+        if access.is_store() {
+            self.store_ended(access, &[access.issued]);
+        }
         self.took(access, done);
         self.part_is_done(access, done);
     }

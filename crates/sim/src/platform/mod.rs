@@ -499,6 +499,10 @@ pub struct Agents {
 pub struct Platform {
     /// Its name.
     pub name: String,
+    /// Name of the shipped protocol that it runs unless another one is asked for, if its text says so.
+    pub protocol: Option<String>,
+    /// Quantities that were set beyond their plausible ranges, one sentence each.
+    pub implausible: Vec<String>,
     /// Number of caching agents of the first kind, 1 to [`Platform::MOST_AGENTS`].
     pub remotes: u16,
     /// Before the caching agents.
@@ -636,7 +640,13 @@ impl Platform {
         };
         let value = units::parse(value, row.unit).map_err(|what| format!("`{name}` {what}"))?;
         row.check(name, value)?;
+        let (low, high) = quantity.range;
+        let implausible = (low < high && !(low..=high).contains(&value)).then(|| {
+            let [value, low, high] = [value, low, high].map(|number| units::show(number, row.unit));
+            format!("`{name}` is set to {value}, outside its plausible range of {low} to {high}")
+        });
         *quantity = Quantity::given(value, "set for this run");
+        self.implausible.extend(implausible);
         Ok(())
     }
 
@@ -705,6 +715,8 @@ impl Platform {
         }
         Ok(Platform {
             name: format!("{}+{}", self.name, host.name),
+            protocol: None,
+            implausible: [&self.implausible[..], &host.implausible].concat(),
             host: Some(Box::new(host)),
             ..self
         })
@@ -845,6 +857,8 @@ impl Platform {
         let test = |value| Quantity::given(value, "chosen to make races likely");
         Platform {
             name: "torture".into(),
+            protocol: None,
+            implausible: Vec::new(),
             remotes,
             cores: Cores {
                 used: test(2 * u64::from(remotes)),

@@ -121,7 +121,12 @@ impl Reader {
         let name = self.string(table, "name");
         let remotes = self.number(table, "remotes", 1..=Platform::MOST_AGENTS.into());
         let lines = self.number(table, "lines", 1..=Platform::MOST_LINES);
-        let mut known = vec!["name".to_string(), "remotes".into(), "lines".into()];
+        let protocol = match table.contains_key("protocol") {
+            true => Some(self.string(table, "protocol")?),
+            false => None,
+        };
+        let known = ["name", "protocol", "remotes", "lines"];
+        let mut known: Vec<String> = known.map(String::from).into();
         let has = ["bus", "switch", "hosts", "uplink"].map(|part| table.contains_key(part));
         if let ([_, false, true, _], Some(hosts)) = (has, table.get("hosts")) {
             self.error(
@@ -154,6 +159,7 @@ impl Reader {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         self.unknown(table, "", &known);
         platform.name = name?;
+        platform.protocol = protocol;
         platform.remotes = u16::try_from(remotes?).ok()?;
         platform.lines = u32::try_from(lines?).ok()?;
         Some(platform)

@@ -143,6 +143,14 @@ impl Simulation {
             }
             return;
         }
+        if performed && !hit && access.kind.about_line() {
+            // Caches below others are numbered all together.
+            let before =
+                (self.above.as_ref()).map_or(0, |above| above.cache.0 * self.groups.caches());
+            let cache = Agent(before + access.cache.0);
+            let waited = self.now - access.issued;
+            self.counters.bouncing.missed(&access, cache, waited);
+        }
         let group = self.groups.of_cache(access.cache);
         let done = self.now + if hit { group.hit } else { group.fill };
         let next = done + group.work;
@@ -156,6 +164,9 @@ impl Simulation {
         if performed {
             self.performed(1, done);
             self.counters.hits += u64::from(hit);
+            if access.is_store() {
+                self.store_ended(&access, &[access.issued]);
+            }
             self.took(&access, done);
         } else {
             self.counters.skipped += 1;
@@ -171,8 +182,40 @@ impl Simulation {
     pub(crate) fn took(&mut self, access: &Pending, done: Time) {
         let time = done - access.issued;
         self.counters.latency.record(time);
+        if access.kind.about_line() {
+            let latency = match access.is_store() {
+                true => &mut self.counters.stores,
+                false => &mut self.counters.loads,
+            };
+            latency.record(time);
+            let word = self.line_bytes / u32::from(self.data.words());
+            self.counters.bytes_asked += u64::from(match access.kind {
+                Access::WriteLine => self.line_bytes,
+                _ => word * u32::from(access.words),
+            });
+        }
         if time >= self.times.timeout {
             self.gives_up(access.line, access.core, access.issued);
+        }
+    }
+
+    /// A store has ended at its cache, with these times of issue of what it stands for. Where its bytes were sent and not
+    /// performed yet, others see it when the home performs it.
+    pub(crate) fn store_ended(&mut self, access: &Pending, issued: &[Time]) {
+        match (access.sent, access.performed) {
+            (true, false) => {
+                let stores = (access.cache, access.flight);
+                self.posted_stores.insert(stores, issued.to_vec());
+            }
+            (true, true) => {}
+            (false, _) => self.stores_visible(issued),
+        }
+    }
+
+    /// Stores that were issued at these times are visible to all agents from now on.
+    pub(crate) fn stores_visible(&mut self, issued: &[Time]) {
+        for at in issued {
+            self.counters.visible.record(self.now.saturating_sub(*at));
         }
     }
 

@@ -88,6 +88,9 @@ impl Simulation {
         line: Line,
         flight: u32,
     ) -> Option<Pending> {
+        if let Some(issued) = self.posted_stores.remove(&(cache, flight)) {
+            self.stores_visible(&issued);
+        }
         let (_, entry) = self.caches.find(cache, line);
         if entry.first == NONE {
             return None;
@@ -97,7 +100,16 @@ impl Simulation {
             return None;
         }
         access.performed = true;
-        Some(*access)
+        let access = *access;
+        match access.purpose {
+            Purpose::Drain => {
+                let issued = self.issued_of_buffered(access.core, line);
+                self.stores_visible(&issued);
+            }
+            _ if access.is_store() => self.stores_visible(&[access.issued]),
+            _ => {}
+        }
+        Some(access)
     }
 
     /// The home performs the atomic access that a cache has sent for a line, in a copy of what memory holds. What it finds

@@ -1,0 +1,121 @@
+//! Summary of a simulation: its time, latencies, bandwidths, and lines that bounce between caches.
+
+use crate::table::wrap;
+use cohkit_sim::statistics::Statistics;
+use std::fmt::Write;
+
+/// Writes the summary.
+pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
+    let get = |name: &str| statistics.get(name).unwrap_or(0.0);
+    let _ = writeln!(
+        text,
+        "{} for {} accesses, {} % of those that reached a cache hit",
+        time(get("time_ns")),
+        get("accesses"),
+        significant(100.0 * get("hit_ratio")),
+    );
+    let _ = writeln!(
+        text,
+        "{}/s asked for, {}/s moved over links",
+        bytes(get("bandwidth_asked_bytes_per_s")),
+        bytes(get("bandwidth_moved_bytes_per_s")),
+    );
+    let latencies = [
+        ("loads", "loads", "load_latency"),
+        ("stores, until the core goes on", "stores", "store_latency"),
+        (
+            "stores, until visible",
+            "stores_visible",
+            "store_visible_latency",
+        ),
+    ];
+    let some = latencies
+        .into_iter()
+        .filter(|(_, count, _)| get(count) > 0.0);
+    let _ = writeln!(
+        text,
+        "\n{:30} {:>10} {:>10} {:>10} {:>10}",
+        "latency", "mean", "median", "99 %", "longest"
+    );
+    for (name, _, of) in some {
+        let _ = write!(text, "{name:30}");
+        for which in ["mean", "p50", "p99", "max"] {
+            let _ = write!(text, " {:>10}", time(get(&format!("{of}_{which}_ns"))));
+        }
+        text.push('\n');
+    }
+    for line in &statistics.bouncing {
+        let other = 100.0 * line.other_words as f64 / line.transfers.max(1) as f64;
+        let kind = match other > 50.0 {
+            true => format!(
+                "; {} % were to another word: false sharing",
+                significant(other)
+            ),
+            false => String::new(),
+        };
+        let said = format!(
+            "the line at {:#x} bounces between caches: {} transfers, {} % of the time that accesses waited{kind}",
+            line.address,
+            line.transfers,
+            significant(100.0 * line.share),
+        );
+        text.push('\n');
+        for line in wrap(&said, width) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+}
+
+/// A number with three significant digits.
+fn significant(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return "0".to_string();
+    }
+    let digits = 2 - value.abs().log10().floor() as i32;
+    let text = format!("{value:.*}", digits.max(0) as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
+}
+
+/// A number with the largest unit of which there is at least one.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let unit = units.iter().rev().find(|(factor, _)| value >= *factor);
+    let (factor, unit) = unit.or(units.first()).copied().unwrap_or((1.0, ""));
+    format!("{} {unit}", significant(value / factor))
+}
+
+/// A time in nanoseconds with its unit.
+fn time(ns: f64) -> String {
+    scaled(ns, &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")])
+}
+
+fn bytes(count: f64) -> String {
+    scaled(
+        count,
+        &[
+            (1.0, "B"),
+            (1e3, "kB"),
+            (1e6, "MB"),
+            (1e9, "GB"),
+            (1e12, "TB"),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_significant_digits() {
+        let shown = [0.0, 0.016_295, 1.0, 12.34, 999.9, 123_456.0].map(significant);
+        assert_eq!(shown, ["0", "0.0163", "1", "12.3", "1000", "123456"]);
+        assert_eq!(
+            [0.5, 1500.0, 2.5e9].map(time),
+            ["0.5 ns", "1.5 us", "2.5 s"]
+        );
+        assert_eq!(bytes(31.5e9), "31.5 GB");
+    }
+}
