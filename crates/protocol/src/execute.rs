@@ -5,6 +5,7 @@
 //! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
 
 mod homes;
+mod intervals;
 mod members;
 mod values;
 
@@ -478,11 +479,16 @@ impl Run<'_, '_, '_> {
                 Statement::AssignHomes(variable, set) => self.assign_homes(*variable, set)?,
                 Statement::ForHomes { set, body } => self.for_homes(set, body)?,
                 Statement::ForEach { condition, body } => {
-                    for each in 1..=self.machine.remotes {
-                        self.each = each;
-                        if self.eval(condition)? != 0 {
-                            self.body(body)?;
-                        }
+                    let mut each = 1;
+                    while each <= u32::from(self.machine.remotes) {
+                        self.each = each as u16;
+                        each = match self.eval(condition)? {
+                            0 => self.end_of_interval(condition),
+                            _ => {
+                                self.body(body)?;
+                                each + 1
+                            }
+                        };
                     }
                 }
                 Statement::If {
@@ -815,12 +821,14 @@ impl Run<'_, '_, '_> {
     fn quantify(&mut self, condition: &Expression, unless: bool) -> Result<bool, Fault> {
         let outer = self.each;
         let mut all = true;
-        for each in 1..=self.machine.remotes {
-            self.each = each;
+        let mut each = 1;
+        while each <= u32::from(self.machine.remotes) {
+            self.each = each as u16;
             if (self.eval(condition)? != 0) == unless {
                 all = false;
                 break;
             }
+            each = self.end_of_interval(condition);
         }
         self.each = outer;
         Ok(all)

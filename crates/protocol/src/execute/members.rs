@@ -97,6 +97,23 @@ impl Members {
         })
     }
 
+    /// Returns the first number after this one that is a member where this one is none, or the other way round.
+    pub(super) fn next_change(&self, from: u16) -> Option<u16> {
+        let first_word = from / WORD;
+        let mut words = self.words().zip((0..).step_by(WORD.into()));
+        let (word, first): (u16, u16) = words.nth(first_word.into())?;
+        let same = match word >> (from % WORD) & 1 {
+            0 => 0,
+            _ => u16::MAX,
+        };
+        let rest = (word ^ same) >> (from % WORD) << (from % WORD);
+        let words = std::iter::once((rest ^ same, first)).chain(words);
+        words
+            .map(|(word, first)| (word ^ same, first))
+            .find(|(differ, _)| *differ != 0)
+            .map(|(differ, first)| first + differ.trailing_zeros() as u16)
+    }
+
     /// What an operation on words makes of two sets; of none it makes none.
     pub(super) fn with(mut self, other: &Members, operation: impl Fn(u16, u16) -> u16) -> Members {
         for (word, other) in self.few.iter_mut().zip(&other.few) {

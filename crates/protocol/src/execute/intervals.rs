@@ -1,0 +1,362 @@
+//! Intervals of remotes that a condition cannot tell apart: it is evaluated once for each interval.
+//!
+//! Of hundreds of remotes most have the same values, which are compared many at a time.
+
+use super::members::WORD;
+use super::Run;
+use crate::controller::{Expression, Operator, Set};
+use crate::terms::{Over, Type, VariableId};
+
+/// Slots that are compared together.
+const TOGETHER: usize = 32;
+
+/// How many slots from the first one on have the value of the first one.
+fn equal_slots(slots: &[u16], stride: usize) -> usize {
+    let Some(&value) = slots.first() else {
+        return 0;
+    };
+    if stride != 1 {
+        let each = slots.iter().step_by(stride);
+        return each.take_while(|&&slot| slot == value).count();
+    }
+    let differ = |slots: &[u16]| slots.iter().fold(0, |differ, slot| differ | (slot ^ value)) != 0;
+    let whole = slots.chunks(TOGETHER).take_while(|slots| !differ(slots));
+    let whole = whole.map(<[u16]>::len).sum::<usize>();
+    whole
+        + slots[whole..]
+            .iter()
+            .take_while(|&&slot| slot == value)
+            .count()
+}
+
+impl Run<'_, '_, '_> {
+    /// Returns the first remote, counted from 1, for which the condition may differ from its value for the remote at hand,
+    /// or the number after the last remote. The condition has been evaluated, and nothing has changed since.
+    pub(super) fn end_of_interval(&mut self, condition: &Expression) -> u32 {
+        let next = u32::from(self.each) + 1;
+        let end = u32::from(self.machine.remotes) + 1;
+        match self.machine.remotes > WORD {
+            true => self.constant_until(condition, end).unwrap_or(next),
+            // The few remotes of a checked system are evaluated faster one by one.
+            false => next,
+        }
+    }
+
+    /// Returns the end of an interval, at most `end`, in which the expression has one value.
+    /// `None` if the expression depends on the remote in a way that is not followed.
+    fn constant_until(&mut self, expression: &Expression, end: u32) -> Option<u32> {
+        match expression {
+            Expression::Each | Expression::Homes(_) => None,
+            Expression::Constant(_)
+            | Expression::None
+            | Expression::Own
+            | Expression::Sender
+            | Expression::Home
+            | Expression::State
+            | Expression::Variable(_)
+            | Expression::Field(_)
+            // These bind a remote of their own.
+            | Expression::All(_)
+            | Expression::Any(_) => Some(end),
+            Expression::Element(variable, at) => self.element_until(*variable, at, end),
+            Expression::Table(_, operand)
+            | Expression::Not(operand)
+            | Expression::Round(operand, _) => self.constant_until(operand, end),
+            Expression::Count(set) => self.set_until(set, end),
+            Expression::SetsEqual(a, b) | Expression::SetsDiffer(a, b) => {
+                let end = self.set_until(a, end)?;
+                self.set_until(b, end)
+            }
+            Expression::In(remote, set) if **remote == Expression::Each => {
+                let end = self.set_until(set, end)?;
+                let members = self.set(set).ok()?;
+                let change = members.next_change(self.each - 1);
+                Some(change.map_or(end, |change| end.min(u32::from(change) + 1)))
+            }
+            Expression::In(remote, set) => {
+                let end = self.constant_until(remote, end)?;
+                self.set_until(set, end)
+            }
+            Expression::Binary(operator, left, right) => {
+                let compares = matches!(operator, Operator::Equal | Operator::NotEqual);
+                match (&**left, &**right) {
+                    (Expression::Each, other) | (other, Expression::Each) if compares => {
+                        let end = self.constant_until(other, end)?;
+                        let each = u32::from(self.each);
+                        Some(match u32::try_from(self.eval(other).ok()?) {
+                            Ok(named) if named == each => each + 1,
+                            Ok(named) if named > each => end.min(named),
+                            _ => end,
+                        })
+                    }
+                    (left, right) => {
+                        let end = self.constant_until(left, end)?;
+                        self.constant_until(right, end)
+                    }
+                }
+            }
+        }
+    }
+
+    /// As [`Run::constant_until`], of an element of an array.
+    fn element_until(&mut self, variable: VariableId, at: &[Expression], end: u32) -> Option<u32> {
+        let (mut end, mut dimension) = (end, None);
+        for (place, index) in at.iter().enumerate() {
+            match index {
+                Expression::Each if dimension.is_none() => dimension = Some(place),
+                index => end = self.constant_until(index, end)?,
+            }
+        }
+        let Some(dimension) = dimension else {
+            return Some(end);
+        };
+        let Type::Array { over, then, .. } = self.machine.controller.variables[variable.index()].ty
+        else {
+            return None;
+        };
+        let (indexed, stride) = match (dimension, then) {
+            (0, None) => (over, 1),
+            (0, Some(then)) => (over, usize::from(then.count(self.machine.remotes))),
+            (_, then) => (then?, 1),
+        };
+        if indexed != Over::Remotes {
+            return None;
+        }
+        let first = self.machine.slot(variable.0) + self.element(variable, at).ok()?;
+        let count = (end - u32::from(self.each)) as usize;
+        let slots = self.values.of(first, (count - 1) * stride + 1);
+        Some(u32::from(self.each) + equal_slots(slots, stride) as u32)
+    }
+
+    /// As [`Run::constant_until`], of a set.
+    fn set_until(&mut self, set: &Set, end: u32) -> Option<u32> {
+        match set {
+            Set::Empty | Set::All(_) | Set::Variable(_) | Set::Field(_) => Some(end),
+            Set::Singleton(remote) => self.constant_until(remote, end),
+            Set::Union(a, b) | Set::Difference(a, b) => {
+                let end = self.set_until(a, end)?;
+                self.set_until(b, end)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::members::{words, Members};
+    use super::super::values::{Registers, Values};
+    use super::super::{Machine, Occasion};
+    use super::*;
+    use crate::controller::{Controller, Event, Initial, State, Variable};
+    use crate::protocol::Right;
+    use crate::terms::{Element, Span};
+    use proptest::prelude::*;
+    use Expression as E;
+
+    const REMOTES: u16 = 45;
+    const EPOCHS: u16 = 3;
+
+    fn controller() -> Controller {
+        let array = |over, then| Type::Array {
+            over,
+            then,
+            of: Element::Range { max: 3 },
+        };
+        let types = [
+            array(Over::Remotes, None),
+            array(Over::Remotes, Some(Over::Numbers(EPOCHS))),
+            array(Over::Numbers(EPOCHS), Some(Over::Remotes)),
+            Type::RemoteSet,
+            Type::Remote,
+            Type::Range { max: EPOCHS - 1 },
+        ];
+        let variable = |ty| Variable {
+            register: false,
+            name: String::new(),
+            ty,
+            initial: Initial::Number(0),
+            labels: Vec::new(),
+            internal: false,
+            span: Span::default(),
+        };
+        Controller {
+            name: "home".into(),
+            states: vec![State {
+                name: "home".into(),
+                right: Right::None,
+                dirty: false,
+                holds_line: false,
+                waits: Vec::new(),
+                span: Span::default(),
+            }],
+            variables: types.map(variable).into(),
+            tables: vec![crate::controller::Table {
+                name: "even".into(),
+                values: vec![1, 0, 1, 0],
+            }],
+            rules: Vec::new(),
+            locals: Vec::new(),
+            span: Span::default(),
+        }
+    }
+
+    fn binary(operator: Operator, left: E, right: E) -> E {
+        E::Binary(operator, Box::new(left), Box::new(right))
+    }
+
+    /// Conditions on the remote at hand, each in a form of its own.
+    fn conditions() -> Vec<E> {
+        let variable = VariableId;
+        let known = || E::Element(variable(0), vec![E::Each]);
+        let named = || E::Variable(variable(4));
+        let epoch = || E::Variable(variable(5));
+        let at = |array, at| {
+            binary(
+                Operator::Less,
+                E::Element(variable(array), at),
+                E::Constant(2),
+            )
+        };
+        let sharers = || Set::Variable(variable(3));
+        let in_set = |set| E::In(Box::new(E::Each), Box::new(set));
+        let one = |of| Set::Singleton(Box::new(of));
+        let even = || E::Table(0, Box::new(known()));
+        vec![
+            E::Constant(1),
+            even(),
+            binary(
+                Operator::And,
+                binary(Operator::NotEqual, E::Each, named()),
+                even(),
+            ),
+            binary(
+                Operator::Or,
+                binary(Operator::Equal, named(), E::Each),
+                E::Not(Box::new(even())),
+            ),
+            binary(Operator::Equal, E::Each, E::Sender),
+            at(1, vec![E::Each, epoch()]),
+            at(2, vec![epoch(), E::Each]),
+            at(1, vec![E::Each, E::Element(variable(0), vec![E::Each])]),
+            in_set(sharers()),
+            in_set(Set::Difference(Box::new(sharers()), Box::new(one(named())))),
+            in_set(Set::Union(
+                Box::new(Set::All(crate::remotes::KindId(0))),
+                Box::new(sharers()),
+            )),
+            binary(Operator::And, E::Not(Box::new(in_set(sharers()))), even()),
+            binary(Operator::Greater, E::Count(Box::new(sharers())), known()),
+            // Not followed: the remote itself is compared, or taken into a set.
+            binary(Operator::Less, E::Each, named()),
+            binary(
+                Operator::Equal,
+                E::Count(Box::new(Set::Union(
+                    Box::new(sharers()),
+                    Box::new(one(E::Each)),
+                ))),
+                E::Constant(3),
+            ),
+            binary(Operator::Equal, E::Each, known()),
+        ]
+    }
+
+    /// Runs a question on a machine with these values.
+    fn asked<T>(slots: &mut [u16], ask: impl FnOnce(&mut Run) -> T) -> T {
+        let controller = controller();
+        let machine = Machine::new(&controller, REMOTES);
+        let registers = Registers {
+            slots: &mut [],
+            changes: None,
+        };
+        let mut values = Values {
+            of_line: slots,
+            registers,
+        };
+        ask(&mut Run {
+            machine: &machine,
+            state: 0,
+            values: &mut values,
+            occasion: Occasion {
+                event: Event::MemoryDone,
+                sender: Some(20),
+                own: None,
+                home: 0,
+                fields: &[],
+            },
+            tables: &mut &controller,
+            each: 0,
+            choice: 0,
+            acts: Vec::new(),
+        })
+    }
+
+    /// Values with runs of equal slots: where each begins, and its value.
+    fn slots(runs: &[(usize, u16)], sharers: &[u16], named: u16, epoch: u16) -> Vec<u16> {
+        let arrays = usize::from(REMOTES * (1 + 2 * EPOCHS));
+        let mut slots = vec![0; arrays];
+        for &(from, value) in runs {
+            slots[from % arrays..].fill(value);
+        }
+        let mut members = Members::none();
+        sharers.iter().for_each(|remote| members.add(*remote));
+        let mut set = vec![0; words(REMOTES)];
+        members.put(&mut set);
+        slots.extend(set);
+        slots.extend([named, epoch]);
+        slots
+    }
+
+    proptest! {
+        /// A condition has one value in an interval, or one fault; quantifiers and loops are as if each remote were evaluated.
+        #[test]
+        fn a_condition_has_one_value_in_an_interval(
+            runs in prop::collection::vec((0..1000_usize, 0..3_u16), 0..12),
+            sharers in prop::collection::vec(0..REMOTES, 0..12),
+            named in 0..=REMOTES,
+            epoch in 0..EPOCHS,
+        ) {
+            let mut slots = slots(&runs, &sharers, named, epoch);
+            for condition in conditions() {
+                asked(&mut slots, |run| {
+                    let mut of_each = Vec::new();
+                    for each in 1..=REMOTES {
+                        run.each = each;
+                        of_each.push(run.eval(&condition).unwrap() != 0);
+                    }
+                    for each in 1..=REMOTES {
+                        run.each = each;
+                        let end = run.end_of_interval(&condition);
+                        assert!(end > each.into() && end <= u32::from(REMOTES) + 1);
+                        let interval = &of_each[usize::from(each) - 1..end as usize - 1];
+                        assert!(interval.iter().all(|of| *of == interval[0]), "{condition:?} at {each}");
+                    }
+                    let all = run.eval(&E::All(Box::new(condition.clone()))).unwrap() != 0;
+                    let any = run.eval(&E::Any(Box::new(condition.clone()))).unwrap() != 0;
+                    assert_eq!(all, of_each.iter().all(|of| *of), "{condition:?}");
+                    assert_eq!(any, of_each.iter().any(|of| *of), "{condition:?}");
+                });
+            }
+        }
+    }
+
+    /// Remotes of which nothing is known are one interval on each side of the remote that is named.
+    #[test]
+    fn remotes_with_equal_values_are_one_interval() {
+        let mut slots = slots(&[], &[], 30, 0);
+        let conditions = conditions();
+        let end = |run: &mut Run, condition: usize, each| {
+            run.each = each;
+            run.end_of_interval(&conditions[condition])
+        };
+        asked(&mut slots, |run| {
+            let last = u32::from(REMOTES) + 1;
+            for condition in [0, 1, 5, 6, 8, 10, 11, 12] {
+                assert_eq!(end(run, condition, 1), last, "{condition}");
+            }
+            for condition in [2, 3] {
+                let ends = [1, 30, 31].map(|each| end(run, condition, each));
+                assert_eq!(ends, [30, 31, last], "{condition}");
+            }
+        });
+    }
+}
