@@ -159,7 +159,7 @@ def test_a_failed_run_says_why_and_is_drawn() -> None:
         ),
         ({"workload": "read"}, "no workload is named `read`; the workloads are sequential-read, random-read, "),
         ({"region": "64GiB"}, "a region of 64GiB is larger than the memory of enzian-dc-ddr, 32GiB; "),
-        ({"region": 4096}, "the region `4096` has no unit: write it like `128KiB`"),
+        ({"region": "4096"}, "the region `4096` has no unit: write it like `128KiB`"),
         ({"region": "0B"}, "a region of 0B is not some whole lines; a line has 128 bytes"),
         ({"region": "-1MiB"}, "the region `-1MiB` is not a number with a unit"),
         ({"accesses": 0}, "`accesses` is at least 1, not 0"),
