@@ -295,7 +295,9 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
 
 def is_point(row: Result) -> bool:
     """Tell whether a number is a point of a line: its name begins with its place."""
-    return row["name"][0].isdigit()
+    # Rows of a file have keys, and no attributes.
+    name: str = row["name"]
+    return name[0].isdigit()
 
 
 def place_of(row: Result) -> float:
