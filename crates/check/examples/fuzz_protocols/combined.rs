@@ -234,7 +234,7 @@ fn memory(random: &mut Random, lines: u8) -> Template {
     let backed = format!("{queue}\n  network replies CAP {{ reply }}");
     let behind = format!("network requests CAP {{ {requests}, go }}");
     let apart = match read {
-        true => "network puts CAP { put }\n  network reads { read }",
+        true => "network puts CAP { put }\n  network gets { read }",
         false => "network puts CAP { put }",
     };
     let shared = match (post && !counted, deferred) {
