@@ -50,9 +50,12 @@ def served(explorer: Explorer) -> Iterator[str]:
     with server(explorer, 0) as serving:
         thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{serving.server_port}/"
-        serving.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{serving.server_port}/"
+        finally:
+            # A server that still runs would keep a failed test from ending.
+            serving.shutdown()
+            thread.join()
 
 
 @pytest.fixture
