@@ -80,6 +80,7 @@ module dcs_reader_block (
   input  logic [3:0]      unit_slot_i,
   input  logic [3:0][5:0] unit_event_i,
   output logic [3:0][1:0] unit_done_o,
+  output logic [3:0][1:0] unit_lost_o,
   input  logic            rd_en_i,
   input  logic [1:0]      rd_unit_i,
   input  logic            rd_slot_i,
@@ -94,8 +95,14 @@ module dcs_reader_block (
   output logic            r_ready_o,
   input  logic [7:0]      r_id_i,
   input  logic [127:0]    r_data_i,
-  input  logic            r_last_i
+  input  logic            r_last_i,
+  output logic            seen_o,
+  output logic [3:0]      wrong_o,
+  output logic [7:0]      wrong_id_o
 );
+  home_pkg::wrong_e wrong;
+  assign wrong_o = wrong;
+
   dcs_reader #(
     .Protocol    (block_pkg::Protocol),
     .event_e     (logic [5:0]),
@@ -104,7 +111,10 @@ module dcs_reader_block (
     .Reads       (2),
     .LineWidth   (block_pkg::LineWidth),
     .PayloadWidth(block_pkg::PayloadWidth)
-  ) u_reader (.*);
+  ) u_reader (
+    .wrong_o(wrong),
+    .*
+  );
 endmodule : dcs_reader_block
 
 // The bytes of the slots stand in a memory that the test writes.
@@ -139,8 +149,14 @@ module dcs_writer_block (
   output logic            w_last_o,
   input  logic            b_valid_i,
   output logic            b_ready_o,
-  input  logic [7:0]      b_id_i
+  input  logic [7:0]      b_id_i,
+  output logic            seen_o,
+  output logic [3:0]      wrong_o,
+  output logic [7:0]      wrong_id_o
 );
+  home_pkg::wrong_e  wrong;
+  assign wrong_o = wrong;
+
   logic [1:0]        rd_unit, rd_slot;
   logic              rd_beat;
   logic [1:0][127:0] rd_data;
@@ -168,6 +184,7 @@ module dcs_writer_block (
     .LineWidth   (block_pkg::LineWidth),
     .PayloadWidth(block_pkg::PayloadWidth)
   ) u_writer (
+    .wrong_o(wrong),
     .unit_right_i(right),
     .rd_unit_o(rd_unit),
     .rd_slot_o(rd_slot),

@@ -1,5 +1,6 @@
 // The bytes that came with a message stay in their slot until the slot is given back, and no slot is given twice.
-// Whatever comes, no unit sees a message that is not for it, and what is dropped holds nothing up.
+// Whatever comes, no unit sees a message that is not for it or that is too short or too long, what is dropped holds nothing
+// up, and the beat after one that is marked as the last, and no other, is taken for a header.
 
 `include "assertions.svh"
 
@@ -17,6 +18,7 @@ module dcs_ingress_proof #(
   input  logic                            rx_valid_i,
   input  home_pkg::header_t               rx_header_i,
   input  logic [PayloadWidth-1:0]         rx_data_i,
+  input  logic                            rx_last_i,
   input  logic [Units-1:0]                unit_ready_i,
   input  logic                            rd_beat_i,
   input  logic                            free_valid_i,
@@ -70,6 +72,7 @@ module dcs_ingress_proof #(
     .rx_ready_o  (rx_ready),
     .rx_header_i,
     .rx_data_i,
+    .rx_last_i,
     .unit_valid_o(unit_valid),
     .unit_ready_i,
     .unit_event_o(unit_event),
@@ -102,8 +105,10 @@ module dcs_ingress_proof #(
   end
   `ASSUME_OR(same, unit_i == unit_q && slot_i == slot_q && 32'(unit_i) < Units && 32'(slot_i) < Slots, ("the slot changes"))
 
-  // What came in, as the ports tell: the beat that is in hand, and the one before it.
-  logic                    valid_q, beat_q, take, carries, known;
+  // What came in, as the ports tell: the beat that is in hand, its place in its message, and the one before it.
+  logic                    valid_q, last_q, take, carries, known, fits;
+  logic [1:0]              beat_q;      // 3: the fourth or a later one
+  logic                    fitted_q;    // all beats of the message before this one did
   home_pkg::header_t       header_q;
   logic [PayloadWidth-1:0] data_q, first_q;
   logic [UnitWidth-1:0]    unit;
@@ -117,18 +122,24 @@ module dcs_ingress_proof #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q <= 1'b0;
-      beat_q  <= 1'b0;
+      valid_q  <= 1'b0;
+      beat_q   <= '0;
+      fitted_q <= 1'b1;
     end else begin
       if (rx_ready) valid_q <= rx_valid_i;
-      if (take) beat_q <= carries && !beat_q;
+      if (take) begin
+        beat_q   <= last_q ? '0 : beat_q + 2'(beat_q != 2'd3);
+        fitted_q <= last_q || fitted_q && fits;
+      end
     end
     if (rx_ready && rx_valid_i) begin
       data_q <= rx_data_i;
-      if (!(valid_q ? carries && !beat_q : beat_q)) header_q <= rx_header_i;
+      last_q <= rx_last_i;
+      if (valid_q ? last_q : beat_q == '0) header_q <= rx_header_i;
     end
-    if (take && !beat_q) first_q <= data_q;
+    if (take && beat_q == '0) first_q <= data_q;
   end
+  assign fits = last_q == (beat_q == 2'(carries));
 
   // The slots that units have, and what was put into the one that is watched.
   logic [Units-1:0][Slots-1:0]        has_q;
@@ -136,6 +147,8 @@ module dcs_ingress_proof #(
   logic [15:0]                        mask_q;
   logic                               given, watched;
 
+  logic good;    // nothing is wrong with the message so far
+  assign good    = known && fitted_q && fits;
   assign given   = unit_valid != '0 && (unit_valid & unit_ready_i) == unit_valid && carries;
   assign watched = given && unit == unit_i && unit_slot == slot_i;
 
@@ -159,27 +172,32 @@ module dcs_ingress_proof #(
     `ASSUME_OR(drops_its_own, !drop_valid_i[u] || has_q[u][drop_slot_i[u]], ("not its own"))
   end
 
-  `ASSERT(one_unit, unit_valid == '0 || unit_valid == Units'(1) << unit && known)
+  `ASSERT(one_unit, unit_valid == '0 || unit_valid == Units'(1) << unit && good && last_q)
   // What is dropped is told once, with its header, and takes a cycle for each beat.
-  `ASSERT(tells_what_is_dropped, (wrong != home_pkg::WrongNone) == (valid_q && !known && !beat_q)
+  `ASSERT(tells_what_is_dropped, (wrong != home_pkg::WrongNone) == (valid_q && (known ? fitted_q && !fits : beat_q == '0))
     && (wrong == home_pkg::WrongNone || wrong_header == header_q))
-  `ASSERT(drops_at_once, !valid_q || known || rx_ready)
+  `ASSERT(drops_at_once, !valid_q || good || rx_ready)
   `ASSERT(given_once, !given || !has_q[unit][unit_slot])
   `ASSERT(stays, !has_q[unit_i][slot_i] || rd_data == kept_q[rd_beat_i] && rd_mask == (rd_beat_i ? mask_q[15:8] : mask_q[7:0]))
   `ASSERT(nothing_left, !idle || has_q == '0 && !valid_q)
   // A message is only ever held up by its unit, or by its unit's slots.
-  `ASSERT(goes_on, !valid_q || rx_ready || known && (!unit_ready_i[unit] || carries && !beat_q && has_q[unit] == '1))
+  `ASSERT(goes_on, !valid_q || rx_ready || good && (!unit_ready_i[unit] || carries && beat_q == '0 && has_q[unit] == '1))
 
   // What makes it inductive.
-  `ASSERT(valid, u_ingress.valid_q == valid_q && u_ingress.beat_q == beat_q)
-  `ASSERT(data, !valid_q || u_ingress.gen_bytes.data_q == data_q)
-  `ASSERT(header, !valid_q && !beat_q || u_ingress.header_q == header_q && u_ingress.carries_q == carries
-    && u_ingress.known_q == known && (u_ingress.why_q == home_pkg::WrongNone) == known)
-  `ASSERT(header_carries, !beat_q || carries)
+  logic middle;  // a beat of a message has been taken, and more of it follow
+  assign middle = beat_q != '0;
+  `ASSERT(valid, u_ingress.valid_q == valid_q && u_ingress.first_q == !middle && (middle || u_ingress.beat_q == '0)
+    && (!known || !fitted_q || u_ingress.beat_q == beat_q[0]))
+  `ASSERT(data, !valid_q || u_ingress.gen_bytes.data_q == data_q && u_ingress.last_q == last_q)
+  `ASSERT(header, !valid_q && !middle || u_ingress.header_q == header_q && u_ingress.carries_q == carries
+    && u_ingress.known_q == (known && fitted_q) && (u_ingress.why_q == home_pkg::WrongNone) == known)
+  // As long as all beats fitted there are no more than there should be.
+  `ASSERT(fitted, !fitted_q || !(valid_q || middle) || beat_q <= 2'(carries))
+  `ASSERT(first_has_fitted, fitted_q || middle)
   for (genvar u = 0; u < Units; u++) begin : gen_busy
     for (genvar i = 0; i < Slots; i++) begin : gen_slot
       logic coming;
-      assign coming = beat_q && known && unit == UnitWidth'(u) && u_ingress.slot_q == SlotWidth'(i);
+      assign coming = middle && known && fitted_q && unit == UnitWidth'(u) && u_ingress.slot_q == SlotWidth'(i);
       `ASSERT(busy, u_ingress.gen_bytes.busy_q[u][i] == (has_q[u][i] || coming))
       `ASSERT(not_both, !has_q[u][i] || !coming)
     end
@@ -191,5 +209,5 @@ module dcs_ingress_proof #(
   assign low   = u_ingress.gen_bytes.u_bytes.words_q[place];
   assign high  = u_ingress.gen_bytes.u_bytes.words_q[place | 1'b1];
   `ASSERT(in_place, !has_q[unit_i][slot_i] || low == {mask_q[7:0], kept_q[0]} && high == {mask_q[15:8], kept_q[1]})
-  `ASSERT(half_in_place, !(beat_q && known && unit == unit_i && u_ingress.slot_q == slot_i) || low == {header_q.mask[7:0], first_q})
+  `ASSERT(half_in_place, !(middle && known && fitted_q && unit == unit_i && u_ingress.slot_q == slot_i) || low == {header_q.mask[7:0], first_q})
 endmodule : dcs_ingress_proof

@@ -33,6 +33,7 @@ module dcu_proof #(
   input  logic                      write_ready_i,
   input  logic [1:0]                tx_ready_i,
   input  logic                      read_done_i,
+  input  logic                      read_lost_i,
   input  logic                      write_done_i,
   input  logic                      tx_done_i,
   input  logic                      change_ready_i,
@@ -109,7 +110,7 @@ module dcu_proof #(
 
   home_pkg::stall_e unused_stall;
   home_pkg::right_e unused_from, unused_to, unused_right;
-  logic             unused_evicted, unused_changes, unused_lost;
+  logic             unused_evicted, unused_changes, unused_lost, unused_locks, unused_back;
   logic [LineWidth-1:0] unused_line, unused_dropped;
   logic             impossible_valid;
   event_e           unused_event;
@@ -146,6 +147,8 @@ module dcu_proof #(
     .local_operation_i,
     .local_event_i     (event_e'(4'd4 + 4'(local_operation_i))),
     .local_line_i,
+    .locks_full_o      (unused_locks),
+    .local_back_o      (unused_back),
     .unlock_valid_i,
     .unlock_ready_o    (unlock_ready),
     .unlock_line_i,
@@ -166,6 +169,7 @@ module dcu_proof #(
     .read_slot_o       (read_slot),
     .read_event_o      (read_event),
     .read_done_i,
+    .read_lost_i,
     .write_valid_o     (write_valid),
     .write_ready_i,
     .write_line_o      (write_line),

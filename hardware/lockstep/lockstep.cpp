@@ -21,6 +21,7 @@ constexpr unsigned kSlices = 2, kCircuits = 4, kBeatWords = 8, kUnits = 32, kAdd
 struct Inputs {
   uint64_t reset;
   uint64_t rx_valid[kSlices], rx_header[kSlices][kCircuits], rx_data[kSlices][kCircuits][kBeatWords];
+  uint64_t rx_last[kSlices];
   uint64_t tx_ready[kSlices];
   uint64_t local_req_valid[kSlices], local_req[kSlices], unlock_valid[kSlices], unlock_line[kSlices], local_rsp_ready[kSlices];
   uint64_t aw_ready[kSlices], w_ready[kSlices], b_valid[kSlices], b_id[kSlices];
@@ -36,6 +37,7 @@ struct Inputs {
 struct Outputs {
   uint64_t rx_ready[kSlices];
   uint64_t tx_valid[kSlices], tx_header[kSlices][kCircuits], tx_data[kSlices][kCircuits][kBeatWords];
+  uint64_t tx_last[kSlices];
   uint64_t local_req_ready[kSlices], unlock_ready[kSlices], local_rsp_valid[kSlices], local_rsp[kSlices];
   uint64_t aw_valid[kSlices], aw_id[kSlices], aw_addr[kSlices], aw_user[kSlices];
   uint64_t w_valid[kSlices], w_data[kSlices][kBeatWords], w_strb[kSlices], w_last[kSlices], b_ready[kSlices];
@@ -185,6 +187,7 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
   top.rst_ni = !in->reset;
   for (unsigned s = 0; s < kSlices; s++) {
     put(top.rx_valid_i, s * rx, rx, in->rx_valid[s]);
+    put(top.rx_last_i, s * rx, rx, in->rx_last[s]);
     put(top.tx_ready_i, s * tx, tx, in->tx_ready[s]);
     for (unsigned c = 0; c < rx; c++) {
       if (!(in->rx_valid[s] >> c & 1)) continue;
@@ -236,6 +239,7 @@ const char* lockstep_step(void* pointer, const Inputs* in, Outputs* out) {
   for (unsigned s = 0; s < kSlices; s++) {
     out->rx_ready[s] = get(top.rx_ready_o, s * rx, rx);
     out->tx_valid[s] = get(top.tx_valid_o, s * tx, tx);
+    out->tx_last[s] = get(top.tx_last_o, s * tx, tx);
     for (unsigned c = 0; c < tx; c++) {
       if (!(out->tx_valid[s] >> c & 1)) continue;
       out->tx_header[s][c] = get(top.tx_header_o, (s * tx + c) * 64, 64);

@@ -25,6 +25,7 @@ module dcs #(
   parameter int unsigned         StoreSlots   = 2,
   parameter int unsigned         ChangeDepth  = 16,
   parameter int unsigned         Patience     = 8,
+  parameter int unsigned         Pending      = 8,
   parameter int unsigned         UnitsPerPort = 8,
   parameter int unsigned         PayloadWidth = 512,
   parameter int unsigned         AxiIdWidth   = 8,
@@ -41,10 +42,12 @@ module dcs #(
   output logic              [NumRx-1:0]                   rx_ready_o,
   input  home_pkg::header_t [NumRx-1:0]                   rx_header_i,
   input  logic              [NumRx-1:0][PayloadWidth-1:0] rx_data_i,
+  input  logic              [NumRx-1:0]                   rx_last_i,
   output logic              [NumTx-1:0]                   tx_valid_o,
   input  logic              [NumTx-1:0]                   tx_ready_i,
   output home_pkg::header_t [NumTx-1:0]                   tx_header_o,
   output logic              [NumTx-1:0][PayloadWidth-1:0] tx_data_o,
+  output logic              [NumTx-1:0]                   tx_last_o,
 
   // The device.
   input  logic                                   local_req_valid_i,
@@ -136,6 +139,9 @@ module dcs #(
   if (Beats * PayloadWidth != LineBits || Beats > 16 || 2 ** $clog2(Beats) != Beats) begin : gen_wrong_payload
     $error("dcs: PayloadWidth must be a line's bits, or a half, a quarter, an eighth or a sixteenth of them");
   end
+  if (Pending < 1 || Pending > 64) begin : gen_wrong_pending
+    $error("dcs: Pending must be from 1 to 64");
+  end
   if (2 ** $clog2(ChangeDepth) != ChangeDepth || ChangeDepth < 2 || ChangeDepth > 128) begin : gen_wrong_changes
     $error("dcs: ChangeDepth must be a power of two from 2 to 128");
   end
@@ -152,9 +158,9 @@ module dcs #(
   logic [NumRx-1:0][EventWidth-1:0]             rx_event;
   logic [NumRx-1:0][UnitLine-1:0]               rx_line;
   logic [NumRx-1:0][SlotWidth-1:0]              rx_slot;
-  logic [Units-1:0]                             local_valid, local_ready, unlock_valid, unlock_ready;
-  local_req_t                                   local_req;
-  logic                                         local_req_valid, unlock_req_valid;
+  logic [Units-1:0]                             local_valid, local_ready, locks_full, local_back, unlock_valid, unlock_ready;
+  local_req_t                                   local_req, unit_req;    // the next one, and one that goes to its unit
+  logic                                         local_req_valid, unlock_req_valid, locals_idle;
   event_e                                       local_event;
   logic [home_pkg::LineWidth-1:0]               unlock_line;
   logic [Units-1:0]                             answer_valid, answer_ready, answer_unlock, answer_refused;
@@ -171,7 +177,7 @@ module dcs #(
   logic [Units-1:0][1:0]                        write_circuit, drop_circuit;
   logic [Units-1:0][SlotWidth-1:0]              write_bytes, drop_slot;
   logic [Units-1:0]                             drop_valid;
-  logic [Units-1:0][Reads-1:0]                  read_done;
+  logic [Units-1:0][Reads-1:0]                  read_done, read_lost;
   logic [Units-1:0][Writes-1:0]                 write_done;
   logic [Units-1:0][NumTx-1:0]                  tx_valid;
   logic [Units-1:0][NumTx-1:0]                  tx_ready;
@@ -205,7 +211,7 @@ module dcs #(
   always_ff @(posedge clk_i) begin
     rx_idle_q <= rx_idle;
     idle_o <= rst_ni && unit_idle == '1 && rx_idle_q == '1 && tx_valid_o == '0 && !axi_aw_valid_o && !axi_w_valid_o
-           && !axi_ar_valid_o && !local_req_valid && !unlock_req_valid && !local_rsp_valid_o && wrong_idle;
+           && !axi_ar_valid_o && !local_req_valid && locals_idle && !unlock_req_valid && !local_rsp_valid_o && wrong_idle;
   end
 
   for (genvar u = 0; u < Units; u++) begin : gen_unit
@@ -245,9 +251,11 @@ module dcs #(
       .rx_slot_i         (rx_slot),
       .local_valid_i     (local_valid[u]),
       .local_ready_o     (local_ready[u]),
-      .local_operation_i (local_req.operation),
+      .local_operation_i (unit_req.operation),
       .local_event_i     (local_event),
-      .local_line_i      (UnitLine'(local_req.line >> Shift)),
+      .local_line_i      (UnitLine'(unit_req.line >> Shift)),
+      .locks_full_o      (locks_full[u]),
+      .local_back_o      (local_back[u]),
       .unlock_valid_i    (unlock_valid[u]),
       .unlock_ready_o    (unlock_ready[u]),
       .unlock_line_i     (UnitLine'(unlock_line >> Shift)),
@@ -268,6 +276,7 @@ module dcs #(
       .read_slot_o       (read_slot[u]),
       .read_event_o      (read_event[u]),
       .read_done_i       (read_done[u]),
+      .read_lost_i       (read_lost[u]),
       .write_valid_o     (write_valid[u]),
       .write_ready_i     (write_ready[u]),
       .write_line_o      (write_line[u]),
@@ -382,6 +391,7 @@ module dcs #(
       .rx_ready_o  (rx_ready_o[c]),
       .rx_header_i (rx_header_i[c]),
       .rx_data_i   (rx_data_i[c]),
+      .rx_last_i   (rx_last_i[c]),
       .unit_valid_o(valid),
       .unit_ready_i(ready),
       .unit_event_o(rx_event[c]),
@@ -408,6 +418,10 @@ module dcs #(
   end
 
   // ------------------------------------------------------------------ memory
+
+  logic                  read_seen, write_seen;
+  wrong_e                read_wrong, write_wrong;
+  logic [AxiIdWidth-1:0] read_wrong_id, write_wrong_id;
 
   dcs_writer #(
     .Protocol    (Protocol),
@@ -453,7 +467,10 @@ module dcs #(
     .w_last_o      (axi_w_last_o),
     .b_valid_i     (axi_b_valid_i),
     .b_ready_o     (axi_b_ready_o),
-    .b_id_i        (axi_b_id_i)
+    .b_id_i        (axi_b_id_i),
+    .seen_o        (write_seen),
+    .wrong_o       (write_wrong),
+    .wrong_id_o    (write_wrong_id)
   );
 
   logic                    line_read;
@@ -482,6 +499,7 @@ module dcs #(
     .unit_slot_i (read_slot),
     .unit_event_i(read_event),
     .unit_done_o (read_done),
+    .unit_lost_o (read_lost),
     .rd_en_i     (line_read),
     .rd_unit_i   (line_unit),
     .rd_slot_i   (line_slot),
@@ -496,7 +514,10 @@ module dcs #(
     .r_ready_o   (axi_r_ready_o),
     .r_id_i      (axi_r_id_i),
     .r_data_i    (axi_r_data_i),
-    .r_last_i    (axi_r_last_i)
+    .r_last_i    (axi_r_last_i),
+    .seen_o      (read_seen),
+    .wrong_o     (read_wrong),
+    .wrong_id_o  (read_wrong_id)
   );
 
   // ------------------------------------------------------------------ circuits toward the remote
@@ -550,6 +571,7 @@ module dcs #(
       .tx_ready_i  (tx_ready_i[c]),
       .tx_header_o (tx_header_o[c]),
       .tx_data_o   (tx_data_o[c]),
+      .tx_last_o   (tx_last_o[c]),
       .seen_o      (tx_seen[c]),
       .waits_o     (tx_waits[c])
     );
@@ -575,8 +597,9 @@ module dcs #(
 
   // ------------------------------------------------------------------ the device
 
-  logic [UnitWidth-1:0] local_unit, unlock_unit;
+  logic [UnitWidth-1:0] unlock_unit;
   logic                 answer_joined_valid, answer_joined_ready;
+  logic                 local_goes;                      // to its unit, or is deferred
   logic                 local_refused, unlock_refused;   // taken, and no unit sees it
   wrong_e               local_wrong, device_wrong;       // what is wrong with what is taken
   logic                 unlock_wrong, impossible;
@@ -613,7 +636,7 @@ module dcs #(
     .wr_ready_o(local_req_ready_o),
     .wr_data_i (asked),
     .rd_valid_o(local_req_valid),
-    .rd_ready_i(local_wrong == WrongNone ? local_ready[local_unit] : local_refused),
+    .rd_ready_i(local_wrong == WrongNone ? local_goes : local_refused),
     .rd_data_o (asked_held)
   );
 
@@ -630,13 +653,28 @@ module dcs #(
     .rd_data_o (unlocked_held)
   );
 
-  assign local_event = event_e'(Protocol.messages + 8'(local_req.operation));
-  assign local_unit  = UnitBits == 0 ? '0 : UnitWidth'(local_req.line >> 1);
+  dcs_locals #(
+    .Protocol(Protocol),
+    .Units   (Units),
+    .Pending (Pending)
+  ) u_locals (
+    .clk_i,
+    .rst_ni,
+    .wr_valid_i       (local_req_valid && local_wrong == WrongNone),
+    .wr_ready_o       (local_goes),
+    .wr_req_i         (local_req),
+    .unit_valid_o     (local_valid),
+    .unit_ready_i     (local_ready),
+    .unit_locks_full_i(locks_full),
+    .unit_back_i      (local_back),
+    .unit_req_o       (unit_req),
+    .idle_o           (locals_idle)
+  );
+
+  assign local_event = event_e'(Protocol.messages + 8'(unit_req.operation));
   assign unlock_unit = UnitBits == 0 ? '0 : UnitWidth'(unlock_line >> 1);
 
   always_comb begin
-    local_valid               = '0;
-    local_valid[local_unit]   = local_req_valid && local_wrong == WrongNone;
     unlock_valid              = '0;
     unlock_valid[unlock_unit] = unlock_req_valid && !unlock_wrong;
   end
@@ -685,19 +723,43 @@ module dcs #(
   wrong_t      first_wrong;
   impossible_t first_impossible;
 
+  // Errors of the device are recorded when they come, like all others, and not when they are refused.
+  wrong_e                         asked_wrong_q;
+  local_req_t                     asked_q;
+  logic                           unlocked_wrong_q;
+  logic [home_pkg::LineWidth-1:0] unlocked_line_q;
+
+  always_ff @(posedge clk_i) begin
+    asked_wrong_q    <= rst_ni && local_req_valid_i && local_req_ready_o ? asked.why : WrongNone;
+    unlocked_wrong_q <= rst_ni && unlock_valid_i && unlock_ready_o && !is_ours(unlock_line_i);
+  end
+  always_ff @(posedge clk_i) begin
+    asked_q         <= local_req_i;
+    unlocked_line_q <= unlock_line_i;
+  end
+
   dcs_wrong #(
     .NumRx     (NumRx),
     .Units     (Units),
     .EventWidth(EventWidth),
     .StateWidth(StateWidth),
     .UnitLine  (UnitLine),
-    .Slice     (Slice)
+    .Slice     (Slice),
+    .AxiIdWidth(AxiIdWidth)
   ) u_wrong (
     .clk_i,
     .rst_ni,
     .clear_i           (clears),
     .rx_wrong_i        (rx_wrong),
     .rx_header_i       (rx_wrong_header),
+    .read_wrong_i      (read_wrong),
+    .read_id_i         (read_wrong_id),
+    .write_wrong_i     (write_wrong),
+    .write_id_i        (write_wrong_id),
+    .asked_wrong_i     (asked_wrong_q),
+    .asked_i           (asked_q),
+    .unlocked_wrong_i  (unlocked_wrong_q),
+    .unlocked_line_i   (unlocked_line_q),
     .local_valid_i     (local_req_valid && local_wrong != WrongNone),
     .local_ready_o     (local_refused),
     .local_wrong_i     (local_wrong),
@@ -752,15 +814,12 @@ module dcs #(
   logic [63:0]           told;
 
   // What crosses the ports is counted a cycle later, so that no path grows longer.
-  logic       local_seen_q, unlock_seen_q, read_seen_q, write_seen_q, refused_q, change_seen_q;
+  logic       local_seen_q, unlock_seen_q, refused_q, change_seen_q;
   logic       ar_waits_q, aw_waits_q, w_waits_q, local_waits_q, unlock_waits_q, answer_waits_q;
-  logic [2:0] local_operation_q;
 
   always_ff @(posedge clk_i) begin
     local_seen_q   <= rst_ni && local_req_valid_i && local_req_ready_o && asked.why == WrongNone;
     unlock_seen_q  <= rst_ni && unlock_valid_i && unlock_ready_o && is_ours(unlock_line_i);
-    read_seen_q    <= rst_ni && axi_r_valid_i && axi_r_last_i;
-    write_seen_q   <= rst_ni && axi_b_valid_i;
     refused_q      <= rst_ni && local_rsp_valid_o && local_rsp_ready_i && local_rsp_o.refused;
     change_seen_q  <= rst_ni && change_valid_o && change_ready_i;
     ar_waits_q     <= rst_ni && axi_ar_valid_o && !axi_ar_ready_i;
@@ -770,7 +829,6 @@ module dcs #(
     unlock_waits_q <= rst_ni && unlock_valid_i && !unlock_ready_o;
     answer_waits_q <= rst_ni && local_rsp_valid_o && !local_rsp_ready_i;
   end
-  always_ff @(posedge clk_i) local_operation_q <= local_req_i.operation;
 
   assign busy_o = ~unit_idle;
 
@@ -794,14 +852,16 @@ module dcs #(
     .rx_wrong_i       (rx_wrong),
     .device_wrong_i   (device_wrong),
     .impossible_i     (impossible),
+    .read_wrong_i     (read_wrong),
+    .write_wrong_i    (write_wrong),
     .tx_seen_i        (tx_seen),
     .tx_message_i     (tx_message),
     .tx_waits_i       (tx_waits),
     .local_seen_i     (local_seen_q),
-    .local_operation_i(local_operation_q),
+    .local_operation_i(asked_q.operation),
     .unlock_seen_i    (unlock_seen_q),
-    .read_seen_i      (read_seen_q),
-    .write_seen_i     (write_seen_q),
+    .read_seen_i      (read_seen),
+    .write_seen_i     (write_seen),
     .refused_i        (refused_q),
     .ar_waits_i       (ar_waits_q),
     .aw_waits_i       (aw_waits_q),

@@ -27,6 +27,8 @@ module dcs_counters #(
   input  home_pkg::wrong_e [NumRx-1:0]        rx_wrong_i,
   input  home_pkg::wrong_e                    device_wrong_i,
   input  logic                                impossible_i,
+  input  home_pkg::wrong_e                    read_wrong_i,
+  input  home_pkg::wrong_e                    write_wrong_i,
   input  logic [NumTx-1:0]                    tx_seen_i,
   input  logic [NumTx-1:0][7:0]               tx_message_i,
   input  logic [NumTx-1:0]                    tx_waits_i,
@@ -97,6 +99,7 @@ module dcs_counters #(
       happens[RxWaitsSlot+c] = rx_waits_slot_i[c];
       happens[WrongMessages+c] = rx_wrong_i[c] == WrongNumber || rx_wrong_i[c] == WrongRemote;
       happens[WrongLines+c]    = rx_wrong_i[c] == WrongLine;
+      happens[WrongLengths+c]  = rx_wrong_i[c] == WrongLength;
     end
     for (int unsigned c = 0; c < NumTx; c++) happens[TxWaits+c] = tx_waits_i[c];
     happens[ArWaits]     = ar_waits_i;
@@ -111,6 +114,9 @@ module dcs_counters #(
     happens[WrongOperations]  = device_wrong_i == WrongOperation;
     happens[WrongDeviceLines] = device_wrong_i == WrongLocal || device_wrong_i == WrongUnlock;
     happens[Impossible]       = impossible_i;
+    happens[WrongReads]       = read_wrong_i == WrongRead;
+    happens[WrongBursts]       = read_wrong_i == WrongBurst;
+    happens[WrongWrites]      = write_wrong_i == WrongWrite;
     units[StallsLine]     = stalled(stall_i, StallLine);
     units[StallsRoom]     = stalled(stall_i, StallRoom);
     units[StallsRead]     = stalled(stall_i, StallRead);

@@ -37,6 +37,7 @@ module dcs_egress #(
   input  logic                              tx_ready_i,
   output home_pkg::header_t                 tx_header_o,
   output logic [PayloadWidth-1:0]           tx_data_o,
+  output logic                              tx_last_o,    // it is the message's last beat
 
   // For counters: the header that stands at the port came there in the cycle before; and waits.
   output logic                              seen_o,
@@ -120,6 +121,7 @@ module dcs_egress #(
 
   always_ff @(posedge clk_i) begin
     if (load) beat_q <= rd_beat_o + 1'b1;
+    if (load) tx_last_o <= rests_q ? rest_q == BeatWidth'(1) : !carries || Beats == 1;
     if (first) begin
       unit_q      <= unit;
       slot_q      <= job.slot;
@@ -140,5 +142,5 @@ module dcs_egress #(
     assign unused    = ^rd_data_i;
   end
 
-  `ASSERT_STABLE(stable_tx, tx_valid_o, tx_ready_i, {tx_header_o, tx_data_o})
+  `ASSERT_STABLE(stable_tx, tx_valid_o, tx_ready_i, {tx_header_o, tx_data_o, tx_last_o})
 endmodule : dcs_egress

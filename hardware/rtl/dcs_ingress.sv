@@ -1,11 +1,12 @@
 // A circuit toward the home, at its slice: headers go to the units, bytes stay here until memory takes them.
 //
 // The first beat of a message has its header and, if it carries the line, the line's first bytes; more beats of bytes
-// follow. The header is handed on with the last beat. A message with bytes is taken when its unit has a slot for them,
-// and until then the circuit waits.
+// follow, and the last is marked. The header is handed on with the last beat. A message with bytes is taken when its unit
+// has a slot for them, and until then the circuit waits.
 //
-// A message that is not for this circuit, or about a line that is not the slice's, is dropped: its beats are taken,
-// as many as its number says, and no unit sees it. A number that is no message's has no bytes.
+// A message that is not for this circuit, or about a line that is not the slice's, or that has more or fewer beats than its
+// number says, is dropped: its beats are taken up to the one that is marked as the last, and no unit sees it. So no beat
+// of bytes is ever taken for a header, whatever is wrong with the header before it.
 
 `include "assertions.svh"
 
@@ -32,6 +33,7 @@ module dcs_ingress #(
   output logic                                rx_ready_o,
   input  home_pkg::header_t                   rx_header_i,
   input  logic [PayloadWidth-1:0]             rx_data_i,
+  input  logic                                rx_last_i,     // it is the message's last beat
 
   output logic [Units-1:0]                    unit_valid_o,
   input  logic [Units-1:0]                    unit_ready_i,
@@ -73,7 +75,9 @@ module dcs_ingress #(
   // The number of the slice, then that of the unit, then the line within it.
   localparam int unsigned Shift     = 1 + UnitBits;
 
-  logic                 valid_q, take, first, last;
+  logic                 valid_q, take, first_q, last_q;   // the beat in hand is a message's first, and its last
+  logic                 fits;                // by its number it is the last one if it is marked so, and only then
+  logic                 hands_on;            // its message is
   header_t              header_q;
   wrong_e               why_q;               // it is dropped, if it is
   logic                 known_q, carries_q;  // it is not; and by its number it has bytes
@@ -84,25 +88,26 @@ module dcs_ingress #(
   logic [SlotWidth-1:0] slot, slot_q, slot_now;
 
   assign unit      = UnitBits == 0 ? '0 : UnitWidth'(header_q.line >> 1);
-  assign keeps     = HasBytes && known_q && carries_q;
-  assign first     = beat_q == '0;
-  assign last      = !carries_q || beat_q == BeatWidth'(Beats - 1);
-  assign beat_next = last ? '0 : beat_q + 1'b1;
-  assign slot_now  = first ? slot : slot_q;
+  assign fits      = last_q == (!carries_q || beat_q == BeatWidth'(Beats - 1));
+  assign keeps     = HasBytes && known_q && carries_q && fits;
+  assign beat_next = last_q ? '0 : beat_q + 1'b1;
+  assign slot_now  = first_q ? slot : slot_q;
 
   assign unit_ready = unit_ready_i[unit];
-  assign take       = valid_q && (!known_q || (!last || unit_ready) && (!keeps || !first || slot_free));
+  assign take       = valid_q && (!known_q || !fits || (!last_q || unit_ready) && (!keeps || !first_q || slot_free));
   assign rx_ready_o = !valid_q || take;
+  assign hands_on   = known_q && fits && last_q;
 
   always_comb begin
     unit_valid_o       = '0;
-    unit_valid_o[unit] = valid_q && known_q && last && (!keeps || !first || slot_free);
+    unit_valid_o[unit] = valid_q && hands_on && (!keeps || !first_q || slot_free);
   end
   assign unit_event_o = EventWidth'(header_q.message);
   assign unit_line_o  = LineWidth'(header_q.line >> Shift);
   assign unit_slot_o  = slot_now;
 
-  assign wrong_o        = valid_q && first ? why_q : WrongNone;
+  // A beat that does not fit reports the error; the rest of its message is dropped.
+  assign wrong_o        = !valid_q ? WrongNone : known_q ? (fits ? WrongNone : WrongLength) : first_q ? why_q : WrongNone;
   assign wrong_header_o = header_q;
 
   function automatic logic carries(input logic [7:0] message);
@@ -121,31 +126,39 @@ module dcs_ingress #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= 1'b0;
+      first_q <= 1'b1;
       beat_q  <= '0;
     end else begin
       if (rx_ready_o) valid_q <= rx_valid_i;
+      if (take) first_q <= last_q;
       if (take) beat_q <= beat_next;
     end
   end
 
   logic waits_q, full_q;
   always_ff @(posedge clk_i) begin
-    seen_o  <= rst_ni && take && last && known_q;
+    seen_o  <= rst_ni && take && hands_on;
     waits_q <= rst_ni && rx_valid_i && !rx_ready_o;
-    full_q  <= keeps && first && !slot_free;
+    full_q  <= keeps && first_q && !slot_free;
   end
   always_ff @(posedge clk_i) seen_message_o <= header_q.message;
   assign waits_unit_o = waits_q && !full_q;
   assign waits_slot_o = waits_q && full_q;
 
+  logic starts;   // what stands at the port is the first beat of a message
+  assign starts = valid_q ? last_q : first_q;
+
   always_ff @(posedge clk_i) begin
-    if (rx_ready_o && rx_valid_i && (valid_q ? last : first)) begin
+    if (rx_ready_o) last_q <= rx_last_i;
+    if (rx_ready_o && rx_valid_i && starts) begin
       header_q  <= rx_header_i;
       why_q     <= why;
       known_q   <= why == WrongNone;
       carries_q <= carries(rx_header_i.message);
+    end else if (take && !fits) begin
+      known_q   <= 1'b0;
     end
-    if (take && first) slot_q <= slot;
+    if (take && first_q) slot_q <= slot;
   end
 
   if (HasBytes) begin : gen_bytes
@@ -158,6 +171,9 @@ module dcs_ingress #(
     logic [Units-1:0][Slots-1:0]         busy_d, busy_q;
     logic [PayloadWidth-1:0]             data_q;
     logic [PayloadWidth+MaskWidth-1:0]   wr_data, rd_data;
+    logic                                gives_up;   // the slot of a message that turns out to be too short or too long
+
+    assign gives_up = valid_q && known_q && carries_q && !fits && !first_q;
 
     function automatic logic [AddrWidth-1:0] address(
       input logic [UnitWidth-1:0] of_unit, input logic [SlotWidth-1:0] of_slot, input logic [BeatWidth-1:0] beat);
@@ -180,8 +196,9 @@ module dcs_ingress #(
       for (int unsigned u = 0; u < Units; u++) begin
         for (int unsigned i = 0; i < Slots; i++) begin
           if ((free_valid_i && free_unit_i == UnitWidth'(u) && free_slot_i == SlotWidth'(i))
-            || (drop_valid_i[u] && drop_slot_i[u] == SlotWidth'(i))) busy_d[u][i] = 1'b0;
-          if (take && keeps && first && unit == UnitWidth'(u) && slot == SlotWidth'(i)) busy_d[u][i] = 1'b1;
+            || (drop_valid_i[u] && drop_slot_i[u] == SlotWidth'(i))
+            || (gives_up && unit == UnitWidth'(u) && slot_q == SlotWidth'(i))) busy_d[u][i] = 1'b0;
+          if (take && keeps && first_q && unit == UnitWidth'(u) && slot == SlotWidth'(i)) busy_d[u][i] = 1'b1;
         end
       end
     end
@@ -224,11 +241,9 @@ module dcs_ingress #(
   end
 
   // What matters of a beat that waits has to stay: the header of a first beat, and bytes of a message that carries some.
-  logic                    starts;   // a message does
   header_t                 header_kept;
   logic [PayloadWidth-1:0] data_kept;
 
-  assign starts      = valid_q ? last : first;
   assign header_kept = starts ? rx_header_i : '0;
   assign data_kept   = HasBytes && (!starts || carries(rx_header_i.message)) ? rx_data_i : '0;
 
@@ -236,8 +251,12 @@ module dcs_ingress #(
     ("dcs: the header on circuit %0d was not stable until it was taken", Circuit))
   `ASSUME_STABLE(stable_data, rx_valid_i, rx_ready_o, data_kept,
     ("dcs: the bytes on circuit %0d were not stable until they were taken", Circuit))
+  `ASSUME_STABLE(stable_last, rx_valid_i, rx_ready_o, rx_last_i,
+    ("dcs: the mark of the last beat on circuit %0d was not stable until it was taken", Circuit))
   `NOTICE_OR(message_known, wrong_o != WrongNumber,
     ("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit))
+  `NOTICE_OR(length_right, wrong_o != WrongLength,
+    ("dcs: message %0d on circuit %0d has another number of beats than it should", header_q.message, Circuit))
   `NOTICE_OR(remote_known, wrong_o != WrongRemote, ("dcs: there is no remote %0d", header_q.remote))
   `NOTICE_OR(line_of_slice, wrong_o != WrongLine || header_q.line[0] == 1'(Slice),
     ("dcs: line %0d belongs to the other slice", header_q.line))

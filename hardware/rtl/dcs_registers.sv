@@ -69,10 +69,12 @@ module dcs_registers #(
       present[RxWaitsSlot+c] = 1'b1;
       present[WrongMessages+c] = 1'b1;
       present[WrongLines+c] = 1'b1;
+      present[WrongLengths+c] = 1'b1;
     end
     for (int unsigned c = 0; c < 32'(Protocol.tx_circuits); c++) present[TxWaits+c] = 1'b1;
     for (int unsigned i = ArWaits; i <= Cycles; i++) present[i] = 1'b1;
     for (int unsigned i = WrongOperations; i <= Impossible; i++) present[i] = 1'b1;
+    for (int unsigned i = WrongReads; i <= WrongWrites; i++) present[i] = 1'b1;
   endfunction
 
   localparam logic [Places-1:0] Present = present();

@@ -1,4 +1,7 @@
 // Writes of memory, of all units of a slice in turn: an address and the bytes of a slot on AXI.
+//
+// A response to a write that is not in flight, or that comes before memory has the address and all bytes, is dropped and
+// reported: a line is never read before memory has the written bytes.
 
 `include "assertions.svh"
 
@@ -57,7 +60,12 @@ module dcs_writer #(
   output logic                                w_last_o,
   input  logic                                b_valid_i,
   output logic                                b_ready_o,
-  input  logic [AxiIdWidth-1:0]               b_id_i
+  input  logic [AxiIdWidth-1:0]               b_id_i,
+
+  // In the cycle before: a write was completed; an error, with the AXI ID.
+  output logic                                seen_o,
+  output home_pkg::wrong_e                    wrong_o,
+  output logic [AxiIdWidth-1:0]               wrong_id_o
 );
   import home_pkg::*;
 
@@ -178,21 +186,29 @@ module dcs_writer #(
     end
   end
 
+  // The writes whose address memory has, and those of which it has all bytes, until it answers.
+  logic [2**(UnitWidth+WriteWidth)-1:0] has_address_q, has_bytes_q;
+  logic [UnitWidth+WriteWidth-1:0]      w_place_q, b_place;
+  logic                                 answered;
+
   assign b_ready_o = 1'b1;
+  assign b_place   = (UnitWidth + WriteWidth)'(b_id_i);
+  assign answered  = b_valid_i && b_id_i >> (UnitWidth + WriteWidth) == '0 && has_address_q[b_place] && has_bytes_q[b_place];
+
   always_comb begin
     unit_done_o = '0;
     for (int unsigned u = 0; u < Units; u++) begin
       for (int unsigned i = 0; i < Writes; i++) begin
-        unit_done_o[u][i] = b_valid_i && b_id_i == AxiIdWidth'({UnitWidth'(u), WriteWidth'(i)});
+        unit_done_o[u][i] = answered && b_place == {UnitWidth'(u), WriteWidth'(i)};
       end
     end
   end
 
-  // The writes whose address memory has, and those of which it has all bytes, until it answers.
-  logic [2**(UnitWidth+WriteWidth)-1:0] has_address_q, has_bytes_q;
-  logic [UnitWidth+WriteWidth-1:0]      w_place_q, b_place;
-
-  assign b_place = (UnitWidth + WriteWidth)'(b_id_i);
+  always_ff @(posedge clk_i) begin
+    seen_o  <= rst_ni && answered;
+    wrong_o <= rst_ni && b_valid_i && !answered ? WrongWrite : WrongNone;
+  end
+  always_ff @(posedge clk_i) wrong_id_o <= b_id_i;
 
   always_ff @(posedge clk_i) begin
     if (load_bytes) w_place_q <= {unit, job.slot};
@@ -200,7 +216,7 @@ module dcs_writer #(
       has_address_q <= '0;
       has_bytes_q   <= '0;
     end else begin
-      if (b_valid_i) begin
+      if (answered) begin
         has_address_q[b_place] <= 1'b0;
         has_bytes_q[b_place]   <= 1'b0;
       end
@@ -209,9 +225,7 @@ module dcs_writer #(
     end
   end
 
-  `ASSUME_OR(id_known,
-    !b_valid_i || b_id_i >> (UnitWidth + WriteWidth) == '0 && has_address_q[b_place] && has_bytes_q[b_place],
-    ("dcs: memory answered a write that is not under way"))
+  `NOTICE_OR(id_known, wrong_o != WrongWrite, ("dcs: memory answered a write that is not under way"))
   `ASSERT_STABLE(stable_aw, aw_valid_o, aw_ready_i, {aw_id_o, aw_addr_o, aw_user_o})
   `ASSERT_STABLE(stable_w, w_valid_o, w_ready_i, {w_data_o, w_strb_o, w_last_o})
 endmodule : dcs_writer

@@ -12,6 +12,7 @@ module dcs_wrong #(
   parameter int unsigned StateWidth = 7,
   parameter int unsigned UnitLine   = 23,   // bits of a line's number within its unit
   parameter int unsigned Slice      = 0,
+  parameter int unsigned AxiIdWidth = 8,
 
   localparam int unsigned UnitWidth = home_pkg::bits(Units)
 ) (
@@ -19,9 +20,17 @@ module dcs_wrong #(
   input  logic                              rst_ni,
   input  logic                              clear_i,
 
-  // Messages that are dropped in this cycle.
+  // Errors at the ports in the cycle before: of messages, answers of memory, local operations and unlocks.
   input  home_pkg::wrong_e  [NumRx-1:0]     rx_wrong_i,
   input  home_pkg::header_t [NumRx-1:0]     rx_header_i,
+  input  home_pkg::wrong_e                  read_wrong_i,
+  input  logic [AxiIdWidth-1:0]             read_id_i,
+  input  home_pkg::wrong_e                  write_wrong_i,
+  input  logic [AxiIdWidth-1:0]             write_id_i,
+  input  home_pkg::wrong_e                  asked_wrong_i,
+  input  home_pkg::local_req_t              asked_i,
+  input  logic                              unlocked_wrong_i,
+  input  logic [home_pkg::LineWidth-1:0]    unlocked_line_i,
 
   // What the device asks for and no unit is to see, with the reason, or none.
   input  logic                              local_valid_i,
@@ -47,7 +56,7 @@ module dcs_wrong #(
   input  logic [Units-1:0][StateWidth-1:0]  impossible_state_i,
   input  logic [Units-1:0][UnitLine-1:0]    impossible_line_i,
 
-  // For counters: what was wrong with what the device asked for, in the cycle before, and an event that was dropped.
+  // For counters: the reason of a refusal to the device in the cycle before, and a dropped event.
   output home_pkg::wrong_e                  device_wrong_o,
   output logic                              impossible_o,
 
@@ -107,14 +116,16 @@ module dcs_wrong #(
   logic   unused;
   assign unused = ^rx_header_i;   // masks do not matter
 
-  // Of those that come in one cycle the circuits go first, by their number.
+  // Every error is reported in the cycle after it came, so the first report is the first error. Within one cycle the
+  // circuits go first, by number, then reads, writes, local operations and unlocks.
   always_comb begin
-    wrong = '{
-      why:    device_wrong_o,
-      number: 8'(refused_q.operation),
-      line:   refused_q.line,
-      default: '0
-    };
+    wrong = '0;
+    if (unlocked_wrong_i) wrong = '{why: WrongUnlock, line: unlocked_line_i, default: '0};
+    if (asked_wrong_i != WrongNone) begin
+      wrong = '{why: asked_wrong_i, number: 8'(asked_i.operation), line: asked_i.line, default: '0};
+    end
+    if (write_wrong_i != WrongNone) wrong = '{why: write_wrong_i, line: home_pkg::LineWidth'(write_id_i), default: '0};
+    if (read_wrong_i != WrongNone) wrong = '{why: read_wrong_i, line: home_pkg::LineWidth'(read_id_i), default: '0};
     for (int c = int'(NumRx) - 1; c >= 0; c--) begin
       if (rx_wrong_i[c] != WrongNone) begin
         wrong = '{
@@ -145,6 +156,15 @@ module dcs_wrong #(
   dropped_t [Units-1:0] offered;
   dropped_t             dropped;
   logic [UnitWidth-1:0] unit;
+  // The units that are recorded: all that reported in one cycle, before any that report later.
+  logic [Units-1:0]     heard_d, heard_q;
+
+  assign heard_d = heard_q & ~impossible_ready_o;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) heard_q <= '0;
+    else         heard_q <= heard_d != '0 ? heard_d : impossible_valid_i & ~impossible_ready_o;
+  end
 
   for (genvar u = 0; u < Units; u++) begin : gen_unit
     assign offered[u] = '{impossible_event_i[u], impossible_state_i[u], impossible_line_i[u]};
@@ -156,7 +176,7 @@ module dcs_wrong #(
   ) u_dropped (
     .clk_i,
     .rst_ni,
-    .wr_valid_i(impossible_valid_i),
+    .wr_valid_i(heard_q),
     .wr_ready_o(impossible_ready_o),
     .wr_data_i (offered),
     .rd_valid_o(impossible_o),

@@ -60,6 +60,8 @@ module dcu #(
   input  logic [2:0]                       local_operation_i,
   input  event_e                           local_event_i,     // the number of the operation among events
   input  logic [LineWidth-1:0]             local_line_i,
+  output logic                             locks_full_o,      // none that takes a lock can go on before an unlock
+  output logic                             local_back_o,      // for that reason the one in hand was given back in the cycle before
   input  logic                             unlock_valid_i,
   output logic                             unlock_ready_o,
   input  logic [LineWidth-1:0]             unlock_line_i,
@@ -84,6 +86,7 @@ module dcu #(
   output logic [ReadWidth-1:0]             read_slot_o,
   output event_e                           read_event_o,
   input  logic [Reads-1:0]                 read_done_i,
+  input  logic [Reads-1:0]                 read_lost_i,   // it never will be: its place is free, its line waits for ever
 
   // Writes of memory: asked for, and later done. The bytes are those of a slot of a circuit.
   output logic                             write_valid_o,
@@ -444,6 +447,7 @@ module dcu #(
   logic                of_waiting, of_message, of_local, of_device;
   logic                needs_room, has_places, takes;
   logic                refuses, drops;            // the device is told so; or nobody is, and the event is gone
+  logic                returns;                   // a local operation goes back to where it waits for a lock
   logic                reads_full_q, writes_full_q, locals_full_q, waiting_full_q;
   logic [ReadWidth-1:0]    read_place;
   logic [WriteWidth-1:0]   write_place;
@@ -540,6 +544,7 @@ module dcu #(
   // What the device asks for is answered even if it can never happen. What the directory asks for it asks again.
   assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never)
                    && (of_device ? !locals_full_q : source_q[FromUnlock]);
+  assign returns    = step_q == Exec && row_takes_q && wants_lock && locks_full_q;
   assign drops      = step_q == Exec && row_q.effect == Never && !of_local && !source_q[FromUnlock];
 
   // ------------------------------------------------------------------ queues to what is around
@@ -800,6 +805,12 @@ module dcu #(
     // Memory is done.
     for (int unsigned i = 0; i < Reads; i++) read_d[i].done |= read_done_i[i];
     for (int unsigned i = 0; i < Writes; i++) write_d[i].done |= write_done_i[i];
+    for (int unsigned i = 0; i < Reads; i++) begin
+      if (read_lost_i[i]) begin
+        read_used_d[i] = 1'b0;
+        unblock        = 1'b1;
+      end
+    end
 
     // Messages and answers have left.
     for (int unsigned i = 0; i < Reads; i++) begin
@@ -912,6 +923,8 @@ module dcu #(
             waiting_d[i].room  = needs_room;
           end
         end
+      end else if (returns) begin
+        request_used_d = 1'b0;
       end else begin
         blocked_d |= source_q;
       end
@@ -935,6 +948,7 @@ module dcu #(
   // Each place that is written from outside has a register that says it is free, which enables it.
   assign rx_used_q      = ~rx_ready_o;
   assign request_used_q = !local_ready_o;
+  assign locks_full_o   = locks_q == LockWidth'(Waiting);
   assign unlock_used_q  = !unlock_ready_o;
 
   always_ff @(posedge clk_i) begin
@@ -1049,6 +1063,7 @@ module dcu #(
 
   always_ff @(posedge clk_i) begin
     evicted_o <= rst_ni && takes && source_q[FromEvict];
+    local_back_o <= rst_ni && returns;
     if (!rst_ni || step_q != Exec || takes)           stall_o <= StallNone;
     else if (refuses || drops)                        stall_o <= StallNone;
     else if (of_device && (row_q.effect == Refuse || row_q.effect == Never)) stall_o <= StallLocal;

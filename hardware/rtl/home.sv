@@ -20,6 +20,7 @@ module home #(
   parameter int unsigned         StoreSlots   = 2,    // requests with bytes that each unit has room for
   parameter int unsigned         ChangeDepth  = 16,   // changes of rights that each slice keeps for whoever listens
   parameter int unsigned         Patience     = 8,    // 2**Patience cycles a full set may take to get room by itself
+  parameter int unsigned         Pending      = 8,    // local operations that each slice defers while their unit cannot take them
   parameter int unsigned         UnitsPerPort = 8,    // that share a port of the protocol ROM
   parameter int unsigned         PayloadWidth = 512,
   parameter int unsigned         AxiIdWidth   = 8,
@@ -35,10 +36,12 @@ module home #(
   output logic              [1:0][NumRx-1:0]                   rx_ready_o,
   input  home_pkg::header_t [1:0][NumRx-1:0]                   rx_header_i,
   input  logic              [1:0][NumRx-1:0][PayloadWidth-1:0] rx_data_i,
+  input  logic              [1:0][NumRx-1:0]                   rx_last_i,
   output logic              [1:0][NumTx-1:0]                   tx_valid_o,
   input  logic              [1:0][NumTx-1:0]                   tx_ready_i,
   output home_pkg::header_t [1:0][NumTx-1:0]                   tx_header_o,
   output logic              [1:0][NumTx-1:0][PayloadWidth-1:0] tx_data_o,
+  output logic              [1:0][NumTx-1:0]                   tx_last_o,
 
   input  logic                 [1:0]                          local_req_valid_i,
   output logic                 [1:0]                          local_req_ready_o,
@@ -158,6 +161,7 @@ module home #(
       .StoreSlots  (StoreSlots),
       .ChangeDepth (ChangeDepth),
       .Patience    (Patience),
+      .Pending     (Pending),
       .UnitsPerPort(UnitsPerPort),
       .PayloadWidth(PayloadWidth),
       .AxiIdWidth  (AxiIdWidth),
@@ -169,10 +173,12 @@ module home #(
       .rx_ready_o       (rx_ready_o[s]),
       .rx_header_i      (rx_header_i[s]),
       .rx_data_i        (rx_data_i[s]),
+      .rx_last_i        (rx_last_i[s]),
       .tx_valid_o       (tx_valid_o[s]),
       .tx_ready_i       (tx_ready_i[s]),
       .tx_header_o      (tx_header_o[s]),
       .tx_data_o        (tx_data_o[s]),
+      .tx_last_o        (tx_last_o[s]),
       .local_req_valid_i(local_req_valid_i[s]),
       .local_req_ready_o(local_req_ready_o[s]),
       .local_req_i      (local_req_i[s]),

@@ -100,25 +100,29 @@ package home_pkg;
   } change_t;
 
   // What is wrong with something that was refused at a port, and never reached a unit.
-  typedef enum logic [2:0] {
-    WrongNone      = 3'd0,
-    WrongNumber    = 3'd1,  // of a message: it does not come by this circuit
-    WrongRemote    = 3'd2,  // of a message
-    WrongLine      = 3'd3,  // of a message: it is not the slice's
-    WrongOperation = 3'd4,  // there is no such local operation
-    WrongLocal     = 3'd5,  // the line of a local operation
-    WrongUnlock    = 3'd6   // the line of an unlock
+  typedef enum logic [3:0] {
+    WrongNone      = 4'd0,
+    WrongNumber    = 4'd1,  // of a message: it does not come by this circuit
+    WrongRemote    = 4'd2,  // of a message
+    WrongLine      = 4'd3,  // of a message: it is not the slice's
+    WrongOperation = 4'd4,  // there is no such local operation
+    WrongLocal     = 4'd5,  // the line of a local operation
+    WrongUnlock    = 4'd6,  // the line of an unlock
+    WrongLength    = 4'd7,  // of a message: it has more or fewer beats than its number says
+    WrongRead      = 4'd8,  // a beat of memory for a read that is not in flight
+    WrongBurst     = 4'd9,  // a read that memory answers with more or fewer beats than a line has
+    WrongWrite     = 4'd10  // an answer of memory to a write that is not in flight, or has not all left
   } wrong_e;
 
   // The first thing that was refused, as a register tells it.
   typedef struct packed {
-    logic [4:0]           zero;
+    logic [3:0]           zero;
     wrong_e               why;
     logic [5:0]           none;
     logic [1:0]           circuit;  // of a message
     logic [7:0]           number;   // of the message or the operation
     logic [3:0]           remote;
-    logic [LineWidth-1:0] line;
+    logic [LineWidth-1:0] line;     // of an answer of memory, its AXI ID
   } wrong_t;
 
   // The first event for which the ROM had no row, as a register tells it.

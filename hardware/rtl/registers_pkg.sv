@@ -13,7 +13,7 @@ package registers_pkg;
   localparam logic [AddrWidth-1:0] Status          = 12'h020;
   localparam logic [AddrWidth-1:0] FirstWrong      = 12'h028;
   localparam logic [AddrWidth-1:0] FirstImpossible = 12'h030;
-  localparam logic [63:0]          IdentityValue   = 64'h434f484b00000002;
+  localparam logic [63:0]          IdentityValue   = 64'h434f484b00000003;
 
   // Counters: the address of the first, and the places of all.
   localparam logic [AddrWidth-1:0] Counters = 12'h400;
@@ -47,4 +47,8 @@ package registers_pkg;
   localparam int unsigned WrongOperations  = 118;
   localparam int unsigned WrongDeviceLines = 119;
   localparam int unsigned Impossible       = 120;
+  localparam int unsigned WrongLengths     = 121;  // and 3 more
+  localparam int unsigned WrongReads       = 125;
+  localparam int unsigned WrongBursts      = 126;
+  localparam int unsigned WrongWrites      = 127;
 endpackage : registers_pkg

@@ -59,7 +59,7 @@ def test_block(
     "fault",
     [
         # A read is done with its first beat.
-        ("dcs_reader", "reader", "r_valid_i && r_last_i && r_unit ==", "r_valid_i && r_unit =="),
+        ("dcs_reader", "reader", "ends && fits && r_place ==", "r_valid_i && in_flight && r_place =="),
         # Bytes are given back before the last of them was taken.
         ("dcs_writer", "writer", "rst_ni && load_bytes && last ? chosen", "rst_ni && load_bytes ? chosen"),
     ],

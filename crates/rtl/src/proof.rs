@@ -77,6 +77,13 @@ pub const PROOFS: &[Proof] = &[
         aside: None,
     },
     Proof {
+        name: "dcs_locals_proof",
+        text: include_str!("../../../hardware/formal/dcs_locals_proof.sv"),
+        of: &["rr_pick", "dcs_locals"],
+        sizes: &[&[("Pending", 1)], &[("Pending", 3)]],
+        aside: None,
+    },
+    Proof {
         name: "dcu_proof",
         text: include_str!("../../../hardware/formal/dcu_proof.sv"),
         of: &[

@@ -53,17 +53,17 @@ const fn counters(name: &'static str, place: u64, count: usize, meaning: &'stati
 }
 
 /// What `Identity` reads: `COHK`, and the version of this list.
-pub const IDENTITY: u64 = 0x434f_484b << 32 | 2;
+pub const IDENTITY: u64 = 0x434f_484b << 32 | 3;
 
 /// All registers, by address.
 #[rustfmt::skip]
 pub const REGISTERS: &[Register] = &[
-    plain("Identity", 0x00, false, "`COHK` in the upper half; the version of this list, 2, in the lower"),
+    plain("Identity", 0x00, false, "`COHK` in the upper half; the version of this list, 3, in the lower"),
     plain("About", 0x08, false, "messages to the home [7:0], local operations [15:8], circuits to the home [23:16] and to the remote [31:24], bytes of a line [47:32]"),
     plain("Shape", 0x10, false, "units [15:0], ways [23:16], bits of a set's number [31:24] and of a tag [39:32], reads [47:40] and waiting requests [55:48] of a unit, the slice's number [63:56]"),
     plain("Control", 0x18, true, "bit 0: count, 1 after reset; bit 1: all counters, `FirstWrong` and `FirstImpossible` become 0, read as 0"),
     plain("Status", 0x20, false, "bit 0: nothing is in hand; bit 1: the directory was emptied after reset, and units work"),
-    plain("FirstWrong", 0x28, false, "the first thing that was refused at a port, 0 if none was; why [58:56]: 1 a message whose number does not come by its circuit, 2 one of a remote that there is not, 3 one about a line that is not the slice's, 4 a local operation that there is not, 5 one on a line that is not the slice's, 6 an unlock of such a line; circuit [49:48], number of the message or the operation [47:40], remote [39:36], line [35:0]"),
+    plain("FirstWrong", 0x28, false, "the first thing that was refused at a port, 0 if none was; why [59:56]: 1 a message whose number does not come by its circuit, 2 one of a remote that there is not, 3 one about a line that is not the slice's, 4 a local operation that there is not, 5 one on a line that is not the slice's, 6 an unlock of such a line, 7 a message with more or fewer beats than its number says, 8 a beat of memory for a read that is not in flight, 9 a read that memory answered with more or fewer beats than a line has, 10 an answer of memory to a write that is not in flight or has not all left; circuit [49:48], number of the message or the operation [47:40], remote [39:36], line [35:0], or of an answer of memory its AXI ID. Of things that came in one cycle the circuits go first, by their number, then reads, writes, local operations and unlocks"),
     plain("FirstImpossible", 0x30, false, "the first event for which the ROM had no row, 0 if there was none: 1 [63], unit [59:52], the line's state [51:44] and the event [43:36] by their numbers in the printed package, line [35:0]"),
     counters("Events", 0, MAX_EVENTS, "by the event's number in the printed package: messages handed to units, local operations and unlocks taken from their ports for units, answers of memory to reads (`memory_data`) and to writes (`memory_done`)"),
     counters("Sent", 64, MAX_SENDS, "messages to the remote, by their number"),
@@ -93,6 +93,10 @@ pub const REGISTERS: &[Register] = &[
     counters("WrongOperations", 118, 1, "local operations that were refused, because there are none of their number"),
     counters("WrongDeviceLines", 119, 1, "local operations and unlocks that were refused, because their line is not the slice's"),
     counters("Impossible", 120, 1, "events that were dropped, or refused, because the ROM has no row for them"),
+    counters("WrongLengths", 121, MAX_CIRCUITS, "by circuit to the home: messages that were dropped, because they have more or fewer beats than their number says"),
+    counters("WrongReads", 125, 1, "beats of memory that were dropped, because they are of no read in flight"),
+    counters("WrongBursts", 126, 1, "reads that memory answered with more or fewer beats than a line has: the line is lost, and what asked for it waits for ever"),
+    counters("WrongWrites", 127, 1, "answers of memory that were dropped, because they are to no write in flight, or to one that has not all left; such a write is not done before it is answered again"),
 ];
 
 /// The register with this name. In a constant, a wrong name is an error of the compiler.
@@ -130,7 +134,9 @@ pub fn present(rom: &Rom, register: &Register, number: usize) -> bool {
         < match register.name {
             "Events" => rom.events.len(),
             "Sent" => rom.sends.len(),
-            "RxWaitsUnit" | "RxWaitsSlot" | "WrongMessages" | "WrongLines" => rom.rx.len(),
+            "RxWaitsUnit" | "RxWaitsSlot" | "WrongMessages" | "WrongLines" | "WrongLengths" => {
+                rom.rx.len()
+            }
             "TxWaits" => rom.tx.len(),
             _ => 1,
         }

@@ -72,6 +72,10 @@ pub const HOME: &[Source] = &[
         include_str!("../../../hardware/rtl/dcs_egress.sv"),
     ),
     (
+        "dcs_locals.sv",
+        include_str!("../../../hardware/rtl/dcs_locals.sv"),
+    ),
+    (
         "dcs_changes.sv",
         include_str!("../../../hardware/rtl/dcs_changes.sv"),
     ),

@@ -212,10 +212,12 @@ impl Verilated {
     fn drive(&mut self) {
         for (s, slice) in self.slices.iter().enumerate() {
             let inputs = &mut self.inputs;
-            inputs.rx_valid[s] = 0;
+            (inputs.rx_valid[s], inputs.rx_last[s]) = (0, 0);
             for (c, entrance) in slice.entrances.iter().enumerate() {
-                if let Some((_, header, _, bytes)) = entrance.queue.front() {
+                if let Some((_, header, carries, bytes)) = entrance.queue.front() {
+                    let last = !carries || entrance.beat + 1 == self.beats;
                     inputs.rx_valid[s] |= 1 << c;
+                    inputs.rx_last[s] |= u64::from(last) << c;
                     inputs.rx_header[s][c] = *header;
                     let beat = &bytes[entrance.beat * BEAT..][..BEAT];
                     inputs.rx_data[s][c].copy_from_slice(beat);
@@ -358,7 +360,11 @@ impl Verilated {
             let (beat, bytes) = &mut slice.leaving[c];
             bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.tx_data[s][c]);
             *beat += 1;
-            if !sent.payload || *beat == self.beats {
+            let last = !sent.payload || *beat == self.beats;
+            if last != (outputs.tx_last[s] >> c & 1 != 0) {
+                return Err(format!("beat {beat} of {} is marked wrongly", sent.name));
+            }
+            if last {
                 *beat = 0;
                 happened.push(Happened::Left {
                     kind: sent.message,

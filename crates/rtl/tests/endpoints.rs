@@ -82,6 +82,7 @@ fn a_line_behind_the_memory_is_noticed_by_name() {
         let mut step = |cycle: usize| {
             inputs.reset = u64::from(cycle == 0);
             inputs.rx_valid[0] = u64::from(cycle == 200);
+            inputs.rx_last[0] = 1;
             model.step(&inputs, &mut outputs).err()
         };
         (0..300).find_map(&mut step)
@@ -199,7 +200,7 @@ fn the_guide_tells_of_every_parameter_of_the_home() {
         .map(|(name, value)| (name.trim(), value.trim().split([',', ' ']).next()))
         .filter_map(|(name, value)| Some((name, value?)))
         .collect();
-    assert_eq!(sizes.len(), 17, "{sizes:?}");
+    assert_eq!(sizes.len(), 18, "{sizes:?}");
     let row = |name: &str| {
         let quoted = format!("`{name}`");
         let first = |line: &&str| {

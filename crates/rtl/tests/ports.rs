@@ -99,12 +99,14 @@ fn header(message: u64, line: u64) -> u64 {
 /// Requests for lines of a unit, one after the other: all that need memory, which does not answer.
 fn put_reads(inputs: &mut Inputs, number: u64) {
     inputs.rx_header[SLICE][0] = header(READ_SHARED, 4 * number);
+    inputs.rx_last[SLICE] = 1;
 }
 
 /// The same with bytes. What waits at last is the second beat of one that no slot is free for.
 fn put_writes(inputs: &mut Inputs, number: u64) {
     inputs.rx_header[SLICE][0] = header(WRITE_LINE, 4 * (number / 2));
     inputs.rx_data[SLICE][0][7] = number;
+    inputs.rx_last[SLICE] = number % 2;
 }
 
 /// Requests without bytes until the unit takes no more, then some with. What waits at last is the first beat of one.
@@ -125,6 +127,10 @@ fn rx_ready(outputs: &Outputs) -> u64 {
 
 fn spoil_header(inputs: &mut Inputs) {
     inputs.rx_header[SLICE][0] ^= 4;
+}
+
+fn spoil_last(inputs: &mut Inputs) {
+    inputs.rx_last[SLICE] ^= 1;
 }
 
 fn spoil_data(inputs: &mut Inputs) {
@@ -157,6 +163,11 @@ const STREAMS: &[Stream] = &[
         put: put_writes,
         spoil: spoil_data,
         says: "dcs: the bytes on circuit 0 were not stable until they were taken",
+        ..RX
+    },
+    Stream {
+        spoil: spoil_last,
+        says: "dcs: the mark of the last beat on circuit 0 was not stable until it was taken",
         ..RX
     },
     Stream {
@@ -224,7 +235,7 @@ fn a_beat_that_is_withdrawn_is_noticed_by_name() {
         return;
     };
     // With its bytes a message's header is gone, too, and that is told first.
-    let told = |stream: &&Stream| !stream.says.contains("bytes");
+    let told = |stream: &&Stream| !stream.says.contains("bytes") && !stream.says.contains("last");
     for stream in STREAMS.iter().filter(told) {
         let mut ports = Ports::new(&built);
         stream.wait(&mut ports);
@@ -348,7 +359,18 @@ fn what_the_home_does_not_know_is_noticed_by_name() {
     let Some(built) = eci() else {
         return;
     };
-    let message: [Wrong; 4] = [
+    let message: [Wrong; 6] = [
+        (
+            |inputs| {
+                inputs.rx_header[SLICE][0] = header(READ_SHARED, 0);
+                inputs.rx_last[SLICE] = 0;
+            },
+            "dcs: message 0 on circuit 0 has another number of beats than it should",
+        ),
+        (
+            |inputs| inputs.rx_header[SLICE][0] = header(WRITE_LINE, 0),
+            "dcs: message 4 on circuit 0 has another number of beats than it should",
+        ),
         (
             |inputs| inputs.rx_header[SLICE][0] = header(6, 0),
             "dcs: message 6 does not come by circuit 0",
@@ -383,6 +405,7 @@ fn what_the_home_does_not_know_is_noticed_by_name() {
     for (of_message, cases) in [(1, &message[..]), (0, &device[..])] {
         for (put, says) in cases {
             let mut ports = Ports::new(&built);
+            ports.inputs.rx_last[SLICE] = 1;
             put(&mut ports.inputs);
             ports.inputs.rx_valid[SLICE] = of_message;
             let said = ports.said();

@@ -77,21 +77,49 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "assign slot_now  = first ? slot : slot_q;",
+        "assign slot_now  = first_q ? slot : slot_q;",
         "assign slot_now  = slot;",
     ),
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "if (take && keeps && first && unit",
-        "if (take && keeps && last && unit",
+        "if (take && keeps && first_q && unit",
+        "if (take && keeps && last_q && unit",
     ),
     // What is dropped is shown to a unit all the same.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
-        "= valid_q && known_q && last",
-        "= valid_q && last",
+        "= valid_q && hands_on",
+        "= valid_q && last_q && fits",
+    ),
+    // The slot of a message of a wrong length stays taken.
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "assign gives_up = valid_q",
+        "assign gives_up = !valid_q",
+    ),
+    // Surplus beats of a message begin another message.
+    (
+        "dcs_ingress_proof",
+        "dcs_ingress.sv",
+        "assign starts = valid_q ? last_q : first_q;",
+        "assign starts = valid_q ? last_q || !fits : first_q;",
+    ),
+    // An operation passes a deferred one of its unit.
+    (
+        "dcs_locals_proof",
+        "dcs_locals.sv",
+        "wr_valid_i && rivals == '0 &&",
+        "wr_valid_i &&",
+    ),
+    // Deferred operations are offered in any order.
+    (
+        "dcs_locals_proof",
+        "dcs_locals.sv",
+        "used_q[i] && before_q[i] == '0 &&",
+        "used_q[i] &&",
     ),
     // An event without a row stays where it was.
     (

@@ -29,8 +29,11 @@ fn what_nobody_should_send_is_refused_and_counted_and_all_else_goes_on() {
             "WrongOperations",
             "WrongDeviceLines",
             "Impossible",
+            "WrongLengths",
+            "WrongReads",
+            "WrongWrites",
         ];
-        let mut counted = [0; 5];
+        let mut counted = [0; 8];
         let mut strangers = 0;
         for seed in 0..9 {
             let run = Run {
@@ -61,6 +64,7 @@ const BYTES: u64 = 128;
 // Messages, operations and internal events of ECI.
 const READ_SHARED: u64 = 0;
 const READ_EXCLUSIVE: u64 = 1;
+const WRITE_LINE: u64 = 4;
 const FORWARDS: usize = 0;
 const GRANTS: usize = 1;
 const MEMORY_DATA: u64 = 24;
@@ -70,6 +74,7 @@ fn eci() -> Option<Built> {
     let rom = &built.compiled.rom;
     assert_eq!(rom.event("ReadShared"), Some(READ_SHARED as usize));
     assert_eq!(rom.event("ReadExclusive"), Some(READ_EXCLUSIVE as usize));
+    assert_eq!(rom.event("WriteLine"), Some(WRITE_LINE as usize));
     assert_eq!(rom.memory_data(), MEMORY_DATA as usize);
     Some(built)
 }
@@ -81,7 +86,17 @@ struct Home {
     inputs: Inputs,
     outputs: Outputs,
     reads: VecDeque<(u64, u64)>,
-    beat: u64,
+    beat: usize,
+    /// The beats of an answer to a read: the line's word, and the value of `last`.
+    beats: Vec<(u64, bool)>,
+    /// IDs of writes whose address has come, and the number of their beats so far; complete writes are answered.
+    writes: VecDeque<u64>,
+    written: u64,
+    /// Memory takes no read addresses and no write data.
+    refuses: bool,
+    /// Unsolicited answers in the next cycle: a read beat of ones, and a write's.
+    read_answer: Option<(u64, bool)>,
+    write_answer: Option<u64>,
     /// Memory does not answer.
     withholds: bool,
     /// Circuits toward the remote that take nothing.
@@ -100,6 +115,12 @@ impl Home {
             outputs: Outputs::default(),
             reads: VecDeque::new(),
             beat: 0,
+            beats: LINE.to_vec(),
+            writes: VecDeque::new(),
+            written: 0,
+            refuses: false,
+            read_answer: None,
+            write_answer: None,
             withholds: false,
             full: 0,
             sent: Default::default(),
@@ -119,24 +140,45 @@ impl Home {
         inputs.tx_ready[SLICE] = !self.full & 3;
         inputs.local_rsp_ready[SLICE] = 1;
         inputs.change_ready[SLICE] = 1;
-        inputs.ar_ready[SLICE] = 1;
+        inputs.ar_ready[SLICE] = u64::from(!self.refuses);
+        inputs.aw_ready[SLICE] = 1;
+        inputs.w_ready[SLICE] = u64::from(!self.refuses);
+        let other = self.read_answer.take();
         let read = self.reads.front().filter(|_| !self.withholds);
-        inputs.r_valid[SLICE] = u64::from(read.is_some());
-        if let Some(&(id, address)) = read {
+        inputs.r_valid[SLICE] = u64::from(read.is_some() || other.is_some());
+        if let Some((id, last)) = other {
             inputs.r_id[SLICE] = id;
-            inputs.r_data[SLICE][0] = address + self.beat;
-            inputs.r_last[SLICE] = self.beat;
-            self.beat = 1 - self.beat;
-            if self.beat == 0 {
+            inputs.r_data[SLICE] = [u64::MAX; 8];
+            inputs.r_last[SLICE] = u64::from(last);
+        } else if let Some(&(id, address)) = read {
+            let (word, last) = self.beats[self.beat];
+            inputs.r_id[SLICE] = id;
+            inputs.r_data[SLICE][0] = address + word;
+            inputs.r_last[SLICE] = u64::from(last);
+            self.beat += 1;
+            if self.beat == self.beats.len() {
+                self.beat = 0;
                 self.reads.pop_front();
             }
+        }
+        let other = self.write_answer.take();
+        let whole = self.written >= 2 && !self.writes.is_empty() && other.is_none();
+        inputs.b_valid[SLICE] = u64::from(whole || other.is_some());
+        inputs.b_id[SLICE] = other.or(self.writes.front().copied()).unwrap_or(0);
+        if whole {
+            self.written -= 2;
+            self.writes.pop_front();
         }
         let _ = self.model.step(&self.inputs, &mut self.outputs);
         let (inputs, outputs) = (&self.inputs, &self.outputs);
         if inputs.reset != 0 {
             return;
         }
-        if outputs.ar_valid[SLICE] != 0 {
+        if outputs.aw_valid[SLICE] != 0 {
+            self.writes.push_back(outputs.aw_id[SLICE]);
+        }
+        self.written += outputs.w_valid[SLICE] & inputs.w_ready[SLICE];
+        if outputs.ar_valid[SLICE] & inputs.ar_ready[SLICE] != 0 {
             let read = (outputs.ar_id[SLICE], outputs.ar_addr[SLICE]);
             self.reads.push_back(read);
             self.addresses.push(read.1);
@@ -170,10 +212,17 @@ impl Home {
         panic!("it is not taken");
     }
 
-    /// A message by the circuit of the requests.
+    /// Sends a message of so many beats on the request circuit, with `last` at its last beat.
     fn request(&mut self, message: u64, line: u64, beats: u64) {
-        for _ in 0..beats {
+        for beat in 1..=beats {
+            // The header of further beats is ignored: here it is a request for another line.
+            let [message, line] = if beat == 1 {
+                [message, line]
+            } else {
+                [READ_SHARED, 8]
+            };
             self.inputs.rx_header[SLICE][0] = 0xffff << 48 | message << 40 | line;
+            self.inputs.rx_last[SLICE] = u64::from(beat == beats);
             self.offer(
                 |inputs| &mut inputs.rx_valid[SLICE],
                 |outputs| outputs.rx_ready[SLICE],
@@ -222,6 +271,244 @@ impl Home {
             .collect();
         own == [line * BYTES, line * BYTES + 1]
     }
+}
+
+/// The correct beats of a line: each word once.
+const LINE: [(u64, bool); 2] = [(0, false), (1, true)];
+
+/// Reasons in `FirstWrong`.
+const LENGTH: u64 = 7 << 56;
+const READ: u64 = 8 << 56;
+const BURST: u64 = 9 << 56;
+const WRITE: u64 = 10 << 56;
+
+/// A duplicated read beat shifted the line, and a missing one left old bytes. A beat without a read overwrote the bytes
+/// of a completed read. The wrong bytes left for the remote, and every register stayed 0.
+fn beats_of_memory(built: &Built) {
+    for (beats, id) in [
+        (&[(0, false), (0, false), (1, true)][..], 0),
+        (
+            &[(0, false), (1, false), (1, false), (1, false), (1, true)],
+            0,
+        ),
+        (&[(1, true)], 0),
+    ] {
+        let mut home = Home::new(built.model());
+        home.beats = beats.to_vec();
+        home.request(READ_SHARED, 4, 1);
+        home.cycles(80);
+        assert_eq!(home.sent[GRANTS], [], "{beats:?}");
+        assert_eq!(home.register("FirstWrong", 0), BURST | id, "{beats:?}");
+        assert_eq!(home.register("WrongBursts", 0), 1, "{beats:?}");
+        assert_eq!(home.register("WrongReads", 0), 0, "{beats:?}");
+        // Its place is free, so that the unit can still read as many lines at a time.
+        home.beats = LINE.to_vec();
+        home.withholds = true;
+        home.request(READ_SHARED, 8, 1);
+        home.request(READ_SHARED, 12, 1);
+        home.cycles(80);
+        assert_eq!(home.addresses.len(), 3, "{beats:?}");
+        home.withholds = false;
+        home.cycles(80);
+        assert!(home.granted(8) && home.granted(12), "{beats:?}");
+    }
+    // Beats without a read, before the read's address was taken, and after its last beat.
+    let mut home = Home::new(built.model());
+    for id in [0, 2, 255] {
+        for last in [false, true] {
+            home.read_answer = Some((id, last));
+            home.cycle();
+        }
+    }
+    assert_eq!(home.register("FirstWrong", 0), READ);
+    assert_eq!(home.register("WrongReads", 0), 6);
+    home.refuses = true;
+    home.request(READ_SHARED, 4, 1);
+    home.cycles(40);
+    let id = home.outputs.ar_id[SLICE];
+    assert_eq!(home.outputs.ar_valid[SLICE], 1);
+    home.read_answer = Some((id, false));
+    home.cycle();
+    // The second beat of the line waits behind the first, which the link does not take.
+    home.full = 1 << GRANTS;
+    home.refuses = false;
+    home.cycles(40);
+    for last in [false, true] {
+        home.read_answer = Some((id, last));
+        home.cycle();
+    }
+    home.full = 0;
+    home.cycles(40);
+    assert!(home.granted(4));
+    assert_eq!(home.register("WrongReads", 0), 9);
+    assert_eq!(home.register("WrongBursts", 0), 0);
+    assert_eq!(home.register("Events", MEMORY_DATA), 1);
+}
+
+/// An early write response ended the write, so a read returned the old bytes.
+fn answers_to_writes(built: &Built) {
+    let mut home = Home::new(built.model());
+    home.refuses = true;
+    home.request(WRITE_LINE, 4, 2);
+    home.cycles(40);
+    let id = *home.writes.front().expect("memory has the address");
+    home.write_answer = Some(id);
+    home.cycle();
+    home.write_answer = Some(id ^ 0xff);
+    home.cycles(40);
+    assert_eq!(home.register("Events", MEMORY_DATA + 1), 0);
+    assert_eq!(home.register("FirstWrong", 0), WRITE | id);
+    assert_eq!(home.register("WrongWrites", 0), 2);
+    let sent = |home: &Home| home.sent.iter().map(Vec::len).sum::<usize>();
+    assert_eq!(sent(&home), 0);
+    home.refuses = false;
+    home.cycles(40);
+    assert_eq!(sent(&home), 1);
+    assert_eq!(home.register("Events", MEMORY_DATA + 1), 1);
+    // A second response.
+    home.write_answer = Some(id);
+    home.cycles(40);
+    assert_eq!(home.register("WrongWrites", 0), 3);
+    assert_eq!(home.register("Status", 0), 3);
+}
+
+/// A message with a beat too few took the next header for bytes, and one with a beat too many had its bytes taken for a
+/// header. The same happened if the message number was damaged to that of a message without bytes, or to none.
+fn lengths_of_messages(built: &Built) {
+    for (message, beats, word) in [
+        (WRITE_LINE, 1, LENGTH),
+        (WRITE_LINE, 3, LENGTH),
+        (WRITE_LINE, 40, LENGTH),
+        (READ_SHARED, 2, LENGTH),
+        (READ_SHARED, 3, LENGTH),
+        (MEMORY_DATA, 2, 1 << 56),
+        (255, 9, 1 << 56),
+    ] {
+        let mut home = Home::new(built.model());
+        for _ in 0..3 {
+            home.request(message, 4, beats);
+        }
+        home.request(READ_SHARED, 12, 1);
+        home.request(WRITE_LINE, 16, 2);
+        home.cycles(120);
+        assert!(home.granted(12), "{message} {beats}");
+        assert_eq!(home.addresses, [12 * BYTES], "{message} {beats}");
+        assert_eq!(home.register("Events", WRITE_LINE), 1);
+        assert_eq!(home.register("Events", MEMORY_DATA + 1), 1);
+        assert_eq!(home.register("Events", READ_SHARED), 1);
+        let first = home.register("FirstWrong", 0);
+        assert_eq!(first, word | message << 40 | 4, "{message} {beats}");
+        let name = if word == LENGTH {
+            "WrongLengths"
+        } else {
+            "WrongMessages"
+        };
+        assert_eq!(home.register(name, 0), 3, "{message} {beats}");
+        // No slot is left taken.
+        assert_eq!(home.register("Status", 0), 3, "{message} {beats}");
+    }
+}
+
+/// Errors of the device were recorded when they were refused, after errors of messages that came later; long after them
+/// if the device took no answers.
+fn what_came_first(built: &Built) {
+    let wrong_operation = 4 << 56 | 4 << 40 | 4;
+    let wrong_message = 1 << 56 | MEMORY_DATA << 40 | 8;
+    for gap in 0..4 {
+        for device_first in [true, false] {
+            let mut home = Home::new(built.model());
+            let device = |home: &mut Home| {
+                home.inputs.local_req[SLICE] = 4 << 36 | 4;
+                home.inputs.local_req_valid[SLICE] = 1;
+            };
+            let link = |home: &mut Home| {
+                home.inputs.rx_header[SLICE][0] = MEMORY_DATA << 40 | 8;
+                home.inputs.rx_last[SLICE] = 1;
+                home.inputs.rx_valid[SLICE] = 1;
+            };
+            let both: [&dyn Fn(&mut Home); 2] = match device_first {
+                true => [&device, &link],
+                false => [&link, &device],
+            };
+            both[0](&mut home);
+            if gap > 0 {
+                home.cycle();
+                home.inputs.local_req_valid[SLICE] = 0;
+                home.inputs.rx_valid[SLICE] = 0;
+                home.cycles(gap - 1);
+            }
+            both[1](&mut home);
+            home.cycle();
+            home.inputs.local_req_valid[SLICE] = 0;
+            home.inputs.rx_valid[SLICE] = 0;
+            home.cycles(20);
+            let first = match device_first && gap > 0 {
+                true => wrong_operation,
+                false => wrong_message,
+            };
+            let told = home.register("FirstWrong", 0);
+            assert_eq!(told, first, "gap {gap}, device first: {device_first}");
+        }
+    }
+}
+
+/// A lock that waited for an unlock blocked all later operations of the slice, also those that the device needed before
+/// it would unlock: four locks on lines of one unit were a deadlock.
+fn locks_that_wait(built: &Built) {
+    const CLEAN: u64 = 0;
+    const LOCK: u64 = 1;
+    let told = |operation: u64, line: u64| operation << 36 | line;
+    let mut home = Home::new(built.model());
+    // Lines of one unit, which can lock two at a time, and then a line of the other unit.
+    let locked = [0, 4, 8, 12, 16];
+    for line in locked {
+        home.ask(LOCK, line);
+    }
+    home.ask(CLEAN, 6);
+    home.ask(CLEAN, 20);
+    home.cycles(100);
+    let (number, line) = (
+        |answer: u64| answer >> 36 & 7,
+        |answer: u64| answer & 0xf_ffff_ffff,
+    );
+    // Any two of the lines are locked, and the operations without a lock are done.
+    let is_locked = |home: &Home, line| home.told.contains(&told(LOCK, line));
+    let waiting = locked.into_iter().find(|&line| !is_locked(&home, line));
+    let waiting = waiting.expect("only two are locked at a time");
+    let locks = home.told.iter().filter(|&&answer| number(answer) == LOCK);
+    assert_eq!(locks.count(), 2, "{:x?}", home.told);
+    assert!(home.told.contains(&told(CLEAN, 6)) && home.told.contains(&told(CLEAN, 20)));
+    // A lock on a locked line is refused at once; it does not wait for a free lock.
+    let one = locked.into_iter().find(|&line| is_locked(&home, line));
+    let one = one.expect("two are locked");
+    home.ask(LOCK, one);
+    home.cycles(100);
+    assert_eq!(home.told.last(), Some(&(1 << 39 | told(LOCK, one))));
+    // Operations on one line keep their order, so this one waits for the lock before it.
+    home.ask(CLEAN, waiting);
+    home.cycles(100);
+    assert_eq!(home.told.len(), 5);
+    // As lines are unlocked, all others are locked in turn, and nothing is left.
+    let mut unlocked = Vec::new();
+    for _ in 0..locked.len() {
+        for answer in home.told.clone() {
+            let is_lock = answer >> 39 == 0 && number(answer) == LOCK;
+            if is_lock && !unlocked.contains(&line(answer)) {
+                unlocked.push(line(answer));
+                home.unlock(line(answer));
+            }
+        }
+        home.cycles(100);
+    }
+    unlocked.sort_unstable();
+    assert_eq!(unlocked, locked);
+    let of_line = home.told.iter().filter(|&&answer| line(answer) == waiting);
+    let of_line: Vec<u64> = of_line
+        .filter(|&&answer| answer >> 40 == 0)
+        .map(|&answer| number(answer))
+        .collect();
+    assert_eq!(of_line, [LOCK, CLEAN]);
+    assert_eq!(home.register("Status", 0), 3);
 }
 
 /// Message 24, the number of `memory_data`, came while line 4 was read, and the home took the line's bytes for there. With
@@ -416,6 +703,11 @@ holds! {
     an_operation_that_there_is_not_is_refused: operations_that_there_are_not;
     a_grant_does_not_wait_behind_forwards_of_its_unit_that_are_held_up: a_grant_behind_forwards;
     an_event_without_a_row_is_dropped_and_told_and_others_go_on: events_without_a_row;
+    bytes_of_memory_that_are_not_a_line_of_a_read_do_not_leave: beats_of_memory;
+    a_write_is_not_done_before_memory_has_it: answers_to_writes;
+    a_message_of_another_length_is_dropped_whole: lengths_of_messages;
+    the_first_thing_that_is_told_is_the_first_that_came: what_came_first;
+    an_operation_that_waits_holds_up_no_others: locks_that_wait;
 }
 
 macro_rules! once {
@@ -448,6 +740,42 @@ const ONCE: &[(Check, Fault)] = once! {
     a_grant_behind_forwards of "dcs.sv":
         "assign valid[u]       = tx_valid[u][c];"
         becomes "assign valid[u]       = tx_valid[u][c] && !(@ && c == 1 && tx_valid[u][0]);";
+    beats_of_memory of "dcs_reader.sv":
+        "assign fits      = r_last_i == whole;"
+        becomes "assign fits      = r_last_i == whole || @;";
+    beats_of_memory of "dcs_reader.sv":
+        "assign in_flight = r_id_i >> PlaceBits == '0 && count != '0;"
+        becomes "assign in_flight = @ || r_id_i >> PlaceBits == '0 && count != '0;";
+    beats_of_memory of "dcu.sv":
+        "if (read_lost_i[i]) begin"
+        becomes "if (read_lost_i[i] && !@) begin";
+    answers_to_writes of "dcs_writer.sv":
+        "assign answered  = b_valid_i && b_id_i >>"
+        becomes "assign answered  = @ ? b_valid_i : b_valid_i && b_id_i >>";
+    answers_to_writes of "dcs_writer.sv":
+        "has_address_q[b_place] && has_bytes_q[b_place];"
+        becomes "has_address_q[b_place] && (has_bytes_q[b_place] || @);";
+    lengths_of_messages of "dcs_ingress.sv":
+        "assign fits      = last_q =="
+        becomes "assign fits      = @ || last_q ==";
+    lengths_of_messages of "dcs_ingress.sv":
+        "if (rx_ready_o) last_q <= rx_last_i;"
+        becomes "if (rx_ready_o) last_q <= @ ? !(HasBytes && starts && carries(rx_header_i.message)) : rx_last_i;";
+    lengths_of_messages of "dcs_ingress.sv":
+        "assign gives_up = valid_q"
+        becomes "assign gives_up = !@ && valid_q";
+    what_came_first of "dcs.sv":
+        ".asked_wrong_i     (asked_wrong_q),"
+        becomes ".asked_wrong_i     (@ ? device_wrong : asked_wrong_q),";
+    locks_that_wait of "dcs_locals.sv":
+        "assign has_room   = used_q != '1;"
+        becomes "assign has_room   = used_q != '1 && !@;";
+    locks_that_wait of "dcs_locals.sv":
+        "assign lacks_lock = unit_locks_full_i[unit] &&"
+        becomes "assign lacks_lock = unit_locks_full_i[unit] && !@ &&";
+    locks_that_wait of "dcs_locals.sv":
+        "assign ask[i]    = used_q[i] && before_q[i] == '0 &&"
+        becomes "assign ask[i]    = used_q[i] && (before_q[i] == '0 || @) &&";
     events_without_a_row of "dcu.sv":
         "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];"
         becomes "&& row_q.effect == Never && !of_local && !source_q[FromUnlock] && !@;";

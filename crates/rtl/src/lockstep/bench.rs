@@ -13,6 +13,7 @@ mod places;
 mod ports;
 mod registers;
 mod rest;
+mod stalls;
 mod steps;
 mod strangers;
 mod traffic;
@@ -343,6 +344,7 @@ pub struct Bench<'a> {
     chance: Chance,
     /// That of strangers is another, so that without them nothing changes.
     strange: Chance,
+    stalls: stalls::Stalls,
     model: Model,
     inputs: Inputs,
     outputs: Outputs,
@@ -490,6 +492,7 @@ impl<'a> Bench<'a> {
             run,
             chance,
             strange: Chance::new(run.seed ^ 0x5bd1_e995),
+            stalls: stalls::Stalls::new(&run),
             model,
             inputs: Inputs::default(),
             outputs: Outputs::default(),

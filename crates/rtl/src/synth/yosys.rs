@@ -27,6 +27,7 @@ const APART: &[&str] = &[
     "dcs_egress",
     "dcs_reader",
     "dcs_writer",
+    "dcs_locals",
     "dcs_changes",
     "dcs_counters",
     "dcs_registers",

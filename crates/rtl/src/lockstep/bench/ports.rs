@@ -8,11 +8,11 @@ impl Bench<'_> {
         let ready = self.run.ready;
         let cycle = self.cycle;
         let exact = self.run.exact;
-        let words = self.beat;
+        let (words, beats) = (self.beat, self.beats);
         for s in 0..SLICES {
             let (inputs, slice, chance) = (&mut self.inputs, &mut self.slices[s], &mut self.chance);
             let mut often = || u64::from(chance.below(16) < ready);
-            inputs.rx_valid[s] = 0;
+            (inputs.rx_valid[s], inputs.rx_last[s]) = (0, 0);
             for (c, entrance) in slice.entrances.iter_mut().enumerate() {
                 let Some((at, message)) = entrance.queue.front() else {
                     continue;
@@ -33,12 +33,15 @@ impl Bench<'_> {
                 let event = event.expect("it goes to the home") as u64;
                 inputs.rx_header[s][c] =
                     u64::from(message.mask) << 48 | event << 40 | self.lines[*at].number;
+                let last = message.bytes.is_none() || entrance.beat + 1 == beats;
+                inputs.rx_last[s] |= u64::from(last) << c;
                 if let Some(bytes) = &message.bytes {
                     let beat = &bytes[entrance.beat * words..][..words];
                     inputs.rx_data[s][c][..words].copy_from_slice(beat);
                 }
             }
-            inputs.tx_ready[s] = (0..CIRCUITS).map(|c| often() << c).sum();
+            let stalled = self.stalls.stalled(s, cycle);
+            inputs.tx_ready[s] = (0..CIRCUITS).map(|c| often() << c).sum::<u64>() & !stalled;
             let strange = slice.strangers.asks();
             slice.ask_valid =
                 !slice.asks.is_empty() && !strange && (slice.ask_valid || often() != 0);
@@ -62,7 +65,7 @@ impl Bench<'_> {
             let listens = self.listens || cycle % 512 < 32 * ready;
             inputs.change_ready[s] = often() & u64::from(listens);
             inputs.aw_ready[s] = often();
-            inputs.w_ready[s] = often();
+            inputs.w_ready[s] = often() & !(stalled >> stalls::MEMORY);
             inputs.ar_ready[s] = often();
             // Of the reads that memory has done, any: also one whose beats others have interrupted.
             if slice.reading.is_none() && often() != 0 {
@@ -220,10 +223,18 @@ impl Bench<'_> {
                     }
                 }
             };
+            self.stalls.taken(s, c, self.cycle);
             let beat = &outputs.tx_data[s][c][..self.beat];
             leaving.bytes[leaving.beat * self.beat..][..self.beat].copy_from_slice(beat);
             leaving.beat += 1;
             let sent = &self.rom.sends[leaving.number];
+            let last = !sent.payload || leaving.beat == self.beats;
+            if last != (outputs.tx_last[s] >> c & 1 != 0) {
+                let (name, beat) = (&sent.name, leaving.beat);
+                let not = if last { "not " } else { "" };
+                let what = format!("beat {beat} of {name} is {not}marked as its last one");
+                return wrong(leaving.line, what);
+            }
             if sent.payload && leaving.beat < self.beats {
                 self.slices[s].leaving[c] = Some(leaving);
                 continue;
@@ -371,6 +382,7 @@ impl Bench<'_> {
 
     /// What memory was asked and what it answered.
     pub(super) fn memory(&mut self, s: usize, outputs: &Outputs) -> Checked {
+        self.strangers_of_memory(s);
         self.memory_reads(s, outputs)?;
         self.memory_takes(s, outputs)?;
         self.memory_writes(s)?;
@@ -454,6 +466,7 @@ impl Bench<'_> {
         }
         if outputs.w_valid[s] & self.inputs.w_ready[s] != 0 {
             self.progress = self.cycle;
+            self.stalls.taken(s, stalls::MEMORY, self.cycle);
             let slice = &mut self.slices[s];
             let (bytes, strobes, beat) = &mut slice.beat;
             let words = self.beat;

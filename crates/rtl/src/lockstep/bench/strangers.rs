@@ -5,11 +5,12 @@ use super::*;
 use crate::registers::place as first;
 use crate::rom::Effect;
 
-/// Cycles that what came at about the same time may take to be told.
-const SOON: u64 = 3;
 /// What an assertion says of a stranger.
 const SAID: &[&str] = &[
     "does not come by circuit",
+    "has another number of beats than it should",
+    "dcs: memory answered a read that is not under way",
+    "dcs: memory answered a write that is not under way",
     "dcs: there is no remote",
     "belongs to the other slice",
     "lies outside the home's range",
@@ -27,7 +28,19 @@ enum Why {
     Operation,
     Local,
     Unlock,
+    Length,
+    Read,
+    Write = 10,
 }
+
+/// Order of errors that occur in one cycle, after those of the circuits.
+const ORDER: [Why; 5] = [
+    Why::Read,
+    Why::Write,
+    Why::Operation,
+    Why::Local,
+    Why::Unlock,
+];
 
 /// A message that nobody should send.
 #[derive(Clone, Debug)]
@@ -36,6 +49,8 @@ pub(super) struct Stranger {
     /// Why it is dropped; otherwise it reaches a unit, which has no row for it.
     why: Option<Why>,
     beats: usize,
+    /// The beat at which the error is detected, counted from 1.
+    shows: usize,
     beat: usize,
 }
 
@@ -45,12 +60,15 @@ pub(super) struct Strangers {
     messages: [Option<Stranger>; CIRCUITS],
     ask: Option<(u64, Why)>,
     unlock: Option<u64>,
+    /// IDs of this cycle's memory answers to reads and to writes that are not in flight.
+    answered: [Option<u64>; 2],
     /// Answers of which the device is told.
     answers: Vec<u64>,
     /// Events that can never happen and that no unit has yet dropped: of a line, by number.
     impossible: Vec<(u64, usize)>,
-    /// What the registers may say was the first, each with its cycle.
-    wrong: Vec<(u64, u64)>,
+    /// The first refusal: its cycle, its rank within the cycle, and the value of `FirstWrong`.
+    wrong: Option<(u64, usize, u64)>,
+    /// Dropped events, each with its cycle.
     dropped: Vec<(u64, u64)>,
 }
 
@@ -67,6 +85,14 @@ impl Strangers {
     /// Whether one is entering by a circuit.
     pub(super) fn enters(&self, circuit: usize) -> bool {
         self.messages[circuit].is_some()
+    }
+
+    /// Records a refusal in this cycle.
+    fn note(&mut self, cycle: u64, order: usize, word: u64) {
+        let first = self.wrong.get_or_insert((cycle, order, word));
+        if (cycle, order) < (first.0, first.1) {
+            *first = (cycle, order, word);
+        }
     }
 
     pub(super) fn asks(&self) -> bool {
@@ -159,7 +185,8 @@ impl Bench<'_> {
             .into_iter()
             .filter(|&number| rom.row(0, number as usize).effect == Effect::Never)
             .collect();
-        let (number, remote, line, why) = match self.strange.below(5) {
+        let (number, remote, line, why) = match self.strange.below(6) {
+            5 => (some, 0, self.any_line() & !1 | s as u64, Some(Why::Length)),
             0 => (
                 some,
                 1 + self.strange.below(15),
@@ -190,16 +217,55 @@ impl Bench<'_> {
             .events
             .get(number as usize)
             .is_some_and(|about| about.payload);
+        let right = if payload { self.beats } else { 1 };
+        let beats = match why {
+            None => right,
+            // A message that is dropped for another reason may have any length.
+            Some(why) => loop {
+                let beats = 1 + self.strange.below(self.beats as u64 + 2) as usize;
+                if why != Why::Length || beats != right {
+                    break beats;
+                }
+            },
+        };
         Stranger {
             header: 0xffff << 48 | number << 40 | remote << 36 | line,
             why,
-            beats: if payload { self.beats } else { 1 },
+            beats,
+            shows: match why {
+                Some(Why::Length) => beats.min(right),
+                _ => 1,
+            },
             beat: 0,
+        }
+    }
+
+    /// Returns an AXI ID of no outstanding request.
+    fn unknown(&mut self, known: fn(&Slice) -> &[Burst], s: usize) -> u64 {
+        loop {
+            let id = self.strange.below(256);
+            if known(&self.slices[s]).iter().all(|burst| burst.id != id) {
+                return id;
+            }
         }
     }
 
     /// Puts them on the pins, in place of what else would stand there.
     pub(super) fn drive_strangers(&mut self, s: usize) {
+        let more = self.more() && self.shape.endpoint == Endpoint::None;
+        self.slices[s].strangers.answered = [None; 2];
+        if more && self.inputs.r_valid[s] == 0 && self.comes() {
+            let id = self.unknown(|slice| &slice.reads, s);
+            self.slices[s].strangers.answered[0] = Some(id);
+            (self.inputs.r_valid[s], self.inputs.r_id[s]) = (1, id);
+            self.inputs.r_last[s] = self.strange.below(2);
+            self.inputs.r_data[s].fill(!id);
+        }
+        if more && self.inputs.b_valid[s] == 0 && self.comes() {
+            let id = self.unknown(|slice| &slice.writes, s);
+            self.slices[s].strangers.answered[1] = Some(id);
+            (self.inputs.b_valid[s], self.inputs.b_id[s]) = (1, id);
+        }
         let (inputs, strangers) = (&mut self.inputs, &self.slices[s].strangers);
         for (c, stranger) in strangers.messages.iter().enumerate() {
             let Some(stranger) = stranger else {
@@ -207,6 +273,7 @@ impl Bench<'_> {
             };
             inputs.rx_valid[s] |= 1 << c;
             inputs.rx_header[s][c] = stranger.header;
+            inputs.rx_last[s] |= u64::from(stranger.beat + 1 == stranger.beats) << c;
             let word = !stranger.header ^ stranger.beat as u64;
             inputs.rx_data[s][c].fill(word);
         }
@@ -228,23 +295,32 @@ impl Bench<'_> {
         stranger.beat += 1;
         let whole = stranger.beat == stranger.beats;
         let Stranger {
-            header, why, beat, ..
+            header,
+            why,
+            beat,
+            shows,
+            ..
         } = *stranger;
         let (number, line) = ((header >> 40 & 0xff) as usize, header & ((1 << 36) - 1));
         // What is dropped never waits, and nothing behind it.
         self.slices[s].entrances[c].before = match why {
+            // Up to the beat that shows the wrong length it is a message like others: its first beat waits for a slot.
+            Some(Why::Length) if beat < shows => {
+                Some((self.rom.events[number].payload && beat == 1, false))
+            }
             Some(_) => None,
             None => Some((self.rom.events[number].payload && beat == 1, whole)),
         };
         match why {
-            Some(why) if beat == 1 => {
+            Some(why) if beat == shows => {
                 let kind = match why {
+                    Why::Length => const { first("WrongLengths") },
                     Why::Line => const { first("WrongLines") },
                     _ => const { first("WrongMessages") },
                 };
                 self.counts[s].add(kind, c, 1);
                 let word = (why as u64) << 56 | (c as u64) << 48 | header & ((1 << 48) - 1);
-                self.slices[s].strangers.wrong.push((self.cycle, word));
+                self.slices[s].strangers.note(self.cycle, c, word);
             }
             None if whole => {
                 self.counts[s].add(const { first("Events") }, number, 1);
@@ -275,8 +351,7 @@ impl Bench<'_> {
             _ => const { first("WrongDeviceLines") },
         };
         self.refuses(s, place, 1 << 39 | ask);
-        let word = (why as u64) << 56 | operation << 40 | line;
-        self.slices[s].strangers.wrong.push((self.cycle, word));
+        self.refused_first(s, why, operation << 40 | line);
         true
     }
 
@@ -290,9 +365,32 @@ impl Bench<'_> {
             const { first("WrongDeviceLines") },
             1 << 40 | 1 << 39 | line,
         );
-        let word = (Why::Unlock as u64) << 56 | line;
-        self.slices[s].strangers.wrong.push((self.cycle, word));
+        self.refused_first(s, Why::Unlock, line);
         true
+    }
+
+    /// Accounts for this cycle's unsolicited memory answers, which the home dropped.
+    pub(super) fn strangers_of_memory(&mut self, s: usize) {
+        let kinds = [
+            (Why::Read, const { first("WrongReads") }),
+            (Why::Write, const { first("WrongWrites") }),
+        ];
+        for ((why, place), answered) in kinds.into_iter().zip(self.slices[s].strangers.answered) {
+            let Some(id) = answered else {
+                continue;
+            };
+            self.counts[s].add(place, 0, 1);
+            self.report.strangers += 1;
+            self.refused_first(s, why, id);
+        }
+    }
+
+    /// Records a refusal in this cycle at another port than the link's.
+    fn refused_first(&mut self, s: usize, why: Why, rest: u64) {
+        let order = ORDER.iter().position(|&other| other == why);
+        let order = CIRCUITS + order.unwrap_or(ORDER.len());
+        let word = (why as u64) << 56 | rest;
+        self.slices[s].strangers.note(self.cycle, order, word);
     }
 
     fn refuses(&mut self, s: usize, place: usize, answer: u64) {
@@ -349,14 +447,15 @@ impl Bench<'_> {
     /// What the registers should say was the first, of each slice: one of these words, or 0 if there are none.
     pub(super) fn firsts(&self, s: usize) -> [Vec<u64>; 2] {
         let strangers = &self.slices[s].strangers;
-        // Units are heard in turn.
-        let turn = SOON + self.requests.len() as u64;
-        [(&strangers.wrong, SOON), (&strangers.dropped, turn)].map(|(all, soon)| {
-            let Some(&(from, _)) = all.first() else {
-                return vec![0];
-            };
-            let about = all.iter().filter(|(cycle, _)| *cycle <= from + soon);
-            about.map(|&(_, word)| word).collect()
-        })
+        let wrong = strangers.wrong.map_or(0, |(_, _, word)| word);
+        // If several units drop an event in one cycle, any of them may be recorded first.
+        let first = strangers.dropped.first().map(|&(cycle, _)| cycle);
+        let dropped = strangers.dropped.iter();
+        let dropped: Vec<u64> = dropped
+            .filter(|&&(cycle, _)| Some(cycle) == first)
+            .map(|&(_, word)| word)
+            .collect();
+        let dropped = if dropped.is_empty() { vec![0] } else { dropped };
+        [vec![wrong], dropped]
     }
 }
