@@ -56,6 +56,33 @@ fn a_store_in_a_state_that_may_not_write_is_not_lost() {
     assert_eq!(errors[0].code.name(), "never-performed");
 }
 
+/// A state that was to say `writes` gets that advice, before that to wait for something.
+#[test]
+fn a_store_that_leads_to_a_state_without_writes_names_the_attribute() {
+    let state = "    M      reads writes dirty\n";
+    let (text, _) = changed("msi", state, "    M      reads dirty\n");
+    let errors = parse(&text).unwrap_err();
+    let labels: Vec<&str> = errors.iter().map(|error| error.label.as_str()).collect();
+    assert!(
+        labels[0].starts_with("add `writes` if the store is performed here"),
+        "{labels:?}"
+    );
+    assert!(
+        labels[1].contains("leads to a state with `writes`"),
+        "{labels:?}"
+    );
+}
+
+/// `order response` names a statement that exists, in place of an arrow that is missing.
+#[test]
+fn a_statement_about_channels_that_is_nearly_right_is_named() {
+    for (wrong, meant) in [("order forward", "ordered"), ("networks n {", "network")] {
+        let (text, _) = changed("msi", "  ordered forward\n", &format!("  {wrong}\n"));
+        let errors = parse(&text).unwrap_err();
+        assert_eq!(errors[0].label, format!("did you mean `{meant}`?"));
+    }
+}
+
 #[test]
 fn a_store_that_loses_the_right_is_not_lost() {
     let row = "  E                         | store                    |                      | M     # silent";

@@ -52,6 +52,20 @@ impl<'a> Parser<'a, '_> {
             None
         };
         let from = self.end("who sends")?;
+        if self.peek() != Token::Arrow {
+            // `order reply` begins like a channel of this name.
+            let statement = nearest(name.text, ["ordered", "network"]);
+            let statement = statement.filter(|_| class.is_none());
+            if let Some(statement) = statement {
+                let text = format!("`{}` begins neither a channel nor a statement", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Syntax, name.span, text)
+                        .label(format!("did you mean `{statement}`?"))
+                        .note("a channel is `NAME SENDER -> RECEIVER`; `ordered NAME` keeps its messages in order"),
+                );
+                return Err(Failed);
+            }
+        }
         self.expect(Token::Arrow, "`->`")?;
         let to = self.end("who receives")?;
         Ok(ChannelItem::Channel {

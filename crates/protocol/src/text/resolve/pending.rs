@@ -17,6 +17,8 @@ struct Accesses<'c> {
     controller: &'c Controller,
     /// Whether each message asks the home for something.
     asks: Vec<bool>,
+    /// Whether each message takes the bytes of a write to the home.
+    stores: Vec<bool>,
 }
 
 /// Reports states that wait and do not say so, and accesses that never end.
@@ -35,6 +37,9 @@ pub(super) fn check(
     let accesses = Accesses {
         controller,
         asks: messages.iter().map(asks).collect(),
+        stores: (messages.iter())
+            .map(|message| message.carries.store())
+            .collect(),
     };
     let mut silent = FxHashSet::default();
     for (access, name) in Access::ALL {
@@ -58,21 +63,38 @@ pub(super) fn check(
                     true => "no message yet".to_string(),
                     false => taken.join(", "),
                 };
-                sink.push(
-                    Diagnostic::new(Code::UnsaidWait, declared.span, text)
-                        .label(format!("add `waits` and what ends it; it takes {taken}")),
-                );
+                // A stable state that lacks the right is the commoner mistake: a store is to be performed in it.
+                let label = match declared.right < access.needs() {
+                    true => format!(
+                        "add `{}` if the {name} is performed here, or `waits` and what ends it; it takes {taken}",
+                        right(access)
+                    ),
+                    false => format!("add `waits` and what ends it; it takes {taken}"),
+                };
+                sink.push(Diagnostic::new(Code::UnsaidWait, declared.span, text).label(label));
             }
         }
         if !ends {
             let row = accesses.begins(access).next();
             let span = row.map_or(controller.span, |row| row.span);
             let text = format!("a {name} that begins here is never performed");
-            sink.push(
-                Diagnostic::new(Code::NeverPerformed, span, text)
-                    .label("no row that ends it gives the right it needs, or says `done`"),
-            );
+            let label = match access.needs() {
+                Right::None => "no row that ends it says `done`".to_string(),
+                _ => format!(
+                    "no row after it leads to a state with `{}`, or says `done`",
+                    right(access)
+                ),
+            };
+            sink.push(Diagnostic::new(Code::NeverPerformed, span, text).label(label));
         }
+    }
+}
+
+/// The attribute of a state in which an access is performed in place.
+fn right(access: Access) -> &'static str {
+    match access.writes() {
+        true => "writes",
+        false => "reads",
     }
 }
 
@@ -112,7 +134,7 @@ fn lost_in(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
     } else {
         to
     };
-    let right = if access.writes() { "writes" } else { "reads" };
+    let right = right(access);
     let diagnostic = Diagnostic::new(Code::NeverPerformed, row.span, text)
         .label("it sends nothing and waits for nothing")
         .see(
@@ -176,11 +198,24 @@ impl<'c> Accesses<'c> {
             return;
         };
         let to = next.unwrap_or(row.state);
-        if body.contains(&Statement::Done) || self.performed(access, to) {
+        if body.contains(&Statement::Done)
+            || self.performed(access, to)
+            || self.posts(access, row, to)
+        {
             *ends = true;
         } else if !self.given_up(access, to) && !states.contains(&to) {
             states.push(to);
         }
+    }
+
+    /// Whether a write ends in this row because its bytes are sent and nothing is waited for. An atomic access has to learn
+    /// what it found.
+    fn posts(&self, access: Access, row: &Rule, to: StateId) -> bool {
+        let stores = |s: &Statement| matches!(s, Statement::Send { message, .. } if self.stores[message.index()]);
+        access.writes()
+            && access != Access::Atomic
+            && self.controller.states[to.index()].waits.is_empty()
+            && row.says(&stores)
     }
 
     /// Whether the access is performed by reaching a state.
