@@ -140,7 +140,16 @@ class ProgramBounds(Record):
     accesses: int
     homes: int
     placements: int
+    given_up: int
+    stores_left_out: list[str]
     sizes: Records[SystemSizes]
+
+
+class Unfinished(Record):
+    """The search for progress that a limit ended."""
+
+    question: str
+    states: int | str
 
 
 class Verdict(Record):
@@ -163,6 +172,7 @@ class Verdict(Record):
     notes: list[str]
     programs: int | None = None
     bounds: ProgramBounds | None = None
+    unfinished: Unfinished | None = None
     coverage: Coverage | None = None
     omission_probability: float | None = None
     walks: Walks | None = None

@@ -36,6 +36,17 @@ pub struct Progress {
     /// Notes: a line that a remote can never access again, with a shortest path there. Empty unless
     /// verified.
     pub notes: Vec<String>,
+    /// The search that a limit ended, if one did.
+    pub unfinished: Option<Unfinished>,
+}
+
+/// A search for progress that a limit ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unfinished {
+    /// The question that it was to answer: `progress of load`.
+    pub question: String,
+    /// The states that it had visited.
+    pub states: u128,
 }
 
 /// Why progress cannot be judged.
@@ -77,6 +88,14 @@ pub fn progress(
         never: Vec::new(),
         absent: Vec::new(),
         notes: Vec::new(),
+        unfinished: None,
+    };
+    let limited = |question: String, report: Report| Progress {
+        unfinished: Some(Unfinished {
+            question,
+            states: report.states,
+        }),
+        ..none(report.outcome)
     };
     let size = (remotes, lines_of(protocol, lines));
     for kind in doubtful(protocol, home) {
@@ -111,16 +130,23 @@ pub fn progress(
                     ..none(outcome)
                 })
             }
-            outcome @ Outcome::Undecided { .. } => return Ok(none(outcome)),
+            Outcome::Undecided { .. } => {
+                let question = format!("progress of {}", kind.name(home));
+                return Ok(limited(question, report));
+            }
         }
     }
     let mut never = Vec::new();
     for access in begun_later(protocol) {
         let model = |room: &_| beginning(protocol, home, size, access, room);
-        match searched(&model, room, options)?.1.outcome {
+        let report = searched(&model, room, options)?.1;
+        match report.outcome {
             Outcome::Verified => never.push(access.name()),
             Outcome::Violated { .. } => {}
-            outcome => return Ok(none(outcome)),
+            Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
+                let question = format!("states in which {} begins", with_article(access.name()));
+                return Ok(limited(question, report));
+            }
         }
     }
     let mut notes = Vec::new();
@@ -148,7 +174,10 @@ pub fn progress(
                     })
                 })
             }
-            outcome => return Ok(none(outcome)),
+            Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
+                let question = "accesses after a state without messages".to_string();
+                return Ok(limited(question, report));
+            }
         }
     }
     let absent = absent(protocol);

@@ -6,6 +6,7 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_engine::report::Status;
 use cohkit_litmus::axioms::Model;
+use cohkit_litmus::mixes;
 use cohkit_litmus::promised::{self, bursts, classic, Ended, Promised};
 use cohkit_litmus::run::Shortest;
 use cohkit_protocol::controller::Controller;
@@ -32,6 +33,8 @@ pub(crate) struct Sizes {
 /// What programs have found.
 pub struct Guaranteed {
     found: Promised,
+    /// Ways to write that the text has and the programs do not use, in words.
+    unused: Vec<&'static str>,
     /// Sizes that bursts of stores ran with beside those of the text, in order; a violation is found with the last ones.
     sizes: Vec<Sizes>,
 }
@@ -54,6 +57,7 @@ pub(crate) fn judge(
     let mut goes_on = || !cancel.load(Ordering::Relaxed);
     Guaranteed {
         found: promised::judge(protocol, model, programs, states, home, &mut goes_on),
+        unused: mixes::others(protocol),
         sizes: Vec::new(),
     }
 }
@@ -168,7 +172,27 @@ impl Guaranteed {
                 "  bursts of stores with the sizes of {system}: {sizes}"
             );
         }
+        if self.found.ended == Ended::Holds {
+            for limit in self.limits() {
+                let _ = writeln!(text, "  not covered: {limit}");
+            }
+        }
         text
+    }
+
+    /// What the programs leave out, in sentences with the option that covers it.
+    fn limits(&self) -> Vec<String> {
+        let given_up = counted(self.found.gives_up, "line");
+        let mut limits = vec![format!(
+            "more than {given_up} given up unasked (`cohkit litmus --gives-up N`)"
+        )];
+        if !self.unused.is_empty() {
+            let unused = self.unused.join(" or ");
+            limits.push(format!(
+                "stores that are {unused} (`cohkit litmus --stores every`)"
+            ));
+        }
+        limits
     }
 
     /// The entry that `docs/output.md` describes.
@@ -229,6 +253,8 @@ impl Guaranteed {
                 "accesses": self.found.accesses,
                 "homes": self.found.homes,
                 "placements": self.found.placements,
+                "given_up": self.found.gives_up,
+                "stores_left_out": self.unused,
                 "sizes": sizes.collect::<Vec<_>>(),
             },
             "run": {

@@ -7,7 +7,8 @@ use crate::outcome::Failure;
 use crate::protocols::{Source, Wrong};
 use crate::size;
 use crate::verdict::{Finding, Verdict};
-use cohkit_check::progress::{progress, PROGRESS};
+use cohkit_base::words::counted;
+use cohkit_check::progress::{progress, Unfinished, PROGRESS};
 use cohkit_check::system::{self, assumptions, Modelled};
 use cohkit_engine::coverage::{coverage, Coverage};
 use cohkit_engine::explain::explain;
@@ -76,26 +77,68 @@ impl Systems {
     }
 }
 
-/// The system that is added where lines are joined and no system of the text has two of them for each home: its first one
-/// with that many. Progress and drain of one line say nothing of what another line keeps from it.
+/// Returns the system that is added where lines are joined and no system of the text has two of them for each home. Progress
+/// and drain of one line say nothing of what another line keeps from it.
 fn widened(protocol: &Protocol) -> Option<System> {
-    let of = |system: &System| match &system.sized {
-        Some(sized) => (sized.joins_lines(), system::progress::lines(sized)),
-        None => (protocol.joins_lines(), system::progress::lines(protocol)),
-    };
-    let mut systems = protocol.systems.iter();
-    if systems.any(|system| system.lines >= of(system).1) {
+    let needed = |system: &System| system::progress::lines(sized(protocol, system));
+    let systems = &protocol.systems;
+    if systems.iter().any(|system| system.lines >= needed(system)) {
         return None;
     }
-    let first = protocol.systems.first()?;
-    Some(System {
-        name: format!("{}_widened", first.name),
-        lines: of(first).1,
-        ..first.clone()
-    })
+    let first = systems.first()?;
+    Some(with_lines(first, needed(first)))
+}
+
+/// Returns the systems in which two remotes meet on two lines for each home, each with the name of the system that it is made
+/// of: one for each of the text's sizes whose systems have either the remotes or the lines. A fault of what joins lines may need
+/// both.
+fn crossed(protocol: &Protocol) -> Vec<(String, System)> {
+    let mut found = Vec::new();
+    let mut seen: Vec<&[(String, u16)]> = Vec::new();
+    for first in &protocol.systems {
+        if seen.contains(&first.sizes.as_slice()) {
+            continue;
+        }
+        seen.push(&first.sizes);
+        let sized = sized(protocol, first);
+        let needed = system::progress::lines(sized);
+        let alike = protocol.systems.iter();
+        let alike: Vec<&System> = alike.filter(|other| other.sizes == first.sizes).collect();
+        let Some(base) = base(alike.iter().copied()) else {
+            continue;
+        };
+        let remotes = base.remotes.total().min(2);
+        let meet = |system: &&System| system.remotes.total() >= remotes && system.lines >= needed;
+        let judged = sized.joins_lines().is_none() || alike.iter().any(meet);
+        if !judged && needed <= System::MOST_LINES {
+            found.push((base.name.clone(), with_lines(base, needed)));
+        }
+    }
+    found
+}
+
+/// Returns the first system of at least two remotes, of those with fewest; the first one where each has one remote.
+fn base<'s>(mut systems: impl Iterator<Item = &'s System> + Clone) -> Option<&'s System> {
+    let several = systems.clone().filter(|system| system.remotes.total() > 1);
+    let fewest = several.min_by_key(|system| system.remotes.total());
+    fewest.or_else(|| systems.next())
+}
+
+fn with_lines(base: &System, lines: u8) -> System {
+    System {
+        name: format!("{}_widened", base.name),
+        lines,
+        ..base.clone()
+    }
+}
+
+/// The text with the sizes of one of its systems.
+fn sized<'p>(protocol: &'p Protocol, system: &'p System) -> &'p Protocol {
+    system.sized.as_deref().unwrap_or(protocol)
 }
 
 /// What to check, and when to give up.
+#[derive(Clone)]
 pub struct Request<'a> {
     /// Which systems.
     pub systems: Systems,
@@ -213,8 +256,15 @@ pub fn judge(
     // The construction needs as many remotes as the largest system has.
     source.protocol.systems = request.systems.of(&source)?;
     let cancelled = || request.cancel.load(Ordering::SeqCst);
+    let added = Added {
+        widened: added,
+        crossed: match request.systems {
+            Systems::Declared => crossed(&source.protocol),
+            _ => Vec::new(),
+        },
+    };
     for source in source.by_sizes() {
-        if !judge_systems(&source, request, added.as_deref(), listener)? || cancelled() {
+        if !judge_systems(&source, request, &added, listener)? || cancelled() {
             return Ok(());
         }
     }
@@ -263,7 +313,7 @@ fn judge_guarantee(
 fn judge_systems(
     source: &Source,
     request: &Request,
-    added: Option<&str>,
+    added: &Added,
     listener: &mut dyn Listener,
 ) -> Result<bool, Wrong> {
     let protocol = &source.protocol;
@@ -280,9 +330,106 @@ fn judge_systems(
     if let Homes::Constructed(construction) = &homes {
         notes = crate::tabulate::notes(construction);
     }
+    let why_added = |why: &str| {
+        let joined = protocol.joins_lines().unwrap_or("rows");
+        format!("added to the systems of the text: {joined} join lines, and {why}")
+    };
     for system in &protocol.systems {
         let start = Instant::now();
         let home = homes.controller(system.remotes.total());
+        let decided = decide(source, system, &home, request, listener)?;
+        let mut judged = Judged {
+            system,
+            home: &home,
+            added: added.widened.as_ref() == Some(&system.name),
+            decided,
+            notes: notes.clone(),
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        if judged.added {
+            let why = why_added("no system has two lines for each home");
+            judged.notes.push(why);
+        }
+        let mut wider = added.crossed.iter();
+        let Some((_, wide)) = wider.find(|(base, _)| *base == system.name) else {
+            judged.tell(source, request, listener)?;
+            if request.cancel.load(Ordering::SeqCst) {
+                break;
+            }
+            continue;
+        };
+        let start = Instant::now();
+        let wide_home = homes.controller(wide.remotes.total());
+        let limited = Request {
+            max_states: Some(request.max_states.unwrap_or(u64::MAX).min(CROSSED)),
+            ..request.clone()
+        };
+        let decided = decide(source, wide, &wide_home, &limited, listener)?;
+        let found = match decided.report.outcome {
+            cohkit_engine::Outcome::Verified | cohkit_engine::Outcome::Violated { .. } => {
+                let why = why_added(
+                    "no system of these sizes has both two remotes and two lines for each home",
+                );
+                Some(Judged {
+                    system: wide,
+                    home: &wide_home,
+                    added: true,
+                    decided,
+                    notes: notes.iter().cloned().chain([why]).collect(),
+                    seconds: start.elapsed().as_secs_f64(),
+                })
+            }
+            _ => {
+                judged.notes.push(format!(
+                    "{} and {} together were not judged, as their states are too many; a system of the text with as many is searched whole",
+                    counted(wide.remotes.total(), "remote"),
+                    counted(wide.lines, "line"),
+                ));
+                None
+            }
+        };
+        judged.tell(source, request, listener)?;
+        if let Some(found) = found {
+            found.tell(source, request, listener)?;
+        }
+        if request.cancel.load(Ordering::SeqCst) {
+            break;
+        }
+    }
+    Ok(true)
+}
+
+/// Systems that are judged beside those of the text.
+struct Added {
+    /// The name of that of [`widened`].
+    widened: Option<String>,
+    /// Those of [`crossed`].
+    crossed: Vec<(String, System)>,
+}
+
+/// States of a system of [`crossed`] at most: it is an addition, and some are too large.
+const CROSSED: u64 = 300_000;
+
+/// A system with what was found of it.
+struct Judged<'a> {
+    system: &'a System,
+    home: &'a Controller,
+    /// Whether it was added to those of the text.
+    added: bool,
+    decided: Decided,
+    notes: Vec<String>,
+    seconds: f64,
+}
+
+impl Judged<'_> {
+    /// Tells the verdict.
+    fn tell(
+        self,
+        source: &Source,
+        request: &Request,
+        listener: &mut dyn Listener,
+    ) -> Result<(), Wrong> {
+        let protocol = &source.protocol;
         let Decided {
             modelled,
             report,
@@ -291,16 +438,11 @@ fn judge_systems(
             never,
             absent,
             notes: more,
-        } = decide(source, system, &home, request, listener)?;
-        let coverage = coverage.map(|c| Covered::of_system(c, &modelled, protocol, &home));
+            unfinished,
+        } = self.decided;
+        let coverage = coverage.map(|c| Covered::of_system(c, &modelled, protocol, self.home));
         let modelled = watched.unwrap_or(modelled);
-        let mut notes = notes.clone();
-        if added == Some(&*system.name) {
-            let joined = protocol.joins_lines().unwrap_or("rows");
-            notes.push(format!(
-                "added to the systems of the text: {joined} join lines, and no system has two lines for each home"
-            ));
-        }
+        let mut notes = self.notes;
         if !never.is_empty() {
             let (agent, never) = (&protocol.remote.name, never.join(", "));
             notes.push(format!(
@@ -314,8 +456,7 @@ fn judge_systems(
             ));
         }
         notes.extend(more);
-        let seconds = start.elapsed().as_secs_f64();
-        let run = run(&source.path, request, &report, seconds);
+        let run = run(&source.path, request, &report, self.seconds);
         let explanation = match &report.outcome {
             cohkit_engine::Outcome::Violated {
                 property, trace, ..
@@ -330,21 +471,18 @@ fn judge_systems(
         };
         let verdict = Verdict {
             protocol,
-            system,
-            added: added == Some(&*system.name),
+            system: self.system,
+            added: self.added,
             finding: Finding::Searched(Box::new(report)),
             explanation,
-            assumptions: &assumptions(protocol, system.lent),
+            assumptions: &assumptions(protocol, self.system.lent),
             notes: &notes,
             coverage,
+            unfinished,
         };
         listener.verdict(&verdict, run)?;
-        listener.searched(&modelled.model, &verdict)?;
-        if request.cancel.load(Ordering::SeqCst) {
-            break;
-        }
+        Ok(listener.searched(&modelled.model, &verdict)?)
     }
-    Ok(true)
 }
 
 /// Random walks of so many steps; how long each is at the most may be given.
@@ -512,6 +650,8 @@ struct Decided {
     absent: Vec<&'static str>,
     /// What else there is to say of progress.
     notes: Vec<String>,
+    /// The search for progress that a limit ended.
+    unfinished: Option<Unfinished>,
 }
 
 impl Decided {
@@ -524,6 +664,7 @@ impl Decided {
             never: Vec::new(),
             absent: Vec::new(),
             notes: Vec::new(),
+            unfinished: None,
         }
     }
 }
@@ -564,6 +705,7 @@ fn go_on(
         decided.never = found.never;
         decided.absent = found.absent;
         decided.notes = found.notes;
+        decided.unfinished = found.unfinished;
     }
     decided.report.properties.push(PropertyResult {
         property: PROGRESS,
@@ -613,6 +755,7 @@ fn fault(source: &Source, fault: &Fault, listener: &mut dyn Listener) -> Result<
             notes: &[],
             explanation: None,
             coverage: None,
+            unfinished: None,
         };
         let run = json!({
             "file": source.path.display().to_string(),

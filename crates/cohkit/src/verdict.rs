@@ -7,6 +7,7 @@ use crate::size;
 use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
+use cohkit_check::progress::Unfinished;
 use cohkit_check::system::unshared;
 use cohkit_engine::explain::Explanation;
 use cohkit_engine::report::{states_in_words, Status};
@@ -37,6 +38,8 @@ pub struct Verdict<'a> {
     pub explanation: Option<Explanation>,
     /// What the search has exercised, if that was asked for.
     pub coverage: Option<Covered>,
+    /// The search for progress that a limit ended, if everything else holds.
+    pub unfinished: Option<Unfinished>,
 }
 
 /// Where a verdict comes from.
@@ -108,7 +111,14 @@ impl Verdict<'_> {
                     }
                     cohkit_engine::Outcome::Undecided { reason } => {
                         let (why, omission) = (words(*reason), omission(report));
-                        let _ = writeln!(text, "undecided{omission}: {why} after {counts}");
+                        let _ = match &self.unfinished {
+                            Some(Unfinished { question, states }) => writeln!(
+                                text,
+                                "undecided{omission}: {question}: {why} after {}; everything else holds in {counts}",
+                                counted(*states, "state")
+                            ),
+                            None => writeln!(text, "undecided{omission}: {why} after {counts}"),
+                        };
                     }
                     cohkit_engine::Outcome::Exceeded { limit, trace } => {
                         let _ = writeln!(text, "undecided: {limit} after {counts}");
@@ -204,6 +214,9 @@ impl Verdict<'_> {
             .chain(&unshared)
             .collect::<Vec<_>>());
         entry["notes"] = json!(self.notes);
+        if let Some(Unfinished { question, states }) = &self.unfinished {
+            entry["unfinished"] = json!({ "question": question, "states": size::json(*states) });
+        }
         entry["run"] = run;
         let kinds = &self.protocol.kinds;
         if kinds.len() > 1 {

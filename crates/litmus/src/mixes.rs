@@ -17,6 +17,18 @@ pub const LETTERS: [(Via, char, &str); 3] = [
     (Via::Acknowledged, 'a', "acknowledged by the home"),
 ];
 
+/// The ways to write that a text has beside that of its cores, in words.
+pub fn others(protocol: &Protocol) -> Vec<&'static str> {
+    let accesses = Accesses::of(protocol);
+    let has = |via: Via| match via {
+        Via::Text => false,
+        Via::Back => accesses.back.is_some(),
+        Via::Acknowledged => accesses.acknowledged.is_some(),
+    };
+    let ways = LETTERS.iter().filter(|(via, ..)| has(*via));
+    ways.map(|&(_, _, words)| words).collect()
+}
+
 /// A mix in letters, one for each write.
 pub fn letters(mix: &[Via]) -> String {
     let letter = |via: &Via| LETTERS.iter().find(|(its, ..)| its == via);

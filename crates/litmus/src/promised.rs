@@ -30,6 +30,8 @@ pub struct Promised {
     pub homes: u16,
     /// Placements in which programs were run: of their threads on kinds of remotes, and of their locations at homes.
     pub placements: usize,
+    /// Lines that caches give up unasked while a program runs, at most.
+    pub gives_up: u8,
     /// States visited.
     pub states: usize,
     /// Programs that the caches have no way to run: atomic accesses where the home performs stores.
@@ -118,6 +120,7 @@ pub fn judge<'h>(
         accesses: 0,
         homes: protocol.homes,
         placements: 0,
+        gives_up: 0,
         states: 0,
         left_out: 0,
         lacking: 0,
@@ -157,6 +160,7 @@ pub fn judge<'h>(
                     Found::Ends { states, .. } => found.states += states,
                     _ => {}
                 }
+                found.gives_up = found.gives_up.max(options.gives_up);
                 found.count(&program, lines.placements(program.locations.len()).len());
                 let ended = end(run, &program, (protocol, &kinds), model);
                 if let Some((mut ended, forbidden)) = ended {
@@ -199,6 +203,7 @@ impl Promised {
         self.accesses = self.accesses.max(other.accesses);
         self.homes = self.homes.max(other.homes);
         self.placements += other.placements;
+        self.gives_up = self.gives_up.max(other.gives_up);
         self.states += other.states;
         self.left_out += other.left_out;
         self.lacking += other.lacking;

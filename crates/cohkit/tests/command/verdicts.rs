@@ -857,3 +857,78 @@ fn a_text_that_composes_others_is_their_product() {
         assert_eq!((code, said.contains(why)), (Some(2), true), "{said}");
     }
 }
+
+/// Two faults that need two caches and two lines at once, in texts whose systems have either; and one that needs the sizes of the
+/// second system.
+#[test]
+fn where_lines_are_joined_two_caches_meet_on_two_lines() {
+    for (file, system) in [
+        (
+            "lines_joined_with_one_remote.coh",
+            "p117_lines_joined_with_one_remote two_widened: violated",
+        ),
+        ("widened_takes_one_remote.coh", "two_widened: violated"),
+        ("widened_takes_first_sizes.coh", "b_widened: violated"),
+    ] {
+        let output = cohkit(["check"])
+            .arg(verdicts().join(file))
+            .output()
+            .expect("it runs");
+        let printed = text(&output.stdout);
+        assert!(printed.contains(system), "{file}: {printed}");
+        assert_eq!(output.status.code(), Some(1), "{file}");
+    }
+}
+
+/// What two caches and two lines do together in a text that is too large for it is said; where it is not, a system is added.
+#[test]
+fn systems_that_are_too_large_to_be_added_are_named() {
+    let printed = |name: &str| {
+        let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
+        let output = cohkit(["check"])
+            .arg(text.join(name))
+            .output()
+            .expect("it runs");
+        self::text(&output.stdout)
+    };
+    let large = printed("mp.coh");
+    assert!(
+        large.contains("note: 2 remotes and 2 lines together were not judged"),
+        "{large}"
+    );
+    let small = printed("seq.coh");
+    assert!(small.contains("shared_widened: verified"), "{small}");
+    assert!(
+        small.contains("not covered: more than 1 line given up unasked"),
+        "{small}"
+    );
+}
+
+/// A store that sends its bytes and drops its copy is posted, whatever state it leaves.
+#[test]
+fn a_posted_store_may_leave_a_state_with_a_copy() {
+    let file = verdicts().join("posted_from_copy.coh");
+    let output = cohkit(["check"]).arg(&file).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("two: verified"));
+}
+
+/// The limit that ended the search is told with that search, not with the one that went before.
+#[test]
+fn a_limit_on_progress_is_told_with_its_own_states() {
+    let so = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so.coh");
+    let output = cohkit(["check", "--max-states", "1000"])
+        .arg(so)
+        .output()
+        .expect("it runs");
+    let printed = text(&output.stdout);
+    let told =
+        "so two: undecided: progress of store: the limit on states was reached after 1000 states; \
+                everything else holds in 348 states";
+    assert!(printed.contains(told), "{printed}");
+}
+
+/// Texts with faults, and one without, that were once judged wrongly.
+fn verdicts() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/verdicts")
+}
