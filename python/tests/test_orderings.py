@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cohkit.experiments import EXPERIMENTS, Conditions, cord_programs, cord_tables
 from cohkit.experiments.cord_programs import Runs, done
 from cohkit.published import Published, compare
+from cohkit.types import Play
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,14 +20,15 @@ LEAST = {"entries": 5, "counters": 3, "slots": 2, "notes": 4}
 def test_the_smallest_tables_that_cost_no_time_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Runs] = []
 
-    def taken(runs: Sequence[Runs], _: Conditions) -> dict[str, Any]:
+    def taken(runs: Sequence[Runs], _: Conditions) -> dict[str, Play]:
         """Stand for plays that take long unless each table has so many entries."""
         asked.extend(runs)
         times = {}
         for run in runs:
             assert run.sizes is not None
             long = any(run.sizes[table] < least for table, least in LEAST.items())
-            times[repr(run)] = {"times_ns": {"done": {"mean": 1002.0 if long else 1000.0}}, "failure": None}
+            mean = 1002.0 if long else 1000.0
+            times[repr(run)] = Play.of({"times_ns": {"done": {"mean": mean}}, "failure": None})
         return times
 
     monkeypatch.setattr(cord_tables, "played", taken)
@@ -59,7 +61,7 @@ def test_the_model_of_a_chip_is_told_at_both_ends() -> None:
 def test_bytes_of_a_release_are_those_of_all_stores_beside_the_published_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     # Lines with a header of 16 bytes; 50 more stay in a host.
     traffic = {"Relaxed": {"between": 100, "between_bytes": 100 * (64 + 16)}}
-    play: Any = {"traffic": traffic, "messages": {"Relaxed": 150, "Release": 5}}
+    play = Play.of({"traffic": traffic, "messages": {"Relaxed": 150, "Release": 5}})
     assert cord_programs._released(play, "cxl-8x8") == 150 * 64 / 5  # noqa: SLF001
     monkeypatch.setattr(cord_programs, "PROGRAMS", {name: cord_programs.PROGRAMS[name] for name in ("trns", "cr")})
     ours = [one for one in EXPERIMENTS["cord-fig7"].run(Conditions(accesses=12800)) if one.unit == "B"]
