@@ -76,7 +76,10 @@ fn a_store_that_leads_to_a_state_without_writes_names_the_attribute() {
 /// `order response` names a statement that exists, in place of an arrow that is missing.
 #[test]
 fn a_statement_about_channels_that_is_nearly_right_is_named() {
-    for (wrong, meant) in [("order forward", "ordered"), ("networks n {", "network")] {
+    for (wrong, meant) in [
+        ("order forward", "ordered"),
+        ("networks n { forward }", "network"),
+    ] {
         let (text, _) = changed("msi", "  ordered forward\n", &format!("  {wrong}\n"));
         let errors = parse(&text).unwrap_err();
         assert_eq!(errors[0].label, format!("did you mean `{meant}`?"));

@@ -89,10 +89,14 @@ pub(super) fn stranger(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnosti
     let token = |at: usize| tokens.get(at).map(|token| token.0);
     let begins = |at: usize| {
         let starts = at == 0 || matches!(token(at - 1), Some(Token::Newline | Token::Semicolon));
-        let span = tokens[at].1;
-        let word = &text[span.start as usize..span.end as usize];
+        let slice = |at: usize| {
+            let span = tokens.get(at).map(|token| token.1);
+            span.map_or("", |span| &text[span.start as usize..span.end as usize])
+        };
+        let word = slice(at);
         let opens = match word {
-            "protocol" => true,
+            // A platform may name the protocol of its simulations.
+            "protocol" => slice(at + 1) != "=",
             "line" => token(at + 1) == Some(Token::Number),
             "size" => token(at + 2) == Some(Token::Number),
             "invariant" => token(at + 2) == Some(Token::Colon),
