@@ -53,7 +53,9 @@ def _mean(result: Simulation) -> float:
 
 
 def _median(result: Simulation) -> float:
-    return (result.statistics or {})["load_latency_p50_ns"]
+    statistics = result.statistics or {}
+    kind = "load" if statistics["loads"] else "store"
+    return statistics[f"{kind}_latency_p50_ns"]
 
 
 def _throughput(result: Simulation) -> float:
