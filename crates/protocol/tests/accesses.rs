@@ -73,6 +73,25 @@ fn a_store_that_leads_to_a_state_without_writes_names_the_attribute() {
     );
 }
 
+/// Only the row that begins a write can post it: a later one that sends its bytes and waits for nothing gives it up.
+#[test]
+fn a_later_row_does_not_post_a_store() {
+    let text = |row: &str| {
+        let text = include_str!("../../cohkit/tests/command/verdicts/posted_from_copy.coh");
+        let from = "  V      | store if room > 0 | send Write, room -= 1 | I\n";
+        assert_eq!(text.matches(from).count(), 1);
+        text.replace(from, row)
+    };
+    assert!(parse(&text("")).is_ok());
+    let later =
+        "  V  | store if room > 0 | send Read | VW\n  VW | Data | send Write, room -= 1 | I\n";
+    let errors = parse(&text(later).replace("IV waits Data }", "IV waits Data; VW waits Data }"));
+    let codes: Vec<&str> = (errors.unwrap_err().iter())
+        .map(|error| error.code.name())
+        .collect();
+    assert!(codes.contains(&"never-performed"), "{codes:?}");
+}
+
 /// `order response` names a statement that exists, in place of an arrow that is missing.
 #[test]
 fn a_statement_about_channels_that_is_nearly_right_is_named() {

@@ -8,7 +8,7 @@ use super::controller::takes;
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
 use crate::protocol::{Channel, Class, Message, Right, StateId};
-use crate::under_way::every;
+use crate::under_way::{self, every};
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
 
@@ -17,8 +17,8 @@ struct Accesses<'c> {
     controller: &'c Controller,
     /// Whether each message asks the home for something.
     asks: Vec<bool>,
-    /// Whether each message takes the bytes of a write to the home.
-    stores: Vec<bool>,
+    /// Accesses in progress, and rows that post a write.
+    under_way: under_way::Accesses,
 }
 
 /// Reports states that wait and do not say so, and accesses that never end.
@@ -37,9 +37,7 @@ pub(super) fn check(
     let accesses = Accesses {
         controller,
         asks: messages.iter().map(asks).collect(),
-        stores: (messages.iter())
-            .map(|message| message.carries.store())
-            .collect(),
+        under_way: under_way::Accesses::new(controller, messages),
     };
     let mut silent = FxHashSet::default();
     for (access, name) in Access::ALL {
@@ -200,22 +198,12 @@ impl<'c> Accesses<'c> {
         let to = next.unwrap_or(row.state);
         if body.contains(&Statement::Done)
             || self.performed(access, to)
-            || self.posts(access, row, to)
+            || self.under_way.posts(self.controller, row)
         {
             *ends = true;
         } else if !self.given_up(access, to) && !states.contains(&to) {
             states.push(to);
         }
-    }
-
-    /// Whether a write ends in this row because its bytes are sent and nothing is waited for. An atomic access has to learn
-    /// what it found.
-    fn posts(&self, access: Access, row: &Rule, to: StateId) -> bool {
-        let stores = |s: &Statement| matches!(s, Statement::Send { message, .. } if self.stores[message.index()]);
-        access.writes()
-            && access != Access::Atomic
-            && self.controller.states[to.index()].waits.is_empty()
-            && row.says(&stores)
     }
 
     /// Whether the access is performed by reaching a state.
