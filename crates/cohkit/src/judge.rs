@@ -16,7 +16,7 @@ use cohkit_engine::model::Model;
 use cohkit_engine::report::{PropertyResult, Status};
 use cohkit_engine::search::{self, Keeper, Progress};
 use cohkit_engine::simulate::{simulate, Simulation};
-use cohkit_engine::{check, CheckError, Report};
+use cohkit_engine::{check, CheckError, Outcome, Report};
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
@@ -258,8 +258,9 @@ pub fn judge(
     let cancelled = || request.cancel.load(Ordering::SeqCst);
     let added = Added {
         widened: added,
-        crossed: match request.systems {
-            Systems::Declared => crossed(&source.protocol),
+        // Random walks visit what they come to, whatever the size.
+        crossed: match (&request.systems, &request.simulation) {
+            (Systems::Declared, None) => crossed(&source.protocol),
             _ => Vec::new(),
         },
     };
@@ -335,68 +336,50 @@ fn judge_systems(
         format!("added to the systems of the text: {joined} join lines, and {why}")
     };
     for system in &protocol.systems {
-        let start = Instant::now();
-        let home = homes.controller(system.remotes.total());
-        let decided = decide(source, system, &home, request, listener)?;
-        let mut judged = Judged {
-            system,
-            home: &home,
-            added: added.widened.as_ref() == Some(&system.name),
-            decided,
-            notes: notes.clone(),
-            seconds: start.elapsed().as_secs_f64(),
-        };
-        if judged.added {
-            let why = why_added("no system has two lines for each home");
-            judged.notes.push(why);
+        let mut judged = Judged::new(source, system, &homes, request, listener)?;
+        judged.notes.clone_from(&notes);
+        if added.widened.as_ref() == Some(&system.name) {
+            judged.add(&why_added("no system has two lines for each home"));
         }
-        let mut wider = added.crossed.iter();
-        let Some((_, wide)) = wider.find(|(base, _)| *base == system.name) else {
-            judged.tell(source, request, listener)?;
-            if request.cancel.load(Ordering::SeqCst) {
-                break;
-            }
-            continue;
-        };
-        let start = Instant::now();
-        let wide_home = homes.controller(wide.remotes.total());
-        let limited = Request {
-            max_states: Some(request.max_states.unwrap_or(u64::MAX).min(CROSSED)),
-            ..request.clone()
-        };
-        let decided = decide(source, wide, &wide_home, &limited, listener)?;
-        let found = match decided.report.outcome {
-            cohkit_engine::Outcome::Verified | cohkit_engine::Outcome::Violated { .. } => {
-                let why = why_added(
+        let mut crossed = added.crossed.iter();
+        let crossed = crossed.find(|(base, _)| *base == system.name);
+        // Where the smaller system is violated or too large, this one says nothing new.
+        let crossed = crossed.filter(|_| judged.decided.report.outcome == Outcome::Verified);
+        let mut wide = None;
+        if let Some((_, system)) = crossed {
+            let mut found = Judged::new(source, system, &homes, &request.limited(), listener)?;
+            if found.is_decided() {
+                found.notes.clone_from(&notes);
+                found.add(&why_added(
                     "no system of these sizes has both two remotes and two lines for each home",
-                );
-                Some(Judged {
-                    system: wide,
-                    home: &wide_home,
-                    added: true,
-                    decided,
-                    notes: notes.iter().cloned().chain([why]).collect(),
-                    seconds: start.elapsed().as_secs_f64(),
-                })
-            }
-            _ => {
-                judged.notes.push(format!(
-                    "{} and {} together were not judged, as their states are too many; a system of the text with as many is searched whole",
-                    counted(wide.remotes.total(), "remote"),
-                    counted(wide.lines, "line"),
                 ));
-                None
+                wide = Some(found);
+            } else {
+                judged.notes.push(format!(
+                    "{} and {} together were not judged, as a limit ended their search; a system of the text with as many is searched whole",
+                    counted(system.remotes.total(), "remote"),
+                    counted(system.lines, "line"),
+                ));
             }
-        };
-        judged.tell(source, request, listener)?;
-        if let Some(found) = found {
-            found.tell(source, request, listener)?;
+        }
+        for judged in std::iter::once(judged).chain(wide) {
+            judged.tell(source, request, listener)?;
         }
         if request.cancel.load(Ordering::SeqCst) {
             break;
         }
     }
     Ok(true)
+}
+
+impl<'a> Request<'a> {
+    /// The request for a system of [`crossed`], of at most [`CROSSED`] states.
+    fn limited(&self) -> Request<'a> {
+        Request {
+            max_states: Some(self.max_states.map_or(CROSSED, |most| most.min(CROSSED))),
+            ..self.clone()
+        }
+    }
 }
 
 /// Systems that are judged beside those of the text.
@@ -413,15 +396,49 @@ const CROSSED: u64 = 300_000;
 /// A system with what was found of it.
 struct Judged<'a> {
     system: &'a System,
-    home: &'a Controller,
-    /// Whether it was added to those of the text.
+    home: Cow<'a, Controller>,
+    /// True if it was added to those of the text.
     added: bool,
     decided: Decided,
     notes: Vec<String>,
     seconds: f64,
 }
 
-impl Judged<'_> {
+impl<'a> Judged<'a> {
+    /// Searches a system of the text.
+    fn new(
+        source: &Source,
+        system: &'a System,
+        homes: &'a Homes,
+        request: &Request,
+        listener: &mut dyn Listener,
+    ) -> Result<Judged<'a>, Wrong> {
+        let start = Instant::now();
+        let home = homes.controller(system.remotes.total());
+        let decided = decide(source, system, &home, request, listener)?;
+        Ok(Judged {
+            system,
+            home,
+            added: false,
+            decided,
+            notes: Vec::new(),
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Marks it as added, with a note that says why.
+    fn add(&mut self, why: &str) {
+        self.added = true;
+        self.notes.push(why.to_string());
+    }
+
+    fn is_decided(&self) -> bool {
+        matches!(
+            self.decided.report.outcome,
+            Outcome::Verified | Outcome::Violated { .. }
+        )
+    }
+
     /// Tells the verdict.
     fn tell(
         self,
@@ -440,7 +457,7 @@ impl Judged<'_> {
             notes: more,
             unfinished,
         } = self.decided;
-        let coverage = coverage.map(|c| Covered::of_system(c, &modelled, protocol, self.home));
+        let coverage = coverage.map(|c| Covered::of_system(c, &modelled, protocol, &self.home));
         let modelled = watched.unwrap_or(modelled);
         let mut notes = self.notes;
         if !never.is_empty() {
@@ -458,7 +475,7 @@ impl Judged<'_> {
         notes.extend(more);
         let run = run(&source.path, request, &report, self.seconds);
         let explanation = match &report.outcome {
-            cohkit_engine::Outcome::Violated {
+            Outcome::Violated {
                 property, trace, ..
             } => explain(
                 &modelled.model,
@@ -619,7 +636,7 @@ fn decide(
     for trial in TRIALS.into_iter().filter(|&trial| trial < most) {
         let model = model(Some(trial))?;
         let (report, coverage) = search(source, system, &model.model, request, listener)?;
-        if !matches!(report.outcome, cohkit_engine::Outcome::Exceeded { .. }) {
+        if !matches!(report.outcome, Outcome::Exceeded { .. }) {
             let decided = Decided::new(model, report, coverage);
             return go_on(
                 decided,
@@ -680,7 +697,7 @@ fn go_on(
     listener: &dyn Listener,
 ) -> Result<Decided, Wrong> {
     let mut status = Status::Undecided;
-    if decided.report.outcome == cohkit_engine::Outcome::Verified {
+    if decided.report.outcome == Outcome::Verified {
         let shown = listener.progress(source, system);
         let options = searching(request, &*shown, None);
         let room = room(system, request.capacity, trial);
@@ -696,8 +713,8 @@ fn go_on(
             Wrong::plain(format!("system `{name}` cannot be checked: {error}"))
         })?;
         status = match found.outcome {
-            cohkit_engine::Outcome::Verified => Status::Holds,
-            cohkit_engine::Outcome::Violated { .. } => Status::Violated,
+            Outcome::Verified => Status::Holds,
+            Outcome::Violated { .. } => Status::Violated,
             _ => Status::Undecided,
         };
         decided.report.outcome = found.outcome;

@@ -880,7 +880,7 @@ fn where_lines_are_joined_two_caches_meet_on_two_lines() {
     }
 }
 
-/// What two caches and two lines do together in a text that is too large for it is said; where it is not, a system is added.
+/// A note names the system of two caches and two lines that is too large; a smaller one is judged.
 #[test]
 fn systems_that_are_too_large_to_be_added_are_named() {
     let printed = |name: &str| {
