@@ -8,7 +8,7 @@ pub(crate) use port::HostPort;
 use crate::cache::{Cache, Copy, Way};
 use crate::events::{Away, Event, Request, Response, Time, Who, Wire};
 use crate::platform::Platform;
-use crate::races::Queue;
+use crate::queue::Queue;
 use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::system::Bytes;
 use cohkit_riscv::{Flat, Shared, Size};

@@ -37,6 +37,7 @@ mod lines;
 pub mod machine;
 pub mod platform;
 mod polling;
+mod queue;
 mod races;
 mod scratchpad;
 mod timeline;

@@ -9,7 +9,8 @@ use crate::host::{Evictions, Host, HostPort, FAR};
 use crate::lines::Lines;
 use crate::platform::Platform;
 use crate::polling::{Poll, Window};
-use crate::races::{Queue, Race, Races, Site};
+use crate::queue::Queue;
+use crate::races::{Race, Races, Site};
 use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, Open, Place, Served, System, World};
@@ -264,19 +265,24 @@ impl Machine {
         &self.hosts[0].hart
     }
 
-    /// Where all cores stand that run a program.
-    pub fn sites(&self) -> Vec<Site> {
+    /// The cores that run a program.
+    fn running(&self) -> impl Iterator<Item = (Who, &Runner)> {
         let hosts = self.hosts.iter().enumerate();
         let hosts = hosts.filter(|(_, runner)| runner.started);
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
         let mccs = mccs.filter(|(_, (_, mcc))| mcc.rights.is_some());
         let hosts = hosts.map(|(core, runner)| (Who::Host(core), runner));
         let mccs = mccs.map(|(core, (runner, _))| (Who::Mcc(core), runner));
+        hosts.chain(mccs)
+    }
+
+    /// Where all cores stand that run a program.
+    pub fn sites(&self) -> Vec<Site> {
         let site = |(who, runner): (Who, &Runner)| Site {
             who,
             pc: runner.hart.pc,
         };
-        hosts.chain(mccs).map(site).collect()
+        self.running().map(site).collect()
     }
 
     /// The name of the binary that a core has loaded last, if it came as it was.
@@ -350,26 +356,13 @@ impl Machine {
     /// The loads that all cores repeat, if nothing will ever change.
     fn polls_for_ever(&self) -> Option<Vec<Poll>> {
         let window = self.queue.polling.as_ref()?;
-        let hosts = self.hosts.iter().enumerate();
-        let hosts = hosts.filter(|(_, runner)| runner.started);
-        let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
-        let mccs = mccs.filter(|(_, (_, mcc))| mcc.rights.is_some());
-        let hosts = hosts.map(|(core, runner)| (Who::Host(core), runner));
-        let mccs = mccs.map(|(core, (runner, _))| (Who::Mcc(core), runner));
-        let cores = hosts.chain(mccs);
-        let recurs = cores
-            .clone()
-            .all(|(who, runner)| window.recurs(who, runner.waits, self.now));
-        let ends = recurs && !window.is_closed() && self.queue.only_reads();
-        (ends
-            && self
-                .host
-                .evictions_are_invisible(|line| self.device.line_at(line)))
-        .then(|| {
-            cores
-                .map(|(who, runner)| window.poll(who, &runner.hart))
-                .collect()
-        })
+        let recurs = |(who, runner): (Who, &Runner)| window.recurs(who, runner.waits, self.now);
+        let ends = !window.is_closed()
+            && self.running().all(recurs)
+            && self.queue.only_reads()
+            && (self.host).evictions_are_invisible(|line| self.device.line_at(line));
+        let poll = |(who, runner): (Who, &Runner)| window.poll(who, &runner.hart);
+        ends.then(|| self.running().map(poll).collect())
     }
 
     /// Programs that have ended on cores beside far memory: where, in which state, and with which code.

@@ -77,7 +77,14 @@ impl Window {
         self.changed
     }
 
-    fn of(&mut self, who: Who) -> &mut Progress {
+    fn progress(&self, who: Who) -> &Progress {
+        match who {
+            Who::Host(core) => &self.hosts[core],
+            Who::Mcc(core) => &self.mccs[core],
+        }
+    }
+
+    fn progress_mut(&mut self, who: Who) -> &mut Progress {
         match who {
             Who::Host(core) => &mut self.hosts[core],
             Who::Mcc(core) => &mut self.mccs[core],
@@ -86,7 +93,7 @@ impl Window {
 
     /// A core loads from what others can change.
     pub(crate) fn loads(&mut self, who: Who, pc: u64, at: u64) {
-        self.of(who).load = Some((pc, at));
+        self.progress_mut(who).load = Some((pc, at));
     }
 
     /// A core loads a stamp of a line of its scratchpad.
@@ -106,7 +113,7 @@ impl Window {
         if now < self.samples_from {
             return;
         }
-        let progress = self.of(who);
+        let progress = self.progress_mut(who);
         let state = hart.state();
         if progress.reference.as_ref() == Some(&state) {
             progress.recurrences += 1;
@@ -124,20 +131,14 @@ impl Window {
 
     /// True if the window is long enough, and a core was in one state only or has come back to one.
     pub(crate) fn recurs(&self, who: Who, waits: bool, now: Time) -> bool {
-        let progress = match who {
-            Who::Host(core) => &self.hosts[core],
-            Who::Mcc(core) => &self.mccs[core],
-        };
+        let progress = self.progress(who);
         let still = waits && progress.samples <= 1 && progress.limit <= 1;
         now >= self.end && (still || progress.recurrences >= RECURRENCES)
     }
 
     /// The load that a core repeats.
     pub(crate) fn poll(&self, who: Who, hart: &Hart) -> Poll {
-        let progress = match who {
-            Who::Host(core) => &self.hosts[core],
-            Who::Mcc(core) => &self.mccs[core],
-        };
+        let progress = self.progress(who);
         // Without time, no load has its instruction.
         let pc = progress.load.map_or(0, |(pc, _)| pc);
         let pc = if pc == 0 { hart.pc } else { pc };

@@ -7,7 +7,8 @@ use super::{
 use crate::cache::Copy;
 use crate::control;
 use crate::events::{Request, Time, Who, Why};
-use crate::races::{Queue, Site};
+use crate::queue::Queue;
+use crate::races::Site;
 use crate::scratchpad::LINE;
 use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size, TimedMemory};
 

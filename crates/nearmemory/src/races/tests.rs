@@ -1,0 +1,143 @@
+//! Races of two cores, told by calls in the order in which a machine would make them.
+
+use super::*;
+
+const LINE: u64 = 0x1000;
+
+/// A core of two orders its copy engine to fetch or store the line, which does it at once, and sees that it has.
+fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
+    let who = Who::Mcc(mcc);
+    races.commands(Site { who, pc }, (0, LINE, 1), stores);
+    races.copies(mcc, LINE, 0, true);
+    races.copied(mcc, 0);
+    races.looks(mcc, 0, stores);
+}
+
+fn changes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
+    let who = Who::Mcc(mcc);
+    for at in bytes.step_by(8) {
+        races.changes(Site { who, pc: 7 }, 0, at, 8);
+    }
+}
+
+/// A core sends the other one a word.
+fn sends(races: &mut Races, from: usize, to: usize) {
+    races.sends_word(from, to, 4);
+    races.passes_word(from, to);
+    races.learns(Who::Mcc(to), Way::Fifo(from, to));
+}
+
+fn race(wrong: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
+    let [second, first] = [second, first].map(|(mcc, pc)| Site {
+        who: Who::Mcc(mcc),
+        pc,
+    });
+    Race {
+        wrong,
+        second,
+        first,
+        line: LINE,
+    }
+}
+
+#[test]
+fn stored_bytes_are_compared_with_fetched_bytes() {
+    use Wrong::{Overwritten, UnorderedRead, UnorderedStores};
+    // Of two cores the second one fetches before the first one stores, as that one knows, or after. The second core may
+    // receive word of the stores, and then load what it has, and it changes so many bytes.
+    for (early, receives, loads, bytes, expected) in [
+        (true, false, false, 8, Some((Overwritten, (1, 5), (0, 4)))),
+        (true, true, false, 120, Some((Overwritten, (1, 5), (0, 4)))),
+        (
+            true,
+            false,
+            false,
+            128,
+            Some((UnorderedStores, (1, 5), (0, 4))),
+        ),
+        (true, false, true, 128, Some((Overwritten, (1, 5), (0, 4)))),
+        (true, true, true, 128, Some((Overwritten, (1, 5), (0, 4)))),
+        (true, true, false, 128, None),
+        (false, false, true, 8, Some((UnorderedRead, (1, 2), (0, 4)))),
+        (false, true, true, 8, None),
+    ] {
+        let mut races = Races::new(0, 2);
+        copy(&mut races, 0, 1, false);
+        if early {
+            copy(&mut races, 1, 2, false);
+            sends(&mut races, 1, 0);
+        }
+        changes(&mut races, 0, 0..8);
+        copy(&mut races, 0, 3, true);
+        // What it stores again is what is there.
+        changes(&mut races, 0, 8..16);
+        copy(&mut races, 0, 4, true);
+        if receives {
+            sends(&mut races, 0, 1);
+        }
+        if !early {
+            copy(&mut races, 1, 2, false);
+        }
+        let who = Who::Mcc(1);
+        if loads {
+            races.reads(Site { who, pc: 6 }, 0, 120, 8);
+        }
+        changes(&mut races, 1, 0..bytes);
+        copy(&mut races, 1, 5, true);
+        let expected = expected.map(|(wrong, second, first)| race(wrong, second, first));
+        let expected = Vec::from_iter(expected);
+        assert_eq!(races.new, expected, "{early} {receives} {loads} {bytes}");
+    }
+}
+
+#[test]
+fn a_store_waits_for_reads_that_others_have_begun() {
+    for waits in [true, false] {
+        let mut races = Races::new(0, 2);
+        copy(&mut races, 1, 1, false);
+        if waits {
+            sends(&mut races, 1, 0);
+        }
+        copy(&mut races, 0, 2, true);
+        let read = race(Wrong::UnorderedRead, (0, 2), (1, 1));
+        assert_eq!(races.new, Vec::from_iter((!waits).then_some(read)));
+    }
+}
+
+#[test]
+fn room_in_a_fifo_orders_only_what_was_taken_before() {
+    // Of two places in a FIFO, the third word takes the first one, and the fourth word the second.
+    for (words, races_found) in [(3, 1), (4, 0)] {
+        let mut races = Races::new(0, 2);
+        for _ in 0..2 {
+            races.sends_word(0, 1, 2);
+            races.passes_word(0, 1);
+        }
+        races.learns(Who::Mcc(1), Way::Fifo(0, 1));
+        races.takes_word(0, 1);
+        copy(&mut races, 1, 1, false);
+        races.takes_word(0, 1);
+        for _ in 2..words {
+            races.sends_word(0, 1, 2);
+        }
+        copy(&mut races, 0, 2, true);
+        assert_eq!(races.new.len(), races_found, "{words}");
+    }
+}
+
+#[test]
+fn a_line_of_a_scratchpad_that_the_host_writes_is_no_copy() {
+    for writes in [true, false] {
+        let mut races = Races::new(1, 2);
+        copy(&mut races, 1, 1, false);
+        sends(&mut races, 1, 0);
+        copy(&mut races, 0, 2, true);
+        sends(&mut races, 0, 1);
+        if writes {
+            races.arrives(9, Way::Line(1, 0));
+        }
+        copy(&mut races, 1, 3, true);
+        let stale = race(Wrong::Overwritten, (1, 3), (0, 2));
+        assert_eq!(races.new, Vec::from_iter((!writes).then_some(stale)));
+    }
+}
