@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// Writes the summary.
 pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
-    let get = |name: &str| statistics.get(name).unwrap_or(0.0);
+    let get = |name: &str| statistics.get(name).expect("every run has it");
     let _ = writeln!(
         text,
         "{} for {} accesses, {} % of those that reached a cache hit",

@@ -71,7 +71,7 @@ impl Ticket {
     }
 }
 
-/// How the next message of a row that sends the bytes of a store takes them.
+/// Relation of the next message with a store's bytes to that store, within one row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoreSend {
     /// The access goes on after this row.

@@ -86,9 +86,9 @@ struct Generator {
     array: bool,
     /// Whether two lines are joined: by registers, by messages about no line, and by homes, where there are two.
     joined: Option<u8>,
-    /// Whether decorations of a design go to registers.
+    /// True if the variables that a design is decorated with are registers.
     in_registers: bool,
-    /// Whether homes have numbers, so that `sender` of what a home sends is one.
+    /// True if homes have numbers, so that the `sender` of a home's message is a home.
     numbered: bool,
 }
 

@@ -174,9 +174,9 @@ pub fn modelled_as(case: &Case, model: &Model) -> Result<(), Trouble> {
 pub struct Judged {
     /// The verdict on states and steps.
     pub agreed: Agreed,
-    /// Whether rest is always reachable and everything that begins can be performed. False if that was not judged.
+    /// True if rest is always reachable and everything that begins can be performed. False if that was not judged.
     pub goes_on: bool,
-    /// Whether it was simulated.
+    /// True if the simulator ran it.
     pub simulated: bool,
     /// Programs that were run on it.
     pub programs: u64,
@@ -195,7 +195,7 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     if agreed == Agreed::Undecided {
         return Ok(judged);
     }
-    // Whether accesses may be turned away, or kept from beginning, for ever.
+    // True if accesses may be turned away, or kept from beginning, for ever.
     let mut stops = false;
     if let Found::Safe { worlds, lost, .. } = &case.found {
         let again = begins_again(&case, worlds);
@@ -211,7 +211,7 @@ pub fn ours(text: &str, seed: u64) -> Result<Judged, Trouble> {
     Ok(judged)
 }
 
-/// Whether each access that begins in some world can begin, or be performed in place, from every world.
+/// Returns true if each access that begins in some world can begin, or be performed in place, from every world.
 fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
     let Case {
         protocol, remotes, ..
@@ -261,7 +261,7 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
     })
 }
 
-/// Whether everything that begins can be performed, and begin again: the same with and without symmetry. `again` is false if
+/// Returns true if everything that begins can be performed, and begin again; compares that with and without symmetry. `again` is false if
 /// some access cannot begin again.
 fn performed(case: &Case, again: bool) -> Result<bool, Trouble> {
     let Case {

@@ -1,4 +1,4 @@
-//! What programs show on a text that is safe, in every order of events and in the simulator.
+//! Outcomes of programs on a safe text: in every order of events, against the simulator.
 
 use cohkit_litmus::bursts::named;
 use cohkit_litmus::cores::Cores;
@@ -70,7 +70,7 @@ fn atomic(program: &Program) -> Program {
 /// from beginning, for ever. Returns how many came to an end.
 ///
 /// # Errors
-/// What does not agree.
+/// A sentence, if two of them do not agree.
 pub fn compare(
     protocol: &Protocol,
     home: &Controller,

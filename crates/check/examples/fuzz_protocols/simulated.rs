@@ -34,12 +34,12 @@ pub fn setup(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     setup.device.lines = lines;
     let count = (homes > 1).then(|| Quantity::given(homes.into(), "of the text"));
     setup.platform.home.count = count;
-    // What a cache can do or refuse at once it would otherwise have done before another has the line.
+    // Without work between accesses, a cache would perform or refuse its accesses before another one has the line.
     setup.platform.cores.work.value = [20, 100, 400, 1000][(seed % 4) as usize] * NANOSECOND;
     setup
 }
 
-/// What a run came to: its statistics, or how it failed.
+/// Returns the statistics of a run, or its failure.
 fn tortured(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
     run(setup).map_err(|error| match error {
         RunError::Failure(failure) => (failure.kind, failure.to_string()),
@@ -47,12 +47,12 @@ fn tortured(setup: &Setup) -> Result<Statistics, (FailureKind, String)> {
     })
 }
 
-/// What the runs of a text came to.
+/// Results of the runs of a text.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Runs {
     /// Bytes that went to the home.
     pub asked: f64,
-    /// Whether one has met something that must not be, and not only nothing more.
+    /// True if one has met a violation, other than a lack of progress.
     pub met: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct Runs {
 /// text is not simulated.
 ///
 /// # Errors
-/// What does not agree.
+/// A sentence, if the two do not agree.
 pub fn compare(
     protocol: &Protocol,
     found: &Found<World<Current>, Step>,

@@ -19,7 +19,7 @@ pub(super) struct Execution<'c> {
     pub done: Done,
     /// True if the write that `done` ends writes a part of the line.
     pub keeps_a_part: bool,
-    /// How its store is sent next.
+    /// Relation of the next message with the store's bytes to the store.
     pub send: StoreSend,
     /// The store that comes with the message being taken, if that is followed.
     pub taking: Option<Taking>,

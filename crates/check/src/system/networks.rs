@@ -131,8 +131,8 @@ impl System<'_> {
         Some((order, capacity.into()))
     }
 
-    /// Whether the input queues have room for what a row sends, with the message that it takes, which gives its place back,
-    /// and what it chooses.
+    /// Returns true if the input queues have room for the messages of a row. The message that it takes gives its place back; the
+    /// receivers may depend on the remote that it chooses.
     pub fn room(
         &mut self,
         context: &Context,

@@ -1,6 +1,6 @@
 //! Intervals of remotes that a condition cannot tell apart: it is evaluated once for each interval.
 //!
-//! Of hundreds of remotes most have the same values, which are compared many at a time.
+//! Most of several hundred remotes have the same values, which are compared many at a time.
 
 use super::members::WORD;
 use super::Run;
@@ -10,7 +10,7 @@ use crate::terms::{Over, Type, VariableId};
 /// Slots that are compared together.
 const TOGETHER: usize = 32;
 
-/// How many slots from the first one on have the value of the first one.
+/// Counts the slots from the first one on that have its value.
 fn equal_slots(slots: &[u16], stride: usize) -> usize {
     let Some(&value) = slots.first() else {
         return 0;
