@@ -329,6 +329,10 @@ def test_checks_have_a_row_for_each_system_and_the_worst_exit_code(tmp_path: Pat
     table = pl.read_parquet(tmp_path / "out/results.parquet")
     assert table["outcome"].to_list() == ["verified", "violated"]
     assert table["violated"].to_list() == [None, "single writer"]
+    # The undecided point has the larger exit code.
+    limits = ["--sweep", f"protocol=msi,{tmp_path / 'broken.coh'}", "--remotes", 2, "--max-states", 200]
+    assert sweep("check", *limits, "--out", tmp_path / "limited") == 1
+    assert pl.read_parquet(tmp_path / "limited/results.parquet")["code"].to_list() == [3, 1]
 
 
 def test_plays_are_swept_over_numbers_of_the_application_and_the_platform(tmp_path: Path) -> None:

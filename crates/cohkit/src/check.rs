@@ -15,6 +15,7 @@ use crate::protocols::Source;
 use crate::verdict::{outcome, Verdict};
 use crate::{deliver, explanation, files, graph, models, replay};
 use cohkit_chart::Text;
+use cohkit_check::system::unshared;
 use cohkit_engine::model::Model;
 use cohkit_engine::search::Progress;
 use cohkit_protocol::construct::fault::Fault;
@@ -66,12 +67,14 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Fa
         options,
         checkpoints: checkpoints.as_ref(),
         charts: options.output.charts(console.terminal),
-        outcome: Outcome::Yes,
+        outcome: Outcome::default(),
         values: Vec::new(),
         text: String::new(),
         untaken: Untaken::default(),
+        limits: Vec::new(),
         judged: Vec::new(),
     };
+    let mut worst = Outcome::default();
     for source in sources {
         let result = match source {
             Input::Protocol(source) => {
@@ -82,10 +85,12 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Fa
             }
             Input::Model(file) => batch.check_model(file, console),
         };
+        let result = result.and_then(|()| batch.print_limits(console));
         if let Err(failure) = result {
             console.say(&failure.message);
             batch.outcome = batch.outcome.max(failure.outcome);
         }
+        worst = worst.max(std::mem::take(&mut batch.outcome));
         if console.is_interrupted() {
             let advice = batch.checkpoints.and_then(Checkpoints::advice);
             let advice = advice.map_or(String::new(), |advice| format!("; {advice}"));
@@ -105,7 +110,7 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<Outcome, Fa
     } else if options.output.out.is_some() {
         deliver(&batch.text, &options.output, console)?;
     }
-    Ok(batch.outcome)
+    Ok(worst)
 }
 
 /// A file to check.
@@ -224,6 +229,7 @@ struct Batch<'a> {
     options: &'a Check,
     checkpoints: Option<&'a Checkpoints>,
     charts: Text,
+    /// Worst outcome on the current file.
     outcome: Outcome,
     /// For JSON: one entry for each system.
     values: Vec<Value>,
@@ -231,6 +237,8 @@ struct Batch<'a> {
     text: String,
     /// The rows that no system of the text at hand takes.
     untaken: Untaken,
+    /// Limits of all verified verdicts on the file, each once.
+    limits: Vec<String>,
     /// What came of each system so far, and how many states it has.
     judged: Vec<(Outcome, u128)>,
 }
@@ -296,6 +304,15 @@ impl Batch<'_> {
         }
     }
 
+    /// Prints the limits of the verdicts on a file after all of them, unless the file is violated.
+    fn print_limits(&mut self, console: &mut Console) -> Result<(), Failure> {
+        let limits = std::mem::take(&mut self.limits).concat();
+        match self.outcome {
+            Outcome::Yes | Outcome::Undecided => self.print(&limits, console),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes a verdict into account and tells it to whom it concerns.
     fn report(
         &mut self,
@@ -321,6 +338,12 @@ impl Batch<'_> {
             // Where texts are composed, a part is no better than with more lines.
             Some((outcome, _)) if verdict.added => *outcome = (*outcome).max(verdict.outcome()),
             _ => self.judged.push((verdict.outcome(), verdict.states())),
+        }
+        if verdict.outcome() == Outcome::Yes && !self.options.output.form.json {
+            let limit = unshared(verdict.protocol);
+            let limit = limit.map(|limit| format!("{}: {limit}\n", verdict.protocol.name));
+            self.limits
+                .extend(limit.filter(|limit| !self.limits.contains(limit)));
         }
         if let Some(coverage) = &verdict.coverage {
             self.untaken.add(coverage);

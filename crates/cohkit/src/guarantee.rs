@@ -67,7 +67,7 @@ fn most(states: Option<u64>) -> Option<usize> {
 }
 
 impl Guaranteed {
-    /// Runs bursts of stores with other sizes of the text, if nothing is wrong so far.
+    /// Runs bursts of stores with other sizes of the text, unless a violation is found or the work is interrupted.
     pub(crate) fn judge_sized(
         &mut self,
         protocol: &Protocol,
@@ -76,7 +76,7 @@ impl Guaranteed {
         home: HomeOf,
         cancel: &AtomicBool,
     ) {
-        if self.found.ended != Ended::Holds {
+        if matches!(self.found.ended, Ended::Broken { .. } | Ended::Interrupted) {
             return;
         }
         let model = self.found.model;

@@ -174,3 +174,17 @@ fn sums(fates: impl Iterator<Item = Fate>) -> String {
     }
     counts.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_survivor_wins_over_an_undecided_mutant() {
+        let ends = |fates: [Fate; 3]| fates.map(outcome).into_iter().max();
+        let open = ends([Fate::Undecided, Fate::LeftOpen, Fate::Refuted]);
+        assert_eq!(open, Some(Outcome::Undecided));
+        let survived = ends([Fate::Undecided, Fate::Survived, Fate::LeftOpen]);
+        assert_eq!(survived, Some(Outcome::No));
+    }
+}

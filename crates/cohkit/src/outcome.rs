@@ -2,17 +2,19 @@
 
 use std::process::ExitCode;
 
-/// How a command ended. The order is that of badness: in a batch the worst wins.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// How a command ended, from best to worst: where several outcomes meet, the worst wins. A violation wins over a search that a
+/// limit ended, as nothing that the rest of the search finds takes the violation back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Outcome {
     /// The answer is yes: everything asked for holds, or was done.
+    #[default]
     Yes,
+    /// A limit was reached before the answer was known.
+    Undecided,
     /// The answer is no: a property is violated.
     No,
     /// Some input is wrong: the command line, a missing file, a protocol text.
     BadInput,
-    /// A limit was reached before the answer was known.
-    Undecided,
     /// The machine would not let us: no permission, disk full.
     CouldNotRun,
     /// Stopped by Ctrl-C.

@@ -126,6 +126,7 @@ pub fn judge<'h>(
         lacking: 0,
         ended: Ended::Holds,
     };
+    let mut undecided = None;
     let gives_up = programs
         .iter()
         .map(|p| (p.program.name.clone(), p.gives_up));
@@ -163,21 +164,31 @@ pub fn judge<'h>(
                 found.gives_up = found.gives_up.max(options.gives_up);
                 found.count(&program, lines.placements(program.locations.len()).len());
                 let ended = end(run, &program, (protocol, &kinds), model);
-                if let Some((mut ended, forbidden)) = ended {
-                    if let Ended::Broken { path, .. } = &mut ended {
-                        let wanted = |end: Option<&End>| end == forbidden.as_ref();
-                        let way = shortest(&mut lines, &program, &options, &wanted, goes_on);
-                        *path = way.map(Box::new);
+                match ended {
+                    None => {}
+                    // Another program may be violated, which wins.
+                    Some((Ended::Undecided(why), _)) => {
+                        undecided.get_or_insert(why);
                     }
-                    found.ended = ended;
-                    return found;
+                    Some((mut ended, forbidden)) => {
+                        if let Ended::Broken { path, .. } = &mut ended {
+                            let wanted = |end: Option<&End>| end == forbidden.as_ref();
+                            let way = shortest(&mut lines, &program, &options, &wanted, goes_on);
+                            *path = way.map(Box::new);
+                        }
+                        found.ended = ended;
+                        return found;
+                    }
                 }
             }
         }
     }
     if found.programs.is_empty() {
         let none = "its caches have no way to run any of the programs";
-        found.ended = Ended::Undecided(none.to_string());
+        undecided = Some(none.to_string());
+    }
+    if let Some(why) = undecided {
+        found.ended = Ended::Undecided(why);
     }
     found
 }
@@ -196,7 +207,7 @@ impl Promised {
         self.programs.insert(program.name.clone());
     }
 
-    /// Adds what other programs, or the same with other sizes, have found, and ends as they did.
+    /// Adds results of other programs, or of the same with other sizes. A violation wins over an undecided program.
     pub fn extend(&mut self, other: Promised) {
         self.programs.extend(other.programs);
         self.threads = self.threads.max(other.threads);
@@ -207,7 +218,12 @@ impl Promised {
         self.states += other.states;
         self.left_out += other.left_out;
         self.lacking += other.lacking;
-        self.ended = other.ended;
+        if !matches!(
+            (&self.ended, &other.ended),
+            (Ended::Undecided(_), Ended::Holds)
+        ) {
+            self.ended = other.ended;
+        }
     }
 }
 

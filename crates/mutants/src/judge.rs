@@ -117,10 +117,18 @@ impl Judge {
                 None => Fate::Rejected,
             }
         };
-        match (fate, &protocol.home) {
-            (Fate::Survived, Home::Controller(home)) if asks_above(home) => below(&protocol, home),
-            (Fate::Survived, Home::Controller(home)) => programs(&protocol, home),
-            (fate, _) => fate,
+        let Home::Controller(home) = &protocol.home else {
+            return fate;
+        };
+        let further = match fate {
+            Fate::Rejected | Fate::Refuted => return fate,
+            _ if asks_above(home) => below(&protocol, home),
+            _ => programs(&protocol, home),
+        };
+        match further {
+            Fate::Survived => fate,
+            _ if fate == Fate::Survived || further == Fate::Refuted => further,
+            _ => fate,
         }
     }
 }
@@ -153,6 +161,7 @@ fn below(inner: &Protocol, home: &Controller) -> Fate {
     let Home::Controller(above) = &outer.home else {
         return Fate::Rejected;
     };
+    let mut fate = Fate::Survived;
     for (caches, each) in [(2u16, 1u16), (1, 2)] {
         let levels = Levels::new(
             World::new(&outer, above, caches, 1, 7),
@@ -165,17 +174,17 @@ fn below(inner: &Protocol, home: &Controller) -> Fate {
         match explore_levels(&levels, search, &mut || true) {
             Found::Safe { lost: None, .. } => {}
             Found::Safe { .. } => return Fate::Refuted,
-            Found::TooMany { .. } => return Fate::Undecided,
+            Found::TooMany { .. } => fate = Fate::Undecided,
             Found::Wrong { what, .. } => {
                 let violated = |wrong: &Wrong| matches!(wrong, Wrong::Violated(_));
-                return match what.iter().any(violated) {
-                    true => Fate::Refuted,
-                    false => Fate::LeftOpen,
-                };
+                if what.iter().any(violated) {
+                    return Fate::Refuted;
+                }
+                fate = Fate::LeftOpen;
             }
         }
     }
-    Fate::Survived
+    fate
 }
 
 /// What a text means, with the systems that are explored here.
@@ -227,15 +236,13 @@ fn explored(protocol: &Protocol, homes: &Homes) -> Fate {
         Ok(fates) => fates,
         Err(fate) => return fate,
     };
-    if fates.contains(&Fate::LeftOpen) {
-        return Fate::LeftOpen;
-    }
-    if fates[0] == Fate::Survived {
+    let left_open = fates.contains(&Fate::LeftOpen);
+    if fates[0] == Fate::Survived && !left_open {
         return Fate::Survived;
     }
     match each(&APART, &homes.1) {
         Err(fate) => fate,
-        Ok(fates) if fates.contains(&Fate::LeftOpen) => Fate::LeftOpen,
+        Ok(fates) if left_open || fates.contains(&Fate::LeftOpen) => Fate::LeftOpen,
         Ok(fates) if fates.contains(&Fate::Undecided) => Fate::Undecided,
         Ok(_) => Fate::Survived,
     }

@@ -17,7 +17,7 @@ from cohkit.errors import InputError, near
 from cohkit.sweeps import cluster, tables
 from cohkit.sweeps.execution import execute
 from cohkit.sweeps.journal import Journal
-from cohkit.sweeps.kinds import KINDS
+from cohkit.sweeps.kinds import KINDS, worst
 from cohkit.sweeps.shown import shown
 from cohkit.sweeps.spec import Spec, fixed, from_file, setting, truth
 
@@ -204,4 +204,4 @@ def _tell(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) ->
     if len(failed) > _SHOWN:
         sys.stdout.write(f"  and {len(failed) - _SHOWN} more, in the column `error`\n")
     sys.stdout.flush()
-    return max(outcome.code for outcome in outcomes)
+    return worst(outcome.code for outcome in outcomes)

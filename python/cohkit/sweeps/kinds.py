@@ -16,7 +16,7 @@ from cohkit.sweeps import native
 from cohkit.types import Platform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from cohkit.sweeps.values import Value
 
@@ -108,7 +108,12 @@ def _verdicts(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
         violated = [one["name"] for one in verdict["properties"] if one["status"] == "violated"]
         rows.append(flat(verdict) | {"violated": "; ".join(violated) or None})
     codes = {"verified": 0, "violated": 1, "undecided": 3}
-    return rows, max(codes[verdict["outcome"]] for verdict in verdicts)
+    return rows, worst(codes[verdict["outcome"]] for verdict in verdicts)
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Return the exit code where several outcomes meet: a violation counts more than an undecided search."""
+    return max(codes, key=(0, 3, 1, 2, 4, 130).index)
 
 
 def _looks(options: dict[str, Any], seed: int) -> dict[str, Any]:

@@ -30,7 +30,8 @@ Exit codes:
     3  not decided: a limit was reached first, or a simulation got stuck
     4  could not run: no permission, disk full, something is not installed
   130  interrupted
-The worst of a batch wins.";
+Where several outcomes meet, the worst wins, in the order 130, 4, 2, 1, 3, 0:
+a violation counts more than an undecided search.";
 
 /// What stands below a command's help. Tests run the example at the root of the repository.
 fn example(command: &str) -> String {

@@ -41,6 +41,7 @@ fn a_correct_protocol_is_verified() {
             tiny alone: verified: 48 states, 108 transitions, depth 12
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
               note: never performed, as the text has no row for it: store
+            tiny: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
     check(
@@ -50,6 +51,7 @@ fn a_correct_protocol_is_verified() {
             tiny remotes_2_lines_1: verified: 356 states up to symmetry, 1351 transitions, depth 21
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
               note: never performed, as the text has no row for it: store
+            tiny: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
 }
@@ -225,6 +227,7 @@ fn lines_that_share_nothing_are_said_to_be_independent() {
             tiny remotes_1_lines_2: verified: 2304 states (48 x 48, lines independent), 10368 transitions, depth 24
               note: a forward may be sent again in a loop (in 1 of the home's transitions); fairness is assumed: a message is not overtaken for ever
               note: never performed, as the text has no row for it: store
+            tiny: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
     let output = cohkit(["check", "tests/command/tiny.coh", "--lines", "2", "--json"])
@@ -338,21 +341,50 @@ fn what_cannot_be_checked_is_bad_input() {
 fn the_worst_of_a_batch_wins_and_the_rest_is_still_checked() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let violated = forgetful_msi(folder.path());
-    let output = cohkit([
-        "check",
-        "missing.coh",
-        "tests/command/tiny.coh",
-        "--max-states",
-        "200",
-    ])
-    .arg(&violated)
-    .output()
-    .expect("starts");
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    let checked = |files: &[&Path]| {
+        let mut command = cohkit(["check", "--max-states", "300"]);
+        let output = command.args(files).output().expect("starts");
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        (output.status.code(), out, err)
+    };
+    let (missing, tiny) = (
+        Path::new("missing.coh"),
+        Path::new("tests/command/tiny.coh"),
+    );
+    let (code, out, err) = checked(&[missing, tiny, &violated]);
     assert!(err.contains("missing.coh: no such file"), "{err}");
     assert!(out.contains("tiny alone: verified"), "{out}");
-    assert!(out.contains("msi three_caches: undecided"), "{out}");
-    assert_eq!(output.status.code(), Some(3));
+    assert!(out.contains("msi two_lines: undecided"), "{out}");
+    assert_eq!(code, Some(2));
+    // The undecided system comes after the violated one, or before it.
+    assert_eq!(checked(&[tiny, &violated]).0, Some(1));
+    let unknown = shipped("msi.coh");
+    assert_eq!(checked(&[&unknown, tiny]).0, Some(3));
+    assert_eq!(checked(&[&unknown, &violated]).0, Some(1));
+    assert_eq!(checked(&[&violated, &unknown]).0, Some(1));
+}
+
+/// A violation that programs find wins over a system that runs over the capacity of a channel, and a placement of threads that
+/// violates a property over one that has no row for an access.
+#[test]
+fn a_violation_wins_over_an_undecided_verdict() {
+    let ended = |arguments: &[&str], file: &str| {
+        let mut command = cohkit(arguments);
+        let output = command.arg(verdicts().join(file)).output().expect("starts");
+        (output.status.code(), text(&output.stdout))
+    };
+    let (code, out) = ended(&["check"], "update_not_acknowledged.coh");
+    assert!(out.contains("two: undecided"), "{out}");
+    assert!(out.contains("programs: violated"), "{out}");
+    assert_eq!(code, Some(1));
+    let file = "device_not_invalidated.coh";
+    let (code, out) = ended(&["litmus", "SB", "--protocol"], file);
+    assert!(
+        out.contains("(cpu, cpu), cores in order: violated"),
+        "{out}"
+    );
+    assert!(out.contains("undecided"), "{out}");
+    assert_eq!(code, Some(1));
 }
 
 #[test]
@@ -736,6 +768,7 @@ fn two_levels_are_judged_together() {
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
             two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
             two_level joint: verified: 953922 states up to symmetry of inner over outer, 6151097 transitions, depth 58
+            two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
     check(
@@ -745,6 +778,7 @@ fn two_levels_are_judged_together() {
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
             two_level joint.inner: undecided: the limit on states was reached after 1000 states up to symmetry, 2858 transitions, depth 11
             two_level joint: undecided: there are more states than are to be visited (`--max-states N`), after 1003 states up to symmetry of inner over outer
+            two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
     // What is good by itself need not be so below a cache: this home gives a right to write that the cache above lacks.
@@ -807,6 +841,7 @@ fn a_text_that_composes_others_is_their_product() {
             eci_both both.near: verified: 2883 states up to symmetry, 7933 transitions, depth 28
               note: a forward may be sent again in a loop (in 38 of the home's transitions); fairness is assumed: a message is not overtaken for ever
             eci_both both: verified: 44614425 states (far 15475 x near 2883, spaces that share nothing)
+            eci_both: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
         "#]],
     );
     // A text that is not beside it may be one that ships, and one that is comes first.
