@@ -37,11 +37,11 @@ fn arm_register(name: &str) -> Option<Name> {
 }
 
 /// All instructions, for suggestions; atomic accesses without their orders.
-const KNOWN: [&str; 38] = [
-    "MOV", "ADD", "SUB", "SUBS", "AND", "ORR", "EOR", "LSL", "CMP", "CSEL", "CSET", "LDR", "LDUR",
-    "LDAR", "LDAPR", "STR", "STUR", "STLR", "LDXR", "LDAXR", "STXR", "STLXR", "SWP", "LDADD",
-    "LDSET", "LDCLR", "LDEOR", "STADD", "STSET", "STCLR", "STEOR", "CAS", "DMB", "DSB", "ISB",
-    "CBZ", "CBNZ", "B",
+const KNOWN: [&str; 40] = [
+    "MOV", "ADD", "SUB", "SUBS", "AND", "ORR", "EOR", "LSL", "ASR", "RET", "CMP", "CSEL", "CSET",
+    "LDR", "LDUR", "LDAR", "LDAPR", "STR", "STUR", "STLR", "LDXR", "LDAXR", "STXR", "STLXR", "SWP",
+    "LDADD", "LDSET", "LDCLR", "LDEOR", "STADD", "STSET", "STCLR", "STEOR", "CAS", "DMB", "DSB",
+    "ISB", "CBZ", "CBNZ", "B",
 ];
 
 /// Conditions of branches that are read, each with whether it holds where they differ.
@@ -63,6 +63,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     }
     match name {
         "NOP" => Ok(()),
+        "RET" => code.end(whole),
         "MOV" | "SXTW" | "UXTW" => {
             cell.takes(2)?;
             let from = code.operand(parts[1], "#")?;
@@ -197,6 +198,7 @@ fn operation(name: &str) -> Option<(Operation, bool)> {
         "ORR" => (Operation::Or, false),
         "EOR" => (Operation::Xor, false),
         "LSL" => (Operation::ShiftLeft, false),
+        "ASR" => (Operation::ShiftRight, false),
         _ => return None,
     })
 }

@@ -5,6 +5,7 @@
 
 use cohkit_base::words::counted;
 use cohkit_protocol::text::suggestion;
+use rustc_hash::FxHashMap;
 
 use crate::condition::{location, thread_number, value, MOST_INSTRUCTIONS, MOST_THREADS};
 use crate::executions::stays_at_locations;
@@ -143,11 +144,10 @@ pub(crate) fn threads<'t>(
 
 /// The register of a name in a condition or in first values.
 pub(crate) fn register(dialect: &Dialect, thread: &mut Thread, piece: Piece) -> Result<Register> {
-    let named = match piece.text.strip_prefix('%') {
-        Some(symbol) if !symbol.is_empty() => Some(Name::Is(piece.text.to_string())),
-        _ => (dialect.register)(piece.text),
-    };
-    match named {
+    // `%x0` is a name that the test gives to some register, unless the architecture has one of that name.
+    let symbol = piece.text.len() > 1 && piece.text.starts_with('%');
+    let symbol = symbol.then(|| Name::Is(piece.text.to_string()));
+    match (dialect.register)(piece.text).or(symbol) {
         Some(Name::Is(name)) => Ok(of_name(thread, &name)),
         Some(Name::Zero) => {
             let message = format!("`{}` is always zero", piece.text);
@@ -243,6 +243,7 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
     for (number, thread) in program.threads.iter_mut().enumerate() {
         let mut used = used(thread);
         used.extend(asked(&program.claim, number));
+        used.extend(asked(&program.filter, number));
         for (register, held) in thread.registers.iter_mut().enumerate() {
             if location_at(*held).is_some() && !used.contains(&register) {
                 *held = 0;
@@ -275,52 +276,49 @@ fn asked(claim: &Claim, thread: usize) -> Vec<Register> {
 
 /// The registers that a thread takes values from.
 fn used(thread: &Thread) -> Vec<Register> {
-    let mut all = Vec::new();
-    let mut take = |operand: Operand| {
-        if let Operand::Register(register) = operand {
-            all.push(register);
-        }
-    };
-    for instruction in &thread.code {
-        if let Some(Address::Indirect(register)) = instruction.address() {
-            take(Operand::Register(register));
-        }
-        match *instruction {
-            Instruction::Store { value, .. } | Instruction::StoreConditional { value, .. } => {
-                take(value)
-            }
-            Instruction::Atomic { value, change, .. } => {
-                take(value);
-                if let Change::SetIf(expected) = change {
-                    take(expected);
-                }
-            }
-            Instruction::Compute { a, b, .. } => {
-                take(a);
-                take(b);
-            }
-            Instruction::Select {
-                on,
-                then,
-                otherwise,
-                ..
-            } => {
-                take(Operand::Register(on));
-                take(then);
-                take(otherwise);
-            }
-            Instruction::Branch { on, .. } => take(Operand::Register(on)),
-            Instruction::Load { .. } | Instruction::LoadReserved { .. } | Instruction::Fence(_) => {
-            }
-        }
-    }
-    all
+    thread.code.iter().flat_map(taken).collect()
 }
 
-/// A branch that is read: its place, its label, and what is known of registers there.
+/// The registers that an instruction takes values from.
+fn taken(instruction: &Instruction) -> Vec<Register> {
+    let address = match instruction.address() {
+        Some(Address::Indirect(register)) => Some(Operand::Register(register)),
+        _ => None,
+    };
+    let operands = match *instruction {
+        Instruction::Store { value, .. } | Instruction::StoreConditional { value, .. } => {
+            vec![value]
+        }
+        Instruction::Atomic {
+            value,
+            change: Change::SetIf(expected),
+            ..
+        } => vec![value, expected],
+        Instruction::Atomic { value, .. } => vec![value],
+        Instruction::Compute { a, b, .. } => vec![a, b],
+        Instruction::Select {
+            on,
+            then,
+            otherwise,
+            ..
+        } => vec![Operand::Register(on), then, otherwise],
+        Instruction::Branch { on, .. } => vec![Operand::Register(on)],
+        Instruction::Load { .. } | Instruction::LoadReserved { .. } | Instruction::Fence(_) => {
+            Vec::new()
+        }
+    };
+    let all = operands.into_iter().chain(address);
+    all.filter_map(|operand| match operand {
+        Operand::Register(register) => Some(register),
+        Operand::Number(_) => None,
+    })
+    .collect()
+}
+
+/// A branch that is read: its place, its label (none leads to the end), and what is known of registers there.
 struct Jump<'t> {
     from: usize,
-    label: Piece<'t>,
+    label: Option<Piece<'t>>,
     known: Vec<Option<i64>>,
 }
 
@@ -379,7 +377,7 @@ impl<'t> Code<'_, 't> {
         self.labels.push((label, self.code().len()));
         // What is known here is known on all ways here.
         for jump in &self.branches {
-            if jump.label.text != label.text {
+            if jump.label.is_none_or(|other| other.text != label.text) {
                 continue;
             }
             if !self.reached {
@@ -400,26 +398,30 @@ impl<'t> Code<'_, 't> {
 
     fn jumps(&mut self) -> Result<()> {
         for jump in std::mem::take(&mut self.branches) {
-            let names = self.labels.iter().map(|(label, _)| label.text);
-            let mut found = self.labels.iter();
-            let Some((_, place)) = found.find(|(label, _)| label.text == jump.label.text) else {
-                let message = format!("there is no label `{}` in this thread", jump.label.text);
-                return helped(
-                    jump.label,
-                    message,
-                    suggestion(jump.label.text, "label", names),
-                );
+            let place = match jump.label {
+                Some(label) => self.place_of(label)?,
+                None => self.code().len(),
             };
-            if *place <= jump.from {
-                return wrong(jump.label, "a branch goes forward here: programs end");
+            if let Some(label) = jump.label.filter(|_| place <= jump.from) {
+                return wrong(label, "a branch goes forward here: programs end");
             }
-            let place = *place;
             let code = &mut self.program.threads[self.thread].code;
             if let Instruction::Branch { to, .. } = &mut code[jump.from] {
                 *to = place;
             }
         }
         Ok(())
+    }
+
+    /// The place of a label.
+    fn place_of(&self, label: Piece) -> Result<usize> {
+        let mut found = self.labels.iter();
+        if let Some((_, place)) = found.find(|(other, _)| other.text == label.text) {
+            return Ok(*place);
+        }
+        let message = format!("there is no label `{}` in this thread", label.text);
+        let names = self.labels.iter().map(|(label, _)| label.text);
+        helped(label, message, suggestion(label.text, "label", names))
     }
 
     fn code(&self) -> &[Instruction] {
@@ -483,6 +485,21 @@ impl<'t> Code<'_, 't> {
         zero: bool,
         label: Piece<'t>,
     ) -> Result<()> {
+        self.branch_to(cell, on, zero, Some(label))
+    }
+
+    fn branch_to(
+        &mut self,
+        cell: Piece,
+        on: Register,
+        zero: bool,
+        label: Option<Piece<'t>>,
+    ) -> Result<()> {
+        if let Some(label) = label {
+            if let Ok(begin) = self.place_of(label) {
+                return self.repeat(cell, on, zero, (label, begin));
+            }
+        }
         self.branches.push(Jump {
             from: self.code().len(),
             label,
@@ -491,10 +508,49 @@ impl<'t> Code<'_, 't> {
         self.emit(cell, Instruction::Branch { on, zero, to: 0 })
     }
 
+    /// Branches back if a register holds zero, or if it does not: executions in which the thread does so are none of the
+    /// test, as [`Program::filter`] says. That changes no outcome where a round that is repeated writes nothing and leaves
+    /// nothing to the next one.
+    fn repeat(
+        &mut self,
+        cell: Piece,
+        on: Register,
+        zero: bool,
+        (label, begin): (Piece, usize),
+    ) -> Result<()> {
+        // A round runs from its begin to the branch.
+        let within = |jump: &Jump| {
+            let place = jump.label.map(|label| self.place_of(label));
+            matches!(place, Some(Ok(place)) if place > begin)
+        };
+        if self.branches.iter().any(within) || !is_wait(&self.code()[begin..], on, zero) {
+            let message = "a loop that does more than wait is not read here: programs end";
+            return wrong(label, message);
+        }
+        let (a, b) = (Operand::Register(on), Operand::Number(0));
+        let mut back = self.compute(cell, None, Operation::Equal, a, b)?;
+        if !zero {
+            let (a, b) = (Operand::Register(back), Operand::Number(1));
+            back = self.compute(cell, None, Operation::Xor, a, b)?;
+        }
+        let observed = Observed::Register(self.thread, back);
+        self.program.require(Claim::Is(observed, 0));
+        Ok(())
+    }
+
     /// Branches to a label.
     pub fn jump(&mut self, cell: Piece, label: Piece<'t>) -> Result<()> {
+        self.jump_to(cell, Some(label))
+    }
+
+    /// Ends the thread.
+    pub fn end(&mut self, cell: Piece) -> Result<()> {
+        self.jump_to(cell, None)
+    }
+
+    fn jump_to(&mut self, cell: Piece, label: Option<Piece<'t>>) -> Result<()> {
         let zero = self.hidden();
-        self.branch(cell, zero, true, label)?;
+        self.branch_to(cell, zero, true, label)?;
         self.reached = false;
         Ok(())
     }
@@ -616,8 +672,56 @@ impl<'t> Code<'_, 't> {
     }
 }
 
+/// Whether a round of a loop that a branch repeats, if a register holds zero or if it does not, only waits: it writes
+/// nothing, and finds no register as an earlier round left it. A conditional store may fail, where the branch repeats
+/// nothing after one that is made.
+fn is_wait(round: &[Instruction], on: Register, zero: bool) -> bool {
+    let filled = |round: &[Instruction], register| {
+        let mut fills = round.iter().filter_map(Instruction::fills);
+        fills.any(|fills| fills == register)
+    };
+    round.iter().enumerate().all(|(place, instruction)| {
+        let (before, from_here) = round.split_at(place);
+        let carried = |register| !filled(before, register) && filled(from_here, register);
+        let writes = match *instruction {
+            Instruction::StoreConditional { status, .. } => {
+                let made = FxHashMap::from_iter([(status, 0)]);
+                repeats_after(&from_here[1..], made, on, zero)
+            }
+            _ => instruction.writes(),
+        };
+        !writes && !taken(instruction).into_iter().any(carried)
+    })
+}
+
+/// Whether a branch may be taken behind instructions, where these registers have known values before.
+fn repeats_after(
+    code: &[Instruction],
+    mut known: FxHashMap<Register, i64>,
+    on: Register,
+    zero: bool,
+) -> bool {
+    for instruction in code {
+        let value = |operand| match operand {
+            Operand::Number(value) => Some(value),
+            Operand::Register(register) => known.get(&register).copied(),
+        };
+        let result = match *instruction {
+            Instruction::Compute {
+                operation, a, b, ..
+            } => value(a).zip(value(b)).map(|(a, b)| operation.of(a, b)),
+            _ => None,
+        };
+        if let Some(to) = instruction.fills() {
+            known.remove(&to);
+            known.extend(result.map(|result| (to, result)));
+        }
+    }
+    known.get(&on).is_none_or(|&value| (value == 0) == zero)
+}
+
 /// The operands of an instruction; commas within brackets and parentheses separate nothing.
-fn operands(rest: Piece) -> Vec<Piece> {
+pub(crate) fn operands(rest: Piece) -> Vec<Piece> {
     let mut parts = Vec::new();
     let (mut begin, mut depth) = (0, 0);
     for (place, character) in rest.text.char_indices() {

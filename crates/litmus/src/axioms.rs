@@ -19,7 +19,7 @@ pub use cohkit_protocol::orders::Model;
 use std::collections::BTreeSet;
 
 use crate::cores::Cores;
-use crate::executions::{each, Event, Execution, Kind, Relation};
+use crate::executions::{each_coherent, Event, Execution, Kind, Relation};
 use crate::models;
 use crate::program::{Acquire, Class, End, Program};
 
@@ -60,9 +60,9 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
 /// The program is too large for that.
 pub fn ends(program: &Program, model: Model) -> Result<BTreeSet<End>, String> {
     let mut ends = BTreeSet::new();
-    each(program, &mut |execution| {
+    each_coherent(program, &mut |execution| {
         if allows(model, execution) {
-            ends.insert(execution.end(program));
+            ends.extend(execution.end(program));
         }
     })?;
     Ok(ends)

@@ -33,6 +33,7 @@ pub fn named(name: &str) -> Option<Program> {
         quantifier: Quantifier::Exists,
         claim: Claim::True,
         listed: Vec::new(),
+        filter: Claim::True,
     };
     let mut written = [0; LOCATIONS.len()];
     for code in name.split('+') {

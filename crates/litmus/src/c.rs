@@ -3,15 +3,16 @@
 //! Each is read as it is made for AArch64: a load that acquires is `LDAPR`, one that is sequentially consistent `LDAR`; a
 //! store that releases or is sequentially consistent is `STLR`; a fence that acquires is `DMB LD`, and all other fences of
 //! C11 `DMB SY`; `smp_rmb` is `DMB LD` and `smp_wmb` is `DMB ST`. A plain access of what is shared is a relaxed one.
-//! Everything else is refused by name.
+//! A thread that would wait is read as one that need not: executions in which it waits are none of the test, as
+//! [`Program::filter`] says. Everything else is refused by name.
 
 use cohkit_protocol::text::suggestion;
 
 use crate::condition::{location, MOST_INSTRUCTIONS, MOST_THREADS};
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{
-    address_of, location_at, Acquire, Address, Change, Fence, Instruction, Location, Operand,
-    Operation, Program, Register, Thread, Via,
+    address_of, location_at, Acquire, Address, Change, Claim, Fence, Instruction, Location,
+    Observed, Operand, Operation, Program, Register, Thread, Via,
 };
 
 /// Expressions and statements within each other, at most.
@@ -34,6 +35,16 @@ enum Function {
     ExchangeIf(Order),
     /// The same, and gives what was found.
     CompareExchange(Order),
+    /// Adds a number unless another is found; gives whether it did.
+    AddUnless,
+    /// Adds 1 unless 0 is found; gives whether it did.
+    IncrementNotZero,
+    /// Takes a lock, which is free in every execution of the test.
+    Lock,
+    /// Takes a lock if it is free; gives whether it did.
+    TryLock,
+    /// Gives a lock back.
+    Unlock,
     /// A fence of the order that is its argument.
     FenceOf,
     /// A fence.
@@ -51,7 +62,7 @@ enum Gives {
 }
 
 /// All functions, those of C11 and of the kernel without what their names say of orders.
-const FUNCTIONS: [(&str, Function); 49] = {
+const FUNCTIONS: [(&str, Function); 58] = {
     use self::Function as F;
     use self::Order::{Acquire, Both, Relaxed, Release, Sequential};
     const AND: Change = Change::Apply(Operation::And);
@@ -119,6 +130,15 @@ const FUNCTIONS: [(&str, Function); 49] = {
         ("smp_read_barrier_depends", F::Nothing),
         ("smp_acquire__after_ctrl_dep", F::Fence(Fence::Loads)),
         ("lockless_dereference", F::Load(Relaxed)),
+        ("atomic_add_unless", F::AddUnless),
+        ("atomic_inc_not_zero", F::IncrementNotZero),
+        ("spin_lock", F::Lock),
+        ("spin_trylock", F::TryLock),
+        ("spin_unlock", F::Unlock),
+        ("spin_is_locked", F::Load(Relaxed)),
+        ("smp_mb__after_spinlock", F::Fence(Fence::Full)),
+        ("smp_mb__after_unlock_lock", F::Fence(Fence::Full)),
+        ("cpu_relax", F::Nothing),
     ]
 };
 
@@ -158,7 +178,27 @@ fn function(name: &str) -> Option<(Function, bool)> {
 }
 
 /// Words that begin a declaration.
-const TYPES: [&str; 20] = [
+const TYPES: [&str; 40] = [
+    "void",
+    "__int128",
+    "__int128_t",
+    "__uint128_t",
+    "int8_t",
+    "uint8_t",
+    "int16_t",
+    "uint16_t",
+    "atomic_uint",
+    "atomic_bool",
+    "atomic_long_t",
+    "atomic64_t",
+    "s8",
+    "u8",
+    "s16",
+    "u16",
+    "s32",
+    "u32",
+    "s64",
+    "u64",
     "volatile",
     "const",
     "signed",
@@ -463,7 +503,8 @@ impl<'t> Reader<'_, 't> {
                 Ok(())
             }
             "if" => self.choice(depth),
-            "while" | "for" | "do" | "goto" | "return" | "switch" | "break" | "continue" => wrong(
+            "while" => self.wait(depth),
+            "for" | "do" | "goto" | "return" | "switch" | "break" | "continue" => wrong(
                 token,
                 format!("`{}` is not read here: programs end", token.text),
             ),
@@ -557,6 +598,43 @@ impl<'t> Reader<'_, 't> {
         }
         self.thread.code[from] = branch(on, behind);
         Ok(())
+    }
+
+    /// `while (*x == 0) { }`: executions in which the thread waits are none of the test. That changes no outcome, as what it
+    /// reads while it waits is used for nothing.
+    fn wait(&mut self, depth: usize) -> Result<()> {
+        let word = self.expect("while")?;
+        self.expect("(")?;
+        let begin = self.thread.code.len();
+        let value = self.expression(0, depth, None)?;
+        self.expect(")")?;
+        let condition = self.thread.code[begin..].iter();
+        let writes = condition.filter(|one| one.writes()).count() > 0;
+        let (end, length) = (self.at, self.thread.code.len());
+        self.statement(depth + 1)?;
+        if writes || self.thread.code.len() > length {
+            self.at = end;
+            let message = "a loop that does more than wait is not read here: programs end";
+            return helped(word, message, "`while (!atomic_load(x)) { }` waits");
+        }
+        match value {
+            Operand::Register(on) => {
+                self.require(on, 0);
+                Ok(())
+            }
+            Operand::Number(_) => helped(
+                word,
+                "this depends on nothing",
+                "`while (r0 == 1)` asks for a variable",
+            ),
+        }
+    }
+
+    /// Demands that a register of this thread ends with a value.
+    fn require(&mut self, register: Register, value: i64) {
+        let thread = self.program.threads.len();
+        let observed = Observed::Register(thread, register);
+        self.program.require(Claim::Is(observed, value));
     }
 
     /// Operators of this level or of a higher one. What is found by a single access goes to `target`.
@@ -912,9 +990,7 @@ impl<'t> Reader<'_, 't> {
             Function::ExchangeIf(order) => {
                 let at = self.shared(depth, macros)?;
                 self.expect(",")?;
-                self.expect("&")?;
-                let own = self.name("a variable")?;
-                let own = variable(&mut self.thread, own)?;
+                let expected = self.expected(depth)?;
                 self.expect(",")?;
                 let value = self.expression(0, depth + 1, None)?;
                 let mut order = order;
@@ -929,7 +1005,41 @@ impl<'t> Reader<'_, 't> {
                     order = order.or_failed(failed);
                 }
                 self.expect(")")?;
-                self.exchanged_if(name, at, own, value, order)
+                self.exchanged_if(name, at, expected, value, order)
+            }
+            Function::AddUnless => {
+                let at = self.shared(depth, macros)?;
+                self.expect(",")?;
+                let by = self.expression(0, depth + 1, None)?;
+                self.expect(",")?;
+                let unless = self.expression(0, depth + 1, None)?;
+                self.expect(")")?;
+                self.add_unless(name, at, by, unless)
+            }
+            Function::IncrementNotZero => {
+                let at = self.shared(depth, macros)?;
+                self.expect(")")?;
+                self.add_unless(name, at, Operand::Number(1), Operand::Number(0))
+            }
+            Function::Lock | Function::TryLock => {
+                let at = self.shared(depth, macros)?;
+                self.expect(")")?;
+                let free = Operand::Number(0);
+                let by = (at, Change::SetIf(free), Operand::Number(1));
+                let found = self.update(name, by, Order::Acquire, Gives::Before, None)?;
+                match (function, found) {
+                    (Function::Lock, Operand::Register(found)) => {
+                        self.require(found, 0);
+                        nothing
+                    }
+                    _ => self.compute(name, Operation::Equal, found, free),
+                }
+            }
+            Function::Unlock => {
+                let at = self.shared(depth, macros)?;
+                self.expect(")")?;
+                let free = Operand::Number(0);
+                self.store(name, at, free, Order::Release).and(nothing)
             }
         }
     }
@@ -942,7 +1052,7 @@ impl<'t> Reader<'_, 't> {
                 "it may fail for no reason; `atomic_compare_exchange_strong` is read".into()
             }
             _ if text.contains("lock") => {
-                "a lock waits for another thread, and programs here do not wait".into()
+                "of locks, `spin_lock` and `spin_trylock` are read".into()
             }
             _ if text.contains("rcu") => {
                 "what waits for the readers of others is no part of the models here".into()
@@ -1011,26 +1121,55 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// What is found goes where what was expected stood, which it is if the exchange was made.
+    /// The place of what an exchange expects: `&r0` is a variable, and everything else the address of a location.
+    fn expected(&mut self, depth: usize) -> Result<Expected> {
+        let variables = &self.thread.names;
+        let own = self.tokens.get(self.at + 1).and_then(|token| {
+            let known = variables.iter().position(|name| *name == token.text);
+            known.filter(|_| self.peek().text == "&")
+        });
+        match own {
+            Some(own) => {
+                self.at += 2;
+                Ok(Expected::Variable(own))
+            }
+            None => Ok(Expected::Shared(self.shared(depth, false)?)),
+        }
+    }
+
+    /// Reads and writes at once if the value found is the expected one. Otherwise the value found replaces the expected one.
     fn exchanged_if(
         &mut self,
         name: Piece,
         at: Address,
-        own: Register,
+        expected: Expected,
         value: Operand,
         order: Order,
     ) -> Result<Operand> {
-        let before = self.register(None);
-        let copy = Instruction::Compute {
-            to: before,
-            operation: Operation::Add,
-            a: Operand::Register(own),
-            b: Operand::Number(0),
+        let before = match expected {
+            Expected::Shared(from) => self.load(name, from, Order::Relaxed, None)?,
+            Expected::Variable(own) => {
+                let to = self.register(None);
+                let (operation, a, b) =
+                    (Operation::Add, Operand::Register(own), Operand::Number(0));
+                self.emit(
+                    name,
+                    Instruction::Compute {
+                        to,
+                        operation,
+                        a,
+                        b,
+                    },
+                )?;
+                Operand::Register(to)
+            }
         };
-        self.emit(name, copy)?;
-        let (before, found) = (Operand::Register(before), Operand::Register(own));
+        let to = match expected {
+            Expected::Shared(_) => self.register(None),
+            Expected::Variable(own) => own,
+        };
         let atomic = Instruction::Atomic {
-            to: own,
+            to,
             at,
             change: Change::SetIf(before),
             value,
@@ -1040,8 +1179,63 @@ impl<'t> Reader<'_, 't> {
             via: Via::Text,
         };
         self.emit(name, atomic)?;
-        self.compute(name, Operation::Equal, found, before)
+        let found = Operand::Register(to);
+        let done = self.compute(name, Operation::Equal, found, before)?;
+        if let (Expected::Shared(to), Operand::Register(on)) = (expected, done) {
+            let behind = self.skip(name, on)?;
+            self.store(name, to, found, Order::Relaxed)?;
+            self.land(behind);
+        }
+        Ok(done)
     }
+
+    /// `atomic_add_unless`: what a loop of the kernel repeats until no other thread comes between is read as made at once.
+    fn add_unless(
+        &mut self,
+        name: Piece,
+        at: Address,
+        by: Operand,
+        unless: Operand,
+    ) -> Result<Operand> {
+        let found = self.load(name, at, Order::Relaxed, None)?;
+        let same = self.compute(name, Operation::Equal, found, unless)?;
+        let Operand::Register(on) = same else {
+            return Ok(same);
+        };
+        let behind = self.skip(name, on)?;
+        let value = self.compute(name, Operation::Add, found, by)?;
+        let change = (at, Change::SetIf(found), value);
+        let again = self.update(name, change, Order::Both, Gives::Before, None)?;
+        let failed = self.compute(name, Operation::Subtract, again, found)?;
+        if let Operand::Register(failed) = failed {
+            self.require(failed, 0);
+        }
+        self.land(behind);
+        self.compute(name, Operation::Xor, same, Operand::Number(1))
+    }
+
+    /// Begins what is left out where a register holds anything but zero.
+    fn skip(&mut self, at: Piece, on: Register) -> Result<usize> {
+        let behind = self.thread.code.len();
+        let (zero, to) = (false, 0);
+        self.emit(at, Instruction::Branch { on, zero, to })?;
+        Ok(behind)
+    }
+
+    /// Ends it.
+    fn land(&mut self, from: usize) {
+        let end = self.thread.code.len();
+        if let Instruction::Branch { to, .. } = &mut self.thread.code[from] {
+            *to = end;
+        }
+    }
+}
+
+/// The place of what an exchange expects, and of what it finds otherwise.
+#[derive(Clone, Copy)]
+enum Expected {
+    Variable(Register),
+    Shared(Address),
 }
 
 /// A location is not assigned to by its name.

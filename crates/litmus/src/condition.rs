@@ -96,7 +96,7 @@ impl Reader<'_> {
     /// `exists (0:X2=0 /\ 1:X2=0)`, behind what is to be shown besides and what is to be left out.
     fn whole(&mut self, piece: Piece) -> Result<()> {
         let mut rest = piece.trim();
-        let mut filter: Option<Claim> = None;
+        let mut filter = false;
         self.program.quantifier = loop {
             let end = rest
                 .text
@@ -118,15 +118,19 @@ impl Reader<'_> {
                     }
                     rest = behind.trim();
                 }
-                "filter" if filter.is_none() => filter = Some(self.implies(&mut rest, 0)?),
-                "" if filter.is_none() => return Ok(()),
+                "filter" if !filter => {
+                    let claim = self.implies(&mut rest, 0)?;
+                    self.program.require(claim);
+                    filter = true;
+                }
+                "" if !filter => return Ok(()),
                 "" => return wrong(piece.trim(), "a filter is there, and no condition"),
                 other => return wrong(word, format!("`{other}` is not read here")),
             }
             let shown = rest.text.trim_start_matches(';');
             rest = rest.from(rest.text.len() - shown.len()).trim();
         };
-        let claim = self.implies(&mut rest, 0)?;
+        self.program.claim = self.implies(&mut rest, 0)?;
         if !rest
             .text
             .trim_matches([';', ' ', '\t', '\r', '\n'])
@@ -134,12 +138,6 @@ impl Reader<'_> {
         {
             return wrong(rest, "nothing should follow the condition");
         }
-        self.program.claim = match (filter, self.program.quantifier) {
-            (None, _) => claim,
-            // Of what a filter leaves out nothing is asked.
-            (Some(filter), Quantifier::Forall) => either(opposite(filter), claim),
-            (Some(filter), _) => Claim::And(Box::new(filter), Box::new(claim)),
-        };
         Ok(())
     }
 

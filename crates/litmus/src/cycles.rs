@@ -212,7 +212,9 @@ pub fn shape(name: &str, cycle: &str, between: &[Between]) -> Result<Program, St
     let mut claims = BTreeSet::new();
     let asked = asked(&program, &accesses);
     fitting(&program, &edges, &accesses, |execution, _| {
-        let end = execution.end(&program);
+        let Some(end) = execution.end(&program) else {
+            return;
+        };
         let values = asked
             .iter()
             .map(|observed| (observed.clone(), end.0[observed]));
@@ -340,6 +342,7 @@ fn program(name: &str, accesses: &[Access]) -> Program {
         quantifier: Quantifier::Exists,
         claim: Claim::True,
         listed: Vec::new(),
+        filter: Claim::True,
     };
     for access in accesses {
         add(&mut program.threads[access.thread], access);

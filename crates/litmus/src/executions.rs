@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use crate::program::{
-    location_at, Acquire, Address, Change, Class, End, Instruction, Location, Observed, Operand,
-    Program, Register,
+    location_at, Acquire, Address, Change, Claim, Class, End, Instruction, Location, Observed,
+    Operand, Program, Register,
 };
 
 /// Events of an execution, at most: relations are rows of as many bits.
@@ -228,9 +228,9 @@ impl Execution<'_> {
         before.iter().filter(|e| e.thread == thread).count()
     }
 
-    /// What it shows.
-    pub fn end(&self, program: &Program) -> End {
-        let value = |observed: &Observed| match *observed {
+    /// The outcome that it shows, if the filter of the test permits one.
+    pub fn end(&self, program: &Program) -> Option<End> {
+        program.outcome(|observed| match *observed {
             Observed::Register(thread, register) => self.ways[thread].registers[register],
             Observed::Location(at) => {
                 let writes = (0..self.events.len())
@@ -240,9 +240,7 @@ impl Execution<'_> {
                     None => program.initial[usize::from(at)],
                 }
             }
-        };
-        let observed = program.observed().into_iter();
-        End(observed.map(|o| (o.clone(), value(&o))).collect())
+        })
     }
 }
 
@@ -270,14 +268,37 @@ pub fn stays_at_locations(program: &Program) -> Result<bool, String> {
 /// # Errors
 /// The program is too large for that.
 pub fn each(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), String> {
+    candidates(program, false, show)
+}
+
+/// Shows the candidates in which the accesses of each location are in one order that agrees with the program, and nothing
+/// comes between the parts of an atomic access. Every model demands both.
+///
+/// # Errors
+/// The program is too large for that.
+pub fn each_coherent(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), String> {
+    candidates(program, true, show)
+}
+
+fn candidates(
+    program: &Program,
+    coherent: bool,
+    show: &mut dyn FnMut(&Execution),
+) -> Result<(), String> {
     let too_large = || format!("{} has too many executions to look at each", program.name);
-    let ways = ways(program).ok_or_else(too_large)?;
+    let mut ways = ways(program).ok_or_else(too_large)?;
+    for (thread, ways) in ways.iter_mut().enumerate() {
+        ways.retain(|way| required(&program.filter, thread, &way.registers));
+    }
     let all = ways.iter().map(|ways| ways.len() as u64);
     if all.fold(1u64, u64::saturating_mul) > MOST_CANDIDATES as u64 {
         return Err(too_large());
     }
+    if ways.iter().any(Vec::is_empty) {
+        return Ok(());
+    }
     let mut chosen = vec![0; ways.len()];
-    let mut count = 0;
+    let (mut count, mut shown) = (0, 0);
     loop {
         let ways_now: Vec<&Way> = ways.iter().zip(&chosen).map(|(w, &c)| &w[c]).collect();
         let events: Vec<Event> = ways_now.iter().flat_map(|w| w.events.clone()).collect();
@@ -290,83 +311,217 @@ pub fn each(program: &Program, show: &mut dyn FnMut(&Execution)) -> Result<(), S
             events: &events,
             ways: ways_now,
         };
-        sources(program, &mut execution, 0, &mut count, show);
-        if count > MOST_CANDIDATES {
-            return Err(too_large());
-        }
-        // The next choice of ways.
-        let mut thread = 0;
-        while thread < chosen.len() {
-            chosen[thread] += 1;
-            if chosen[thread] < ways[thread].len() {
+        let mut places = Vec::new();
+        for at in 0..program.locations.len() {
+            let first = program.initial[at];
+            let mut place = Place::new(&events, at as Location, first, coherent);
+            place.orders(&mut count);
+            places.push(place.histories);
+            if count > MOST_CANDIDATES {
+                return Err(too_large());
+            }
+            if places[at].is_empty() {
                 break;
             }
-            chosen[thread] = 0;
-            thread += 1;
         }
-        if thread == chosen.len() {
+        let all = places.iter().map(|all| all.len() as u64);
+        shown += all.fold(1, u64::saturating_mul);
+        if shown > MOST_CANDIDATES as u64 {
+            return Err(too_large());
+        }
+        combinations(&mut execution, &places, show);
+        if !next_choice(&mut chosen, &ways) {
             return Ok(());
         }
     }
 }
 
-/// Every choice of what reads from this one on read from.
-fn sources(
-    program: &Program,
-    execution: &mut Execution,
-    read: usize,
-    count: &mut usize,
-    show: &mut dyn FnMut(&Execution),
-) {
-    if *count > MOST_CANDIDATES {
-        return;
-    }
-    let events = execution.events;
-    let Some(event) = events.get(read) else {
-        orders(execution, 0, count, show);
-        return;
-    };
-    if event.kind == Kind::Write {
-        return sources(program, execution, read + 1, count, show);
-    }
-    if program.initial[usize::from(event.at)] == event.value {
-        execution.from[read] = None;
-        sources(program, execution, read + 1, count, show);
-    }
-    for (write, other) in events.iter().enumerate() {
-        if other.kind == Kind::Write && (other.at, other.value) == (event.at, event.value) {
-            execution.from[read] = Some(write);
-            sources(program, execution, read + 1, count, show);
+/// Whether the registers of a thread at its end fulfil what a filter demands of them alone.
+fn required(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
+    match filter {
+        Claim::Is(Observed::Register(of, register), value) if *of == thread => {
+            registers[*register] == *value
         }
+        Claim::And(a, b) => required(a, thread, registers) && required(b, thread, registers),
+        _ => true,
     }
 }
 
-/// Every order of the writes of each location: each write is put before, between or behind those that are earlier events.
-fn orders(
+/// Moves on to the next choice of a way for each thread.
+fn next_choice(chosen: &mut [usize], ways: &[Vec<Way>]) -> bool {
+    for (choice, ways) in chosen.iter_mut().zip(ways) {
+        *choice += 1;
+        if *choice < ways.len() {
+            return true;
+        }
+        *choice = 0;
+    }
+    false
+}
+
+/// Shows every combination of a history of each location.
+fn combinations(
     execution: &mut Execution,
-    write: usize,
-    count: &mut usize,
+    places: &[Vec<History>],
     show: &mut dyn FnMut(&Execution),
 ) {
-    let events = execution.events;
-    let Some(event) = events.get(write) else {
-        *count += 1;
-        show(execution);
-        return;
+    let Some((histories, others)) = places.split_first() else {
+        return show(execution);
     };
-    if event.kind == Kind::Read {
-        return orders(execution, write + 1, count, show);
-    }
-    let earlier = (0..write).filter(|&e| events[e].kind == Kind::Write && events[e].at == event.at);
-    let earlier: Vec<usize> = earlier.collect();
-    for rank in 0..=earlier.len() {
-        let before = execution.rank.clone();
-        for &other in &earlier {
-            execution.rank[other] += usize::from(execution.rank[other] >= rank);
+    for history in histories {
+        for &(read, from) in &history.from {
+            execution.from[read] = from;
         }
-        execution.rank[write] = rank;
-        orders(execution, write + 1, count, show);
-        execution.rank = before;
+        for (rank, &write) in history.order.iter().enumerate() {
+            execution.rank[write] = rank;
+        }
+        combinations(execution, others, show);
+    }
+}
+
+/// What happens at one location: of each read the write that it reads from, and the order of the writes.
+struct History {
+    from: Vec<(usize, Option<usize>)>,
+    order: Vec<usize>,
+}
+
+/// The events of one location, of which all histories are made.
+struct Place<'e> {
+    events: &'e [Event],
+    reads: Vec<usize>,
+    writes: Vec<usize>,
+    /// The first value.
+    first: i64,
+    /// Whether only coherent histories are made.
+    coherent: bool,
+    order: Vec<usize>,
+    from: Vec<(usize, Option<usize>)>,
+    histories: Vec<History>,
+}
+
+impl<'e> Place<'e> {
+    fn new(events: &'e [Event], at: Location, first: i64, coherent: bool) -> Place<'e> {
+        let of = |kind: Kind| {
+            let all = events.iter().enumerate();
+            let its = all.filter(|(_, event)| (event.at, event.kind) == (at, kind));
+            its.map(|(event, _)| event).collect()
+        };
+        Place {
+            events,
+            reads: of(Kind::Read),
+            writes: of(Kind::Write),
+            first,
+            coherent,
+            order: Vec::new(),
+            from: Vec::new(),
+            histories: Vec::new(),
+        }
+    }
+
+    /// Makes every order of the writes that begins as it does so far.
+    fn orders(&mut self, count: &mut usize) {
+        *count += 1;
+        if *count > MOST_CANDIDATES {
+            return;
+        }
+        if self.order.len() == self.writes.len() {
+            return self.sources(0, count);
+        }
+        for write in self.writes.clone() {
+            let thread = self.events[write].thread;
+            let open = |&other: &usize| {
+                let earlier = self.coherent && other < write;
+                !self.order.contains(&other)
+                    && (other == write || earlier && self.events[other].thread == thread)
+            };
+            // Coherent writes of a thread are in its order.
+            if self.writes.iter().copied().find(open) != Some(write) {
+                continue;
+            }
+            let sources = self.from.len();
+            if !self.coherent || self.atomic(write) {
+                self.order.push(write);
+                self.orders(count);
+                self.order.pop();
+            }
+            self.from.truncate(sources);
+        }
+    }
+
+    /// Lets the read that is one atomic access with a write, if there is one, read from what comes before this write.
+    fn atomic(&mut self, write: usize) -> bool {
+        let event = &self.events[write];
+        let Some(number) = event.reads else {
+            return true;
+        };
+        let begins = self.events.iter().position(|e| e.thread == event.thread);
+        let read = begins.unwrap_or(0) + number;
+        // What the thread itself writes between both parts does not separate them.
+        let between = |&&other: &&usize| (read..write).contains(&other);
+        let from = self.order.iter().rev().find(|other| !between(other));
+        let from = from.copied();
+        self.from.push((read, from));
+        self.found(from) == self.events[read].value
+    }
+
+    /// The value that a write, or none of them, has left.
+    fn found(&self, from: Option<usize>) -> i64 {
+        from.map_or(self.first, |write| self.events[write].value)
+    }
+
+    /// Makes every choice of what reads from this one on read from.
+    fn sources(&mut self, number: usize, count: &mut usize) {
+        let Some(&read) = self.reads.get(number) else {
+            *count += 1;
+            if !self.coherent || self.follows_the_program() {
+                self.histories.push(History {
+                    from: self.from.clone(),
+                    order: self.order.clone(),
+                });
+            }
+            return;
+        };
+        if self.from.iter().any(|(known, _)| *known == read) {
+            return self.sources(number + 1, count);
+        }
+        let writes = self.writes.clone().into_iter().map(Some);
+        for from in std::iter::once(None).chain(writes) {
+            if self.found(from) == self.events[read].value && *count <= MOST_CANDIDATES {
+                self.from.push((read, from));
+                self.sources(number + 1, count);
+                self.from.pop();
+            }
+        }
+    }
+
+    /// Whether no thread meets an older value of the location after a newer one.
+    fn follows_the_program(&self) -> bool {
+        // Each event's place: 0 is the first value, and the writes come one after the other.
+        let place = |write: usize| self.order.iter().position(|&other| other == write);
+        let place = |from: Option<usize>| from.and_then(place).map_or(0, |place| place + 1);
+        let mut all = self.reads.iter().chain(&self.writes).collect::<Vec<_>>();
+        all.sort_unstable();
+        let mut newest = (usize::MAX, 0);
+        all.into_iter().all(|&event| {
+            let Event { thread, kind, .. } = self.events[event];
+            if newest.0 != thread {
+                newest = (thread, 0);
+            }
+            let (here, fits) = match kind {
+                Kind::Write => {
+                    let here = place(Some(event));
+                    (here, here > newest.1)
+                }
+                Kind::Read => {
+                    let mut sources = self.from.iter();
+                    let from = sources.find(|(read, _)| *read == event);
+                    let here = place(from.and_then(|(_, from)| *from));
+                    (here, here >= newest.1)
+                }
+            };
+            newest.1 = here;
+            fits
+        })
     }
 }
 

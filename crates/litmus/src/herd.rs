@@ -60,6 +60,7 @@ pub fn read(text: &str) -> Result<Program> {
         quantifier: Quantifier::Exists,
         claim: Claim::True,
         listed: Vec::new(),
+        filter: Claim::True,
     };
     let rest = whole.from(line);
     let Some(open) = rest.text.find('{') else {

@@ -51,7 +51,7 @@ pub fn ends_within(program: &Program, cores: Cores, most: usize) -> Option<BTree
             }
         }
         if stopped {
-            ends.insert(end(program, &state.cores, &state.memory));
+            ends.extend(end(program, &state.cores, &state.memory));
         }
     }
     Some(ends)
@@ -77,12 +77,10 @@ impl State {
     }
 }
 
-/// The end that cores and memory show.
-pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> End {
-    let observed = program.observed().into_iter();
-    let value = |observed: &Observed| match *observed {
+/// The outcome that cores and memory show, if the filter of the test permits one.
+pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> Option<End> {
+    program.outcome(|observed| match *observed {
         Observed::Register(thread, register) => cores[thread].registers[register],
         Observed::Location(location) => memory[usize::from(location)],
-    };
-    End(observed.map(|o| (o.clone(), value(&o))).collect())
+    })
 }

@@ -206,6 +206,9 @@ fn asked(program: &Program) -> String {
         let names: String = names.map(|name| format!("{name};")).collect();
         let _ = writeln!(text, "locations [{names}]");
     }
+    if program.filter != Claim::True {
+        let _ = writeln!(text, "filter ({})", claim(program, &program.filter));
+    }
     let claim = claim(program, &program.claim);
     let _ = writeln!(text, "{} ({claim})", program.quantifier);
     text
@@ -445,6 +448,7 @@ impl Column {
                     Operation::Or => "ORR",
                     Operation::Xor => "EOR",
                     Operation::ShiftLeft => "LSL",
+                    Operation::ShiftRight => "ASR",
                     Operation::Equal | Operation::Less => {
                         let is = if operation == Operation::Equal {
                             "EQ"

@@ -75,6 +75,8 @@ pub enum Operation {
     Less,
     /// The first, shifted to the left by the second modulo 64.
     ShiftLeft,
+    /// The first with its sign, shifted to the right by the second modulo 64.
+    ShiftRight,
 }
 
 impl Operation {
@@ -89,6 +91,7 @@ impl Operation {
             Operation::Equal => i64::from(a == b),
             Operation::Less => i64::from(a < b),
             Operation::ShiftLeft => a.wrapping_shl(b as u32 & 63),
+            Operation::ShiftRight => a.wrapping_shr(b as u32 & 63),
         }
     }
 }
@@ -451,6 +454,8 @@ pub struct Program {
     pub claim: Claim,
     /// What outcomes show beside what the claim speaks of.
     pub listed: Vec<Observed>,
+    /// Holds of every outcome: an execution whose end does not fulfil it is none of the test.
+    pub filter: Claim,
 }
 
 /// An outcome of a program: the values of what is observed.
@@ -487,7 +492,23 @@ impl Program {
 
     /// Whether an end fulfils the claim.
     pub fn holds(&self, end: &End) -> bool {
-        holds(&self.claim, end)
+        holds(&self.claim, &|observed| end.0.get(observed).copied())
+    }
+
+    /// Returns the outcome of an execution that ends with these values, or `None` if the filter excludes it.
+    pub fn outcome(&self, value: impl Fn(&Observed) -> i64) -> Option<End> {
+        let fits = holds(&self.filter, &|observed| Some(value(observed)));
+        let observed = self.observed().into_iter();
+        fits.then(|| End(observed.map(|o| (o.clone(), value(&o))).collect()))
+    }
+
+    /// Adds a claim to the filter.
+    pub fn require(&mut self, claim: Claim) {
+        let filter = std::mem::replace(&mut self.filter, Claim::True);
+        self.filter = match filter {
+            Claim::True => claim,
+            filter => Claim::And(Box::new(filter), Box::new(claim)),
+        };
     }
 
     /// How something observed is called: `0:X2` or `[x]`.
@@ -559,12 +580,12 @@ fn collect(claim: &Claim, all: &mut Vec<Observed>) {
     }
 }
 
-fn holds(claim: &Claim, end: &End) -> bool {
+fn holds(claim: &Claim, found: &dyn Fn(&Observed) -> Option<i64>) -> bool {
     match claim {
-        Claim::Is(observed, value) => end.0.get(observed) == Some(value),
-        Claim::And(a, b) => holds(a, end) && holds(b, end),
-        Claim::Or(a, b) => holds(a, end) || holds(b, end),
-        Claim::Not(a) => !holds(a, end),
+        Claim::Is(observed, value) => found(observed) == Some(*value),
+        Claim::And(a, b) => holds(a, found) && holds(b, found),
+        Claim::Or(a, b) => holds(a, found) || holds(b, found),
+        Claim::Not(a) => !holds(a, found),
         Claim::True => true,
     }
 }

@@ -3,7 +3,7 @@
 use crate::assembly::{Cell, Code, Dialect, Name};
 use crate::piece::{helped, wrong, Piece, Result};
 use crate::program::{
-    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Via,
+    Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Register, Via,
 };
 
 pub(crate) const RISCV: Dialect = Dialect {
@@ -32,7 +32,7 @@ fn register(name: &str) -> Option<Name> {
     }
 }
 
-const KNOWN: [&str; 36] = [
+const KNOWN: [&str; 45] = [
     "li",
     "mv",
     "add",
@@ -48,6 +48,15 @@ const KNOWN: [&str; 36] = [
     "slli",
     "slt",
     "slti",
+    "sra",
+    "srai",
+    "addw",
+    "addiw",
+    "subw",
+    "slliw",
+    "sext.w",
+    "lui",
+    "ret",
     "lw",
     "ld",
     "sw",
@@ -79,6 +88,12 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         let (a, b) = (code.operand(parts[1], "")?, code.operand(parts[2], "")?);
         let to = code.result(parts[0])?;
         return code.compute(whole, Some(to), operation, a, b).map(|_| ());
+    }
+    if let Some(operation) = of_words(name) {
+        cell.takes(3)?;
+        let (a, b) = (code.operand(parts[1], "")?, code.operand(parts[2], "")?);
+        let to = code.result(parts[0])?;
+        return narrowed(code, whole, to, (operation, a, b));
     }
     if let Some(change) = atomic(name) {
         cell.takes(3)?;
@@ -119,6 +134,19 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     }
     match name {
         "NOP" => Ok(()),
+        "RET" => code.end(whole),
+        "SEXT.W" => {
+            cell.takes(2)?;
+            let from = code.operand(parts[1], "")?;
+            let to = code.result(parts[0])?;
+            narrowed(code, whole, to, (Operation::Add, from, Operand::Number(0)))
+        }
+        "LUI" => {
+            cell.takes(2)?;
+            let upper = crate::piece::number(parts[1])?.wrapping_shl(12) as i32;
+            let to = code.result(parts[0])?;
+            code.copy(whole, to, Operand::Number(i64::from(upper)))
+        }
         "LI" | "MV" => {
             cell.takes(2)?;
             let from = code.operand(parts[1], "")?;
@@ -236,14 +264,39 @@ fn loads(acquires: bool) -> Acquire {
     }
 }
 
+/// Computes a word of 32 bits, whose sign fills the register.
+fn narrowed(
+    code: &mut Code,
+    cell: Piece,
+    to: Register,
+    (operation, a, b): (Operation, Operand, Operand),
+) -> Result<()> {
+    let (upper, whole) = (Operand::Number(32), Operand::Register(to));
+    code.compute(cell, Some(to), operation, a, b)?;
+    code.compute(cell, Some(to), Operation::ShiftLeft, whole, upper)?;
+    code.compute(cell, Some(to), Operation::ShiftRight, whole, upper)
+        .map(|_| ())
+}
+
+/// The operations on words of 32 bits.
+fn of_words(name: &str) -> Option<Operation> {
+    Some(match name {
+        "ADDW" | "ADDIW" => Operation::Add,
+        "SUBW" => Operation::Subtract,
+        "SLLIW" => Operation::ShiftLeft,
+        _ => return None,
+    })
+}
+
 fn operation(name: &str) -> Option<Operation> {
     Some(match name {
-        "ADD" | "ADDI" | "ADDW" | "ADDIW" => Operation::Add,
-        "SUB" | "SUBW" => Operation::Subtract,
+        "ADD" | "ADDI" => Operation::Add,
+        "SUB" => Operation::Subtract,
         "AND" | "ANDI" => Operation::And,
         "OR" | "ORI" => Operation::Or,
         "XOR" | "XORI" => Operation::Xor,
         "SLL" | "SLLI" => Operation::ShiftLeft,
+        "SRA" | "SRAI" => Operation::ShiftRight,
         "SLT" | "SLTI" => Operation::Less,
         _ => return None,
     })

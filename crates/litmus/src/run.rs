@@ -312,8 +312,9 @@ impl<'r, 'p> Runner<'r, 'p> {
             let worlds = &state[..self.first_thread()];
             if self.stopped(&state) && worlds.iter().all(|&line| self.lines.settled(line)) {
                 let end = self.end(&state);
-                let way = wanted(Some(&end)).then(|| way(&states, &from, number));
-                ends.insert(end);
+                let shown = end.as_ref().is_some_and(|end| wanted(Some(end)));
+                let way = shown.then(|| way(&states, &from, number));
+                ends.extend(end);
                 if way.is_some() {
                     let states = states.len();
                     return Ok((Found::Ends { ends, states }, way));
@@ -443,7 +444,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         cores.map(|core| core.wishes.first().copied()).collect()
     }
 
-    fn end(&self, state: &[u32]) -> End {
+    fn end(&self, state: &[u32]) -> Option<End> {
         let (lines, rest) = state.split_at(self.first_thread());
         let memory = (0..self.program.locations.len() as u8).map(|location| {
             let (world, within) = self.place(location);

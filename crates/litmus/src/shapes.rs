@@ -101,5 +101,6 @@ pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
         quantifier: Quantifier::Exists,
         claim: Claim::True,
         listed: Vec::new(),
+        filter: Claim::True,
     }
 }

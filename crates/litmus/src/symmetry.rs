@@ -235,7 +235,9 @@ impl Turned {
         };
         locations.all(|(a, b)| value(*a) == value(*b))
             && registers.all(|(a, b)| first(a) == first(b))
-            && self.turned(&program.claim) == Some(words(&program.claim))
+            && [&program.claim, &program.filter]
+                .into_iter()
+                .all(|claim| self.turned(claim) == Some(words(claim)))
             && (program.listed.iter()).all(|listed| {
                 let image = self.observed(listed);
                 image.is_some_and(|image| program.listed.contains(&image))

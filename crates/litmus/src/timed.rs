@@ -213,10 +213,12 @@ pub fn observe_placed(
         }
         match play_while(&setup, &mut |_| true) {
             Ok(performance) => {
-                let rows = performance.tables.into_iter().flat_map(|table| table.rows);
-                let values = rows.flatten().map(|value| value as i64);
-                let end = End(program.observed().into_iter().zip(values).collect());
-                seen.ends.entry(end).or_insert((0, seed)).0 += 1;
+                let mut rows = performance.tables.into_iter().flat_map(|table| table.rows);
+                if let Some(values) = rows.next() {
+                    let values = values.into_iter().map(|value| value as i64);
+                    let end = End(program.observed().into_iter().zip(values).collect());
+                    seen.ends.entry(end).or_insert((0, seed)).0 += 1;
+                }
                 seen.runs += 1;
                 for (name, sent) in performance.statistics.messages {
                     *seen.messages.entry(name).or_default() += sent;
@@ -575,13 +577,13 @@ impl Played for Running {
         Ok(())
     }
 
-    /// What is observed, in its order.
+    /// What is observed, in its order; no row if the filter of the test excludes this outcome.
     fn tables(&self) -> Vec<Table> {
-        let End(values) = end(&self.test.program, &self.cores, &self.memory.borrow());
-        let values = values.into_values().map(|value| value as u64);
+        let end = end(&self.test.program, &self.cores, &self.memory.borrow());
+        let values = |End(values): End| values.into_values().map(|value| value as u64).collect();
         vec![Table {
             name: "end",
-            rows: vec![values.collect()],
+            rows: end.map(values).into_iter().collect(),
         }]
     }
 }

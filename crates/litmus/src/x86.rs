@@ -1,7 +1,7 @@
-//! Instructions of x86, in the order of operands of its makers: the result stands first.
+//! Instructions of x86, in the two orders of operands: Intel's, with the result first, and AT&T's, with the result last.
 
 use crate::assembly::{Cell, Code, Dialect, Name};
-use crate::piece::{wrong, Piece, Result};
+use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Via,
 };
@@ -27,9 +27,9 @@ fn register(name: &str) -> Option<Name> {
         .then(|| Name::Is(format!("R{number}")))
 }
 
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 24] = [
     "MOV", "MFENCE", "LFENCE", "SFENCE", "XCHG", "LOCK", "XADD", "CMPXCHG", "INC", "DEC", "ADD",
-    "SUB", "AND", "OR", "XOR", "CMP", "JE", "JNE", "JZ", "JNZ", "JMP", "NOP",
+    "SUB", "AND", "OR", "XOR", "CMP", "JE", "JNE", "JZ", "JNZ", "JMP", "NOP", "ENDBR64", "RET",
 ];
 
 /// Something that an instruction takes or writes.
@@ -59,27 +59,33 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         whole,
         word,
         name: word.text.to_ascii_uppercase(),
-        operands: match operands.text {
-            "" => Vec::new(),
-            _ => operands.split(','),
-        },
+        operands: crate::assembly::operands(operands),
     };
     unlocked(code, &cell, true)
 }
 
 fn unlocked<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Result<()> {
-    let (whole, parts) = (cell.whole, &cell.operands);
-    let name = cell
-        .name
-        .strip_suffix('L')
-        .filter(|name| KNOWN.contains(name));
-    let name = name.unwrap_or(&cell.name);
+    let whole = cell.whole;
+    let mut parts = cell.operands.clone();
+    if parts.iter().any(|part| is_att(*part)) {
+        parts.reverse();
+    }
+    // The width of an operand, in AT&T's names: `MOVL`, `MOVQ`.
+    let of_width = |widths: [char; 2]| {
+        let name = cell.name.strip_suffix(widths);
+        name.filter(|name| KNOWN.contains(name))
+    };
+    if !KNOWN.contains(&cell.name.as_str()) && of_width(['B', 'W']).is_some() {
+        return narrow(cell);
+    }
+    let name = of_width(['L', 'Q']).unwrap_or(&cell.name);
     let fence = |code: &mut Code, before, after| {
         cell.takes(0)?;
         code.emit(whole, Instruction::Fence(Fence::between(before, after)))
     };
     match name {
-        "NOP" => Ok(()),
+        "NOP" | "ENDBR64" => Ok(()),
+        "RET" => code.end(whole),
         "MFENCE" => fence(code, Class::All, Class::All),
         "LFENCE" => fence(code, Class::Reads, Class::All),
         "SFENCE" => fence(code, Class::Writes, Class::Writes),
@@ -252,27 +258,55 @@ fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> 
         .map(|_| ())
 }
 
-/// `[x]`, `[RAX]`, `EAX`, `$1` or `1`.
+/// Whether an operand has a form that only AT&T's order has: `%eax`, or an address in parentheses.
+fn is_att(piece: Piece) -> bool {
+    piece.text.starts_with('%') && register(piece.text).is_some() || piece.text.ends_with(')')
+}
+
+/// Refuses an access of a byte or of half a word.
+fn narrow<T>(cell: &Cell) -> Result<T> {
+    let message = format!("`{}` is no instruction that is read here", cell.word.text);
+    helped(
+        cell.word,
+        message,
+        "an access is of one word, and a location has one",
+    )
+}
+
+/// `[x]`, `[RAX]`, `EAX`, `$1` or `1`; in AT&T's form `(x)`, `x(%rip)`, `(%rax)`, `0(%rax)`, `(%rax,%rbx)` or `%eax`.
 fn place<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Place> {
-    let inside = piece
-        .text
-        .strip_prefix('[')
-        .or(piece.text.strip_prefix('('));
-    let inside = inside.and_then(|rest| rest.strip_suffix([']', ')']));
-    let Some(inside) = inside else {
+    let bracket = piece.text.strip_prefix('[');
+    if let Some(inside) = bracket.and_then(|rest| rest.strip_suffix(']')) {
+        let inside = piece.from(1).until(inside.len()).trim();
+        return located(code, piece, (inside, Operand::Number(0)));
+    }
+    let Some((offset, inside)) = piece.once("(").filter(|_| piece.text.ends_with(')')) else {
         let digits = piece.from(usize::from(piece.text.starts_with('$')));
         return code.operand(digits, "").map(Place::Value);
     };
-    let inner = Piece {
-        text: inside,
-        start: piece.start + 1,
+    let parts = inside.until(inside.text.len() - 1).split(',');
+    let index = match (offset.text, parts[..].len()) {
+        // An address that is relative to the instruction is that of a name.
+        (name, 1) if parts[0].text.eq_ignore_ascii_case("%rip") && !name.is_empty() => {
+            return code.named_location(offset).map(Place::Memory);
+        }
+        ("" | "0", 1) => Operand::Number(0),
+        ("" | "0", 2) => code.operand(parts[1], "")?,
+        (_, 1) => Operand::Number(number(offset)?),
+        _ => return helped(piece, "this address has too many parts", "`(%rax,%rbx)`"),
+    };
+    located(code, piece, (parts[0], index))
+}
+
+/// The location that a register holds the address of, moved by an index, or that is named.
+fn located<'t>(
+    code: &mut Code<'_, 't>,
+    piece: Piece<'t>,
+    (base, index): (Piece<'t>, Operand),
+) -> Result<Place> {
+    if !code.is_register(base) {
+        return code.named_location(base).map(Place::Memory);
     }
-    .trim();
-    if register(inner.text).is_some() {
-        let base = code.operand(inner, "")?;
-        return code
-            .address(piece, base, Operand::Number(0))
-            .map(Place::Memory);
-    }
-    code.named_location(inner).map(Place::Memory)
+    let base = code.operand(base, "")?;
+    code.address(piece, base, index).map(Place::Memory)
 }

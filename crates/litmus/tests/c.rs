@@ -220,7 +220,7 @@ fn what_is_not_read_is_refused_by_name_and_place() {
             "atomic_store_explicit(y, 1, memory_order_release)",
             "while (1) { }",
             "7:3",
-            "`while` is not read here",
+            "this depends on nothing",
         ),
         (
             "atomic_store_explicit(y, 1, memory_order_release)",

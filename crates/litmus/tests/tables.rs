@@ -324,6 +324,7 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
         quantifier: Quantifier::Exists,
         claim: Claim::True,
         listed: Vec::new(),
+        filter: Claim::True,
     }
 }
 

@@ -321,7 +321,7 @@ fn a_test_that_is_not_read_is_not_decided_and_keeps_no_other_from_being_run() {
         "{shown}"
     );
     assert!(
-        said.contains("loop.litmus:6:24") && said.contains("pair.litmus:5:2"),
+        said.contains("loop.litmus:7:24") && said.contains("pair.litmus:5:2"),
         "{said}"
     );
     assert!(
