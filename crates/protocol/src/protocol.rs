@@ -131,6 +131,12 @@ pub struct Network {
 impl Network {
     /// The largest capacity that a text may state.
     pub const MOST_CAPACITY: u16 = 64;
+
+    /// Returns true if an input queue has room for one more message beside those in flight to its receiver.
+    pub fn has_room(&self, in_flight: usize) -> bool {
+        self.capacity
+            .is_none_or(|capacity| in_flight < usize::from(capacity))
+    }
 }
 
 /// A message that stays behind others: it is delivered only when none of these is in flight that the same agent sent

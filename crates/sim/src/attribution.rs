@@ -110,6 +110,7 @@ steps! {
     Ways Queue "ways" "for a way of its set";
     LinkFree Queue "link_free" "for a link to be free, or for what is before a message on it";
     Room Queue "room" "for room at the receiver, in the message's circuit";
+    InputQueue Queue "input_queue" "for earlier messages in an input queue of a network";
     Unit Queue "unit" "for the line's unit of the home";
     ReadSlot Queue "read_slot" "for a memory read of the unit to end";
     WriteSlot Queue "write_slot" "for a memory write of the unit to end";

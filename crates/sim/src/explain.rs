@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
 
 use crate::agents::behind::ApplicationRun;
+use crate::agents::program::ConfigurationId;
 use crate::data::Copy;
 use crate::kernel::Time;
 use crate::message::{Agent, Line, HOME};
@@ -196,7 +197,23 @@ impl Simulation {
         let waits = |behind: &ApplicationRun| {
             !behind.done() || behind.polls().is_some() || behind.awaits().is_some()
         };
-        self.in_flight > 0 || !self.device.done() || behind.is_some_and(|behind| waits(behind))
+        self.in_flight > 0
+            || !self.device.done()
+            || behind.is_some_and(|behind| waits(behind))
+            || self.input_queues.hold_messages()
+    }
+
+    /// The messages that an agent waits for in a configuration, as words.
+    pub(crate) fn awaited(&self, agent: Agent, configuration: ConfigurationId) -> Option<String> {
+        let program = match agent {
+            HOME => &self.home,
+            _ => &self.remote,
+        };
+        let state = &program.controller().states[program.state(configuration)];
+        let names = state.waits.iter();
+        let names = names.map(|message| self.protocol_messages[message.index()].name.as_str());
+        let names: Vec<&str> = names.collect();
+        (!names.is_empty()).then(|| names.join(" or "))
     }
 
     /// A core gives up if an access takes too long. Beside an application, which may wait for it, that is looked for some
@@ -370,12 +387,6 @@ impl Simulation {
         let home = self.home.controller().name.clone();
         for remote in self.caches.agents() {
             let configuration = self.caches.configuration(remote, line);
-            let state = &self.remote.controller().states[self.remote.state(configuration)];
-            let waited: Vec<&str> = state
-                .waits
-                .iter()
-                .map(|message| self.protocol_messages[message.index()].name.as_str())
-                .collect();
             let words = self.state_text(remote, line, configuration);
             let agent = self.agent_name(remote);
             let accesses = self.accesses.iter().filter(|(_, access)| {
@@ -388,8 +399,8 @@ impl Simulation {
                 continue;
             }
             let mut sentence = format!("{agent} is in {words}");
-            if !waited.is_empty() {
-                sentence.push_str(&format!(" and waits for {}", waited.join(" or ")));
+            if let Some(awaited) = self.awaited(remote, configuration) {
+                sentence.push_str(&format!(" and waits for {awaited}"));
             }
             if count > 0 {
                 sentence.push_str(&format!(
@@ -413,6 +424,8 @@ impl Simulation {
             let words = self.message_text(message);
             waits.push(format!("{words} from {from} has not been taken by {to}"));
         }
+        let blocked = self.blocked_input_queues();
+        waits.extend(blocked.into_iter().take(LIFELINES));
         let text = match culprit {
             Some((issued, _)) => {
                 let whose = open.iter().find(|(of, _)| *of == line);
@@ -427,6 +440,7 @@ impl Simulation {
                     .polled()
                     .unwrap_or("the application does not end".to_string()),
             },
+            None if self.device.done() => "messages wait in input queues for ever".to_string(),
             None => "the device's local operations do not end".to_string(),
         };
         self.fail(FailureKind::NoProgress, line, text);

@@ -4,6 +4,7 @@ mod accesses;
 mod attributed;
 pub(crate) mod earlier;
 pub(crate) mod groups;
+mod input_queues;
 mod kinds;
 mod limits;
 mod measured;
@@ -53,6 +54,7 @@ use crate::timeline::Filter;
 pub use cohkit_protocol::construct::home;
 use earlier::Earlier;
 use groups::{Described, Groups};
+use input_queues::InputQueues;
 use kinds::kinds;
 pub(crate) use kinds::Kind;
 pub use running::{
@@ -108,6 +110,8 @@ pub(crate) enum Event {
     Transfer(u32),
     /// Registers have changed, of a caching agent or, by the numbers behind theirs, of a home.
     Registers(u32),
+    /// The first message of the input queue with this number has been taken.
+    InputQueue(u32),
     /// Something happens to a translation of an address.
     Translation(u32),
     /// A core's thread goes on.
@@ -287,6 +291,8 @@ pub struct Simulation {
     pub(crate) posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
     /// Messages under way that others stay behind.
     pub(crate) earlier: Earlier,
+    /// Input queues of networks; none where the text has no networks.
+    pub(crate) input_queues: InputQueues,
     /// Whether memory is asked beforehand for what events are about.
     ahead: bool,
     /// What is above its home, if this is the lower of two levels.
@@ -339,7 +345,9 @@ impl Simulation {
         let home = Program::new(protocol, &setup.home, remotes, true)?;
         let groups = Groups::new(remotes, &described, remote.begins(), &workloads);
         let stores = workloads.iter().any(|workload| workload.has(Access::Store));
-        let registers = Registers::new(&remote, &home, remotes.total(), homes);
+        let input_queues = InputQueues::new(protocol, remotes.total(), homes);
+        let waits = input_queues.are_limited();
+        let registers = Registers::new(&remote, &home, remotes.total(), homes, waits);
         let caches: Vec<_> = groups.groups.iter().map(|of| of.caches.clone()).collect();
         let most = workloads.iter().map(|workload| workload.lines);
         let most = match &setup.play {
@@ -398,6 +406,7 @@ impl Simulation {
             flights: 0,
             posted_stores: FxHashMap::default(),
             earlier: Earlier::default(),
+            input_queues,
             ahead: Simulation::looks_ahead(in_flight),
             above: None,
             below: None,
@@ -529,6 +538,7 @@ impl Simulation {
             Event::HostStep(core) => self.host_step(core),
             Event::Transfer(number) => self.transferred(number),
             Event::Registers(number) => self.registers_changed(number),
+            Event::InputQueue(number) => self.input_queue_advances(number as usize),
             Event::Translation(number) => self.translation(number),
             Event::Thread(core) => self.thread(core, time),
             Event::Overdue => self.overdue(),
@@ -541,6 +551,15 @@ impl Simulation {
         if self.watched {
             self.note_arrived(index, true);
         }
+        match self.input_queues.is_empty() {
+            true => self.present_message(index),
+            false => self.enter_input_queue(index),
+        }
+    }
+
+    /// A receiver handles a message that has arrived.
+    #[inline(always)]
+    fn present_message(&mut self, index: u32) {
         let message = self.messages[index];
         match message.to {
             HOME => self.arrive_home(index, &message),
@@ -584,6 +603,9 @@ impl Simulation {
         let circuit = kind.circuit;
         let order = kind.order(&message);
         self.earlier.sent(kind, &message);
+        if kind.network.is_some() {
+            self.occupy_place(&message);
+        }
         if self.watched {
             self.note_send(&message, ready);
         }
@@ -733,6 +755,19 @@ impl Simulation {
         let message = self.messages[index];
         self.messages[index].credit = false;
         self.taken(&message);
+    }
+
+    /// A controller takes a message. Returns the line of the next message to be taken of an order of several lines.
+    #[inline(always)]
+    pub(crate) fn take_message(&mut self, index: u32, message: &Message) -> Option<Line> {
+        self.taken(message);
+        let kind = &self.kinds[message.kind.index()];
+        let next = self.earlier.taken(kind, message);
+        if kind.network.is_some() {
+            self.leave_input_queue(message);
+        }
+        self.messages.remove(index);
+        next
     }
 
     /// A message has left its circuit at the receiver; the next one in its queue may go.

@@ -126,6 +126,8 @@ pub enum Stall {
     NoCredit,
     /// A store found its core's write buffer full.
     WriteBuffer,
+    /// A row found too little room in an input queue for what it sends.
+    InputQueue,
 }
 
 /// What is counted during a run.
@@ -161,14 +163,14 @@ pub struct Counters {
     pub buffered: Time,
     /// Time that threads waited for stores of theirs under way, summed.
     pub posted_waited: Time,
-    /// Time that caches had writes which waited for registers, summed.
+    /// Time that caches had writes which waited for registers or for room in an input queue, summed.
     pub registers_waited: Time,
     /// Accesses that the protocol has no row for.
     pub skipped: u64,
     /// Lines brought by prefetch hints.
     pub prefetched: u64,
     /// Occasions of waiting, by [`Stall`].
-    pub stalls: [u64; 6],
+    pub stalls: [u64; 7],
     /// Local operations acknowledged and refused.
     pub locals: [u64; 2],
     /// Time of the last access performed, as its core saw it.
@@ -473,7 +475,7 @@ impl Counters {
         ),
         (
             "register_wait_ns",
-            "time that caches had writes which waited for registers of theirs, as for room in a table, summed over caches",
+            "time that caches had writes which waited for registers of theirs, as for room in a table, or for room in an input queue, summed over caches",
             nanoseconds(self.registers_waited),
         ),
         (
@@ -582,6 +584,11 @@ impl Counters {
             "stalls_no_credit",
             "times a message waited before the link because its receiver had no room for one more of its virtual circuit",
             Value::Count(self.stalls[Stall::NoCredit as usize]),
+        ),
+        (
+            "stalls_input_queue",
+            "times a row waited because an input queue of a network had too little room for what it sends",
+            Value::Count(self.stalls[Stall::InputQueue as usize]),
         ),
         (
             "locals_acknowledged",

@@ -1,6 +1,7 @@
-//! Texts with registers, rows about no line and several homes, in time.
+//! Texts with registers, rows about no line, several homes and networks, in time.
 
 mod common;
+mod networks;
 
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;

@@ -558,6 +558,11 @@ impl Judge<'_> {
         if self.flights.iter().any(|other| other.number == *flight) {
             return Err(format!("{message} has the number of another one in flight"));
         }
+        if let Some(network) = self.full_network(sent.message, to) {
+            return Err(format!(
+                "{message} finds no room in network {network} at {receiver}"
+            ));
+        }
         let brings = match about.carries {
             Carries::Nothing => Brings::Nothing,
             Carries::Line | Carries::DirtyLine => Brings::Line(
@@ -604,6 +609,18 @@ impl Judge<'_> {
             None if from_remote && sent.to.is_some() => Ok(0),
             None => Ok(self.home_number() as u32),
         }
+    }
+
+    /// The network of a message, if the input queue of its receiver has no room for one more.
+    fn full_network(&self, message: MessageId, to: usize) -> Option<&str> {
+        let protocol = self.protocol;
+        let order = |message| protocol.order_of(protocol.message(message).channel);
+        let network = protocol.network_of(order(message)?)?;
+        let alike = |flight: &&Flight| {
+            flight.ends[1] == to && order(flight.sent.message) == Some(network.order)
+        };
+        let in_flight = self.flights.iter().filter(alike).count();
+        (!network.has_room(in_flight)).then_some(&network.name)
     }
 
     /// Whether a message may not overtake an earlier one between the same agents. An order of all lines is one where a trace

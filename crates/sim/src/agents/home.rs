@@ -337,6 +337,9 @@ impl Simulation {
                 self.counters.stall(Stall::UnitSlot);
                 return self.wait_for(number, work, line, slot);
             }
+            if self.waits_for_room(HOME, line, &transition, message) {
+                return self.leave(number, work, line);
+            }
         }
         let occupancy = match work {
             Work::Read(_) | Work::Written(_) => self.times.resume_occupancy,
@@ -450,7 +453,12 @@ impl Simulation {
             Some(Slot::Read)
         } else if transition.writes && !unit.is_free(Slot::Write) {
             Some(Slot::Write)
-        } else if transition.forwards && unit.forwards > 0 && unit.forwarding != line {
+        } else if transition.forwards
+            && unit.forwards > 0
+            && unit.forwarding != line
+            // The answer may lie behind this message in an input queue.
+            && self.input_queues.is_empty()
+        {
             Some(Slot::Forward)
         } else {
             None
@@ -484,10 +492,7 @@ impl Simulation {
         self.takes_registers(HOME, line);
         let mut next = None;
         if let (Work::Message(index), Some(message)) = (work, message) {
-            self.taken(message);
-            let kind = &self.kinds[message.kind.index()];
-            next = self.earlier.taken(kind, message);
-            self.messages.remove(index);
+            next = self.take_message(index, message);
         }
         if self.watched {
             self.note_work(work, line, message);

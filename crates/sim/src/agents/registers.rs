@@ -13,27 +13,37 @@ use cohkit_protocol::protocol::MessageId;
 pub(crate) struct Registers {
     caches: Vec<Vec<u16>>,
     homes: Vec<Vec<u16>>,
-    /// Whether something of the agent waits, and it has been seen to that it looks again.
+    /// For each agent, true if an event is on its way at which what waits there looks again. Also where agents wait for room in
+    /// input queues.
     looks: Vec<bool>,
 }
 
 impl Registers {
-    /// What registers begin with, of so many caching agents and homes.
-    pub fn new(remote: &Program, home: &Program, caches: u16, homes: u64) -> Registers {
-        if !remote.has_registers() && !home.has_registers() {
-            return Registers::default();
+    /// What registers begin with, of so many caching agents and homes. `waits` is true if agents may wait for room in input
+    /// queues.
+    pub fn new(
+        remote: &Program,
+        home: &Program,
+        caches: u16,
+        homes: u64,
+        waits: bool,
+    ) -> Registers {
+        let (caches, homes) = (usize::from(caches), homes as usize);
+        let mut registers = Registers::default();
+        if remote.has_registers() || home.has_registers() {
+            registers.caches = vec![remote.first_registers(); caches];
+            registers.homes = vec![home.first_registers(); homes];
         }
-        Registers {
-            caches: vec![remote.first_registers(); caches.into()],
-            homes: vec![home.first_registers(); homes as usize],
-            looks: vec![false; usize::from(caches) + homes as usize],
+        if waits || registers.are_there() {
+            registers.looks = vec![false; caches + homes];
         }
+        registers
     }
 
     /// Whether there are any agents with registers.
     #[inline(always)]
     pub fn are_there(&self) -> bool {
-        !self.looks.is_empty()
+        !self.homes.is_empty()
     }
 }
 
@@ -138,11 +148,17 @@ impl Simulation {
     pub(crate) fn registers_changed(&mut self, number: u32) {
         let number = number as usize;
         self.registers.looks[number] = false;
-        let caches = self.registers.caches.len();
+        self.agent_looks_again(number);
+    }
+
+    /// Messages and accesses that wait at an agent are tried again. Homes have the numbers behind those of caching agents.
+    pub(crate) fn agent_looks_again(&mut self, number: usize) {
+        let caches = usize::from(self.caches.count());
         if number < caches {
             let cache = Agent(number as u16);
             self.deliver_all_left(cache);
             self.try_held(cache);
+            self.unpark(cache);
         } else {
             let home = number - caches;
             for unit in (home..self.units.len()).step_by(self.memories.len()) {

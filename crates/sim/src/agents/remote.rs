@@ -81,7 +81,7 @@ pub struct Cache {
     left: Vec<u32>,
     /// Accesses that found their set full, in order of arrival.
     parked: Vec<u32>,
-    /// Accesses that wait until registers change.
+    /// Accesses that wait until registers change or an input queue has room.
     held: Vec<u32>,
     /// Since when there has been a write among them.
     writes_held: Option<Time>,
@@ -97,8 +97,18 @@ enum Attempt {
     Waits,
     /// The protocol has no row for it here, and never will have by itself.
     Skipped,
-    /// It waits until registers of the agent or variables of a line change.
+    /// It waits until registers of the agent or variables of a line change, or until an input queue has room.
     Held,
+}
+
+/// Result of trying to evict a line.
+#[derive(PartialEq, Eq)]
+enum Eviction {
+    Begun,
+    /// An input queue has no room for what the row sends.
+    LacksRoom,
+    /// The controller has no row that evicts it now.
+    Impossible,
 }
 
 /// All caches of a machine.
@@ -302,7 +312,7 @@ impl Simulation {
             let Some(old) = self.caches.ways.line(slot) else {
                 continue;
             };
-            if entry.first != NONE || !self.evict(cache, old, &mut entry) {
+            if entry.first != NONE || self.evict(cache, old, &mut entry) != Eviction::Begun {
                 // What is below gives the line back first; until then no other has to go.
                 if self.below.as_ref().is_some_and(|b| b.evicts(cache, old)) {
                     return None;
@@ -326,7 +336,7 @@ impl Simulation {
     /// What is below has given a line back, so that it can be evicted, unless something else has become of it.
     pub(crate) fn evict_recalled(&mut self, cache: Agent, line: Line) {
         if let (Place::Way(slot), mut entry) = self.caches.find(cache, line) {
-            if entry.first == NONE && self.evict(cache, line, &mut entry) {
+            if entry.first == NONE && self.evict(cache, line, &mut entry) == Eviction::Begun {
                 self.leaves_way(cache, slot, line, entry);
             }
         }
@@ -340,7 +350,7 @@ impl Simulation {
         }
     }
 
-    /// An access waits until what guards of its cache read changes.
+    /// An access waits until what guards of its cache read changes, or until an input queue has room.
     fn hold(&mut self, cache: Agent, index: u32) {
         let writes = self.accesses[index].kind.writes();
         let of = &mut self.caches[cache];
@@ -350,7 +360,7 @@ impl Simulation {
         }
     }
 
-    /// Registers have changed: the accesses that waited for it are tried again.
+    /// Registers have changed, or an input queue has room: the accesses that waited for it are tried again.
     pub(crate) fn try_held(&mut self, cache: Agent) {
         if let Some(since) = self.caches[cache].writes_held.take() {
             self.counters.registers_waited += self.now - since;
@@ -388,20 +398,23 @@ impl Simulation {
         self.keep(cache, line, place, entry);
     }
 
-    /// Gives a line up, if the controller has a row for that. False if not.
+    /// Gives a line up, if the controller has a row for that.
     #[inline(always)]
-    fn evict(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> bool {
+    fn evict(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> Eviction {
         let input = Self::local_input(&self.remote, Event::Access(Access::Evict), cache);
         let transition = self.remote_step(cache, line, entry.configuration, &input);
         if transition.answer != Answer::Take
             || !self.within_bounds(cache, line, &transition)
             || self.holds_back(cache, line, &transition, true)
         {
-            return false;
+            return Eviction::Impossible;
+        }
+        if self.waits_for_room(cache, line, &transition, None) {
+            return Eviction::LacksRoom;
         }
         self.note_access(cache, line, Access::Evict);
         self.react(cache, line, entry, &transition, None, None);
-        true
+        Eviction::Begun
     }
 
     /// Whether the bounds of the text let a spontaneous transition send what it sends.
@@ -466,6 +479,7 @@ impl Simulation {
             && transition.acts().is_empty();
         Some(match transition.answer {
             Answer::Take if in_vain => return self.gives_way(cache, line, entry, event),
+            Answer::Take if self.waits_for_room(cache, line, &transition, None) => Attempt::Held,
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
@@ -529,11 +543,19 @@ impl Simulation {
         event: Event,
     ) -> Option<Attempt> {
         let begins = self.caches.begins(cache);
-        if entry.configuration == begins || !self.evict(cache, line, entry) {
-            return Some(match self.remote.may_later(entry.configuration, event) {
-                true => Attempt::Waits,
-                false => Attempt::Skipped,
-            });
+        let evicted = match entry.configuration == begins {
+            true => Eviction::Impossible,
+            false => self.evict(cache, line, entry),
+        };
+        match evicted {
+            Eviction::Begun => {}
+            Eviction::LacksRoom => return Some(Attempt::Held),
+            Eviction::Impossible => {
+                return Some(match self.remote.may_later(entry.configuration, event) {
+                    true => Attempt::Waits,
+                    false => Attempt::Skipped,
+                })
+            }
         }
         let about = self.remote.about(entry.configuration);
         (entry.configuration != begins && !about.stable).then_some(Attempt::Waits)
@@ -619,6 +641,9 @@ impl Simulation {
         let transition = self.remote_step(cache, line, entry.configuration, &input);
         match transition.answer {
             Answer::Take if self.holds_back(cache, line, &transition, false) => return false,
+            Answer::Take if self.waits_for_room(cache, line, &transition, Some(message)) => {
+                return false
+            }
             Answer::Take => {}
             Answer::Leave => return false,
             _ => {
@@ -633,10 +658,7 @@ impl Simulation {
                 return true;
             }
         }
-        self.taken(message);
-        self.earlier
-            .taken(&self.kinds[message.kind.index()], message);
-        self.messages.remove(index);
+        self.take_message(index, message);
         if self.watched {
             self.note_taken_by_cache(message);
         }

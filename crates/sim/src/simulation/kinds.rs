@@ -34,6 +34,8 @@ pub(crate) struct Kind {
     pub leads: Option<u8>,
     /// Whether receivers keep its order: links do not, or its receiver has several places where messages are taken.
     pub kept: bool,
+    /// Index of its network in the text.
+    pub network: Option<u8>,
     /// Number of its virtual circuit.
     pub circuit: u8,
     /// Whether a remote performs an access with its bytes: [`Protocol::used_once`].
@@ -141,6 +143,11 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
                 leads: declared(&|behind| behind.earlier.contains(&id)),
                 kept: group.is_some_and(|group| {
                     together(group).is_some() || between_homes(protocol, group)
+                }),
+                network: group.and_then(|group| {
+                    let mut all = protocol.networks.iter();
+                    let position = all.position(|network| network.order == group);
+                    position.map(|position| position as u8)
                 }),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
                 used_once: protocol.used_once(id),

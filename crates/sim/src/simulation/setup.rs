@@ -294,12 +294,6 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
             "{name} has {what} and is of {homes} homes, and {machine} has {there}: `home.count` says how many"
         ));
     }
-    if let Some(network) = setup.protocol.networks.first() {
-        return Err(format!(
-            "{name} has network {}, whose senders share an input queue: that is not simulated yet",
-            network.name
-        ));
-    }
     let beside = match (&setup.clocked, &setup.play, &setup.below) {
         (Some(_), ..) => Some("a home in hardware"),
         (_, Some(play), _) if !play.scenario.threads_only() => Some("a device application"),

@@ -158,15 +158,13 @@ impl<D: Data> Network<D> {
     /// Whether one more message of an order finds room in the input queue of its network, if that has a capacity.
     pub fn has_room(&self, protocol: &Protocol, order: Order) -> bool {
         let network = protocol.network_of(order.0);
-        let (Some(capacity), Some(input)) = (
-            network.and_then(|network| network.capacity),
-            input_of(protocol, order),
-        ) else {
+        let Some(network) = network.filter(|network| network.capacity.is_some()) else {
             return true;
         };
+        let input = input_of(protocol, order);
         let all = self.ordered.iter();
-        let its = all.filter(|(&other, _)| input_of(protocol, other) == Some(input));
-        its.map(|(_, flights)| flights.len()).sum::<usize>() < usize::from(capacity)
+        let its = all.filter(|(&other, _)| input_of(protocol, other) == input);
+        network.has_room(its.map(|(_, flights)| flights.len()).sum())
     }
 
     /// The first message of an order is the first in its input queue, where all others wait behind it.

@@ -1,0 +1,282 @@
+//! Input queues of networks: each receiver takes the messages of a network one after the other, whoever sent them.
+//!
+//! A message enters its receiver's input queue when it arrives, and gives its place in its circuit back. The first message
+//! is presented to the receiver as a message of any other channel is; all others wait behind it until it is taken. Messages
+//! of one sender come to the front in the order in which they were sent, even if links deliver them in another one.
+//!
+//! A message occupies a place of the input queue from its sending until it is taken. An agent whose row would send more than
+//! there is room for waits, and looks again whenever a message of that queue is taken.
+
+use std::collections::VecDeque;
+
+use cohkit_protocol::protocol::MessageId;
+
+use super::*;
+use crate::agents::program::{number_of, Act, Answer, Transition};
+use crate::attribution::Step;
+
+/// One input queue.
+#[derive(Clone, Default)]
+struct InputQueue {
+    /// Messages that have arrived. The first one is at its receiver if `presented`.
+    arrived: VecDeque<u32>,
+    /// True from when a message is presented until the event after it has been taken.
+    presented: bool,
+    /// Messages sent and not taken yet.
+    occupied: usize,
+    /// Agents with rows that wait for room, in order of arrival.
+    waiting: Vec<usize>,
+}
+
+/// The input queues of all agents of a machine.
+pub(crate) struct InputQueues {
+    networks: Vec<protocol::Network>,
+    /// Caching agents and homes.
+    agents: usize,
+    /// Those of all agents for the first network, then those for the second one, and so on.
+    queues: Vec<InputQueue>,
+}
+
+impl InputQueues {
+    /// Empty input queues of so many caching agents and homes.
+    pub fn new(protocol: &Protocol, caches: u16, homes: u64) -> InputQueues {
+        let agents = usize::from(caches) + homes as usize;
+        InputQueues {
+            networks: protocol.networks.clone(),
+            agents,
+            queues: vec![InputQueue::default(); protocol.networks.len() * agents],
+        }
+    }
+
+    /// Returns true if the text has no networks.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    /// Returns true if a network has a capacity.
+    pub fn are_limited(&self) -> bool {
+        self.networks
+            .iter()
+            .any(|network| network.capacity.is_some())
+    }
+
+    /// The network of an input queue, and the agent that it belongs to.
+    fn owner(&self, number: usize) -> (&protocol::Network, usize) {
+        (&self.networks[number / self.agents], number % self.agents)
+    }
+
+    /// Returns true if a message that has arrived has not been taken.
+    pub fn hold_messages(&self) -> bool {
+        self.queues.iter().any(|queue| !queue.arrived.is_empty())
+    }
+}
+
+impl Simulation {
+    /// The input queue of a message of this kind to an agent.
+    fn input_queue(&self, kind: MessageId, to: Agent, line: Line) -> Option<usize> {
+        let network = self.kinds[kind.index()].network?;
+        Some(usize::from(network) * self.input_queues.agents + self.number(to, line))
+    }
+
+    fn input_queue_of(&self, message: &Message) -> Option<usize> {
+        self.input_queue(message.kind, message.to, message.line)
+    }
+
+    /// A message that is sent occupies a place of its receiver's input queue.
+    pub(super) fn occupy_place(&mut self, message: &Message) {
+        if let Some(number) = self.input_queue_of(message) {
+            self.input_queues.queues[number].occupied += 1;
+        }
+    }
+
+    /// A message arrives where receivers have input queues.
+    pub(super) fn enter_input_queue(&mut self, index: u32) {
+        let Some(number) = self.input_queue_of(&self.messages[index]) else {
+            return self.present_message(index);
+        };
+        self.leaves_circuit(index);
+        if self.watched {
+            self.note_aside(index, Step::InputQueue);
+        }
+        self.input_queues.queues[number].arrived.push_back(index);
+        self.present_first(number);
+    }
+
+    /// Presents the first message of an input queue to its receiver, unless one is there already.
+    fn present_first(&mut self, number: usize) {
+        let queue = &self.input_queues.queues[number];
+        if queue.presented {
+            return;
+        }
+        let in_turn = queue.arrived.iter().position(|&index| {
+            let message = &self.messages[index];
+            let kind = &self.kinds[message.kind.index()];
+            !self.earlier.holds_back(kind, message)
+        });
+        let queue = &mut self.input_queues.queues[number];
+        let Some(index) = in_turn.and_then(|place| queue.arrived.remove(place)) else {
+            return;
+        };
+        queue.arrived.push_front(index);
+        queue.presented = true;
+        if self.watched {
+            let step = match self.messages[index].to {
+                HOME => Step::Unit,
+                _ => Step::LineAtCache,
+            };
+            self.note_aside(index, step);
+        }
+        self.present_message(index);
+    }
+
+    /// The first message of an input queue is taken, and gives its place back.
+    pub(super) fn leave_input_queue(&mut self, message: &Message) {
+        let Some(number) = self.input_queue_of(message) else {
+            return;
+        };
+        let queue = &mut self.input_queues.queues[number];
+        queue.arrived.pop_front();
+        queue.occupied -= 1;
+        let event = Event::InputQueue(number as u32);
+        self.queue.push(self.now, event);
+    }
+
+    /// The first message of an input queue has been taken: the next one is presented, and rows that wait for room are tried again.
+    pub(super) fn input_queue_advances(&mut self, number: usize) {
+        let queue = &mut self.input_queues.queues[number];
+        queue.presented = false;
+        let waiting = std::mem::take(&mut queue.waiting);
+        self.present_first(number);
+        for agent in waiting {
+            self.agent_looks_again(agent);
+        }
+    }
+
+    /// Returns true if the row of a transition has to wait because an input queue has too little room for what it sends.
+    #[inline(always)]
+    pub(crate) fn waits_for_room(
+        &mut self,
+        agent: Agent,
+        line: Line,
+        transition: &Transition,
+        taken: Option<&Message>,
+    ) -> bool {
+        !self.input_queues.is_empty() && self.waits_for_queue(agent, line, transition, taken)
+    }
+
+    fn waits_for_queue(
+        &mut self,
+        agent: Agent,
+        line: Line,
+        transition: &Transition,
+        taken: Option<&Message>,
+    ) -> bool {
+        let Some(full) = self.full_queue(agent, line, transition, taken) else {
+            return false;
+        };
+        self.counters.stall(Stall::InputQueue);
+        let agent = self.number(agent, line);
+        let waiting = &mut self.input_queues.queues[full].waiting;
+        if !waiting.contains(&agent) {
+            waiting.push(agent);
+        }
+        true
+    }
+
+    /// An input queue with too little room for what the row of a transition sends. The message that the row takes gives its
+    /// place back first.
+    fn full_queue(
+        &self,
+        agent: Agent,
+        line: Line,
+        transition: &Transition,
+        taken: Option<&Message>,
+    ) -> Option<usize> {
+        let program = match agent {
+            HOME => &self.home,
+            _ => &self.remote,
+        };
+        let sends = transition.acts().filter_map(|act| match program.act(act) {
+            Act::Send { message, to, .. } => {
+                self.input_queue(message, number_of(to), self.line_of(message, line, to))
+            }
+            _ => None,
+        });
+        let mut sends: Vec<usize> = sends.collect();
+        sends.sort_unstable();
+        let freed = taken.and_then(|message| self.input_queue_of(message));
+        let full = |sends: &&[usize]| {
+            let number = sends[0];
+            let others = self.input_queues.queues[number].occupied + sends.len() - 1;
+            let (network, _) = self.input_queues.owner(number);
+            !network.has_room(others - usize::from(freed == Some(number)))
+        };
+        sends.chunk_by(usize::eq).find(full).map(|sends| sends[0])
+    }
+
+    /// Sentences about the input queues that nothing leaves: the first message of each and the reason why it is not taken, and
+    /// the agents that wait for room.
+    pub(crate) fn blocked_input_queues(&mut self) -> Vec<String> {
+        let names = self.own_lifelines();
+        let mut sentences = Vec::new();
+        for number in 0..self.input_queues.queues.len() {
+            let (network, receiver) = self.input_queues.owner(number);
+            let place = format!("network {} at {}", network.name, names[receiver]);
+            let room = network.capacity.map(|capacity| {
+                let occupied = self.input_queues.queues[number].occupied;
+                format!("{occupied} of {capacity} places are occupied")
+            });
+            let queue = &self.input_queues.queues[number];
+            let waiting = queue.waiting.iter().map(|&agent| names[agent].as_str());
+            let waiting: Vec<&str> = waiting.collect();
+            if let (false, Some(room)) = (waiting.is_empty(), room) {
+                let waiting = waiting.join(", ");
+                sentences.push(format!(
+                    "{waiting}: waiting for room in {place}, of which {room}"
+                ));
+            }
+            let Some(&first) = queue.arrived.front() else {
+                continue;
+            };
+            let (message, behind) = (self.messages[first], queue.arrived.len() - 1);
+            let words = self.message_text(&message);
+            let from = &names[self.number(message.from, message.sender_line())];
+            let reason = self.reason_of_head(&message, &names);
+            sentences.push(format!(
+                "{words} of line {} from {from} is the first in {place}, {behind} behind it: {reason}",
+                message.line
+            ));
+        }
+        sentences
+    }
+
+    /// The reason why the first message of an input queue is not taken.
+    fn reason_of_head(&mut self, message: &Message, names: &[String]) -> String {
+        let (agent, line) = (message.to, message.line);
+        let input = Self::input(message);
+        let configuration = match agent {
+            HOME => self.directory.get(line),
+            cache => self.caches.configuration(cache, line),
+        };
+        let transition = match agent {
+            HOME => self.home_step(line, configuration, &input),
+            cache => self.remote_step(cache, line, configuration, &input),
+        };
+        let full = match transition.answer {
+            Answer::Take => self.full_queue(agent, line, &transition, Some(message)),
+            _ => None,
+        };
+        if let Some(full) = full {
+            let (network, receiver) = self.input_queues.owner(full);
+            let (name, receiver) = (&network.name, &names[receiver]);
+            return format!("its row waits for room in network {name} at {receiver}");
+        }
+        let receiver = &names[self.number(agent, line)];
+        let state = self.state_text(agent, line, configuration);
+        match self.awaited(agent, configuration) {
+            Some(awaited) => format!("{receiver} is in {state} and waits for {awaited}"),
+            None => format!("{receiver} is in {state}"),
+        }
+    }
+}

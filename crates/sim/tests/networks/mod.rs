@@ -1,0 +1,270 @@
+//! Networks: input queues that several senders share, with a capacity or without.
+
+use super::*;
+use cohkit_sim::explain::{Failure, FailureKind};
+use cohkit_sim::simulation::{trace, RunError};
+use cohkit_sim::spaces::Side;
+use cohkit_sim::statistics::Statistics;
+
+/// Requests and responses in one order from each cache. The directory leaves a request while it waits for a response that
+/// lies behind it if all caches share the queue.
+const ONE_VNET: &str = include_str!("../../../check/tests/verdicts/mesi_one_vnet.coh");
+const TWO_NETWORKS: &str = include_str!("../../../../tests/networks/two-networks.coh");
+const BACK_PRESSURE: &str = include_str!("../../../../tests/networks/back-pressure.coh");
+const TO_ITSELF: &str = include_str!("../../../../tests/networks/to-itself.coh");
+const TURNED_AWAY: &str = include_str!("../../../../tests/networks/turned-away.coh");
+const LOCAL_ROOM: &str = include_str!("../../../../tests/networks/local-room.coh");
+const LANGUAGE: &str = include_str!("../../../../docs/language.md");
+
+/// The example of the language reference.
+fn example() -> &'static str {
+    let begin = LANGUAGE.find("protocol shared_queue").unwrap();
+    let end = begin + LANGUAGE[begin..].find("```").unwrap();
+    &LANGUAGE[begin..end]
+}
+
+/// A torture on so many lines, with loads, stores and evictions of several cores for each cache.
+fn crowded(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
+    let mut setup = torture(parse(text), remotes, seed);
+    setup.workload.cores = 3 * u32::from(remotes);
+    setup.workload.lines = lines;
+    setup.workload.mix = vec![(Access::Load, 4), (Access::Store, 4), (Access::Evict, 2)];
+    setup
+}
+
+/// The failure of a run, which has made no progress.
+fn deadlock(result: Result<Statistics, RunError>) -> Option<Box<Failure>> {
+    match result {
+        Ok(_) => None,
+        Err(RunError::Failure(failure)) if failure.kind == FailureKind::NoProgress => Some(failure),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// The first deadlock among some runs of a text.
+fn deadlocks(text: &str, size: (u16, u32)) -> Option<Box<Failure>> {
+    seeds(20).find_map(|seed| deadlock(run(&crowded(text, size, seed))))
+}
+
+#[test]
+fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
+    let shared = |networks: &str| ONE_VNET.replace("  ordered request, response\n", networks);
+    let failure = deadlocks(&shared("  network vnet { request, response }\n"), (3, 2)).unwrap();
+    let said = failure.to_string();
+    let head = failure.waits.iter();
+    let mut head = head.filter(|wait| wait.contains("is the first in network vnet at directory"));
+    let head = head.next().unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        head.contains("directory is in S_D") && head.ends_with("waits for Data"),
+        "{said}"
+    );
+    let apart = "  network requests { request }\n  network responses { response }\n";
+    for text in [&shared(apart), ONE_VNET] {
+        let failure = deadlocks(text, (3, 2));
+        assert!(failure.is_none(), "{}", failure.unwrap());
+    }
+}
+
+#[test]
+fn the_example_of_the_language_reference_runs() {
+    let mut waited = 0.0;
+    for seed in seeds(40) {
+        let setup = crowded(
+            example(),
+            (2 + (seed % 3) as u16, 1 + (seed % 3) as u32),
+            seed,
+        );
+        let ended = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+        });
+        let get = |name| ended.get(name).unwrap();
+        assert_eq!(get("accesses") + get("accesses_skipped"), ACCESSES as f64);
+        waited += get("stalls_input_queue");
+    }
+    assert!(waited > 100.0, "{waited}");
+}
+
+/// With one queue for all channels a request waits for an answer that lies behind it.
+#[test]
+fn the_example_deadlocks_with_one_network_for_all_channels() {
+    let text = example().replace("request }\n", "request, forward, grant, answer }\n");
+    let text = text.replace("  network answers { forward, grant, answer }\n", "");
+    let failure = deadlocks(&text, (3, 1)).unwrap();
+    let said = failure.to_string();
+    assert!(said.contains("Get of line 0 from cache"), "{said}");
+    assert!(
+        said.contains("is the first in network requests at directory"),
+        "{said}"
+    );
+    assert!(
+        said.contains("directory is in B") && said.contains("waits for Moved"),
+        "{said}"
+    );
+}
+
+#[test]
+fn full_input_queues_that_wait_for_each_other_deadlock() {
+    let failure = deadlocks(BACK_PRESSURE, (1, 2));
+    assert!(failure.is_none(), "{}", failure.unwrap());
+    let short = BACK_PRESSURE.replace("capacity 2", "capacity 1");
+    let said = deadlocks(&short, (1, 2)).unwrap().to_string();
+    for part in [
+        "is the first in network requests at directory",
+        "its row waits for room in network replies at cache",
+        "its row waits for room in network requests at directory",
+        "1 of 1 places are occupied",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(deadlocks(&short, (1, 1)).is_none());
+}
+
+#[test]
+fn a_message_that_is_taken_makes_room_for_what_its_row_sends() {
+    let setup = |seed| {
+        let mut setup = crowded(TO_ITSELF, (1 + (seed % 2) as u16, 1), seed);
+        setup.workload.mix = vec![(Access::Evict, 1)];
+        setup
+    };
+    for seed in seeds(20) {
+        let ended = run(&setup(seed)).unwrap_or_else(|failure| panic!("{seed}: {failure}"));
+        assert_eq!(ended.sent("Ask"), ended.sent("Pass"));
+    }
+}
+
+/// The trace of a run is read by itself, which counts the messages in flight to each receiver.
+#[test]
+fn no_more_messages_are_in_flight_than_there_is_room_for() {
+    let with = |capacity: &str| {
+        let networks = format!("network requests{capacity} {{ request }}");
+        TWO_NETWORKS.replace("network requests { request }", &networks)
+    };
+    let mut overfull = 0;
+    for capacity in [" capacity 1", " capacity 2"] {
+        let text = with(capacity);
+        for seed in seeds(10) {
+            let judge = |text: &str, of: &str| {
+                let setup = crowded(of, (4, 2), seed);
+                let (_, sequence) = trace(&setup, Side::Device, 0).unwrap_or_else(|failure| {
+                    panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+                });
+                cohkit_trace::judge(&parse(text), &setup.home, &sequence, true)
+            };
+            let judged = judge(&text, &text);
+            assert!(judged.is_ok(), "{seed}: {judged:?}");
+            let said = judge(&text, &with("")).err().map(|refused| refused.why);
+            overfull += usize::from(said.is_some_and(|said| {
+                said.contains("finds no room in network requests at directory")
+            }));
+        }
+    }
+    assert!(overfull > 10, "{overfull} of 20");
+}
+
+/// Of two links of ECI, messages of one sender about different lines take different ones, and some come in another order than
+/// they were sent in.
+#[test]
+fn messages_of_one_sender_are_taken_in_the_order_of_sending_on_framed_links() {
+    for seed in seeds(10) {
+        let mut setup = crowded(TWO_NETWORKS, (2, 4), seed);
+        for (name, value) in [("link.layer", "eci"), ("link.links", "2")] {
+            setup.platform.set(name, value).unwrap();
+        }
+        let (_, sequence) = trace(&setup, Side::Device, 0).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+        });
+        let judged = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
+        assert!(judged.is_ok(), "{seed}: {judged:?}");
+    }
+}
+
+/// A unit of the home has one coherence transaction in flight, where nothing shares an input queue.
+#[test]
+fn a_transaction_does_not_wait_for_one_whose_answer_is_behind_it() {
+    for seed in seeds(20) {
+        let mut setup = crowded(TURNED_AWAY, (3, 4), seed);
+        (
+            setup.platform.home.slices.value,
+            setup.platform.home.units.value,
+        ) = (1, 1);
+        let failure = deadlock(run(&setup));
+        assert!(failure.is_none(), "{}", failure.unwrap());
+    }
+}
+
+#[test]
+fn evictions_that_make_way_wait_for_room() {
+    let networks = "  network requests capacity 1 { request }\n  network responses { response }\n";
+    let text = ONE_VNET.replace("  ordered request, response\n", networks);
+    let mut waited = 0.0;
+    for seed in seeds(20) {
+        // Caches have room for four lines.
+        let mut setup = crowded(&text, (3, 7), seed);
+        setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
+        setup.workload.cores = 3;
+        let ended = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+        });
+        assert_eq!(ended.get("accesses"), Some(ACCESSES as f64), "{seed}");
+        waited += ended.get("stalls_input_queue").unwrap();
+    }
+    assert!(waited > 1000.0, "{waited}");
+}
+
+/// Stores go to the home, and a copy goes before them.
+const COPY_GOES_FIRST: &str = r#"protocol copy_goes_first "Stores at the home by a cache that reads copies"
+line 64 bytes
+channels { up remote -> home; down home -> remote; network ups capacity 1 { up } }
+messages { up: Get, Put (partial store), Gone; down: Data (line), Done, Ack }
+remote cache {
+  states { I; S reads; W waits Data; T waits Done; E waits Ack }
+  I | load  | send Get  | W
+  W | Data  |           | S
+  I | store | send Put  | T
+  T | Done  | done      | I
+  S | evict | send Gone | E
+  E | Ack   |           | I
+}
+home memory {
+  states { A }
+  variables { unused: remote }
+  A | Get  | send Data        | stay
+  A | Put  | write, send Done | stay
+  A | Gone | send Ack         | stay
+}
+system one { remotes 1; lines 2 }
+"#;
+
+#[test]
+fn a_copy_that_goes_before_a_store_waits_for_room() {
+    let mut waited = 0.0;
+    for seed in seeds(20) {
+        let mut setup = crowded(COPY_GOES_FIRST, (1, 3), seed);
+        setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
+        let ended = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+        });
+        assert_eq!(ended.get("accesses"), Some(ACCESSES as f64), "{seed}");
+        waited += ended.get("stalls_input_queue").unwrap();
+    }
+    assert!(waited > 1000.0, "{waited}");
+}
+
+#[test]
+fn a_local_operation_begins_when_there_is_room_for_what_its_row_sends() {
+    let mut waited = 0.0;
+    for seed in seeds(20) {
+        let mut setup = crowded(LOCAL_ROOM, (2, 2), seed);
+        setup.workload.mix = vec![(Access::Load, 1), (Access::Store, 1)];
+        (setup.device.operations, setup.device.lines) = (200, 2);
+        let ended = run(&setup).unwrap_or_else(|failure| {
+            panic!("COHKIT_SEED={seed} cargo test -p cohkit-sim --test joined\n{failure}")
+        });
+        assert_eq!(ended.get("locals_acknowledged"), Some(200.0));
+        waited += ended.get("stalls_input_queue").unwrap();
+        let (_, sequence) = trace(&setup, Side::Device, 0).unwrap();
+        let judged = cohkit_trace::judge(&setup.protocol, &setup.home, &sequence, true);
+        assert!(judged.is_ok(), "{seed}: {judged:?}");
+    }
+    assert!(waited > 100.0, "{waited}");
+}
