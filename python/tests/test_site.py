@@ -30,12 +30,12 @@ def words(page: Path) -> str:
 
 
 def test_every_page_of_the_repository_is_in_it(site: Path, root: Path) -> None:
-    for page in root.glob("docs/*.md"):
+    for page in [*root.glob("docs/*.md"), *root.glob("docs/decisions/*.md")]:
         title = page.read_text().partition("\n")[0].removeprefix("# ").replace("`", "")
-        assert title in words(site / f"{page.stem}.html"), page.name
+        assert title in words((site / page.relative_to(root / "docs")).with_suffix(".html")), page.name
     index = words(site / "index.html")
     assert "Your first protocol" in index
-    assert "Beside other tools" in index
+    assert "Comparison with other tools" in index
 
 
 def test_references_are_made_of_the_code(site: Path) -> None:

@@ -198,3 +198,56 @@ fn relative_links_resolve() {
     assert!(links > 0, "no document has a relative link");
     assert!(anchors > 0, "no link leads to a heading");
 }
+
+/// Tests that a document names: ``[file](path): `name`, `other` `` gives the path with each name.
+fn named_tests(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for part in text.split("](").skip(1) {
+        let Some((path, names)) = part.split_once("): `") else {
+            continue;
+        };
+        if path.contains(')') {
+            continue;
+        }
+        let mut pieces = names.split('`');
+        while let Some(name) = pieces.next() {
+            found.push((path, name));
+            if pieces.next() != Some(", ") {
+                break;
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn tests_named_in_the_architecture_exist() {
+    let mut tests = 0;
+    for path in documents() {
+        let folder = path.parent().expect("a folder");
+        if !path.ends_with("ARCHITECTURE.md") && !folder.ends_with("docs/decisions") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("the document can be read");
+        for (file, name) in named_tests(&text) {
+            tests += 1;
+            let source = std::fs::read_to_string(folder.join(file))
+                .unwrap_or_else(|error| panic!("{}: {file}: {error}", path.display()));
+            let defined = [format!("fn {name}("), format!("def {name}(")];
+            assert!(
+                defined.iter().any(|start| source.contains(start)),
+                "{}: {file} has no test `{name}`",
+                path.display()
+            );
+        }
+    }
+    assert!(tests > 30, "only {tests} tests are named");
+}
+
+#[test]
+fn names_of_tests_are_found_behind_their_links() {
+    let text =
+        "| S1 | A rule. | [`a.rs`](x/a.rs): `one`, `two` |\n[b](c.md) and [d](e.py): `three`";
+    let expected = [("x/a.rs", "one"), ("x/a.rs", "two"), ("e.py", "three")];
+    assert_eq!(named_tests(text), expected);
+}
