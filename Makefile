@@ -59,7 +59,7 @@ wheel: ## make a wheel for any Linux with glibc 2.28 or newer in out/wheels, the
 site: setup ## make the documentation site in out/site
 	.venv/bin/python tools/site
 
-lint: setup ## check formatting and types, and that no linter has anything to say
+lint: setup ## check formatting, types and prose, and that no linter has anything to say
 	cargo fmt --all --check
 	@# As maturin sets it: otherwise clippy and the build undo each other's work on pyo3.
 	PYO3_CONFIG_FILE="$$(ls "$$PWD"/target/maturin/pyo3-config-*.txt)" \
@@ -68,6 +68,7 @@ lint: setup ## check formatting and types, and that no linter has anything to sa
 	.venv/bin/ruff check
 	.venv/bin/mypy
 	MYPYPATH=python .venv/bin/stubtest cohkit._cohkit
+	.venv/bin/python tools/lint_prose
 
 clean: ## remove what these targets made
 	cargo clean
