@@ -303,9 +303,10 @@ fn taken(instruction: &Instruction) -> Vec<Register> {
             ..
         } => vec![Operand::Register(on), then, otherwise],
         Instruction::Branch { on, .. } => vec![Operand::Register(on)],
-        Instruction::Load { .. } | Instruction::LoadReserved { .. } | Instruction::Fence(_) => {
-            Vec::new()
-        }
+        Instruction::Load { .. }
+        | Instruction::LoadReserved { .. }
+        | Instruction::Fence(_)
+        | Instruction::Rcu(_) => Vec::new(),
     };
     let all = operands.into_iter().chain(address);
     all.filter_map(|operand| match operand {

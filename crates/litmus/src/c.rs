@@ -12,7 +12,7 @@ use crate::condition::{location, MOST_INSTRUCTIONS, MOST_THREADS};
 use crate::piece::{helped, number, wrong, Piece, Result};
 use crate::program::{
     address_of, location_at, Acquire, Address, Change, Claim, Fence, Instruction, Location,
-    Observed, Operand, Operation, Program, Register, Thread, Via,
+    Observed, Operand, Operation, Program, Rcu, Register, Thread, Via,
 };
 
 /// Expressions and statements within each other, at most.
@@ -45,6 +45,8 @@ enum Function {
     TryLock,
     /// Gives a lock back.
     Unlock,
+    /// Takes part in read-copy-update.
+    Rcu(Rcu),
     /// A fence of the order that is its argument.
     FenceOf,
     /// A fence.
@@ -62,7 +64,7 @@ enum Gives {
 }
 
 /// All functions, those of C11 and of the kernel without what their names say of orders.
-const FUNCTIONS: [(&str, Function); 58] = {
+const FUNCTIONS: [(&str, Function); 60] = {
     use self::Function as F;
     use self::Order::{Acquire, Both, Relaxed, Release, Sequential};
     const AND: Change = Change::Apply(Operation::And);
@@ -96,8 +98,10 @@ const FUNCTIONS: [(&str, Function); 58] = {
         ("smp_mb__before_atomic", F::Fence(Fence::Full)),
         ("smp_mb__after_atomic", F::Fence(Fence::Full)),
         ("barrier", F::Nothing),
-        ("rcu_read_lock", F::Nothing),
-        ("rcu_read_unlock", F::Nothing),
+        ("rcu_read_lock", F::Rcu(Rcu::ReadLock)),
+        ("rcu_read_unlock", F::Rcu(Rcu::ReadUnlock)),
+        ("synchronize_rcu", F::Rcu(Rcu::Synchronize)),
+        ("synchronize_rcu_expedited", F::Rcu(Rcu::Synchronize)),
         ("rcu_dereference", F::Load(Relaxed)),
         ("rcu_assign_pointer", F::Store(Release)),
         ("xchg", F::Update(Change::Set, Both, Gives::Before)),
@@ -282,8 +286,12 @@ pub(crate) fn threads<'t>(
         text: &bare,
         start: code.start,
     };
+    let tokens = tokens(code)?;
     let mut reader = Reader {
-        tokens: tokens(code)?,
+        grace: tokens
+            .iter()
+            .any(|token| token.text.starts_with("synchronize_rcu")),
+        tokens,
         at: 0,
         end: code.from(code.text.trim_end().len()).until(0),
         program,
@@ -386,6 +394,8 @@ fn tokens(code: Piece) -> Result<Vec<Piece>> {
 
 struct Reader<'r, 't> {
     tokens: Vec<Piece<'t>>,
+    /// Whether some thread waits for a grace period. Otherwise critical sections of readers mean nothing.
+    grace: bool,
     at: usize,
     /// Where the code ends.
     end: Piece<'t>,
@@ -916,6 +926,13 @@ impl<'t> Reader<'_, 't> {
         self.expect("(")?;
         match function {
             Function::Nothing => self.expect(")").and(nothing),
+            Function::Rcu(operation) => {
+                self.expect(")")?;
+                match self.grace {
+                    true => self.emit(name, Instruction::Rcu(operation)).and(nothing),
+                    false => nothing,
+                }
+            }
             Function::Fence(fence) => {
                 self.expect(")")?;
                 self.emit(name, Instruction::Fence(fence)).and(nothing)
@@ -1055,7 +1072,7 @@ impl<'t> Reader<'_, 't> {
                 "of locks, `spin_lock` and `spin_trylock` are read".into()
             }
             _ if text.contains("rcu") => {
-                "what waits for the readers of others is no part of the models here".into()
+                "of read-copy-update, `rcu_read_lock`, `rcu_read_unlock` and `synchronize_rcu` are read".into()
             }
             _ => {
                 let names = FUNCTIONS.iter().map(|(name, _)| *name);

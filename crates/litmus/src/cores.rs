@@ -94,7 +94,8 @@ fn issues(instruction: &Instruction) -> &'static [Issue] {
         | Instruction::Branch { .. }
         // No core runs these.
         | Instruction::LoadReserved { .. }
-        | Instruction::StoreConditional { .. } => &[],
+        | Instruction::StoreConditional { .. }
+        | Instruction::Rcu(_) => &[],
     }
 }
 
@@ -277,9 +278,9 @@ impl Core {
                 self.next += 1;
                 return true;
             }
-            Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
-                return false
-            }
+            Instruction::LoadReserved { .. }
+            | Instruction::StoreConditional { .. }
+            | Instruction::Rcu(_) => return false,
             Instruction::Branch { on, zero, to } => {
                 let Some(value) = self.value(code, Operand::Register(on)) else {
                     return false;

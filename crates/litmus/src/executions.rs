@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::program::{
     location_at, Acquire, Address, Change, Claim, Class, End, Instruction, Location, Observed,
-    Operand, Program, Register,
+    Operand, Program, Rcu, Register,
 };
 
 /// Events of an execution, at most: relations are rows of as many bits.
@@ -72,6 +72,12 @@ struct Way {
     /// Fences, each with the number of events before it.
     fences: Vec<(Class, Class, usize)>,
     registers: Vec<i64>,
+    /// Critical sections of readers, each with the number of events before it and at its end.
+    sections: Vec<(usize, usize)>,
+    /// Those that have begun, the outermost first.
+    open: Vec<usize>,
+    /// Grace periods, each with the number of events before it.
+    graces: Vec<usize>,
 }
 
 /// Pairs of events: of each the bits of those that it is related to.
@@ -100,6 +106,15 @@ impl Relation {
     /// One more pair.
     pub fn add(&mut self, from: usize, to: usize) {
         self.0[from] |= 1 << to;
+    }
+
+    /// The pairs of an event of one set and an event of another, each a set of bits.
+    pub fn join(&mut self, before: u64, after: u64) {
+        for (event, row) in self.0.iter_mut().enumerate() {
+            if before >> event & 1 != 0 {
+                *row |= after;
+            }
+        }
     }
 
     /// Whether a pair is in it.
@@ -219,6 +234,31 @@ impl Execution<'_> {
     /// Whether two events are the parts of one atomic access, or of a pair that reserves and writes.
     pub fn atomic(&self, read: usize, write: usize) -> bool {
         self.program_order(read, write) && self.events[write].reads == Some(self.number(read))
+    }
+
+    /// Of each critical section of a reader and each grace period of another thread two choices, each a set of events and
+    /// the set of those behind it: the section comes first, or the grace period does.
+    pub fn grace_periods(&self) -> Vec<[(u64, u64); 2]> {
+        let events = |thread: usize, numbers: std::ops::Range<usize>| {
+            let all = self.events.iter().enumerate();
+            let its = all.filter(|(_, event)| event.thread == thread).enumerate();
+            let within = its.filter(|(number, _)| numbers.contains(number));
+            within.fold(0u64, |bits, (_, (event, _))| bits | 1 << event)
+        };
+        let mut all = Vec::new();
+        for (waits, way) in self.ways.iter().enumerate() {
+            for &grace in &way.graces {
+                let (before, after) = (events(waits, 0..grace), events(waits, grace..usize::MAX));
+                let readers = self.ways.iter().enumerate();
+                for (reader, way) in readers.filter(|(reader, _)| *reader != waits) {
+                    all.extend(way.sections.iter().map(|&(begin, end)| {
+                        let section = (events(reader, 0..end), after);
+                        [section, (before, events(reader, begin..usize::MAX))]
+                    }));
+                }
+            }
+        }
+        all
     }
 
     /// The number of an event in its thread.
@@ -568,6 +608,9 @@ fn ways_with(
                 events: Vec::new(),
                 fences: Vec::new(),
                 registers: thread.registers.clone(),
+                sections: Vec::new(),
+                open: Vec::new(),
+                graces: Vec::new(),
             },
             depends: vec![0; thread.registers.len()],
             picks: vec![0; thread.registers.len()],
@@ -746,6 +789,7 @@ impl Walk<'_> {
                         self.way.fences.push((before, after, self.way.events.len()));
                     }
                 },
+                Instruction::Rcu(operation) => self.rcu(operation),
                 Instruction::Store {
                     to, value, release, ..
                 } => {
@@ -761,6 +805,24 @@ impl Walk<'_> {
         }
         self.kept += self.way.events.len();
         self.ways.push(self.way.clone());
+    }
+
+    /// Sections within another are a part of it.
+    fn rcu(&mut self, operation: Rcu) {
+        let events = self.way.events.len();
+        let way = &mut self.way;
+        match operation {
+            Rcu::ReadLock => way.open.push(events),
+            Rcu::ReadUnlock => {
+                if let (Some(begin), true) = (way.open.pop(), way.open.is_empty()) {
+                    way.sections.push((begin, events));
+                }
+            }
+            Rcu::Synchronize => {
+                way.graces.push(events);
+                way.fences.push((Class::All, Class::All, events));
+            }
+        }
     }
 
     /// Writes an operand.

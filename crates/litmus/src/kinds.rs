@@ -12,7 +12,7 @@ use cohkit_protocol::text::suggestion;
 use cohkit_protocol::threads::Accesses;
 use std::ops::Range;
 
-use crate::program::{Acquire, Instruction, Program, Via};
+use crate::program::{Acquire, Instruction, Program, Rcu, Via};
 use crate::symmetry::symmetries;
 
 /// Of each thread of a program, the kind of remote that it runs on.
@@ -215,7 +215,9 @@ fn needed(of: &Accesses, instruction: &Instruction) -> Option<(Option<Access>, &
         Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
             (None, "reserves a line and writes it if no other cache has")
         }
-        Instruction::Fence(_)
+        Instruction::Rcu(Rcu::Synchronize) => (None, "waits for the readers of other threads"),
+        Instruction::Rcu(_)
+        | Instruction::Fence(_)
         | Instruction::Compute { .. }
         | Instruction::Select { .. }
         | Instruction::Branch { .. } => return None,

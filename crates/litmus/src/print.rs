@@ -167,6 +167,7 @@ fn statement(
         Instruction::Compute { .. } | Instruction::Select { .. } => return no("arithmetic"),
         Instruction::Atomic { .. } => return no("an atomic access"),
         Instruction::Branch { .. } => return no("a branch"),
+        Instruction::Rcu(_) => return no("read-copy-update"),
     })
 }
 
@@ -398,6 +399,7 @@ impl Column {
             Instruction::Fence(Fence::Stores) => "DMB ST".into(),
             Instruction::Fence(Fence::Fetch) => "ISB".into(),
             Instruction::Fence(Fence::Other(..)) => return Err("a fence of its kind"),
+            Instruction::Rcu(_) => return Err("read-copy-update"),
             Instruction::LoadReserved { release: true, .. } => {
                 return Err("a reserving load that releases")
             }

@@ -207,6 +207,17 @@ impl Fence {
     }
 }
 
+/// An operation of read-copy-update, as the Linux kernel has it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Rcu {
+    /// Begins a critical section of a reader.
+    ReadLock,
+    /// Ends it.
+    ReadUnlock,
+    /// Waits for a grace period: the end of all critical sections that have begun. It is a full fence, too.
+    Synchronize,
+}
+
 /// By which of a text's accesses a write is made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Via {
@@ -287,6 +298,8 @@ pub enum Instruction {
     },
     /// Keeps accesses apart.
     Fence(Fence),
+    /// Takes part in read-copy-update; for models only.
+    Rcu(Rcu),
     /// Chooses one of two values.
     Select {
         /// Where the chosen value goes.
@@ -542,10 +555,10 @@ impl Program {
             || code.any(|one| matches!(one.address(), Some(Address::Indirect(_))))
     }
 
-    /// Whether threads reserve locations. Only axioms say what such a program shows.
-    pub fn reserves(&self) -> bool {
+    /// Whether only axioms say what the program shows: no core here reserves locations or waits for a grace period.
+    pub fn needs_axioms(&self) -> bool {
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);
-        code.any(Instruction::reserves)
+        code.any(|one| one.reserves() || matches!(one, Instruction::Rcu(_)))
     }
 
     /// An end in words: `0:X2=0; 1:X2=1`.
