@@ -673,7 +673,7 @@ impl<'t> Code<'_, 't> {
     }
 }
 
-/// Whether a round of a loop that a branch repeats, if a register holds zero or if it does not, only waits: it writes
+/// Returns true if a round of a loop that a branch repeats, if a register holds zero or if it does not, only waits: it writes
 /// nothing, and finds no register as an earlier round left it. A conditional store may fail, where the branch repeats
 /// nothing after one that is made.
 fn is_wait(round: &[Instruction], on: Register, zero: bool) -> bool {
@@ -695,7 +695,7 @@ fn is_wait(round: &[Instruction], on: Register, zero: bool) -> bool {
     })
 }
 
-/// Whether a branch may be taken behind instructions, where these registers have known values before.
+/// Returns true if a branch may be taken behind instructions, where these registers have known values before.
 fn repeats_after(
     code: &[Instruction],
     mut known: FxHashMap<Register, i64>,

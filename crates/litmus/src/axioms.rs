@@ -55,7 +55,7 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
     grace_periods_fit(order, &e.grace_periods())
 }
 
-/// Whether an order without cycles puts every critical section of a reader before or behind every grace period.
+/// Returns true if an order without cycles puts every critical section of a reader before or behind every grace period.
 ///
 /// A section that ends before a grace period does is seen as a whole behind the grace period; otherwise the section begins
 /// after the grace period did, and sees all that came before.

@@ -394,7 +394,7 @@ fn tokens(code: Piece) -> Result<Vec<Piece>> {
 
 struct Reader<'r, 't> {
     tokens: Vec<Piece<'t>>,
-    /// Whether some thread waits for a grace period. Otherwise critical sections of readers mean nothing.
+    /// True if some thread waits for a grace period. Otherwise critical sections of readers mean nothing.
     grace: bool,
     at: usize,
     /// Where the code ends.

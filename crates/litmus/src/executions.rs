@@ -74,7 +74,7 @@ struct Way {
     registers: Vec<i64>,
     /// Critical sections of readers, each with the number of events before it and at its end.
     sections: Vec<(usize, usize)>,
-    /// Those that have begun, the outermost first.
+    /// Open critical sections, the outermost first.
     open: Vec<usize>,
     /// Grace periods, each with the number of events before it.
     graces: Vec<usize>,
@@ -236,8 +236,8 @@ impl Execution<'_> {
         self.program_order(read, write) && self.events[write].reads == Some(self.number(read))
     }
 
-    /// Of each critical section of a reader and each grace period of another thread two choices, each a set of events and
-    /// the set of those behind it: the section comes first, or the grace period does.
+    /// Two choices for each critical section of a reader and each grace period of another thread: the section comes first,
+    /// or the grace period does. A choice is a set of events and the set of the events behind them.
     pub fn grace_periods(&self) -> Vec<[(u64, u64); 2]> {
         let events = |thread: usize, numbers: std::ops::Range<usize>| {
             let all = self.events.iter().enumerate();
@@ -376,7 +376,7 @@ fn candidates(
     }
 }
 
-/// Whether the registers of a thread at its end fulfil what a filter demands of them alone.
+/// Returns true if the registers of a thread at its end fulfil the parts of a filter that name no other thread.
 fn required(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
     match filter {
         Claim::Is(Observed::Register(of, register), value) if *of == thread => {
@@ -419,7 +419,7 @@ fn combinations(
     }
 }
 
-/// What happens at one location: of each read the write that it reads from, and the order of the writes.
+/// History of one location: the write that each read reads from, and the order of the writes.
 struct History {
     from: Vec<(usize, Option<usize>)>,
     order: Vec<usize>,
@@ -432,7 +432,7 @@ struct Place<'e> {
     writes: Vec<usize>,
     /// The first value.
     first: i64,
-    /// Whether only coherent histories are made.
+    /// True if only coherent histories are made.
     coherent: bool,
     order: Vec<usize>,
     from: Vec<(usize, Option<usize>)>,
@@ -534,7 +534,7 @@ impl<'e> Place<'e> {
         }
     }
 
-    /// Whether no thread meets an older value of the location after a newer one.
+    /// Returns true if no thread meets an older value of the location after a newer one.
     fn follows_the_program(&self) -> bool {
         // Each event's place: 0 is the first value, and the writes come one after the other.
         let place = |write: usize| self.order.iter().position(|&other| other == write);

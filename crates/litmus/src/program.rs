@@ -555,7 +555,7 @@ impl Program {
             || code.any(|one| matches!(one.address(), Some(Address::Indirect(_))))
     }
 
-    /// Whether only axioms say what the program shows: no core here reserves locations or waits for a grace period.
+    /// Returns true if only axioms decide what the program shows: no core here reserves locations or waits for a grace period.
     pub fn needs_axioms(&self) -> bool {
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);
         code.any(|one| one.reserves() || matches!(one, Instruction::Rcu(_)))

@@ -258,7 +258,7 @@ fn compares(code: &mut Code, cell: Piece, a: Operand, b: Operand) -> Result<()> 
         .map(|_| ())
 }
 
-/// Whether an operand has a form that only AT&T's order has: `%eax`, or an address in parentheses.
+/// Returns true if an operand has a form that only AT&T's order has: `%eax`, or an address in parentheses.
 fn is_att(piece: Piece) -> bool {
     piece.text.starts_with('%') && register(piece.text).is_some() || piece.text.ends_with(')')
 }
