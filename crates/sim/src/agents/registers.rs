@@ -19,7 +19,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// What registers begin with, of so many caching agents and homes. `waits` is true if agents may wait for room in input
+    /// Returns the initial registers of all caching agents and homes. `waits` is true if agents may wait for room in input
     /// queues.
     pub fn new(
         remote: &Program,

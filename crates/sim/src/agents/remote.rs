@@ -97,7 +97,7 @@ enum Attempt {
     Waits,
     /// The protocol has no row for it here, and never will have by itself.
     Skipped,
-    /// It waits until registers of the agent or variables of a line change, or until an input queue has room.
+    /// The access waits until registers of the agent or variables of a line change, or until an input queue has room.
     Held,
 }
 

@@ -1,4 +1,4 @@
-//! Input queues of networks: each receiver takes the messages of a network one after the other, whoever sent them.
+//! Input queues of networks: each receiver takes the messages of a network one after the other, from all senders.
 //!
 //! A message enters its receiver's input queue when it arrives, and gives its place in its circuit back. The first message
 //! is presented to the receiver as a message of any other channel is; all others wait behind it until it is taken. Messages
@@ -33,12 +33,12 @@ pub(crate) struct InputQueues {
     networks: Vec<protocol::Network>,
     /// Caching agents and homes.
     agents: usize,
-    /// Those of all agents for the first network, then those for the second one, and so on.
+    /// The queues of all agents for the first network, then those for the second one, and so on.
     queues: Vec<InputQueue>,
 }
 
 impl InputQueues {
-    /// Empty input queues of so many caching agents and homes.
+    /// Returns empty input queues for each network and each caching agent or home.
     pub fn new(protocol: &Protocol, caches: u16, homes: u64) -> InputQueues {
         let agents = usize::from(caches) + homes as usize;
         InputQueues {

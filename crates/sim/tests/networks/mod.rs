@@ -23,7 +23,7 @@ fn example() -> &'static str {
     &LANGUAGE[begin..end]
 }
 
-/// A torture on so many lines, with loads, stores and evictions of several cores for each cache.
+/// A torture on a number of lines, with loads, stores and evictions of several cores for each cache.
 fn crowded(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
     let mut setup = torture(parse(text), remotes, seed);
     setup.workload.cores = 3 * u32::from(remotes);
@@ -161,7 +161,7 @@ fn no_more_messages_are_in_flight_than_there_is_room_for() {
     assert!(overfull > 10, "{overfull} of 20");
 }
 
-/// Of two links of ECI, messages of one sender about different lines take different ones, and some come in another order than
+/// Messages of one sender about different lines take different ones of two links of ECI, and some come in another order than
 /// they were sent in.
 #[test]
 fn messages_of_one_sender_are_taken_in_the_order_of_sending_on_framed_links() {
