@@ -1,84 +1,85 @@
-//! How litmus tests are run.
+//! Options of `cohkit litmus`.
 
 use super::{example, Output};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Runs litmus tests: what a few threads may show, on memory that acts at once or on the caches of a protocol.
+/// Runs litmus tests on an idealised memory or on the caches of a protocol.
 ///
-/// Tests are in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C. Every order is tried in which threads go on, messages
-/// arrive and caches give lines up; each location is a line of its own. The condition of the file decides: the answer is
-/// yes if it holds of all ends together. Beside it stands whether the ends are exactly those of sequential consistency, or
-/// of total store order where cores buffer stores, or of release consistency where they have windows.
+/// Tests are in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C. All orders of
+/// threads, messages and evictions are tried; each location is a line of its own. The condition of the file decides:
+/// the answer is yes if it holds of all outcomes together. The outcomes are also compared with a memory model:
+/// sequential consistency, total store order for cores with store buffers, or release consistency for cores with
+/// windows.
 ///
-/// The classic shapes need no file: `cohkit litmus SB MP+dmb.sys` runs them by their names.
+/// The classic shapes need no file: `cohkit litmus SB MP+dmb.sys` runs them by name.
 ///
-/// With `--sweep NAME=VALUES` it runs at every value of an option; `cohkit sweep --help` tells more.
+/// `--sweep NAME=VALUES` runs the tests at every value of an option; see `cohkit sweep --help`.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit litmus SB --protocol protocols/mesi.coh --cores store-buffer"))]
 pub(crate) struct Litmus {
-    /// The tests: files, or names of classic shapes.
+    /// Tests: files, or names of classic shapes.
     #[arg(required_unless_present = "shapes", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// All classic shapes, after the tests named.
+    /// Add all classic shapes, behind the tests that are named.
     #[arg(long)]
     pub shapes: bool,
 
-    /// Print the tests, in the format of the herd tools, and run nothing.
+    /// Print the tests in the format of the herd tools, and run nothing.
     #[arg(long, conflicts_with_all = ["protocol", "json", "csv", "stats"])]
     pub print: bool,
 
-    /// The protocol text whose caches the threads run on, or the name of one that ships; memory that acts at once, if not given.
+    /// Protocol file whose caches the threads run on, or the name of one that ships; without it, sequentially
+    /// consistent memory.
     #[arg(long, value_name = "FILE")]
     pub protocol: Option<PathBuf>,
 
-    /// What stands between threads and caches; what a protocol text with `accesses` asks for, and else `in-order`.
+    /// Cores between threads and caches; if not given, those of the file's `accesses`, or else `in-order`.
     #[arg(long, value_enum)]
     pub cores: Option<Cores>,
 
-    /// By which of the text's accesses each write is made: a letter for each, thread by thread (`t` as the text's cores store,
-    /// `b` written back in the core's own copy, `a` acknowledged by the home), or `every` for all mixes, each a test of its
-    /// own.
+    /// Kind of each store, one letter per store, thread by thread: `t` as the file's cores store, `b` written back
+    /// from the core's own copy, `a` acknowledged by the home. `every` runs all mixes, each as a test of its own.
     #[arg(long, value_name = "MIX", requires = "protocol")]
     pub stores: Option<String>,
 
-    /// The kind of remote that each thread runs on, thread by thread: `cpu,device`. Where kinds have rows of their own, every
-    /// way of placing threads on them is a test of its own, if not given.
+    /// Kind of remote for each thread: `cpu,device`. Without it, where kinds have rows of their own, each placement
+    /// of threads on kinds is a test of its own.
     #[arg(long, value_name = "KINDS", requires = "protocol")]
     pub kinds: Option<String>,
 
-    /// Run with the sizes of this system of the text, in place of those that the text states for all.
+    /// Take the sizes of this system of the file.
     #[arg(long, value_name = "NAME", requires = "protocol")]
     pub system: Option<String>,
 
-    /// Run each test so many times in the simulator, with random times of threads and messages, instead of trying every
-    /// order: an end that decides is seen, or nothing is decided.
+    /// Run each test this many times in the simulator, with random delays of threads and messages, in place of all
+    /// orders. An outcome that decides the condition is met, or nothing is decided.
     #[arg(long, value_name = "N", requires = "protocol", conflicts_with_all = ["gives_up", "max_states"])]
     pub simulate: Option<u64>,
 
-    /// The seed of the first run; each further one has the next.
+    /// Seed of the first run; each further run has the next one.
     #[arg(long, value_name = "N", requires = "simulate", default_value_t = 0)]
     pub seed: u64,
 
-    /// Draw a shortest path also where no outcome is forbidden: to one that the condition speaks of.
+    /// Draw a shortest path to an outcome of the condition, also where no outcome is forbidden.
     #[arg(long, requires = "protocol", conflicts_with_all = ["simulate", "csv", "stats"])]
     pub chart: bool,
 
-    /// What the ends are compared with, and without a protocol whose they are; the text's `guarantee` or that of the cores,
-    /// if not given.
+    /// Memory model that outcomes are compared with, and that gives the outcomes without a protocol; if not given,
+    /// the file's `guarantee`, or the model of the cores.
     #[arg(long, value_enum)]
     pub model: Option<Model>,
 
-    /// Decides the exit code beside violations: the condition itself, or what the file expects of it.
+    /// Basis of the exit code, besides violations: the condition, or the file's expectation of it.
     #[arg(long, value_enum, default_value_t = Expect::Condition)]
     pub expect: Expect,
 
-    /// How often, in all, caches give up lines or rights that they were not asked for.
+    /// Most evictions and downgrades that caches do by themselves in one run, of all caches together.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub gives_up: u8,
 
-    /// States to visit for one test, at most.
+    /// Most states to visit for one test.
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pub max_states: usize,
 
@@ -86,7 +87,7 @@ pub(crate) struct Litmus {
     pub output: Output,
 }
 
-/// What a test has to show for exit code 0.
+/// Condition for exit code 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Expect {
     /// Outcomes of which the condition holds: some that satisfy `exists`, none that satisfy `~exists`, all for `forall`.
@@ -96,29 +97,29 @@ pub(crate) enum Expect {
     File,
 }
 
-/// What stands between threads and caches.
+/// Cores between threads and caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Cores {
-    /// Nothing: an access begins when the one before it has ended.
+    /// An access begins when the previous one has ended.
     InOrder,
-    /// A buffer of stores, first in and first out, out of which its own thread reads.
+    /// A first-in first-out store buffer, from which loads of the same thread are forwarded.
     StoreBuffer,
-    /// A window, in which accesses of different locations wait for each other only where the protocol text's `accesses` say
-    /// so; without such a block, what acquires, releases and fences ask for.
+    /// A window of outstanding accesses. Those to different locations wait for each other only as the protocol file's
+    /// `accesses` state; without that block, as acquires, releases and fences require.
     Relaxed,
 }
 
-/// What a memory model allows threads to see.
+/// Memory model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Model {
-    /// Sequential consistency: one access after the other.
+    /// Sequential consistency: one total order of all accesses.
     Sc,
-    /// Total store order: reads before earlier writes.
+    /// Total store order: reads may come before earlier writes to other locations.
     Tso,
-    /// Release consistency: only the order that fences, acquires, releases and dependences ask for.
+    /// Release consistency: only the order of fences, acquires, releases and dependences.
     Rc,
-    /// Armv8's own model: what its barriers, acquires, releases and dependences order, as its reference manual says.
+    /// The model of the Armv8 reference manual.
     Armv8,
-    /// RISC-V's own model, RVWMO.
+    /// RVWMO, the model of the RISC-V manual.
     Riscv,
 }

@@ -1,4 +1,4 @@
-//! What becomes of results.
+//! Options for the form and destination of results.
 
 use crate::console::{Console, Terminal};
 use clap::Args;
@@ -10,16 +10,15 @@ use std::path::PathBuf;
 /// The form of a result.
 #[derive(Args, Debug)]
 pub(crate) struct Form {
-    /// Print JSON; what depends on the machine stands under the key `run`.
+    /// Print JSON; machine-dependent values are under the key `run`.
     #[arg(long, default_value_ifs([("csv", "true", "true"), ("stats", "true", "true")]))]
     pub json: bool,
 
-    /// Print a table as CSV: what JSON tells, with a row for each result, without what depends on the machine.
+    /// Print the values of JSON as CSV, a row for each result, without machine-dependent values.
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
-    /// Print what gem5 calls statistics: every number that JSON tells in a line of its own, behind its name, without what
-    /// depends on the machine.
+    /// Print statistics in gem5's form: each number of JSON on a line behind its name, without machine-dependent values.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub stats: bool,
 }
@@ -30,17 +29,17 @@ pub(crate) struct Output {
     #[command(flatten)]
     pub form: Form,
 
-    /// Draw charts with ASCII characters only, as on a terminal of a locale that is not UTF-8.
+    /// Draw charts in ASCII, as on a terminal whose locale is not UTF-8.
     #[arg(long)]
     pub ascii: bool,
 
-    /// Write the result to this file instead of standard output: all of it, or nothing.
+    /// Write the result to this file in place of standard output, whole or not at all.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 
 impl Output {
-    /// How charts are written.
+    /// Returns the form of charts.
     pub fn charts(&self, terminal: Terminal) -> Text {
         Text {
             width: terminal.width,
@@ -50,12 +49,12 @@ impl Output {
 }
 
 impl Form {
-    /// This value as JSON, or as CSV or statistics where these are asked for.
+    /// Returns a value as JSON, CSV or statistics, as requested.
     pub fn told(&self, value: Value, console: &Console) -> String {
         self.defined(value, None, console)
     }
 
-    /// The same, where statistics are behind their definitions.
+    /// Returns a value in the requested form, with definitions behind statistics.
     pub fn defined(
         &self,
         mut value: Value,

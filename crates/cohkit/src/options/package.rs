@@ -1,12 +1,12 @@
-//! What the Python package does; its options are its own.
+//! Commands that the Python package executes, with options of its own.
 
 use clap::Args;
 use std::ffi::OsString;
 
-/// What is handed over as it is.
+/// Arguments that are passed on unchanged.
 #[derive(Args, Debug)]
 pub(crate) struct Given {
-    /// Arguments and options, which `--help` tells.
+    /// Arguments and options; see `--help`.
     #[arg(
         value_name = "ARGUMENT",
         trailing_var_arg = true,
@@ -17,7 +17,7 @@ pub(crate) struct Given {
 
 /// Runs published tables and figures and prints the published numbers beside ours.
 ///
-/// This is done by the Python package; `cohkit reproduce --help` tells its options where that is installed.
+/// The Python package executes this command; where it is installed, `cohkit reproduce --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Reproduce {
@@ -27,8 +27,8 @@ pub(crate) struct Reproduce {
 
 /// Runs a command at every point of a sweep, on all cores or a cluster, and makes one table of the results.
 ///
-/// `cohkit sim`, `play`, `check`, `reproduce`, `litmus` and `mutants` with `--sweep NAME=VALUES` are sweeps too. This is
-/// done by the Python package; `cohkit sweep --help` tells its options where that is installed.
+/// `cohkit sim`, `play`, `check`, `reproduce`, `litmus` and `mutants` with `--sweep NAME=VALUES` are sweeps too. The
+/// Python package executes this command; where it is installed, `cohkit sweep --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Sweep {
@@ -36,11 +36,11 @@ pub(crate) struct Sweep {
     pub given: Given,
 }
 
-/// Makes one page of a folder with results, to look through in a browser.
+/// Makes a page for browsers from a folder of results.
 ///
-/// The page needs no network and nothing else: tables of states, diagrams, counterexamples to step through, coverage, and
-/// published numbers beside ours. This is done by the Python package; `cohkit report --help` tells its options where that
-/// is installed.
+/// The page needs no network and no other file. It has tables of states, diagrams, counterexamples to step through,
+/// coverage, and published numbers beside ours. The Python package executes this command; where it is installed,
+/// `cohkit report --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Report {
@@ -48,10 +48,10 @@ pub(crate) struct Report {
     pub given: Given,
 }
 
-/// Shows a protocol in a browser, to choose step by step what happens next in a system of it.
+/// Explores a system of a protocol step by step in a browser.
 ///
-/// The browser is told what may happen, what it leads to, and the way to what is nearest of all that is wrong. This is done
-/// by the Python package; `cohkit explore --help` tells its options where that is installed.
+/// The browser shows the possible steps, their effects, and a path to the nearest violation. The Python package executes
+/// this command; where it is installed, `cohkit explore --help` lists its options.
 #[derive(Args, Debug)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Explore {
