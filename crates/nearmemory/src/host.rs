@@ -233,8 +233,8 @@ impl Host {
 
     /// True if random evictions change no value that a core loads: none occur, or all copies are clean and equal memory.
     pub(crate) fn evictions_are_invisible(&self, memory: impl Fn(u64) -> Data) -> bool {
-        let mut copies = (self.llc.ways()).filter_map(|way| Some((way.line, way.copy.as_ref()?)));
-        let is_current = |(line, copy): (u64, &Box<Copy>)| !copy.dirty && copy.data == memory(line);
+        let mut copies = (self.llc.ways()).filter_map(|way| Some((way.line, way.copy.as_deref()?)));
+        let is_current = |(line, copy): (u64, &Copy)| !copy.dirty && copy.data == memory(line);
         self.evictions.is_none() || copies.all(is_current)
     }
 
