@@ -309,11 +309,12 @@ impl On<'_> {
 impl How {
     /// Whether the outcomes are those that the file expects, if it decides the exit code; null where that is not decided.
     fn as_expected(&self, outcome: Outcome) -> Option<Value> {
-        (self.expect == Expect::File).then(|| match outcome {
+        let met = match outcome {
             Outcome::Yes => json!(true),
             Outcome::No => json!(false),
             _ => Value::Null,
-        })
+        };
+        (self.expect == Expect::File).then_some(met)
     }
 
     fn options(&self) -> protocols::Options {
