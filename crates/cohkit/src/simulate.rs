@@ -470,7 +470,9 @@ fn cores_and_caches(cores: u32, caches: u32) -> String {
         (_, 1) => format!("{told} share 1 cache"),
         _ if cores == caches => format!("{told}, each with a cache of its own"),
         _ if cores < caches => format!("{told}, before {cores} of {all}"),
-        _ if cores.is_multiple_of(caches) => format!("{told}, {} share each of {all}", cores / caches),
+        _ if cores.is_multiple_of(caches) => {
+            format!("{told}, {} share each of {all}", cores / caches)
+        }
         _ => format!("{told} share {all}"),
     }
 }

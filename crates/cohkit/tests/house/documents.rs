@@ -91,7 +91,7 @@ fn shown_commands_print_what_is_shown() {
                 let printed: Vec<_> = printed.lines().map(str::trim_end).collect();
                 let keep = shown.contains(&"...");
                 let rewrite = update && success && !keep;
-                if !rewrite && !(success && matches(&shown, &printed)) {
+                if !(rewrite || success && matches(&shown, &printed)) {
                     let _ = writeln!(
                         wrong,
                         "{}: $ {command}\nshown:\n{}\nprinted{}:\n{}\n",
