@@ -1,44 +1,44 @@
-//! What an application must and must not do, watched from outside.
+//! Monitor of the obligations of an application, evaluated on its events and actions.
 
 use crate::interface::{Action, Event, Line, Operation, Placement, Refused};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An application has broken its contract.
+/// A violation of the contract by an application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Breach {
-    /// The line in question; 0 if it is about a register.
+    /// The line concerned; 0 if the violation concerns a register.
     pub line: Line,
-    /// What it did, as the rest of a sentence that begins with its name.
+    /// Description of the violation: the predicate of a sentence with the application as its subject.
     pub what: String,
 }
 
-/// What is open between the home and an application.
+/// State of a local operation on a line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Open {
-    /// A local operation has been asked for.
+    /// Requested but not complete; true if it locks.
     Asked(Operation, bool),
-    /// It is complete, and its lock held.
+    /// Complete, and the lock is held.
     Held(Operation),
 }
 
-/// Watches one application.
+/// Monitor of one application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Contract {
     placement: Placement,
-    /// Lines from this one on are the application's own.
+    /// Number of lines of the home; lines from this one on are private to the application.
     homed: Line,
-    /// Words of a line, from the start on.
+    /// Words per line, from [`Event::Start`].
     words: u16,
-    /// Lines that the home reads or writes, while it waits for the application.
+    /// Lines with an outstanding read or write by the home that the application has not answered.
     waiting: BTreeSet<(Line, Side)>,
     open: BTreeMap<Line, Open>,
-    /// Threads that wait for a register.
+    /// Threads with an outstanding register read.
     readers: BTreeSet<u32>,
-    /// The access that the application has just been refused, and does not go on without so far.
+    /// The latest page fault (tag, word, reason) that the application has not yet abandoned by [`Action::Forgo`].
     refused: Option<(u32, u32, Refused)>,
 }
 
-/// What the home waits for.
+/// Kind of reply that the home waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Side {
     Answer,
@@ -46,7 +46,8 @@ enum Side {
 }
 
 impl Contract {
-    /// Nothing is open. The home's lines are those below `homed`; further ones are the application's own.
+    /// Creates a monitor without outstanding operations. The home's lines are those below `homed`; others are private
+    /// to the application.
     pub fn new(placement: Placement, homed: Line) -> Contract {
         Contract {
             placement,
@@ -59,7 +60,7 @@ impl Contract {
         }
     }
 
-    /// An event reaches the application.
+    /// Records an event that reaches the application.
     pub fn event(&mut self, event: &Event) {
         match *event {
             Event::Start { words } => self.words = words,
@@ -82,10 +83,10 @@ impl Contract {
         }
     }
 
-    /// The application does something.
+    /// Checks and records an action of the application.
     ///
     /// # Errors
-    /// It must not.
+    /// The action violates the contract in the current state.
     pub fn action(&mut self, action: &Action) -> Result<(), Breach> {
         match *action {
             Action::Answer { line, .. } => match self.waiting.remove(&(line, Side::Answer)) {
@@ -159,7 +160,7 @@ impl Contract {
         }
     }
 
-    /// Memory of a line may only be written by who keeps copies from being made of it meanwhile.
+    /// Checks a write to memory: the application must serve the line or prevent the creation of copies by a lock.
     fn may_write(&self, line: Line) -> Result<(), Breach> {
         match self.open.get(&line) {
             _ if line >= self.homed || self.placement.serves(line) => Ok(()),
@@ -171,7 +172,7 @@ impl Contract {
         }
     }
 
-    /// Words are of one line.
+    /// Checks that the words lie within one line and that there is at least one.
     fn has_words(&self, line: Line, word: u16, words: usize) -> Result<(), Breach> {
         let all = usize::from(self.words);
         match words > 0 && usize::from(word) + words <= all {
@@ -183,8 +184,8 @@ impl Contract {
         }
     }
 
-    /// Why the application cannot go on after what it has done with an event: without an access that was refused. The rest of
-    /// a sentence that begins with its name.
+    /// Returns the reason, if any, for which the run cannot continue: a page fault that the application did not
+    /// abandon. The text is the predicate of a sentence with the application as its subject.
     pub fn cannot_go_on(&mut self) -> Option<String> {
         let (tag, word, why) = self.refused.take()?;
         let address = 8 * u64::from(word);
@@ -193,12 +194,13 @@ impl Contract {
         ))
     }
 
-    /// Whether the application holds the lock of a line.
+    /// True if the application holds the lock of `line`.
     pub fn holds(&self, line: Line) -> bool {
         matches!(self.open.get(&line), Some(Open::Held(_)))
     }
 
-    /// What is still open, as the rest of a sentence that begins with the application's name; by line.
+    /// Outstanding obligations, grouped by kind and then by line. Each description is the predicate of a sentence with
+    /// the application as its subject.
     pub fn open(&self) -> impl Iterator<Item = Breach> + '_ {
         let waiting = self.waiting.iter().map(|&(line, side)| Breach {
             line,

@@ -1,7 +1,7 @@
-//! What an application hears and what it may do; what a thread of the CPU does.
+//! Interface of device applications and of CPU threads: the events they receive and the actions they take.
 //!
-//! Both are state machines without time of their own: an event comes, the state changes, actions leave.
-//! Whoever drives them (the simulator, the checker, a test) brings time, data and the protocol.
+//! Both are state machines without a clock: an event arrives, the state changes, actions leave.
+//! The driver (the simulator, the checker, a test) supplies time, data and the protocol.
 
 use cohkit_protocol::protocol::Right;
 use std::ops::Range;
@@ -15,20 +15,20 @@ pub type Time = u64;
 /// The 64-bit words of a line, in address order.
 pub type Words = Box<[u64]>;
 
-/// Where an application sits.
+/// Position of an application relative to the home.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Placement {
-    /// Between the home and memory: it answers the home's reads of these lines and takes its writes.
+    /// Between the home and memory: the application answers the home's reads of these lines and accepts its writes.
     /// The home reads and writes all other lines in memory.
     Between(Range<Line>),
-    /// The same of several ranges.
+    /// Between the home and memory, for several ranges of lines.
     Among(Box<[Range<Line>]>),
-    /// Beside the home's way to memory: it only hears what becomes of lines.
+    /// Beside the path from the home to memory: the application only observes changes of permissions.
     Beside,
 }
 
 impl Placement {
-    /// Whether the home's reads and writes of a line come to the application.
+    /// True if the home's reads and writes of `line` go to the application.
     pub fn serves(&self, line: Line) -> bool {
         match self {
             Placement::Between(lines) => lines.contains(&line),
@@ -38,17 +38,17 @@ impl Placement {
     }
 }
 
-/// What an application makes the home do with the CPU's copies of a line.
+/// Cache maintenance operation that an application requests from the home for the CPU's copies of a line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operation {
-    /// Memory gets what the CPU has written; the CPU may keep a copy to read.
+    /// Writes the CPU's modifications back to memory. The CPU may keep a read-only copy.
     Clean,
-    /// The same, and the CPU keeps no copy.
+    /// Writes the CPU's modifications back to memory and invalidates the CPU's copy.
     CleanInvalidate,
 }
 
 impl Operation {
-    /// The most that the CPU may do with the line when it is complete.
+    /// Returns the highest permission that the CPU retains once the operation is complete.
     pub fn leaves(self) -> Right {
         match self {
             Operation::Clean => Right::Read,
@@ -56,7 +56,7 @@ impl Operation {
         }
     }
 
-    /// Its name in messages.
+    /// Returns the operation's name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Clean => "clean",
@@ -65,17 +65,17 @@ impl Operation {
     }
 }
 
-/// An access that the page table does not permit: it has not been made.
+/// A page fault: an access that the page table does not permit and that was not performed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Refused {
-    /// Whether it would have written.
+    /// True for a write access.
     pub write: bool,
-    /// The most that may be done with the page: nothing where it is not there.
+    /// Permission that the page table grants: `Right::None` if the page is not mapped.
     pub permits: Right,
 }
 
 impl std::fmt::Display for Refused {
-    /// The rest of a sentence that begins with who has made the access.
+    /// Formats the predicate of a sentence; the caller prepends the initiator of the access as the subject.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match (self.write, self.permits) {
             (true, Right::None) => "may not write: the page is not there",
@@ -85,328 +85,332 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// What an application hears.
+/// Event that an application receives.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// Everything begins; comes once, before all else.
+    /// First event of a run, delivered once and before all others.
     Start {
-        /// Words of a line.
+        /// 64-bit words per line.
         words: u16,
     },
-    /// The home reads a line for the CPU, which now `has` a right at most and gets the right `wants`
-    /// (none for a read that is not cached). Only with [`Placement::Between`]; wants [`Action::Answer`], now or later.
-    /// An upgrade is a read of a line that the CPU `has` the right to read already.
+    /// The home reads a line for the CPU, which has at most the permission `has` and receives the permission `wants`
+    /// (`None` for an uncached read). Only with [`Placement::Between`] or [`Placement::Among`]. The application replies
+    /// with [`Action::Answer`], immediately or later. An upgrade is a read of a line for which the CPU already `has`
+    /// read permission.
     Read {
         /// The line.
         line: Line,
-        /// The right that the CPU gets with the answer.
+        /// Permission that the CPU receives with the answer.
         wants: Right,
-        /// The most that the CPU may do with it until then.
+        /// Highest permission that the CPU may have until then.
         has: Right,
     },
-    /// The home writes a line of which the CPU `keeps` a right at most.
-    /// Only with [`Placement::Between`]; wants [`Action::Accept`], now or later.
+    /// The home writes a line for which the CPU `keeps` at most the given permission.
+    /// Only with [`Placement::Between`] or [`Placement::Among`]. The application replies with [`Action::Accept`],
+    /// immediately or later.
     Write {
         /// The line.
         line: Line,
-        /// Its words.
+        /// New contents of the line.
         words: Words,
-        /// The most that the CPU may do with it from now on.
+        /// Highest permission that the CPU retains.
         keeps: Right,
     },
-    /// The home has learnt that what the CPU may do with a line has changed.
+    /// The home has learnt that the CPU's permission for a line has changed.
     Changed {
         /// The line.
         line: Line,
-        /// The most that it could do.
+        /// Highest permission before the change.
         from: Right,
-        /// The most that it can do from now on.
+        /// Highest permission after the change.
         to: Right,
     },
-    /// A local operation is complete. If it was asked for with a lock, the lock is held.
+    /// A local operation is complete. If it was requested with a lock, the home now holds that lock for the
+    /// application.
     Done {
         /// The line.
         line: Line,
-        /// Which operation.
+        /// The operation that was requested.
         operation: Operation,
-        /// Whether the CPU had written the line, so that memory has changed.
+        /// True if the CPU had modified the line, so that memory has changed.
         dirty: bool,
     },
-    /// A line that the application has asked its memory for; those of one burst come in order.
+    /// A line that the application requested by [`Action::Fetch`]. Lines of one burst arrive in order.
     Fetched {
-        /// As it was asked for.
+        /// Tag of the request.
         tag: u32,
         /// The line.
         line: Line,
-        /// What it holds.
+        /// Contents of the line.
         words: Words,
     },
-    /// Words of its memory that the application has read, as they were at one moment; of an [`Action::UpdateWord`] what the word
-    /// held before.
+    /// Words of the application's memory requested by [`Action::ReadWords`], read atomically. After an
+    /// [`Action::UpdateWord`], the value of the word before the update.
     WordsRead {
-        /// As it was asked for.
+        /// Tag of the request.
         tag: u32,
-        /// What they hold.
+        /// Their values.
         words: Words,
     },
-    /// Memory has what the application has written, a line or words of one.
+    /// A write of the application to its memory is complete: a line, or words of one.
     Stored {
-        /// As it was asked for.
+        /// Tag of the request.
         tag: u32,
     },
-    /// The time that the application has asked for has passed.
+    /// The interval requested by [`Action::Wake`] has elapsed.
     Timer {
-        /// As it was asked for.
+        /// Tag of the request.
         tag: u32,
     },
-    /// A thread reads a register of the application over the bus of devices. Wants [`Action::Reply`], now or later.
+    /// A thread reads a register of the application over the device bus. The application replies with
+    /// [`Action::Reply`], immediately or later.
     RegisterRead {
-        /// The register.
+        /// Index of the register.
         register: u32,
-        /// The thread, which reads one at a time.
+        /// The reading thread, which has at most one outstanding register read.
         thread: u32,
     },
-    /// A thread has written a register of the application over the bus of devices.
+    /// A thread has written a register of the application over the device bus.
     RegisterWritten {
-        /// The register.
+        /// Index of the register.
         register: u32,
-        /// What it has written.
+        /// The value written.
         value: u64,
     },
-    /// Words of the CPU's own memory that the application has asked for.
+    /// Words of the CPU's own memory, requested by [`Action::HostFetch`].
     HostFetched {
-        /// As it was asked for.
+        /// Tag of the request.
         tag: u32,
-        /// What they hold.
+        /// Their values.
         words: Words,
     },
-    /// Words of the host's memory that the application has read coherently, as they were at one moment for each line; of a
-    /// [`Action::CoherentUpdate`] what the word held before.
+    /// Words of the host's memory from a coherent load; the words of each line are read atomically. After an
+    /// [`Action::CoherentUpdate`], the value of the word before the update.
     CoherentLoaded {
-        /// As it was asked for.
+        /// Tag of the request.
         tag: u32,
-        /// What they hold.
+        /// Their values.
         words: Words,
     },
-    /// What the application has written to the host's memory coherently has been performed: whoever reads it from now on
-    /// sees it.
+    /// A coherent store of the application to the host's memory has been performed: every later read observes it.
     CoherentStored {
-        /// As it was asked for.
+        /// Tag of the request.
         tag: u32,
     },
-    /// A coherent access of the application to the host's memory that the page table does not permit, on a machine that
-    /// translates the device's addresses. It comes in the place of [`Event::CoherentLoaded`] or [`Event::CoherentStored`], when
-    /// the access has ended in all of its lines: nothing has been read or written in those that were refused, and what was to
-    /// be written to others has been. Wants [`Action::Forgo`] at once: who does not say that it goes on without the access
-    /// ends the run.
+    /// Page fault of a coherent access to the host's memory, on a machine that translates the device's addresses. It
+    /// replaces [`Event::CoherentLoaded`] or [`Event::CoherentStored`] and arrives once all lines of the access have
+    /// finished. Refused lines were neither read nor written; a store's other lines have been written. The application
+    /// must reply with [`Action::Forgo`] at once; otherwise the run ends.
     Refused {
-        /// As it was asked for.
+        /// Tag of the request.
         tag: u32,
-        /// The first word that was refused.
+        /// First refused word.
         word: u32,
-        /// Why.
+        /// Kind of access, and the permission that the page table grants.
         why: Refused,
     },
-    /// The run is to end: the application ends what it has begun, gives its locks back, and begins nothing more by itself.
+    /// The run is about to end. The application completes its outstanding operations, releases its locks and starts
+    /// nothing new.
     Stop,
 }
 
-/// What an application does.
+/// Action that an application requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Action {
-    /// Answers a read of the home.
+    /// Answers a read by the home.
     Answer {
         /// The line that was read.
         line: Line,
-        /// What it holds.
+        /// Contents of the line.
         words: Words,
     },
-    /// Takes a write of the home: it may go on.
+    /// Accepts a write by the home, which may then proceed.
     Accept {
         /// The line that was written.
         line: Line,
     },
-    /// Asks for a local operation, one at a time for each line.
+    /// Requests a local operation. At most one per line may be outstanding.
     Local {
         /// The line.
         line: Line,
-        /// What is to become of the CPU's copies.
+        /// The operation on the CPU's copies.
         operation: Operation,
-        /// Whether the CPU gets no right to the line afterwards until it is unlocked.
+        /// True to lock the line: the CPU receives no permission for it until [`Action::Unlock`].
         lock: bool,
     },
-    /// Gives a lock back.
+    /// Releases the lock of a line.
     Unlock {
         /// The line.
         line: Line,
     },
     /// Reads lines from the application's memory, in one burst.
     Fetch {
-        /// Comes back with each line.
+        /// Returned with each line, in [`Event::Fetched`].
         tag: u32,
         /// The first line.
         first: Line,
-        /// How many.
+        /// Number of lines.
         lines: u32,
     },
     /// Writes a line to the application's memory.
     Store {
-        /// Comes back when it is done.
+        /// Returned on completion, in [`Event::Stored`].
         tag: u32,
         /// The line.
         line: Line,
-        /// What it is to hold.
+        /// New contents of the line.
         words: Words,
     },
-    /// Reads words of a line of the application's memory, which come back as [`Event::WordsRead`]. Memory moves its smallest
-    /// bursts that have them.
+    /// Reads words of a line of the application's memory; the reply is [`Event::WordsRead`]. Memory transfers the
+    /// smallest bursts that contain them.
     ReadWords {
-        /// Comes back with the words.
+        /// Returned with the words.
         tag: u32,
         /// The line.
         line: Line,
-        /// The first word in it.
+        /// Index of the first word within the line.
         word: u16,
-        /// How many, at least one.
+        /// Number of words, at least one.
         words: u16,
     },
-    /// Writes words of a line of the application's memory; the others stay. Comes back as [`Event::Stored`].
+    /// Writes words of a line of the application's memory and leaves the line's other words unchanged. The reply is
+    /// [`Event::Stored`].
     WriteWords {
-        /// Comes back when it is done.
+        /// Returned on completion.
         tag: u32,
         /// The line.
         line: Line,
-        /// The first word in it.
+        /// Index of the first word within the line.
         word: u16,
-        /// What they are to hold, at least one.
+        /// New values, at least one word.
         words: Words,
     },
-    /// Changes a word of a line of the application's memory in one step: nothing happens to the line between its being read and
-    /// its being written. What it held before comes back as [`Event::WordsRead`].
+    /// Updates a word of the application's memory atomically: no other access to the line occurs between the read and
+    /// the write. The reply is [`Event::WordsRead`] with the previous value.
     UpdateWord {
-        /// Comes back with the word.
+        /// Returned with the previous value.
         tag: u32,
         /// The line.
         line: Line,
-        /// The word in it.
+        /// Index of the word within the line.
         word: u16,
-        /// How.
+        /// The change to make.
         update: Update,
     },
-    /// Asks to be woken.
+    /// Starts a timer; it ends with [`Event::Timer`].
     Wake {
-        /// Comes back then.
+        /// Returned when the timer expires.
         tag: u32,
-        /// In so many picoseconds.
+        /// Delay in picoseconds.
         after: Time,
     },
-    /// Answers a thread's read of a register.
+    /// Answers a thread's register read.
     Reply {
         /// The thread.
         thread: u32,
-        /// What the register holds.
+        /// Value of the register.
         value: u64,
     },
-    /// Reads words of the CPU's own memory over the bus of devices, in one transfer, behind all that has been written over
-    /// it before. Where that memory is a space of lines of its own it is read coherently.
+    /// Reads words of the CPU's own memory over the device bus, in one transfer that is ordered behind all earlier
+    /// writes on the bus. The read is coherent if that memory is a line space of its own.
     HostFetch {
-        /// Comes back with the words.
+        /// Returned with the words.
         tag: u32,
         /// The first word.
         first: u32,
-        /// How many.
+        /// Number of words.
         words: u32,
     },
-    /// Writes words of the CPU's own memory over the bus of devices. What is written first is seen first;
-    /// nothing comes back. Where that memory is a space of lines of its own no cache has an old copy afterwards.
+    /// Writes words of the CPU's own memory over the device bus. Writes become visible in the order they were issued;
+    /// there is no reply. If that memory is a line space of its own, no cache keeps a stale copy.
     HostStore {
         /// The first word.
         first: u32,
-        /// What they are to hold.
+        /// New values.
         words: Words,
     },
-    /// Reads words of the host's memory coherently, by the caching agent that the device is there. Those of one line are
-    /// read at one moment, those of different lines in any order. Comes back as [`Event::CoherentLoaded`].
+    /// Reads words of the host's memory coherently, through the device's caching agent there. The words of one line are
+    /// read atomically; different lines are read in any order. The reply is [`Event::CoherentLoaded`].
     CoherentLoad {
-        /// Comes back with the words.
+        /// Returned with the words.
         tag: u32,
         /// The first word.
         first: u32,
-        /// How many, at least one.
+        /// Number of words, at least one.
         words: u32,
-        /// Whether the device's cache keeps the lines; otherwise it asks for their bytes alone.
+        /// True if the device's cache allocates the lines; otherwise it requests only their bytes.
         cached: bool,
     },
-    /// Writes words of the host's memory coherently, by the caching agent that the device is there: those of one line at one
-    /// moment, those of different lines in any order. It is ordered with nothing: whoever wants an order waits for
-    /// [`Event::CoherentStored`].
+    /// Writes words of the host's memory coherently, through the device's caching agent there. The words of one line
+    /// are written atomically; different lines are written in any order. The store is unordered with all other
+    /// accesses: to impose an order, wait for [`Event::CoherentStored`].
     CoherentStore {
-        /// Comes back when all has been performed.
+        /// Returned when every line has been performed.
         tag: u32,
         /// The first word.
         first: u32,
-        /// What they are to hold, at least one.
+        /// New values, at least one word.
         words: Words,
-        /// Whether the device's cache gets the lines to write them; otherwise it sends their bytes to the home.
+        /// True if the device's cache acquires the lines to write them; otherwise it sends the bytes to the home.
         cached: bool,
     },
-    /// Changes a word of the host's memory in one atomic step, in the device's cache. What it held before comes back as
-    /// [`Event::CoherentLoaded`].
+    /// Updates a word of the host's memory atomically, in the device's cache. The reply is [`Event::CoherentLoaded`]
+    /// with the previous value.
     CoherentUpdate {
-        /// Comes back with the word.
+        /// Returned with the previous value.
         tag: u32,
-        /// The word.
+        /// Index of the word.
         word: u32,
-        /// How.
+        /// The change to make.
         update: Update,
     },
-    /// Goes on without a coherent access that was [refused](Event::Refused).
+    /// Abandons a coherent access that was [refused](Event::Refused) and continues without it.
     Forgo {
-        /// As the access was asked for.
+        /// Tag of the refused access.
         tag: u32,
     },
-    /// Interrupts a thread over the bus of devices, behind all that has been written over it before.
+    /// Interrupts a thread over the device bus, ordered behind all earlier writes on the bus.
     Interrupt {
         /// The thread.
         thread: u32,
     },
-    /// What is to be timed under this tag begins now; it changes nothing else.
+    /// Starts the interval timed under `tag`. It has no other effect.
     Begin {
-        /// The tag.
+        /// Identifier of the interval.
         tag: u32,
     },
-    /// What is timed under this tag ends now; it changes nothing else.
+    /// Ends the interval timed under `tag`. It has no other effect.
     End {
-        /// The tag.
+        /// Identifier of the interval.
         tag: u32,
-        /// What has taken the time since the last [`Action::Begin`] with this tag.
+        /// Label of the interval since the last [`Action::Begin`] with this tag.
         what: &'static str,
     },
-    /// Counts something for the statistics; it changes nothing else.
+    /// Adds to a counter of the statistics. It has no other effect.
     Count {
-        /// What.
+        /// Name of the counter.
         what: &'static str,
-        /// How many.
+        /// Amount to add.
         by: u64,
     },
 }
 
-/// The actions that leave with one event, in order.
+/// Actions that one event causes, in order.
 #[derive(Default, Debug)]
 pub struct Actions(Vec<Action>);
 
 impl Actions {
-    /// No action yet.
+    /// Creates an empty list.
     pub fn new() -> Actions {
         Actions::default()
     }
 
-    /// Takes them all out, in order.
+    /// Removes all actions and returns them in order.
     pub fn take(&mut self) -> std::vec::Drain<'_, Action> {
         self.0.drain(..)
     }
 
-    /// Any action.
+    /// Appends an action.
     pub fn push(&mut self, action: Action) {
         self.0.push(action);
     }
@@ -546,43 +550,43 @@ impl Actions {
     }
 }
 
-/// A device application: a state, and what each event makes of it.
+/// A device application: a state machine driven by events.
 ///
 /// A handler is pure: the same state and event give the same state and actions.
-/// What is to be model-checked is `Clone + Eq + Hash` besides.
+/// For model checking, the type also implements `Clone + Eq + Hash`.
 pub trait Application {
-    /// Its name in messages.
+    /// Returns the application's name for messages.
     fn name(&self) -> &str;
 
-    /// Where it sits; the same at all times.
+    /// Returns the application's position, which never changes.
     fn placement(&self) -> Placement;
 
-    /// Takes an event.
+    /// Handles an event and appends the resulting actions.
     fn handle(&mut self, event: Event, actions: &mut Actions);
 }
 
-/// What a thread of the CPU does next.
+/// Next step of a CPU thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
-    /// Loads a word, which comes back.
+    /// Loads a word and returns its value.
     Load {
         /// The line.
         line: Line,
-        /// The word in it.
+        /// Index of the word within the line.
         word: u16,
     },
-    /// Loads a word, which comes back, with the right to write the line.
+    /// Loads a word with write permission for its line, and returns its value.
     LoadExclusive {
         /// The line.
         line: Line,
-        /// The word in it.
+        /// Index of the word within the line.
         word: u16,
     },
     /// Stores a word.
     Store {
         /// The line.
         line: Line,
-        /// The word in it.
+        /// Index of the word within the line.
         word: u16,
         /// Its new value.
         value: u64,
@@ -591,110 +595,112 @@ pub enum Step {
     StoreWords {
         /// The line.
         line: Line,
-        /// The first word in it.
+        /// Index of the first word within the line.
         word: u16,
-        /// How many.
+        /// Number of words.
         words: u16,
-        /// The new value of each.
+        /// New value of each word.
         value: u64,
     },
-    /// Loads a word, which comes back, and all that the thread does later waits for it. It waits for earlier releases.
+    /// Loads a word with acquire ordering, and returns its value: all later accesses of the thread wait for it. It
+    /// waits for the thread's earlier releases.
     Acquire {
         /// The line.
         line: Line,
-        /// The word in it.
+        /// Index of the word within the line.
         word: u16,
     },
-    /// Stores a word after all that the thread has done before.
+    /// Stores a word with release ordering: after all earlier accesses of the thread.
     Release {
         /// The line.
         line: Line,
-        /// The word in it.
+        /// Index of the word within the line.
         word: u16,
         /// Its new value.
         value: u64,
     },
-    /// Changes a word in one atomic step; what it held before comes back.
+    /// Updates a word atomically and returns its previous value.
     Update {
         /// The line.
         line: Line,
-        /// The word in it.
+        /// Index of the word within the line.
         word: u16,
-        /// How.
+        /// The change to make.
         update: Update,
     },
-    /// A hint that a line will be read soon; it is over at once.
+    /// Prefetches a line for reading; completes immediately.
     Hint {
         /// The line.
         line: Line,
     },
-    /// Reads a register of the application over the bus of devices; its value comes back.
+    /// Reads a register of the application over the device bus and returns its value.
     ReadRegister {
-        /// The register.
+        /// Index of the register.
         register: u32,
     },
-    /// Writes a register of the application over the bus of devices, and does not wait for it to arrive.
+    /// Writes a register of the application over the device bus; posted, so the thread does not wait for its arrival.
     WriteRegister {
-        /// The register.
+        /// Index of the register.
         register: u32,
         /// Its new value.
         value: u64,
     },
-    /// Loads a word of the CPU's own memory, which comes back. That memory is not behind the home; it begins with zeros.
-    /// Where it is a space of lines of its own, the CPU and the device cache it coherently.
+    /// Loads a word of the CPU's own memory and returns its value. That memory is not behind the home and starts as
+    /// zeros.
+    /// If it is a line space of its own, the CPU and the device cache it coherently.
     LoadHost {
-        /// The word.
+        /// Index of the word.
         word: u32,
     },
     /// Stores a word of the CPU's own memory.
     StoreHost {
-        /// The word.
+        /// Index of the word.
         word: u32,
         /// Its new value.
         value: u64,
     },
-    /// Waits for an interrupt by the application; over at once if one has come since it last waited.
+    /// Waits for an interrupt from the application. Completes immediately if one has arrived since the last wait.
     AwaitInterrupt,
-    /// Works for so many picoseconds.
+    /// Computes for the given time, in picoseconds.
     Work(Time),
-    /// Waits until its stores have been performed, or are in order with all that comes.
+    /// Waits until the thread's earlier stores have been performed, or are ordered before all later accesses.
     Fence,
-    /// Counts something for the statistics; over at once.
+    /// Adds to a counter of the statistics; completes immediately.
     Count {
-        /// What.
+        /// Name of the counter.
         what: &'static str,
-        /// How many.
+        /// Amount to add.
         by: u64,
     },
-    /// What is to be timed begins now; over at once.
+    /// Starts a timed interval; completes immediately.
     Begin,
-    /// What is timed ends now; over at once.
+    /// Ends the timed interval; completes immediately.
     End {
-        /// What has taken the time since the last [`Step::Begin`].
+        /// Label of the interval since the last [`Step::Begin`].
         what: &'static str,
     },
-    /// Nothing more, ever.
+    /// Ends the thread.
     Stop,
 }
 
-/// An atomic change of a word.
+/// An atomic read-modify-write of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Update {
-    /// So much is added; it wraps.
+    /// Adds the operand, wrapping on overflow.
     Add(u64),
-    /// The word becomes `new` if it is `old`.
+    /// Replaces the word by `new` if it equals `old`.
     CompareSwap {
-        /// What it has to be.
+        /// Expected value.
         old: u64,
-        /// What it becomes then.
+        /// Replacement value.
         new: u64,
     },
-    /// The word becomes this, whatever it was.
+    /// Replaces the word unconditionally.
     Swap(u64),
 }
 
 impl Update {
-    /// What becomes of a word.
+    /// Returns the new value of a word that held `word`.
     pub fn of(self, word: u64) -> u64 {
         match self {
             Update::Add(by) => word.wrapping_add(by),
@@ -705,98 +711,101 @@ impl Update {
     }
 }
 
-/// A thread of the CPU: a state machine that makes one step after the other.
+/// A thread of the CPU: a state machine that issues one step at a time.
 pub trait Thread {
-    /// The next step. `result` is what the last one gave: a word after loads and updates, 0 otherwise.
+    /// Returns the next step. `result` is the outcome of the previous step: a word after loads and updates, otherwise
+    /// 0.
     fn step(&mut self, result: u64) -> Step;
 
-    /// The next step, after one whose access the page table has refused, on a machine that translates the thread's addresses.
-    /// Nothing if it cannot go on without the access, which ends the run.
+    /// Returns the next step after a page fault, on a machine that translates the thread's addresses. `None` if the
+    /// thread cannot continue without the access; the run then ends.
     fn refused(&mut self, _why: Refused) -> Option<Step> {
         None
     }
 }
 
-/// The data of all lines once nothing is in flight, to judge a run by.
+/// Final contents of memory, for verification when nothing is in flight.
 pub trait Contents {
-    /// The word of a line: what a load would give.
+    /// Returns the value that a load of this word would return.
     fn word(&self, line: Line, word: u16) -> u64;
 
-    /// The word that it was at the start.
+    /// Returns the initial value of the word.
     fn initial(&self, line: Line, word: u16) -> u64;
 
-    /// The word of the host's memory, what a load of the host would give; nothing where that is no space of its own.
+    /// Returns the value that a host's load of this word of host memory would return; `None` if host memory is not a
+    /// line space of its own.
     fn host(&self, _word: u32) -> Option<u64> {
         None
     }
 }
 
-/// Rows of numbers that a run leaves, for other programs to judge.
+/// A table of numbers that a run produces, for verification by other programs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// Its name.
+    /// Name of the table.
     pub name: &'static str,
-    /// Its rows.
+    /// Rows, in order.
     pub rows: Vec<Vec<u64>>,
 }
 
 /// An application and the threads that use it.
 pub trait Scenario {
-    /// The application.
+    /// Type of the application.
     type Application: Application;
-    /// A thread.
+    /// Type of the threads.
     type Thread: Thread;
 
-    /// Lines of the home that it uses, from 0.
+    /// Number of home lines that the scenario uses, starting at line 0.
     fn lines(&self) -> Line;
 
-    /// Words of each line that it uses, from 0.
+    /// Number of words per line that the scenario uses, starting at word 0.
     fn words(&self) -> u64 {
         1
     }
 
-    /// Whether it ends by itself.
+    /// True if the scenario terminates by itself.
     fn ends(&self) -> bool;
 
-    /// The local operations that its application asks for, and whether with lock, so that a home that lacks one is told
-    /// before anything runs. Of one that is not named here it is told when the application asks for it.
+    /// Local operations that the application requests, each with a flag that is true if it locks. A home that lacks one
+    /// is rejected before the run starts. An operation that is missing here is rejected only when the application
+    /// requests it.
     fn asks(&self) -> Vec<(Operation, bool)> {
         Vec::new()
     }
 
-    /// Whether its application has to hear of what becomes of the CPU's rights ([`Event::Changed`]), which only a home that is
-    /// constructed from a policy can tell. One that does without stands beside any home.
+    /// True if the application depends on [`Event::Changed`], which only a home that is constructed from a policy can
+    /// report. Otherwise the scenario runs with any home.
     fn hears(&self) -> bool {
         true
     }
 
-    /// How many of its threads, the last ones, are engines of a device that caches lines of the CPU's memory, as the CPU's
-    /// cores do. If there are any, nothing is behind the home, and its application hears of nothing.
+    /// Number of threads, at the end of the list, that are engines of a device that caches lines of the CPU's memory.
+    /// If it is not zero, no application is behind the home, and the application receives no events.
     fn engines(&self) -> u32 {
         0
     }
 
-    /// Whether there are threads only: then nothing is behind the home, of which there may be several.
+    /// True if the scenario consists of threads only: nothing is behind the home, and there may be several homes.
     fn alone(&self) -> bool {
         self.engines() > 0
     }
 
-    /// Words of the host's memory that application and threads access where it is a space of its own, which the device
-    /// caches, from 0; 0 if they need none.
+    /// Number of words of host memory that application and threads access, starting at word 0, if host memory is a line
+    /// space that the device caches. 0 if they need none.
     fn host_words(&self) -> u64 {
         0
     }
 
-    /// The application at the start.
+    /// Returns the application in its initial state.
     fn application(&self) -> Self::Application;
 
-    /// The threads at the start.
+    /// Returns the threads in their initial states.
     fn threads(&self) -> Vec<Self::Thread>;
 
-    /// Whether application, threads and data are as they have to be at the end.
+    /// Checks the final states of application and threads, and the final data.
     ///
     /// # Errors
-    /// What is wrong, in a sentence.
+    /// A sentence that describes the first failure.
     fn verify(
         &self,
         application: &Self::Application,
@@ -804,7 +813,7 @@ pub trait Scenario {
         contents: &dyn Contents,
     ) -> Result<(), String>;
 
-    /// What threads have been given and have made of it, where other programs can judge it.
+    /// Returns the values that threads have observed and computed, for verification by other programs.
     fn tables(&self, _threads: &[Self::Thread]) -> Vec<Table> {
         Vec::new()
     }

@@ -1,14 +1,15 @@
-//! What may sit behind a home: the interface of device applications, and the applications that ship.
+//! Interface of device applications behind a home, and the applications that ship.
 //!
-//! An [`Application`](interface::Application) sees reads, upgrades and write-backs of its lines and every change of
-//! the CPU's rights that the home learns of, has a memory port of its own, and cleans, invalidates, locks and unlocks
-//! the CPU's copies. A [`Thread`](interface::Thread) is what a core of the CPU does with the same lines.
-//! Both are plain state machines, so that one text of each is simulated with time and real data, and explored in
-//! every order by the checker. A [`Contract`](contract::Contract) watches an application from outside.
+//! An [`Application`](interface::Application) observes reads, upgrades and write-backs of its lines, and every change
+//! of the CPU's permissions that the home learns of. It has a memory port of its own, and cleans, invalidates, locks
+//! and unlocks the CPU's copies. A [`Thread`](interface::Thread) is the program that a core of the CPU runs on the same
+//! lines.
+//! Both are plain state machines. The same code is therefore simulated with time and real data, and explored by the
+//! checker in every order of events. A [`Contract`](contract::Contract) monitors an application from outside.
 //!
-//! The crate does not know the simulator, the checker, files or terminals, and no protocol by name.
+//! The crate depends on no simulator, checker, files or terminals, and on no protocol by name.
 //!
-//! An application that gives the CPU its lines back as often as the CPU writes them:
+//! Example: an application that takes a line back whenever the CPU acquires write permission for it:
 //!
 //! ```
 //! use cohkit_application::interface::{Actions, Application, Event, Line, Operation, Placement};
