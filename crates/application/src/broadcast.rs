@@ -1,29 +1,30 @@
-//! Every thread broadcasts a word to all hosts, in rounds: it stores the word in the memory of each other host, releases a
-//! flag there, and goes on when it has acquired the flags of all other threads and checked their words.
+//! Broadcast in rounds: each thread sends one word to all other hosts. It stores the word in the memory of each other
+//! host and releases a flag there. It continues once it has acquired the flags of all threads of other hosts and
+//! checked their words.
 //!
-//! Lines are interleaved among homes: line L is home L mod their number's. Thread T is of host T mod that number. A thread
-//! has a flag in each host, and two words there, for even and odd rounds: a word is written again two rounds later, when
-//! the flags of the round between have told that all have checked it.
+//! Lines are interleaved among homes: line L belongs to home L modulo the number of homes, and thread T to host T
+//! modulo that number. A thread has one flag in each host, and two words there, for even and odd rounds. A word is
+//! overwritten two rounds later, when the flags of the round between show that every thread has checked it.
 
 use crate::interface::{Contents, Line, Scenario, Step, Thread, Time};
 use crate::kernel::Nobody;
 
-/// The threads.
+/// Parameters of the broadcast.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Broadcast {
-    /// Homes of the machine, which is one for each host.
+    /// Number of homes, one per host.
     pub homes: Line,
-    /// Threads, at least one on each host.
+    /// Number of threads, at least one per host.
     pub threads: u32,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: u32,
 }
 
-/// For which a thread does something else before it looks at a flag again, picoseconds.
+/// Polling interval of a flag, in picoseconds.
 const PAUSE: Time = 5_000;
 
 impl Broadcast {
-    /// The flag of a thread in a host, or its word of even rounds or of odd ones.
+    /// Returns the line of a thread's flag in a host (`what` 0), or of its word of even (1) or odd (2) rounds.
     fn line(&self, thread: u32, host: Line, what: Line) -> Line {
         self.homes * (3 * thread + what) + host
     }
@@ -41,7 +42,7 @@ impl Broadcast {
         mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// A flag after so many rounds.
+    /// Value of a flag after the given number of rounds.
     fn told(&self, rounds: u32) -> u64 {
         0xf1a6_0000_0000_0000 | u64::from(rounds)
     }
@@ -55,24 +56,24 @@ impl Broadcast {
     }
 }
 
-/// What a thread does.
+/// State of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Doing {
-    /// It stores its word in a host and those after it.
+    /// Storing its word, in this host and those after it.
     Stores(Line),
-    /// It releases its flag in a host and those after it.
+    /// Releasing its flag, in this host and those after it.
     Releases(Line),
-    /// It looks at the flag of a thread, or is to look at it.
+    /// Acquiring the flag of a thread; true once the access is issued.
     Acquires(u32, bool),
-    /// It does something else before.
+    /// Waiting before the flag of a thread is polled again.
     Pauses(u32),
-    /// It looks at the word of a thread.
+    /// Checking the word of a thread.
     Checks(u32),
-    /// It has done all.
+    /// All rounds done.
     Ends,
 }
 
-/// One of the threads.
+/// One thread of the broadcast.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Talker {
     of: Broadcast,
@@ -80,7 +81,7 @@ pub struct Talker {
     round: u32,
     doing: Doing,
     begun: bool,
-    /// Words that were not what they have to be, and the first of them: whose it was, in which round, and what was there.
+    /// Number of wrong words, and the first of them: its thread, its round and the value found.
     wrong: u64,
     first: Option<(u32, u32, u64)>,
 }
@@ -90,19 +91,19 @@ impl Talker {
         self.number % self.of.homes
     }
 
-    /// The host after one, or that one, which is not its own.
+    /// Returns the first host from `host` on that is not the thread's own.
     fn other(&self, host: Line) -> Option<Line> {
         let host = host + Line::from(host == self.host());
         (host < self.of.homes).then_some(host)
     }
 
-    /// The thread after one, or that one, which is of another host.
+    /// Returns the first thread from `thread` on that belongs to another host.
     fn next(&self, thread: u32) -> Option<u32> {
         let mut others = thread..self.of.threads;
         others.find(|other| other % self.of.homes != self.host())
     }
 
-    /// It goes on to the flag of a thread, or to the next round.
+    /// Starts to acquire the flag of the next thread from `thread` on, or starts the next round.
     fn go_on(&mut self, thread: u32) -> Step {
         if let Some(thread) = self.next(thread) {
             self.doing = Doing::Acquires(thread, false);

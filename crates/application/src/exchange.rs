@@ -1,51 +1,52 @@
-//! Every thread stores to the memory of some other hosts and releases a flag after every so many stores; who acquires the
-//! last of them checks the values, and passes on that those of the other hosts may check theirs.
+//! Exchange of stores: every thread stores to the memory of some other hosts and releases a flag after a fixed number
+//! of stores. A thread that acquires the last flag checks the values. It then notifies the threads on the other hosts
+//! that were written, which may check theirs.
 //!
-//! The hosts that a thread stores to are that after its own and those at equal distances from it. Its core's number among
-//! those of its host is that of the cores that check.
+//! A thread stores to hosts at equal distances from its own, the first being the next host. The cores that check have
+//! the same number within their host as the thread's core.
 
 use crate::interface::Line;
 use crate::kernel::{mixed, Array, Core, Findings, Grain, Hosts, Kernel, Place};
 
-/// The kernel.
+/// Parameters of the exchange.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exchange {
-    /// Hosts, and threads: as many on each.
+    /// Hosts and threads, with the same number of threads on each host.
     pub hosts: Hosts,
-    /// Hosts that each stores to, less than there are.
+    /// Number of hosts that each thread stores to, less than the number of hosts.
     pub fanout: u32,
-    /// What a store writes.
+    /// Granularity of a store.
     pub grain: Grain,
-    /// Stores between two releases, to one host after the other.
+    /// Stores between two releases, distributed over the hosts in turn.
     pub stores: u32,
-    /// Releases, all to a flag of the first of these hosts.
+    /// Number of releases, all to a flag in the first of these hosts.
     pub releases: u32,
 }
 
-/// What a thread has in the memory of a host that it stores to.
+/// Memory of a thread in a host that it stores to.
 struct Block {
     flag: Place,
     values: Array,
 }
 
 impl Exchange {
-    /// Stores to one host between two releases, at most.
+    /// Maximum number of stores to one host between two releases.
     fn slots(&self) -> u32 {
         self.stores.div_ceil(self.fanout)
     }
 
-    /// Lines of a block.
+    /// Lines per block.
     fn length(&self) -> Line {
         1 + self.grain.lines(self.releases * self.slots())
     }
 
-    /// How far a host is that is stored to: one to their number less one.
+    /// Distance of a target host, 1 to the number of homes minus 1.
     fn distance(&self, target: u32) -> u32 {
         1 + target * ((self.hosts.homes - 1) / self.fanout)
     }
 
-    /// What a thread has at one of the hosts that it stores to. No two have the same, as the hosts of those that store to
-    /// one as the same of theirs are different.
+    /// Returns the block of a thread at one of its targets. Blocks do not overlap: threads of one core number that
+    /// store to the same host do so as different targets.
     fn block(&self, thread: u32, target: u32) -> Block {
         let homes = self.hosts.homes;
         let home = (thread % homes + self.distance(target)) % homes;
@@ -56,7 +57,7 @@ impl Exchange {
         Block { flag, values }
     }
 
-    /// The thread of the same core that stores to a thread's host as one of its own.
+    /// Returns the thread with the same core number that stores to this thread's host as its target number `target`.
     fn source(&self, thread: u32, target: u32) -> u32 {
         let homes = self.hosts.homes;
         let host = (thread % homes + homes - self.distance(target)) % homes;
@@ -109,7 +110,7 @@ impl Kernel for Exchange {
                     });
                 }
             }
-            // The first of them passes on that the others may check.
+            // The thread that has acquired the last flag releases the other targets to check.
             for other in 1..self.fanout {
                 if target == 0 {
                     core.tell(self.block(from, other).flag, 1).await;

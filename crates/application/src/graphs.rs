@@ -1,10 +1,10 @@
-//! Page rank and shortest paths on a graph that the threads share: each has a part of the vertices, and stores what it finds
-//! of a vertex in the memory of every host with a neighbour of it, word by word, and tells that host once a round: its
-//! threads all acquire the same flag.
+//! Page rank and shortest paths on a graph that the threads share. Each thread owns a part of the vertices. It stores
+//! its results for a vertex, word by word, in the memory of every host with a neighbour of that vertex. It notifies
+//! each such host once per round; all threads of a host acquire the same flag.
 //!
-//! The graph is given, or generated: vertices on a ring have the two before and the two behind as neighbours, and others
-//! anywhere.
-//! What has to come out is calculated beforehand, once, and each thread compares its part with that.
+//! The graph is given or generated. In a generated graph the vertices form a ring: each has the two before it and the
+//! two after it as neighbours, and random others.
+//! The expected result is computed once, before the run; each thread compares its part with it.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
@@ -17,51 +17,52 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is calculated.
+/// The algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum What {
-    /// The rank of vertices after so many rounds: each gives what it has to its neighbours in equal parts.
+    /// Ranks after [`Graph::rounds`] rounds. In each round a vertex distributes its rank equally among its neighbours.
     PageRank,
-    /// The length of the shortest path from vertex 0, edges being of different lengths.
+    /// Lengths of the shortest paths from vertex 0; edges have different lengths.
     Paths,
 }
 
-/// What is calculated, and of which graph.
+/// Parameters of a graph kernel.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Graph {
-    /// What is calculated.
+    /// The algorithm.
     pub what: What,
     /// Hosts and threads.
     pub hosts: Hosts,
-    /// The graph; if none is given, one is generated.
+    /// The graph; generated if `None`.
     pub edges: Option<Arc<Edges>>,
-    /// Vertices.
+    /// Number of vertices.
     pub vertices: u32,
-    /// Neighbours anywhere that each vertex is given, beside those on the ring and those that are given it.
+    /// Random neighbours per vertex of a generated graph, in addition to ring neighbours and those that other vertices
+    /// choose.
     pub far: u32,
-    /// Rounds of page rank; paths take as many as they need.
+    /// Rounds of page rank. Shortest paths run until they converge.
     pub rounds: u32,
-    /// Bytes of stores between two releases.
+    /// Bytes stored between two releases.
     pub every: u32,
-    /// Picoseconds of calculation for an edge.
+    /// Computation time per edge, in picoseconds.
     pub work: Time,
 }
 
-/// A rank of one.
+/// Fixed-point representation of rank 1.
 const ONE: u64 = 1 << 32;
-/// The length of no path.
+/// Initial length: no path is known.
 const FAR: u64 = 1 << 60;
 
-/// The kernel: a graph, and what all threads know of it.
+/// The kernel: its parameters and the plan that all threads share.
 #[derive(Clone)]
 pub struct Graphs {
     of: Graph,
-    /// It follows from the rest, and all threads share it.
+    /// Derived from the parameters, hence not part of equality and hash; shared by all threads.
     plan: Arc<Plan>,
 }
 
 impl Graphs {
-    /// Plans the calculation.
+    /// Creates the kernel and computes its plan.
     pub fn new(of: Graph) -> Graphs {
         let plan = Arc::new(of.plan());
         Graphs { of, plan }
@@ -88,19 +89,19 @@ impl fmt::Debug for Graphs {
     }
 }
 
-/// What all threads know.
+/// Layout and expected result, common to all threads.
 struct Plan {
     neighbours: Vec<Vec<u32>>,
-    /// What has to come out, and the rounds that it takes.
+    /// The expected value of each vertex, and the number of rounds.
     right: Vec<u64>,
     rounds: u32,
-    /// `sent[from][host]`: the vertices of a thread that others of a host need, in order.
+    /// `sent[from][host]`: vertices of a thread that other threads of a host need, in ascending order.
     sent: Vec<Vec<Vec<u32>>>,
-    /// `copies[from][host]`: where they are, in even and in odd rounds.
+    /// `copies[from][host]`: location of these vertices' values, for even and for odd rounds.
     copies: Vec<Vec<[Array; 2]>>,
-    /// `needs[to][from]`: those that one thread needs, each with its place among what its host is sent.
+    /// `needs[to][from]`: vertices that one thread needs of another, each with its index in `sent`.
     needs: Vec<Vec<Vec<(u32, u32)>>>,
-    /// `flags[host][from]`.
+    /// `flags[host][from]`: the flag that a thread raises in a host.
     flags: Vec<Vec<Place>>,
     barrier: Barrier,
     lines: Line,
@@ -190,7 +191,7 @@ impl Graph {
         }
     }
 
-    /// What becomes of a vertex, of what it and its neighbours had.
+    /// Returns the next value of a vertex, from its own and its neighbours' previous values.
     fn next(&self, neighbours: &[Vec<u32>], vertex: u32, had: &[u64]) -> u64 {
         let around = neighbours[vertex as usize].iter();
         match self.what {
@@ -206,7 +207,7 @@ impl Graph {
         }
     }
 
-    /// What has to come out, and the rounds that it takes.
+    /// Returns the expected values and the number of rounds.
     fn right(&self, neighbours: &[Vec<u32>]) -> (Vec<u64>, u32) {
         let mut has: Vec<u64> = (0..self.vertices)
             .map(|vertex| self.start(vertex))
@@ -251,8 +252,9 @@ impl Kernel for Graphs {
         let mut stored = vec![u64::MAX; of.vertices as usize];
         core.begin().await;
         for round in 0..plan.rounds {
-            // Lengths only fall, so a copy may be overwritten before it has been read; ranks have two copies. Neighbours
-            // are so both ways: who has told of a round has read the copies of the round before the last.
+            // Path lengths only decrease, so a copy may be overwritten before it has been read; ranks alternate between
+            // two copies. Neighbourhood is symmetric: a thread that signals a round has read the copies of the round
+            // before the last.
             let copy = match of.what {
                 What::PageRank => round as usize % 2,
                 What::Paths => 0,

@@ -1,34 +1,34 @@
-//! Threads count values: each counts its own, and stores its counts, a line each, at the few threads that add them up; or
-//! it adds them itself to sums there, each by an atomic access.
+//! Histogram: each thread counts its own values. It stores its counts, one per line, at the few threads that add them
+//! up, or adds them to shared sums there by atomic accesses.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
     mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream,
 };
 
-/// The kernel.
+/// Parameters of the histogram.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Histogram {
     /// Hosts and threads.
     pub hosts: Hosts,
-    /// Threads that add up, each its part of the bins.
+    /// Number of threads that add up; each owns a part of the bins.
     pub fanout: u32,
-    /// Bins.
+    /// Number of bins.
     pub bins: u32,
-    /// Values of a thread in a round.
+    /// Values per thread and round.
     pub values: u32,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: u32,
-    /// Whether threads add their counts themselves.
+    /// True if threads add their counts to the sums themselves, by atomic accesses.
     pub atomic: bool,
-    /// Bytes of stores between two releases.
+    /// Bytes stored between two releases.
     pub every: u32,
-    /// Picoseconds of calculation for a value.
+    /// Computation time per value, in picoseconds.
     pub work: Time,
 }
 
-/// Counts of each thread at each that adds up, or of all together, in even and odd rounds; flags of the former, and those
-/// that tell them that a round has been added up.
+/// Counts of each thread at each owner, or the shared sums, for even and odd rounds. `flags` signal counts to the
+/// owners; `added` signals that an owner has added up a round.
 struct Plan {
     counts: Vec<Vec<[Array; 2]>>,
     flags: Vec<Vec<Place>>,
@@ -61,7 +61,7 @@ impl Histogram {
         }
     }
 
-    /// The counts of a thread in a round.
+    /// Returns the counts of a thread in a round.
     fn counts(&self, thread: u32, round: u32) -> Vec<u64> {
         let mut counts = vec![0; self.bins as usize];
         for number in 0..self.values {
@@ -71,7 +71,8 @@ impl Histogram {
         counts
     }
 
-    /// What all threads have counted in a round; of atomic accesses also in the rounds before that have the same place.
+    /// Returns the counts of all threads in a round. With atomic accesses, they include all earlier rounds of the same
+    /// parity, which share the same sums.
     fn all_counts(&self, round: u32) -> Vec<u64> {
         let first = if self.atomic { round % 2 } else { round };
         let mut all = vec![0; self.bins as usize];
@@ -84,7 +85,7 @@ impl Histogram {
         all
     }
 
-    /// A thread adds its part of the bins up when all others have told it that theirs are there.
+    /// Adds up the thread's part of the bins, once the flags of all threads show that their counts are stored.
     async fn add_up(&self, core: &Core, plan: &Plan, round: u32, findings: &mut Findings) {
         let (me, threads) = (core.number, self.hosts.threads);
         let bins = || (me..self.bins).step_by(self.fanout as usize);
@@ -92,7 +93,7 @@ impl Histogram {
         for from in 0..threads {
             core.hear(plan.flags[me as usize][from as usize], round + 1)
                 .await;
-            // What all have added to is there when the last one has told.
+            // The shared sums are complete only after the last thread's flag.
             if self.atomic && from + 1 < threads {
                 continue;
             }
@@ -121,7 +122,7 @@ impl Histogram {
 }
 
 impl Plan {
-    /// Where a thread's counts go that another one adds up.
+    /// Returns the location of the counts of thread `from` at the thread `to` that adds them up.
     fn array(&self, from: u32, to: u32, round: u32) -> Array {
         let from = &self.counts[from as usize % self.counts.len()];
         from[to as usize][round as usize % 2]

@@ -1,10 +1,11 @@
-//! Kernels: what each thread of a machine of several hosts does, written as an `async` function over memory that all share.
+//! Kernels: programs of all threads of a machine of several hosts, each an `async` function over shared memory.
 //!
-//! A kernel awaits each access that gives a word, and each that may have to wait. Its threads are state machines like all
-//! others: a thread keeps what its accesses have given, so that a copy of it is the same function, brought to the same
-//! place by the same words, and two of them are equal if they have been given the same.
+//! A kernel awaits each access that returns a word or may block. Its threads are state machines like all others. A
+//! thread records the results of its steps, so a copy is rebuilt by running the function again on the same results. Two
+//! threads are equal if their recorded results are equal.
 //!
-//! Lines are interleaved among homes: line L is home L mod their number's. Thread T is of host T mod that number.
+//! Lines are interleaved among homes: line L belongs to home L modulo the number of homes, thread T to host T modulo
+//! that number.
 
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread, Time, Update,
@@ -17,28 +18,28 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Words of a line that kernels use.
+/// Words per line that kernels use.
 pub const WORDS: u32 = 8;
-/// For which a thread does something else before it looks at a flag again, picoseconds.
+/// Polling interval of a flag, in picoseconds.
 const PAUSE: Time = 10_000;
-/// What flags hold beside their count: no word that memory begins with is likely to look so.
+/// Upper half of every raised flag; initial memory contents are unlikely to match it.
 const FLAG: u64 = 0xf1a6_0000_0000_0000;
 
-/// Words that look like nothing else: a mixing function (SplitMix64) of a number.
+/// Mixes a number into a pseudo-random word (SplitMix64), so that values are unlikely to coincide by accident.
 pub fn mixed(number: u64) -> u64 {
     let mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed ^ mixed >> 27
 }
 
-/// A word in memory.
+/// Location of a word in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     line: Line,
     word: u16,
 }
 
-/// What a store writes: one word, or all words of a line with one value.
+/// Granularity of a store: one word, or all words of a line with the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Grain {
     /// One word.
@@ -48,7 +49,7 @@ pub enum Grain {
 }
 
 impl Grain {
-    /// Bytes that a store writes.
+    /// Returns the number of bytes per store.
     pub fn bytes(self) -> u32 {
         match self {
             Grain::Word => 8,
@@ -56,7 +57,7 @@ impl Grain {
         }
     }
 
-    /// Lines that so many values take.
+    /// Returns the number of lines that `values` values occupy.
     pub fn lines(self, values: u32) -> Line {
         match self {
             Grain::Word => values.div_ceil(WORDS),
@@ -65,7 +66,7 @@ impl Grain {
     }
 }
 
-/// Values in the memory of one host, each of a grain.
+/// An array of values in the memory of one host.
 #[derive(Clone, Copy, Debug)]
 pub struct Array {
     homes: Line,
@@ -74,7 +75,8 @@ pub struct Array {
 }
 
 impl Array {
-    /// Values from a line on, in the memory of the host that it is of, without a [`Memory`] that gives it away.
+    /// Creates an array that starts at line `first`, in the memory of that line's host, without allocation by a
+    /// [`Memory`].
     pub fn placed(homes: Line, first: Line, grain: Grain) -> Array {
         Array {
             homes,
@@ -83,7 +85,7 @@ impl Array {
         }
     }
 
-    /// Where a value is; of a line its first word.
+    /// Returns the location of a value; with [`Grain::Line`], the first word of its line.
     pub fn at(self, number: u32) -> Place {
         let (lines, word) = match self.grain {
             Grain::Word => (number / WORDS, number % WORDS),
@@ -97,7 +99,7 @@ impl Array {
     }
 }
 
-/// Memory of all hosts that is not given away.
+/// Allocator of the memory of all hosts.
 #[derive(Clone, Debug)]
 pub struct Memory {
     homes: Line,
@@ -105,13 +107,13 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// All of it, of so many hosts.
+    /// Creates an allocator for `homes` hosts with no line allocated.
     pub fn new(homes: Line) -> Memory {
         let used = vec![0; homes as usize];
         Memory { homes, used }
     }
 
-    /// So many values in a host's memory.
+    /// Allocates an array of `values` values in a host's memory.
     pub fn array(&mut self, host: Line, values: u32, grain: Grain) -> Array {
         let host = host % self.homes;
         let used = &mut self.used[host as usize];
@@ -120,34 +122,34 @@ impl Memory {
         Array::placed(self.homes, first, grain)
     }
 
-    /// A flag in a host's memory, of a line of its own.
+    /// Allocates a flag in a host's memory, in a line of its own.
     pub fn flag(&mut self, host: Line) -> Place {
         self.array(host, 1, Grain::Line).at(0)
     }
 
-    /// For each of so many hosts, or of threads, each in its host's memory, a flag for each thread: that of `into[to][from]`.
+    /// Allocates one flag per thread for each of `to` hosts or threads, in that host's memory: `flags[to][from]`.
     pub fn flags(&mut self, to: u32, threads: u32) -> Vec<Vec<Place>> {
         let into = |to| (0..threads).map(|_| self.flag(to)).collect();
         (0..to).map(into).collect()
     }
 
-    /// Lines that are given away, those between them included.
+    /// Returns the number of lines up to the last allocated one, including unused lines between homes.
     pub fn lines(&self) -> Line {
         self.homes * self.used.iter().max().copied().unwrap_or(0)
     }
 }
 
-/// Between a kernel and who drives its thread: the step that it waits for, and what that gave.
+/// Exchange between a kernel and its driver: the pending step, and the result of the last step.
 #[derive(Default)]
 struct Port {
     step: Cell<Option<Step>>,
     result: Cell<u64>,
 }
 
-/// What a kernel does its work with: the thread that it is.
+/// Handle by which a kernel issues its steps, as one thread.
 #[derive(Clone)]
 pub struct Core {
-    /// The thread's number.
+    /// Index of the thread.
     pub number: u32,
     port: Rc<Port>,
 }
@@ -170,7 +172,8 @@ impl Core {
         self.step(Step::Load { line, word }).await
     }
 
-    /// Loads a value of which all words of a line are to be copies, from the word that the number falls on.
+    /// Loads one copy of a value. With [`Grain::Line`], the copies fill a line, and `number` modulo the words per line
+    /// selects one.
     pub async fn look(&self, array: Array, number: u32) -> u64 {
         let Place { line, word } = array.at(number);
         let word = match array.grain {
@@ -195,30 +198,31 @@ impl Core {
         self.step(step).await;
     }
 
-    /// Changes a word in one atomic step, and gives what it held: at its home, if the text has rows for that, and otherwise
-    /// in a copy. All that the thread does later waits for that; what it has done before may be performed later.
+    /// Updates a word atomically and returns its previous value. The update executes at the home if the protocol has
+    /// rows for that, otherwise in a cached copy. Later accesses of the thread wait for it; earlier ones may be
+    /// performed after it.
     pub async fn update(&self, Place { line, word }: Place, update: Update) -> u64 {
         self.step(Step::Update { line, word, update }).await
     }
 
-    /// Adds to a word in one atomic step, and gives what it held.
+    /// Adds to a word atomically and returns its previous value.
     pub async fn add(&self, place: Place, by: u64) -> u64 {
         self.update(place, Update::Add(by)).await
     }
 
-    /// The same after all that the thread has done before.
+    /// Adds to a word atomically after all earlier accesses of the thread, and returns its previous value.
     pub async fn add_after(&self, place: Place, by: u64) -> u64 {
         self.step(Step::Fence).await;
         self.add(place, by).await
     }
 
-    /// Raises a flag to a count, after all that the thread has done before.
+    /// Releases a flag with a count, after all earlier accesses of the thread.
     pub async fn tell(&self, Place { line, word }: Place, count: u32) {
         let value = FLAG | u64::from(count);
         self.step(Step::Release { line, word, value }).await;
     }
 
-    /// Waits until a flag has been raised to a count or beyond, before all that the thread does later.
+    /// Acquires a flag, polling until its count is at least `count`; later accesses of the thread wait.
     pub async fn hear(&self, Place { line, word }: Place, count: u32) {
         loop {
             let told = self.step(Step::Acquire { line, word }).await;
@@ -229,29 +233,30 @@ impl Core {
         }
     }
 
-    /// Works for so many picoseconds.
+    /// Computes for `time` picoseconds.
     pub async fn work(&self, time: Time) {
         self.step(Step::Work(time)).await;
     }
 
-    /// What is timed begins.
+    /// Starts the timed interval.
     pub async fn begin(&self) {
         self.step(Step::Begin).await;
     }
 
-    /// What is timed ends.
+    /// Ends the timed interval with the label `what`.
     pub async fn end(&self, what: &'static str) {
         self.step(Step::End { what }).await;
     }
 }
 
-/// A thread's stores to other hosts, with a release after so many bytes.
+/// A thread's stores to other hosts, with a release after a fixed number of bytes.
 ///
-/// It raises the flag of the host that it has stored to last, so that of a host that is told all that was stored there
-/// before is there; at the end of a round all hosts that were stored to are told.
+/// A release within a round raises the flag of the host that is about to be written, with its present count.
+/// [`Stream::tell`], at the end of a round, notifies every host that was written: all earlier stores are then visible
+/// there.
 pub struct Stream {
     core: Core,
-    /// Flags of this thread, one for each that it may store to.
+    /// Flags of this thread, one per destination.
     flags: Vec<Place>,
     told: Vec<u32>,
     every: u32,
@@ -259,7 +264,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// One with these flags, and so many bytes between two releases.
+    /// Creates a stream with one flag per destination and `every` bytes between two releases.
     pub fn new(core: &Core, flags: Vec<Place>, every: u32) -> Stream {
         let told = vec![0; flags.len()];
         let core = core.clone();
@@ -273,11 +278,11 @@ impl Stream {
         }
     }
 
-    /// Stores a value for one of those it may store to. The last release of a round is left to [`Stream::tell`].
+    /// Stores a value for destination `to`. The last release of a round is left to [`Stream::tell`].
     pub async fn store(&mut self, to: u32, array: Array, number: u32, value: u64) {
         if self.bytes >= self.every {
             self.bytes = 0;
-            // What was told at the end of rounds stays; a flag within a round says no more than they did.
+            // The count of completed rounds is unchanged: a flag within a round reports nothing new.
             let flag = self.flags[to as usize];
             self.core.tell(flag, self.told[to as usize]).await;
         }
@@ -285,7 +290,7 @@ impl Stream {
         self.bytes += array.grain.bytes();
     }
 
-    /// Tells these that the round is over.
+    /// Notifies the given destinations that the round is complete.
     pub async fn tell(&mut self, to: &[u32]) {
         for &to in to {
             let told = &mut self.told[to as usize];
@@ -296,28 +301,28 @@ impl Stream {
     }
 }
 
-/// The first thing that is not as it has to be. A thread goes on nevertheless, as others wait for it.
+/// The first wrong value that a thread has found. The thread continues nevertheless, because others wait for it.
 #[derive(Default)]
 pub struct Findings(Option<String>);
 
 impl Findings {
-    /// A value is found where another one may have to be.
+    /// Compares a value with the expected one and records the first mismatch.
     pub fn value(&mut self, found: u64, right: u64, what: impl FnOnce() -> String) {
         if found != right && self.0.is_none() {
             self.0 = Some(format!("{} is {found:#x} instead of {right:#x}", what()));
         }
     }
 
-    /// What is wrong, if something is.
+    /// Returns the recorded mismatch, if any, as an error.
     ///
     /// # Errors
-    /// In a sentence.
+    /// A sentence that describes the first mismatch.
     pub fn come(self) -> Result<(), String> {
         self.0.map_or(Ok(()), Err)
     }
 }
 
-/// A barrier of all threads: in each of its rounds a thread tells one twice as far away as in the round before.
+/// A dissemination barrier of all threads: in round k a thread signals the thread at distance 2^k.
 #[derive(Clone, Debug)]
 pub struct Barrier {
     flags: Vec<Vec<Place>>,
@@ -325,7 +330,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// One of so many threads.
+    /// Allocates a barrier for `threads` threads.
     pub fn new(memory: &mut Memory, threads: u32) -> Barrier {
         let rounds = threads.next_power_of_two().trailing_zeros();
         let into = |to| (0..rounds).map(|_| memory.flag(to)).collect();
@@ -333,7 +338,7 @@ impl Barrier {
         Barrier { flags, times: 0 }
     }
 
-    /// A thread waits until all have come.
+    /// Waits until all threads have arrived.
     pub async fn wait(&mut self, core: &Core) {
         self.times += 1;
         let threads = self.flags.len();
@@ -346,7 +351,7 @@ impl Barrier {
     }
 }
 
-/// A barrier of all threads that counts who has come, each by an atomic access to one word; the last one tells the others.
+/// A counting barrier: each thread increments one word atomically, and the last arrival signals all threads.
 #[derive(Clone, Debug)]
 pub struct Count {
     count: Array,
@@ -355,7 +360,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// One of so many threads, counted in the memory of host 0.
+    /// Allocates a barrier for `threads` threads, with its counter in the memory of host 0.
     pub fn new(memory: &mut Memory, threads: u32) -> Count {
         Count {
             count: memory.array(0, 1, Grain::Line),
@@ -364,12 +369,12 @@ impl Count {
         }
     }
 
-    /// One thread does this before any waits.
+    /// Clears the counter. One thread calls this before any thread waits.
     pub async fn begin(&self, core: &Core) {
         core.store(self.count, 0, 0).await;
     }
 
-    /// A thread waits until all have come.
+    /// Waits until all threads have arrived.
     pub async fn wait(&mut self, core: &Core) {
         self.times += 1;
         let threads = self.flags.len() as u64;
@@ -384,51 +389,51 @@ impl Count {
     }
 }
 
-/// What a kernel is over: how many hosts and threads there are.
+/// Numbers of hosts and threads of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Hosts {
-    /// Homes of the machine, which is one for each host.
+    /// Number of homes, one per host.
     pub homes: Line,
-    /// Threads, one host after the other.
+    /// Number of threads, assigned to the hosts in turn.
     pub threads: u32,
 }
 
 impl Hosts {
-    /// The host that a thread is of.
+    /// Returns the host of a thread.
     pub fn of(self, thread: u32) -> u32 {
         thread % self.homes
     }
 
-    /// How many hosts have threads.
+    /// Returns the number of hosts that have threads.
     pub fn used(self) -> u32 {
         self.threads.min(self.homes)
     }
 }
 
-/// Something that threads do together. Each returns whether it has found what it has to.
+/// A program that all threads run together. Each thread returns an error if its results are wrong.
 pub trait Kernel: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
-    /// Hosts and threads.
+    /// Returns the numbers of hosts and threads.
     fn hosts(&self) -> Hosts;
 
-    /// Lines that it uses, from 0.
+    /// Returns the number of lines that the kernel uses, starting at line 0.
     fn lines(&self) -> Line;
 
-    /// What a thread does.
+    /// Runs the program of one thread.
     ///
     /// # Errors
-    /// What is wrong, in a sentence.
+    /// A sentence that describes the first failure.
     fn run(self, core: Core) -> impl Future<Output = Result<(), String>> + 'static;
 
-    /// Whether memory is as it has to be at the end.
+    /// Checks the final contents of memory.
     ///
     /// # Errors
-    /// What is wrong, in a sentence.
+    /// A sentence that describes the first failure.
     fn check(&self, _word: &dyn Fn(Place) -> u64) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// A kernel's threads, with nothing behind the home.
+/// Scenario of a kernel's threads, with nothing behind the home.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Kernels<K>(pub K);
 
@@ -437,7 +442,7 @@ pub struct Running<K> {
     kernel: K,
     number: u32,
     port: Rc<Port>,
-    /// What its steps have given, which is all that its state comes from.
+    /// Results of all steps so far, which determine the thread's state.
     given: Vec<u64>,
     future: Pin<Box<dyn Future<Output = Result<(), String>>>>,
     came: Option<Result<(), String>>,
@@ -502,7 +507,7 @@ impl<K: Kernel> Hash for Running<K> {
     }
 }
 
-/// Nothing is behind the home.
+/// Empty application: nothing is behind the home.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Nobody;
 

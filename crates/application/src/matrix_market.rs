@@ -1,22 +1,22 @@
 //! Graphs from files in Matrix Market's coordinate format: the entries of a square matrix are the edges.
 //!
-//! Whichever way an entry points, its two vertices are neighbours; entries on the diagonal are none. What an entry's value
-//! is does not matter, but it has to be one. The format is that of Boisvert, Pozo and Remington, "The Matrix Market
-//! Exchange Formats" (NISTIR 5935, 1996).
+//! Entries are undirected: the two vertices of an entry are neighbours, and an entry on the diagonal adds no edge. The
+//! value of an entry is ignored, but must be valid. The format is that of Boisvert, Pozo and Remington, "The Matrix
+//! Market Exchange Formats" (NISTIR 5935, 1996).
 
 use std::fmt;
 
-/// The most vertices of a graph.
+/// Maximum number of vertices of a graph.
 pub const MOST_VERTICES: u32 = 1 << 22;
-/// The most entries of a file.
+/// Maximum number of entries of a file.
 const MOST_ENTRIES: usize = 1 << 26;
 
-/// A graph as the ends of its edges.
+/// A graph as a list of edges.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Edges {
-    /// Vertices, from 0.
+    /// Number of vertices, numbered from 0.
     pub vertices: u32,
-    /// The two ends of each edge, as often as the file has it.
+    /// The two ends of each edge; duplicate entries are kept.
     pub ends: Vec<(u32, u32)>,
 }
 
@@ -26,12 +26,12 @@ impl fmt::Debug for Edges {
     }
 }
 
-/// What is wrong with a file, and in which line, from 1.
+/// A syntax error, with its line number, from 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrong {
-    /// The line.
+    /// Line number, from 1.
     pub line: usize,
-    /// A sentence.
+    /// Description of the error, as a sentence.
     pub what: String,
 }
 
@@ -40,15 +40,16 @@ fn wrong<T>(line: usize, what: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong { line, what })
 }
 
-/// How many numbers stand behind the two of an entry's place, by the word for what values are.
+/// Numbers that follow row and column of an entry, by the field keyword of the banner.
 const FIELDS: [(&str, usize); 4] = [("pattern", 0), ("integer", 1), ("real", 1), ("complex", 2)];
 const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermitian"];
 
 /// Reads a graph.
 ///
 /// # Errors
-/// What is wrong, and where: the first line is no banner of a matrix in coordinate format, the matrix is not square, an
-/// entry is no place in it with a value as the banner says, or there are more or fewer of them than the file says.
+/// The first syntax error. The first line is not a banner of a matrix in coordinate format, the matrix is not square,
+/// or it exceeds the limits. Or an entry lies outside the matrix or lacks the value that the banner declares, or the
+/// number of entries is wrong.
 pub fn read(text: &str) -> Result<Edges, Wrong> {
     let values = banner(text.lines().next().unwrap_or_default())?;
     let mut lines = (1..).zip(text.lines()).skip(1).filter(|(_, line)| {
@@ -102,7 +103,7 @@ pub fn read(text: &str) -> Result<Edges, Wrong> {
     Ok(Edges { vertices, ends })
 }
 
-/// How many numbers the value of an entry is.
+/// Parses the banner and returns the number of values per entry.
 fn banner(line: &str) -> Result<usize, Wrong> {
     let words: Vec<String> = line.split_whitespace().map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -132,7 +133,7 @@ fn banner(line: &str) -> Result<usize, Wrong> {
     Ok(*values)
 }
 
-/// The two vertices of an entry, from 0.
+/// Parses an entry and returns its two vertices, from 0.
 fn entry(at: usize, line: &str, vertices: usize, values: usize) -> Result<(u32, u32), Wrong> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [from, to, value @ ..] = &words[..] else {

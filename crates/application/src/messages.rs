@@ -1,20 +1,21 @@
-//! Message passing over memory that hosts share, and programs that are mixes of its primitives.
+//! Message passing over shared memory, and programs that mix its primitives.
 //!
-//! A message is stored in the memory of who receives it, and a flag there is released; who has received it tells so by a
-//! flag in the memory of who sends, which goes on with the other one of two buffers meanwhile. A message above a buffer
-//! goes in pieces. Which primitives each program uses, and how often, is assumed: only sizes and fan-outs are published.
+//! A sender stores a message in the receiver's memory and releases a flag there. The receiver acknowledges by a flag in
+//! the sender's memory; meanwhile the sender fills the other of two buffers. A message larger than a buffer is sent in
+//! pieces. Only sizes and fan-outs of the programs are published; which primitives each program uses, and how often, is
+//! assumed.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place};
 use std::ops::Range;
 
-/// Values of a buffer: lines, or words.
+/// Capacity of a buffer in values (lines or words).
 const ROOM: u32 = 256;
 
-/// From one thread to another.
+/// A channel from one thread to another.
 #[derive(Clone, Debug)]
 struct Channel {
-    /// Of words, and of lines, two of each.
+    /// Two buffers of words, and two of lines.
     buffers: [[Array; 2]; 2],
     full: Place,
     empty: Place,
@@ -22,7 +23,7 @@ struct Channel {
     received: u32,
 }
 
-/// What a thread knows of all.
+/// Channels and barrier of all threads.
 struct World {
     /// `channels[from][to]`.
     channels: Vec<Vec<Channel>>,
@@ -54,7 +55,7 @@ impl World {
     }
 }
 
-/// A thread among those that pass messages.
+/// One of the communicating threads.
 struct Rank {
     core: Core,
     world: World,
@@ -96,7 +97,7 @@ impl Rank {
         received
     }
 
-    /// All threads get the values of thread 0, along a binomial tree.
+    /// Broadcasts the values of thread 0 to all threads along a binomial tree.
     async fn broadcast(&mut self, values: Vec<u64>) -> Vec<u64> {
         let (me, many) = (self.me(), values.len() as u32);
         let mut values = values;
@@ -112,7 +113,7 @@ impl Rank {
         values
     }
 
-    /// Thread 0 gets the sums of all threads' values, along a binomial tree.
+    /// Reduces the values of all threads by addition to thread 0, along a binomial tree.
     async fn reduce(&mut self, mut values: Vec<u64>) -> Vec<u64> {
         let (me, many) = (self.me(), values.len() as u32);
         let mut far = self.threads.next_power_of_two() / 2;
@@ -130,7 +131,7 @@ impl Rank {
         values
     }
 
-    /// All threads get the sums of all threads' values.
+    /// Computes the sums of all threads' values at all threads.
     async fn all_reduce(&mut self, values: Vec<u64>) -> Vec<u64> {
         let sums = self.reduce(values).await;
         self.broadcast(sums).await
@@ -141,34 +142,34 @@ impl Rank {
     }
 }
 
-/// A program.
+/// A message-passing program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Program {
-    /// MOCFE: all exchange a few words, or a line each, with all others, and sum up.
+    /// MOCFE: each thread exchanges up to 32 words, or up to 4 lines, with all others, followed by a sum.
     Mocfe,
-    /// CMC-2D: messages of up to 14 KB to all others, a word to the next, and a sum.
+    /// CMC-2D: messages of up to 14 KB to all others, and a sum.
     Cmc2d,
-    /// BigFFT: one of 10 KB with one partner after the other, in lines or in words, and a barrier.
+    /// BigFFT: a message of 10 KB, in lines or in words, with a different partner in each step, and a barrier.
     BigFft,
     /// CR, a crystal router: messages of up to 2 KB with the partners of a hypercube, one dimension after the other.
     Router,
 }
 
-/// The kernel.
+/// Parameters of a message-passing kernel.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Messages {
     /// Hosts and threads.
     pub hosts: Hosts,
     /// The program.
     pub program: Program,
-    /// Its steps.
+    /// Number of steps.
     pub steps: u32,
-    /// Picoseconds of calculation for a value that is sent.
+    /// Computation time per value sent, in picoseconds.
     pub work: Time,
 }
 
 impl Messages {
-    /// What one thread sends another in a step: of which grain, and how many values.
+    /// Returns the granularity and the number of values of a thread's message to another in a step.
     fn size(&self, step: u32, from: u32, to: u32) -> (Grain, u32) {
         let chance = mixed(u64::from(step) << 32 | u64::from(from) << 16 | u64::from(to));
         let within = |range: Range<u32>| range.start + (chance >> 8) as u32 % range.len() as u32;
@@ -182,7 +183,7 @@ impl Messages {
         }
     }
 
-    /// Whom a thread exchanges messages with in a step, one after the other.
+    /// Returns the partners of a thread in a step, in the order of the exchanges.
     fn partners(&self, step: u32, me: u32) -> Vec<u32> {
         let threads = self.hosts.threads;
         match self.program {
@@ -247,8 +248,8 @@ impl Kernel for Messages {
 }
 
 impl Rank {
-    /// An exchange with a partner. A message of several pieces needs its first ones to be received meanwhile, so the two
-    /// exchange piece by piece.
+    /// Exchanges messages with a partner. A message of several pieces fills the two buffers, so both sides alternate
+    /// sends and receives piece by piece.
     async fn send_and_receive(
         &mut self,
         of: &Messages,

@@ -1,29 +1,30 @@
-//! Rows of a matrix are moved apart where they are, so that each gets room behind it: threads take parts of the matrix from
-//! its end, load them, and store them farther back as soon as all that was there has been loaded.
+//! In-place padding of a matrix: rows are moved apart, so that each gains free space behind it. Threads take parts of
+//! the matrix from its end. They load a part, and store it at its new position once all elements there have been
+//! loaded.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{mixed, Array, Barrier, Core, Findings, Grain, Hosts, Kernel, Memory, Place};
 
-/// The kernel.
+/// Parameters of the padding.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Padding {
     /// Hosts and threads.
     pub hosts: Hosts,
-    /// Rows.
+    /// Number of rows.
     pub rows: u32,
-    /// Lines of a row, each an element.
+    /// Lines per row; each line is one element.
     pub columns: u32,
-    /// Lines that each row gets behind it.
+    /// Lines of free space added behind each row.
     pub pad: u32,
-    /// Lines of a part, after whose stores there is a release.
+    /// Lines per part, the unit of work and of synchronisation.
     pub part: u32,
-    /// Lines beside each other in the memory of one host; the next ones are in that of the next host.
+    /// Consecutive lines in the memory of one host; the next block is in that of the next host.
     pub block: u32,
-    /// Picoseconds of calculation for an element.
+    /// Computation time per element, in picoseconds.
     pub work: Time,
 }
 
-/// The matrix, the flag of each part, and which part is taken next.
+/// The matrix in blocks, one flag per part (loaded), and the counter that assigns parts.
 struct Plan {
     blocks: Vec<Array>,
     loaded: Vec<Place>,
@@ -56,7 +57,7 @@ impl Padding {
         }
     }
 
-    /// Where an element goes.
+    /// Returns the new position of an element, in lines.
     fn apart(&self, element: u32) -> u32 {
         element + element / self.columns * self.pad
     }
@@ -65,7 +66,7 @@ impl Padding {
         (plan.blocks[(line / self.block) as usize], line % self.block)
     }
 
-    /// Elements that a thread begins with and checks in the end.
+    /// Returns the elements that a thread initialises and verifies.
     fn mine(&self, thread: u32) -> impl Iterator<Item = u32> {
         (thread..self.elements()).step_by(self.hosts.threads as usize)
     }

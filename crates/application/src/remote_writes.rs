@@ -1,66 +1,67 @@
-//! A thread writes to the memory of other hosts and releases a flag after every so many stores; who acquires it checks
-//! the bytes.
+//! Remote writes: a thread writes to the memory of other hosts and releases a flag after a fixed number of stores. A
+//! thread that acquires the flag checks the data.
 //!
-//! Lines are interleaved among homes: line L is home L mod their number's. Each target host has a flag and, for each
-//! release, lines of its own, one for each store, so that nothing is written twice. The writer's releases go to the first
-//! target, whose thread acquires the flag; it checks the lines of its host and passes on, by a release to the flag of each
-//! further target, that they may check theirs. So bytes that are late at one host are found out though the flag that
-//! tells of them was released at another.
+//! Lines are interleaved among homes: line L belongs to home L modulo the number of homes. Each target host has a flag.
+//! It also has, per release, separate lines for its stores, so that no line is written twice. The writer's releases go
+//! to the first target, whose thread acquires the flag and checks the lines of its host. It then notifies each further
+//! target, by a release to its flag, that the target may check. Stores that are late at one host are therefore
+//! detected, although their flag was released at another.
 
 use crate::interface::{Contents, Line, Scenario, Step, Thread, Time};
 use crate::kernel::Nobody;
 
-/// The writer, and those that check.
+/// Parameters of the writer and of the threads that check.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RemoteWrites {
-    /// Homes of the machine.
+    /// Number of homes.
     pub homes: Line,
-    /// Homes that are written to: 0 and those that follow. Their threads have the same numbers, and the writer comes next.
+    /// Number of target homes, from home 0. Target T is checked by thread T; the writer is the thread after the last
+    /// target's.
     pub fanout: u32,
-    /// Words of a store, the same value in each.
+    /// Words per store; all receive the same value.
     pub words: u16,
-    /// Stores between two releases, which go to one target after the other.
+    /// Stores between two releases, distributed over the targets in turn.
     pub stores: u32,
-    /// Releases.
+    /// Number of releases.
     pub releases: u32,
-    /// Releases between two checks; 0 if all is checked after the last one.
+    /// Releases between two checks; 0 to check only after the last release.
     pub every: u32,
 }
 
-/// For which a thread does something else before it looks at its flag again, picoseconds.
+/// Polling interval of a flag, in picoseconds.
 const PAUSE: Time = 5_000;
 
 impl RemoteWrites {
-    /// Stores to one target between two releases, at most.
+    /// Maximum number of stores to one target between two releases.
     fn slots(&self) -> u32 {
         self.stores.div_ceil(self.fanout)
     }
 
-    /// The flag of a target.
+    /// Returns the line of a target's flag.
     fn flag(&self, target: u32) -> Line {
         target
     }
 
-    /// The line of a store after so many releases.
+    /// Returns the line of a store that follows `released` releases.
     fn line(&self, released: u32, store: u32) -> Line {
         let slot = 1 + released * self.slots() + store / self.fanout;
         self.homes * slot + store % self.fanout
     }
 
-    /// The value of a store after so many releases.
+    /// Returns the value of a store that follows `released` releases.
     fn value(&self, released: u32, store: u32) -> u64 {
         let number = u64::from(released) * u64::from(self.stores) + u64::from(store);
-        // A mixing function (SplitMix64), so that no two stores look alike.
+        // A mixing function (SplitMix64), so that no two stores have the same value.
         let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     }
 
-    /// The flag after so many releases: no value that it begins with is likely to be one.
+    /// Value of a flag after the given number of releases. Initial memory contents are unlikely to match one.
     fn told(&self, releases: u32) -> u64 {
         0xf1a6_0000_0000_0000 | u64::from(releases)
     }
 
-    /// How many releases a flag tells of.
+    /// Returns the number of releases that a flag value indicates; 0 for an invalid value.
     fn tells(&self, flag: u64) -> u32 {
         let releases = (flag & 0xffff_ffff) as u32;
         match flag == self.told(releases) && releases <= self.releases {
@@ -69,7 +70,7 @@ impl RemoteWrites {
         }
     }
 
-    /// The releases after which there is a check, beyond so many.
+    /// Returns the release count of the next check after `checked` releases have been checked.
     fn next_check(&self, checked: u32) -> u32 {
         match self.every {
             0 => self.releases,
@@ -78,41 +79,41 @@ impl RemoteWrites {
     }
 }
 
-/// What a thread does.
+/// State of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Doing {
-    /// It stores, after so many releases and stores.
+    /// Storing: (releases, stores since the last release).
     Writes(u32, u32),
-    /// It waits for its stores.
+    /// Waiting for its stores to be performed.
     Fences,
-    /// It looks at its flag.
+    /// Acquiring its flag.
     Acquires,
-    /// It does something else before it looks again.
+    /// Waiting before the flag is polled again.
     Pauses,
-    /// It checks a store after so many releases, which is its target's, and a word of it.
+    /// Checking a word of a store to its host: (releases before the store, store, word).
     Checks(u32, u32, u16),
-    /// It passes on to a target that it may check.
+    /// Notifying this and the further targets that they may check.
     Passes(u32),
-    /// It has done all.
+    /// All done.
     Ends,
 }
 
-/// The writer, or one that checks.
+/// The writer, or a thread that checks.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Worker {
     of: RemoteWrites,
     number: u32,
     doing: Doing,
     begun: bool,
-    /// Whether the step that has ended loaded a word to check.
+    /// True if the previous step loaded a word to check.
     looks: bool,
-    /// Releases whose stores have been checked, and up to which it checks now.
+    /// Releases whose stores have been checked, and the release count that the current check extends to.
     checked: u32,
     until: u32,
-    /// Words that were not what they have to be, and the first of them: its release, its store and what was there.
+    /// Number of wrong words, and the first of them: its release, its store and the value found.
     wrong: u64,
     first: Option<(u32, u32, u64)>,
-    /// Words that were checked.
+    /// Number of correct words.
     right: u64,
 }
 
@@ -121,7 +122,7 @@ impl Worker {
         self.number == self.of.fanout
     }
 
-    /// The next word to check, if there is one: of large stores the first, the last and one between.
+    /// Returns the next word to check, if any. Of a large store, the first word, the last and one between are checked.
     fn next_word(&self, (released, store, word): (u32, u32, u16)) -> Option<(u32, u32, u16)> {
         let last = self.of.words - 1;
         let between = ((released + store) % u32::from(self.of.words)) as u16;
@@ -139,7 +140,7 @@ impl Worker {
         (released < self.until && store < self.of.stores).then_some((released, store, 0))
     }
 
-    /// What the writer does next.
+    /// Performs the writer's next step.
     fn write(&mut self, released: u32, store: u32) -> Step {
         let of = &self.of;
         if released == of.releases {
@@ -161,7 +162,7 @@ impl Worker {
         }
     }
 
-    /// It has acquired its flag.
+    /// Handles the value of the acquired flag.
     fn acquired(&mut self, flag: u64) -> Step {
         let told = self.of.tells(flag);
         let until = self.of.next_check(self.checked);
@@ -183,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// All is checked up to a release.
+    /// Completes a check.
     fn passed(&mut self) -> Step {
         self.checked = self.until;
         self.doing = match self.checked == self.of.releases {

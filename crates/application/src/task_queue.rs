@@ -1,29 +1,29 @@
-//! Threads of one half make tasks, blocks of values in the memory of another host; those of the other half take them from
-//! queues there, each the next by a ticket, and count their values in a histogram that all share.
+//! Task queues: one half of the threads creates tasks, blocks of values in the memory of another host. The other half
+//! takes tasks from the queues by tickets and counts their values in a shared histogram.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
     mixed, Array, Barrier, Core, Count, Findings, Grain, Hosts, Kernel, Memory, Place,
 };
 
-/// The kernel.
+/// Parameters of the task queues.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TaskQueue {
-    /// Hosts and threads, the first half of which make tasks.
+    /// Hosts and threads; the first half of the threads creates tasks.
     pub hosts: Hosts,
-    /// Tasks of each thread that makes some.
+    /// Tasks per creating thread.
     pub tasks: u32,
-    /// Tasks of a queue that have not been done, at most.
+    /// Capacity of a queue in tasks.
     pub slots: u32,
-    /// Lines of the largest task; each has at least one.
+    /// Lines of the largest task; the smallest has one line.
     pub most: u32,
-    /// Bins of the histogram.
+    /// Number of bins of the histogram.
     pub bins: u32,
-    /// Picoseconds of calculation for a value.
+    /// Computation time per value, in picoseconds.
     pub work: Time,
 }
 
-/// A queue: blocks in a host's memory, flags that they are full or empty, and the next ticket.
+/// A queue: blocks in a host's memory, a full and an empty flag per block, and the next ticket.
 #[derive(Clone)]
 struct Queue {
     blocks: Vec<Array>,
@@ -70,7 +70,7 @@ impl TaskQueue {
         }
     }
 
-    /// The number of a task among all.
+    /// Returns the global number of a task.
     fn number(&self, queue: u32, task: u32) -> u64 {
         u64::from(queue) * u64::from(self.tasks) + u64::from(task)
     }

@@ -1,25 +1,25 @@
-//! A matrix is transposed: each thread has rows of it, and stores each element, a line, where its column is a row.
-//! A host is told once, whatever number of its threads have waited for that.
+//! Matrix transposition: each thread owns rows and stores each element, one per line, into the row of the transposed
+//! matrix. A host is notified once per round, regardless of the number of its waiting threads.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{mixed, Array, Core, Findings, Grain, Hosts, Kernel, Memory, Place, Stream};
 
-/// The kernel.
+/// Parameters of the transposition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Transpose {
     /// Hosts and threads.
     pub hosts: Hosts,
-    /// Rows, and columns. Thread T has row R if R mod the number of threads is T.
+    /// Number of rows and columns. Thread T owns row R if R modulo the number of threads equals T.
     pub size: u32,
-    /// Matrices, one after the other.
+    /// Number of matrices, transposed one after the other.
     pub rounds: u32,
-    /// Bytes of stores between two releases.
+    /// Bytes stored between two releases.
     pub every: u32,
-    /// Picoseconds of calculation for an element.
+    /// Computation time per element, in picoseconds.
     pub work: Time,
 }
 
-/// Rows of what comes out, each in even and odd rounds; the flag from a thread at a host.
+/// Rows of the result, for even and odd rounds; the flag of each thread at each host.
 struct Plan {
     rows: Vec<[Array; 2]>,
     flags: Vec<Vec<Place>>,
