@@ -1,72 +1,73 @@
-//! Copies by a DMA engine of the device: descriptors in the host's memory, a doorbell, and completion that a thread polls
-//! for or is interrupted by.
+//! Copies by a DMA engine of the device: descriptors in host memory, a doorbell, and completion by polling or by
+//! interrupt.
 //!
-//! A thread writes what is to be copied, and descriptors that say whence, whereto and how much, and rings. The engine
-//! fetches one descriptor after the other, then what it names, writes that where it says, and the number of the ring into
-//! the descriptor behind it. Buffers of different threads share lines.
+//! A thread writes the data to copy and the descriptors (source, destination, length), and rings the doorbell. For each
+//! descriptor in turn, the engine fetches the descriptor and its source words and writes these words to the
+//! destination. It then writes the number of the ring into the descriptor's completion word. Buffers of different
+//! threads share lines.
 
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread,
 };
 
-/// Threads that have words copied.
+/// Parameters of the copies.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Copies {
-    /// Threads, each with descriptors and buffers of its own.
+    /// Number of threads, each with descriptors and buffers of its own.
     pub threads: u32,
-    /// Words of each copy.
+    /// Words per copy.
     pub words: u32,
-    /// Descriptors of each ring of the doorbell.
+    /// Descriptors per ring of the doorbell.
     pub descriptors: u32,
-    /// Rings of each thread; without end if not given.
+    /// Rings per thread; unlimited if `None`.
     pub rings: Option<u64>,
-    /// Whether the engine interrupts the thread behind its last copy, which then does not poll.
+    /// True if the engine interrupts the thread after its last copy; the thread then does not poll.
     pub interrupts: bool,
 }
 
-/// Words of a descriptor: whence, whereto, how many words, and the ring that is done.
+/// Words of a descriptor: source, destination, length in words, and the number of the completed ring.
 const DESCRIPTOR: u32 = 4;
 const DONE: u32 = 3;
 
 impl Copies {
-    /// The first word of a thread's descriptor. Behind all of its descriptors lie its buffers.
+    /// Returns the first word of a thread's descriptor. The thread's buffers follow all of its descriptors.
     fn descriptor(&self, thread: u32, number: u32) -> u32 {
         let each = self.descriptors * (DESCRIPTOR + 2 * self.words);
         thread * each + number * DESCRIPTOR
     }
 
-    /// The first word of what a descriptor copies; of what it is copied to, for `to`.
+    /// Returns the first word of a descriptor's source buffer, or of its destination buffer if `to`.
     fn buffer(&self, thread: u32, number: u32, to: bool) -> u32 {
         let first = self.descriptor(thread, self.descriptors);
         first + (2 * number + u32::from(to)) * self.words
     }
 
-    /// A word that is copied in a ring.
+    /// Returns the value of a source word in a ring.
     fn word(&self, thread: u32, ring: u64, number: u32, word: u32) -> u64 {
         let which = u64::from(number) << 32 | u64::from(word);
         (ring << 48 | u64::from(thread) << 40) ^ which
     }
 }
 
-/// The engine.
+/// The DMA engine.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Engine {
     copies: Copies,
-    /// Of each thread the ring under way and the descriptor that it is at.
+    /// Current ring and descriptor of each thread.
     at: Vec<(u64, u32)>,
-    /// Where what is being fetched goes, by thread.
+    /// Destination word of the copy in progress, by thread.
     targets: Vec<u32>,
 }
 
 impl Engine {
-    /// Fetches the descriptor that it is at for a thread.
+    /// Fetches the current descriptor of a thread.
     fn describe(&self, thread: u32, actions: &mut Actions) {
         let (_, number) = self.at[thread as usize];
         let first = self.copies.descriptor(thread, number);
         actions.host_fetch(2 * thread, first, DONE);
     }
 
-    /// A descriptor has come, or what it names.
+    /// Handles a fetched descriptor (even tag) or its fetched source words (odd tag).
     fn fetched(&mut self, tag: u32, words: Box<[u64]>, actions: &mut Actions) {
         let thread = tag / 2;
         let (ring, number) = self.at[thread as usize];
@@ -108,25 +109,25 @@ impl Application for Engine {
     }
 }
 
-/// What a thread does next.
+/// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     Rest,
-    /// Writes this word of all buffers of a descriptor, what is copied and what that replaces.
+    /// Writes this word (descriptor, word) of the source buffer, then of the destination buffer.
     From(u32, u32),
     To(u32, u32),
-    /// Writes this word of a descriptor.
+    /// Writes this word of a descriptor (descriptor, word).
     Describe(u32, u32),
     Ring,
     Wait,
     Poll,
     Polled,
-    /// Reads whether a descriptor is done, then this word of its copy; the one before comes back.
+    /// Reads the completion word of a descriptor, then each word of its copy; checks the preceding value.
     Check(u32),
     Read(u32, u32),
 }
 
-/// A thread that has words copied again and again.
+/// A thread that requests copies repeatedly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Ringer {
     copies: Copies,
@@ -137,7 +138,8 @@ pub struct Ringer {
 }
 
 impl Ringer {
-    /// The place behind a word of all descriptors, and whether there is one.
+    /// Returns the position (descriptor, word) after the given one, or `None` after the last word of the last
+    /// descriptor.
     fn behind(&self, number: u32, word: u32, words: u32) -> Option<(u32, u32)> {
         match (word + 1 < words, number + 1 < self.copies.descriptors) {
             (true, _) => Some((number, word + 1)),
@@ -146,7 +148,7 @@ impl Ringer {
         }
     }
 
-    /// Writes buffers, descriptors and the doorbell.
+    /// Writes the buffers, the descriptors and the doorbell.
     fn prepares(&self) -> (Phase, Step) {
         let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
         match self.phase {
@@ -187,7 +189,7 @@ impl Ringer {
         }
     }
 
-    /// Reads whether a descriptor is done, and its copy.
+    /// Reads and checks the completion words and the copies.
     fn reads(&mut self, result: u64) -> (Phase, Step) {
         let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
         let done = |number| Step::LoadHost {
@@ -278,7 +280,7 @@ impl Scenario for Copies {
         threads.collect()
     }
 
-    /// Every copy has been there when its completion was.
+    /// Checks that every copy was visible when its completion was.
     fn verify(
         &self,
         _application: &Engine,

@@ -1,54 +1,54 @@
-//! Gathering: the device follows linked lists through the host's memory and serves what it finds through its own lines.
+//! Gather: the device follows linked lists through the host's memory and returns the results through its own lines.
 //!
-//! A thread writes the nodes of its list, then loads a line of the device. The device follows the list from its head,
-//! marks each node with the number of the query, and answers with what it has made of all values in their order. Both
-//! access the same words, and nodes of different threads share lines. As with calls, a thread loads two lines in turn, and
-//! the device takes the other one back before it answers.
+//! A thread writes the nodes of its list, then loads a line of the device. The device follows the list from its head
+//! and marks each node with the number of the query. It answers with a value that depends on all node values and on
+//! their order. Both sides access the same words, and nodes of different threads share lines. As with remote calls, a
+//! thread loads two lines in turn, and the device takes the other line back before it answers.
 
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
 };
 
-/// Threads with a list each.
+/// Parameters of the gather: one list per thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Gather {
-    /// Threads.
+    /// Number of threads.
     pub threads: u32,
-    /// Nodes of each list.
+    /// Nodes per list.
     pub nodes: u32,
-    /// Queries of each thread; without end if not given.
+    /// Queries per thread; unlimited if `None`.
     pub queries: Option<u64>,
-    /// Whether the device's cache keeps what it accesses.
+    /// True if the device's cache keeps the lines that it accesses.
     pub cached: bool,
 }
 
-/// Words of a node: the number of the next one and one more, or 0 at the end; its value; the query that has marked it.
+/// Words of a node: the index of the next node plus one (0 at the end), its value, and the query that marked it.
 const NODE: u32 = 4;
 const VALUE: u32 = 1;
 const MARK: u32 = 2;
 
 impl Gather {
-    /// The first word of a thread's node. Those of all threads lie among each other.
+    /// Returns the first word of a thread's node. Nodes of all threads are interleaved.
     fn node(&self, thread: u32, node: u32) -> u32 {
         NODE * (node * self.threads + thread)
     }
 
-    /// The word that says with which node a thread's list begins.
+    /// Returns the word that holds the head of a thread's list.
     fn head(&self, thread: u32) -> u32 {
         NODE * (self.nodes * self.threads + thread)
     }
 
-    /// The value of a node in a query.
+    /// Returns the value of a node in a query.
     fn value(&self, thread: u32, query: u64, node: u32) -> u64 {
         (query << 32 | u64::from(thread) << 16).wrapping_add(node.into())
     }
 
-    /// The node that a list begins with in a query; the others follow in turn.
+    /// Returns the first node of the list in a query; the others follow in index order, wrapping around.
     fn first(&self, query: u64) -> u32 {
         (query % u64::from(self.nodes)) as u32
     }
 
-    /// What a query makes of all values.
+    /// Returns the result of a query over all nodes, in list order.
     fn answer(&self, thread: u32, query: u64) -> u64 {
         let first = self.first(query);
         let nodes = (first..self.nodes).chain(0..first);
@@ -58,27 +58,27 @@ impl Gather {
     }
 }
 
-/// What a value makes of what those before it have: their order matters.
+/// Combines the result so far with the next value. The operation is not commutative, so the order of nodes matters.
 fn and(so_far: u64, value: u64) -> u64 {
     so_far.rotate_left(5) ^ value
 }
 
-/// The query of a thread.
+/// State of a thread's query at the device.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Query {
     number: u64,
-    /// The line that is loaded, and the one that the CPU may still have.
+    /// The line that the thread loads, and the line that the CPU may still hold.
     line: Line,
     given: Option<Line>,
-    /// The node that is read, if it is not the head.
+    /// The node being read; `None` while the head is read.
     node: Option<u32>,
     so_far: u64,
-    /// Whether the end of the list has been seen, and marks that are not performed.
+    /// True once the end of the list has been read; then the number of marks not yet performed.
     followed: bool,
     marks: u32,
 }
 
-/// The device.
+/// The device, which follows the lists.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Gatherer {
     gather: Gather,
@@ -87,7 +87,7 @@ pub struct Gatherer {
 }
 
 impl Gatherer {
-    /// A thread loads one of its lines: its next query begins.
+    /// Starts the next query of a thread, which has loaded one of its two lines.
     fn begin(&mut self, line: Line, actions: &mut Actions) {
         let thread = line / 2;
         let query = &mut self.queries[thread as usize];
@@ -101,7 +101,7 @@ impl Gatherer {
         actions.coherent_load(thread, self.gather.head(thread), 1, cached);
     }
 
-    /// The head of a list, or a node, has been read.
+    /// Handles the head of a list, or a node, that has been read.
     fn read(&mut self, thread: u32, words: &[u64], actions: &mut Actions) {
         let gather = &self.gather;
         let query = &mut self.queries[thread as usize];
@@ -126,7 +126,7 @@ impl Gatherer {
         }
     }
 
-    /// Answers if everything has been done.
+    /// Answers the query once its list was followed, its marks are performed and the other line was taken back.
     fn answer(&mut self, thread: u32, actions: &mut Actions) {
         let query = &mut self.queries[thread as usize];
         if !query.followed || query.marks > 0 || query.given.is_some() {
@@ -168,34 +168,34 @@ impl Application for Gatherer {
     }
 }
 
-/// What a thread does next.
+/// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     Rest,
-    /// Writes this node's place in the list, or its value.
+    /// Writes the link of this node, then its value.
     Link(u32),
     Value(u32),
     Head,
     Ask,
     Asked,
-    /// Reads the mark of this node; that of the one before comes back.
+    /// Reads the mark of this node and checks the mark of the preceding one.
     Mark(u32),
 }
 
-/// A thread that asks again and again.
+/// A thread that issues queries repeatedly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Asker {
     gather: Gather,
     thread: u32,
     phase: Phase,
-    /// Queries that have begun, and those that have ended.
+    /// Queries started, and queries completed.
     query: u64,
     ended: u64,
     wrong: u64,
 }
 
 impl Asker {
-    /// The node behind one in the list, and one more; 0 behind the last.
+    /// Returns the index of the node after `node` in the list, plus one; 0 after the last.
     fn next(&self, node: u32) -> u64 {
         let next = (node + 1) % self.gather.nodes;
         match next == self.gather.first(self.query) {
@@ -296,7 +296,7 @@ impl Scenario for Gather {
         threads.collect()
     }
 
-    /// Every query has given what its list held, and marked all of its nodes.
+    /// Checks that every query returned the value of its list and marked all nodes.
     fn verify(
         &self,
         _application: &Gatherer,
@@ -316,7 +316,7 @@ impl Scenario for Gather {
                     "{wrong} answers and marks of thread {thread} were wrong"
                 ));
             }
-            // Its last query may be under way.
+            // The last query may still be in progress.
             for node in (0..self.nodes).filter(|_| query == ended) {
                 let mark = contents.host(self.node(thread, node) + MARK);
                 if mark != Some(ended) {

@@ -1,17 +1,18 @@
-//! Scenarios whose application is hardware behind a home in hardware: threads and what has to hold are the same,
-//! and in the place of the application stands a monitor.
+//! Scenarios with the application in RTL, behind a home in RTL. Threads and final checks are unchanged; a monitor
+//! replaces the application.
 
 use crate::interface::{Actions, Application, Contents, Event, Line, Placement, Scenario, Table};
 
-/// A scenario whose application there is in hardware.
+/// A scenario whose application also exists in hardware.
 pub trait InHardware: Scenario + Clone {
-    /// Counts what the application does, from what reaches it; `made` is for [`InHardware::judge`].
+    /// Counts the application's operations from the events that reach it. `made` accumulates the count for
+    /// [`InHardware::judge`].
     fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions);
 
-    /// Whether threads and data are as they have to be at the end, after the application has `made` so much.
+    /// Checks the final threads and data, given the number of operations that the application has `made`.
     ///
     /// # Errors
-    /// What is wrong, in a sentence.
+    /// A sentence that describes the first failure.
     fn judge(
         &self,
         made: u64,
@@ -20,11 +21,11 @@ pub trait InHardware: Scenario + Clone {
     ) -> Result<(), String>;
 }
 
-/// The scenario with its application in hardware. The clocked home of the run has to have that in it.
+/// The scenario with its application in hardware. The clocked home of the run must contain that application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Hardware<S>(pub S);
 
-/// In the place of the application: it hears everything that reaches that, and does nothing but count.
+/// Monitor in the application's place: it receives all of the application's events and only counts.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Monitor<S> {
     scenario: S,

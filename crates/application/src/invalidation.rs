@@ -1,7 +1,7 @@
-//! An engine that takes a range of lines from the CPU by clean-invalidates, as fast as they are accepted.
+//! An engine that invalidates the CPU's copies of a range of lines by clean-invalidates, as fast as they are accepted.
 //!
-//! Of lines in the CPU's memory the device has copies of its own: there its engines take each by loading it with the right to
-//! write, which leaves the CPU none.
+//! Lines in the CPU's memory are cached by the device. There, its engines load each line with write permission, which
+//! invalidates the CPU's copy.
 
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread, Time,
@@ -9,31 +9,32 @@ use crate::interface::{
 use cohkit_protocol::protocol::Right;
 use std::collections::BTreeSet;
 
-/// What is taken from whom.
+/// Parameters of the invalidation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Invalidation {
-    /// The lines from 0.
+    /// Number of lines, starting at line 0.
     pub lines: Line,
-    /// Local operations asked for and not complete, at most.
+    /// Maximum number of outstanding local operations.
     pub outstanding: u32,
-    /// Whether the thread writes the lines before, or reads them.
+    /// True if the thread writes the lines beforehand; otherwise it reads them.
     pub dirty: bool,
-    /// Whether the thread touches the lines at all.
+    /// True if the thread accesses the lines at all.
     pub held: bool,
-    /// Picoseconds after which the engine begins, whatever the thread has done; 0 if it waits until the thread tells it to.
+    /// Delay in picoseconds after which the engine starts, independent of the thread; 0 if it waits for the thread's
+    /// signal.
     pub after: Time,
-    /// Whether the lines are in the CPU's memory, of which the device has copies of its own. Then there are as many engines
-    /// as lines that are taken at a time.
+    /// True if the lines are in the CPU's memory and the device caches them. The number of engines then equals
+    /// `outstanding`.
     pub cached: bool,
 }
 
-/// The engine. It begins after a time, or when the CPU tells it to, by taking the line after the last.
+/// The engine. It starts after a delay, or when the CPU takes write permission for the line after the last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Engine {
     of: Invalidation,
-    /// The line to take next; none before it has begun.
+    /// Next line to invalidate; `None` before the start.
     next: Option<Line>,
-    /// Lines that the CPU may have.
+    /// Lines of which the CPU may hold a copy.
     held: BTreeSet<Line>,
     complete: Line,
 }
@@ -71,7 +72,7 @@ impl Application for Engine {
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
-            // The engines do everything.
+            // With a caching device, its engines do all the work.
             _ if self.of.cached => {}
             Event::Start { .. } if self.of.after > 0 => actions.wake(0, self.of.after),
             Event::Timer { .. } => self.begin(actions),
@@ -96,7 +97,7 @@ impl Application for Engine {
     }
 }
 
-/// A thread that touches the lines and then tells the engine to begin, if that waits for it.
+/// A thread that accesses the lines and then signals the engine, if the engine waits for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Toucher {
     lines: Line,
@@ -116,14 +117,14 @@ impl Toucher {
                 false => Step::Load { line, word },
             };
         }
-        // What it has written must be in the cache before the engine comes for it.
+        // The thread's stores must be in the cache before the engine invalidates the lines.
         match (line - self.lines, self.tells) {
             (0, _) => Step::Fence,
             (1, true) => Step::LoadExclusive {
                 line: self.lines,
                 word,
             },
-            // Who begins to count where the engine begins sees that the lines were touched in time.
+            // An observer of this count can verify that the lines were accessed before the engine started.
             (1, false) => Step::Count {
                 what: "touched",
                 by: self.lines.into(),
@@ -133,7 +134,7 @@ impl Toucher {
     }
 }
 
-/// An engine of a device that caches the lines: it takes each of so many.
+/// An engine of a device that caches the lines: it takes every `step`-th line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Taker {
     lines: Line,
@@ -144,7 +145,7 @@ pub struct Taker {
     taken: Line,
 }
 
-/// What a taker does next.
+/// Next step of a taker.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Does {
     Wait,
@@ -182,12 +183,12 @@ impl Taker {
     }
 }
 
-/// The thread of the CPU, or an engine of the device.
+/// Initiator of accesses: the CPU's thread, or an engine of the device.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Hand {
-    /// Of the CPU.
+    /// The CPU's thread.
     Toucher(Toucher),
-    /// Of the device.
+    /// An engine of the device.
     Taker(Taker),
 }
 
@@ -259,7 +260,7 @@ impl Scenario for Invalidation {
             .collect()
     }
 
-    /// Every line has been taken.
+    /// Checks that every line was taken and kept its data.
     fn verify(
         &self,
         application: &Engine,

@@ -1,12 +1,13 @@
-//! A table of record locks that transactions of both sides take: in coherent memory, or at the device behind messages.
+//! A table of record locks that transactions of the CPU and the device take: in coherent memory, or at the device by
+//! messages.
 //!
-//! In coherent memory a record's lock is a word of a line of its own, 0 or the number of the transaction that holds it.
-//! Threads take it by an atomic compare-and-swap, the device by a locking clean-invalidate, read, write and unlock, where
-//! read and write are of its line, or one step of memory on the word.
-//! With messages the table is the device's: a thread writes a register to ask for a lock or to give it back, and polls
-//! a word of its own memory, into which the device writes that it has the lock.
-//! Of a table in the CPU's memory the device caches lines, too: its engines take locks as threads do.
-//! Whoever gives a lock back looks whether it is still its own.
+//! In coherent memory, a record's lock is one word in a line of its own: 0, or the mark of the holder.
+//! A thread takes the lock by an atomic compare-and-swap. The device takes it by a locking clean-invalidate, a read, a
+//! write and an unlock; read and write access the line, or the word in one memory operation.
+//! With messages, the device owns the table. A thread writes a register to request or release a lock, and polls a word
+//! of its own memory, into which the device writes the grant.
+//! A table in the CPU's memory is cached by the device: its engines take locks as threads do.
+//! The holder that releases a lock checks that the lock is still its own.
 
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
@@ -14,33 +15,33 @@ use crate::interface::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// The table, and who takes its locks.
+/// Parameters of the lock table and of the transactions.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LockTable {
-    /// Records, with a lock each.
+    /// Number of records, each with one lock.
     pub records: Line,
-    /// Threads, each with one transaction at a time.
+    /// Number of threads, each with one transaction at a time.
     pub threads: u32,
-    /// Transactions of the device at a time.
+    /// Concurrent transactions of the device.
     pub device: u32,
-    /// For which a transaction holds its lock.
+    /// Time for which a transaction holds its lock, in picoseconds.
     pub hold: Time,
-    /// After which the device tries again for a lock that a thread has.
+    /// Delay after which the device retries a lock that a thread holds, in picoseconds.
     pub pause: Time,
-    /// Transactions of each thread, and of each place of the device; without end if not given.
+    /// Transactions per thread and per transaction slot of the device; unlimited if `None`.
     pub transactions: Option<u64>,
-    /// Whether threads reach the table by messages.
+    /// True if threads access the table by messages.
     pub messages: bool,
-    /// Whether the table is in the CPU's memory, of which the device has copies of its own.
+    /// True if the table is in the CPU's memory and the device caches its lines.
     pub cached: bool,
-    /// Whether the device changes the word of a lock in one step of its memory; otherwise it reads and writes the line.
+    /// True if the device updates a lock's word in one memory operation; otherwise it reads and writes the line.
     pub words: bool,
 }
 
 impl LockTable {
-    /// The record of a transaction.
+    /// Returns the record that a transaction locks.
     fn record(&self, who: u32, transaction: u64) -> Line {
-        // A mixing function (SplitMix64), so that nobody goes through the table in step with another.
+        // A mixing function (SplitMix64), so that no two clients walk the table in step.
         let mut mixed = (u64::from(who) << 40 | transaction).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -48,38 +49,38 @@ impl LockTable {
     }
 }
 
-/// What stands in the word of a lock: whose it is.
+/// Value of a lock's word while client `who` holds the lock.
 fn mark(who: u32) -> u64 {
     u64::from(who) + 1
 }
 
 impl LockTable {
-    /// Whether nobody has the lock whose word is this. In the CPU's memory nobody clears the table: what stands there at
-    /// first is no one's mark.
+    /// True if `word` marks no holder. In the CPU's memory the table is not cleared, and an initial value matches no
+    /// mark.
     fn is_free(&self, word: u64) -> bool {
         !(1..=mark(self.threads + self.device - 1)).contains(&word)
     }
 }
 
-/// One that takes locks at the device: a place for its own transactions, or a thread that sends messages.
+/// A client that takes locks at the device: a transaction slot of the device, or a thread that sends messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Client {
     record: Line,
     holds: bool,
-    /// Transactions that it has begun.
+    /// Transactions started.
     begun: u64,
-    /// What a thread asks for while the lock that it has given back is still being written.
+    /// Record that a thread requests while its previous release is still being written.
     next: Option<Line>,
 }
 
-/// The device. Its clients are numbered: threads first, then its own places.
+/// The device. Clients are numbered: threads first, then the device's transaction slots.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Locker {
     table: LockTable,
     clients: Vec<Client>,
-    /// Who stands in line for a record at the device; the first is at work on it or holds it.
+    /// Clients queued for each record at the device; the first one is taking, holding or releasing the lock.
     queues: BTreeMap<Line, VecDeque<u32>>,
-    /// Lines that are still to be cleared, and reads that wait for that.
+    /// Lines not yet cleared, and reads that wait for the clearing.
     uncleared: Line,
     early: Vec<Line>,
     words: usize,
@@ -87,15 +88,15 @@ pub struct Locker {
     wrong: u64,
 }
 
-/// Tag of what is fetched for the CPU; others are numbers of clients.
+/// Tag of fetches for the CPU; all other tags are client numbers.
 const ANSWER: u32 = u32::MAX;
 
-/// What a thread writes to its register to give its lock back; to ask for one it adds the record to the other.
+/// Register value that releases the thread's lock. A request is `ASK` plus the index of the record.
 const GIVE_BACK: u64 = 0;
 const ASK: u64 = 1;
 
 impl Locker {
-    /// Tag of a line that is stored for the CPU, or cleared.
+    /// Returns the tag of a line stored for the CPU, or cleared.
     fn tag(&self, line: Line) -> u32 {
         self.clients.len() as u32 + line
     }
@@ -104,7 +105,7 @@ impl Locker {
         client < self.table.threads
     }
 
-    /// One of the device's own places begins its next transaction.
+    /// Starts the next transaction of one of the device's slots.
     fn begin(&mut self, client: u32, actions: &mut Actions) {
         let number = self.clients[client as usize].begun;
         if self.stopped || self.table.transactions == Some(number) {
@@ -125,7 +126,7 @@ impl Locker {
         }
     }
 
-    /// The first in line begins to take its lock, or to give it back.
+    /// Starts to take or release the lock for the first client of the queue.
     fn work_on(&mut self, record: Line, client: u32, actions: &mut Actions) {
         match self.table.messages {
             true => self.access(client, actions),
@@ -133,7 +134,7 @@ impl Locker {
         }
     }
 
-    /// A client accesses the word of its lock, which is its own to change.
+    /// Accesses the word of a client's lock, for which the client has exclusive access.
     fn access(&mut self, client: u32, actions: &mut Actions) {
         let Client { record, holds, .. } = self.clients[client as usize];
         let (old, new) = (0, mark(client));
@@ -146,7 +147,7 @@ impl Locker {
         }
     }
 
-    /// The first in line leaves; the next one begins.
+    /// Removes the first client of the queue and starts the next one.
     fn leave(&mut self, record: Line, actions: &mut Actions) {
         let next = self.queues.get_mut(&record).and_then(|queue| {
             queue.pop_front();
@@ -164,13 +165,14 @@ impl Locker {
         }
     }
 
-    /// A client sees the word of its lock. Returns what becomes of it; nothing if another one has the lock, and it waits.
+    /// Evaluates the word of a client's lock. Returns its new value, or `None` if another client holds the lock and
+    /// this one must wait.
     fn sees(&mut self, client: u32, word: u64, actions: &mut Actions) -> Option<u64> {
         let Client { record, holds, .. } = self.clients[client as usize];
         match (holds, word) {
             (false, 0) => Some(mark(client)),
             (false, _) => {
-                // A thread has it.
+                // A thread holds the lock.
                 actions.count("device waits", 1);
                 self.unlock(record, actions);
                 actions.wake(client, self.table.pause);
@@ -183,14 +185,14 @@ impl Locker {
         }
     }
 
-    /// A client hears what the word of its lock was when memory changed it.
+    /// Handles the previous value of a lock's word after an atomic update in memory.
     fn changed(&mut self, client: u32, word: u64, actions: &mut Actions) {
         if self.sees(client, word, actions).is_some() {
             self.written(client, actions);
         }
     }
 
-    /// The word of a client's lock is written.
+    /// Handles the completed write of a client's lock word.
     fn written(&mut self, client: u32, actions: &mut Actions) {
         let thread = self.is_thread(client);
         let state = &mut self.clients[client as usize];
@@ -216,7 +218,7 @@ impl Locker {
         }
     }
 
-    /// A place of the device has held its lock for long enough, or has waited to try again.
+    /// Handles the end of a slot's hold time or of its retry delay.
     fn timer(&mut self, client: u32, actions: &mut Actions) {
         let Client { record, holds, .. } = self.clients[client as usize];
         match self.stopped && !holds {
@@ -225,7 +227,7 @@ impl Locker {
         }
     }
 
-    /// A line is clear, as all are in the end: everything begins.
+    /// Handles the clearing of a line. Once all lines are clear, the pending reads and the transactions start.
     fn cleared(&mut self, actions: &mut Actions) {
         self.uncleared -= 1;
         if self.uncleared > 0 {
@@ -237,7 +239,7 @@ impl Locker {
         for client in self.table.threads..self.clients.len() as u32 {
             self.begin(client, actions);
         }
-        // Messages that came before find the table clear now.
+        // Requests that arrived earlier now find a cleared table.
         for (record, queue) in self.queues.clone() {
             match queue.front() {
                 Some(&client) if self.is_thread(client) => self.work_on(record, client, actions),
@@ -246,7 +248,7 @@ impl Locker {
         }
     }
 
-    /// A thread asks for the lock of a record, or gives its lock back.
+    /// Handles a thread's message: a request for a record's lock, or a release.
     fn message(&mut self, client: u32, message: u64, actions: &mut Actions) {
         if !self.is_thread(client) {
             return;
@@ -262,7 +264,7 @@ impl Locker {
         }
     }
 
-    /// A thread gets in line for a lock.
+    /// Queues a thread for a lock.
     fn ask(&mut self, client: u32, record: Line, actions: &mut Actions) {
         let state = &mut self.clients[client as usize];
         state.record = record;
@@ -288,7 +290,7 @@ impl Application for Locker {
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
-            // The engines do everything.
+            // With a caching device, its engines do all the work.
             _ if self.table.cached => {}
             Event::Start { words } => {
                 self.words = words.into();
@@ -334,38 +336,38 @@ impl Application for Locker {
     }
 }
 
-/// What a thread does next.
+/// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     Rest,
-    /// Asks for its lock.
+    /// Requests the lock.
     Ask,
-    /// Has tried to take it.
+    /// Has issued the attempt to take the lock.
     Tried,
-    /// Looks whether it can be had.
+    /// Polls the lock.
     Spin,
-    /// Has looked.
+    /// Has issued the poll.
     Looked,
     Locked,
-    /// Gives the lock back after it has been held.
+    /// Releases the lock after the hold time.
     GiveBack,
     GivenBack,
 }
 
-/// A thread with one transaction after the other.
+/// A thread that runs one transaction after the other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Holder {
     table: LockTable,
     number: u32,
     begun: u64,
     phase: Phase,
-    /// What it has seen last where a free lock is.
+    /// Latest value of the word while the lock was free.
     free: u64,
     wrong: u64,
 }
 
 impl Holder {
-    /// Whether it is an engine of the device.
+    /// True if the thread is an engine of the device.
     fn is_engine(&self) -> bool {
         self.number >= self.table.threads
     }
@@ -374,7 +376,7 @@ impl Holder {
         self.table.record(self.number, self.begun - 1)
     }
 
-    /// Asks for the lock of its record, or gives it back.
+    /// Requests the lock of the thread's record, or releases it.
     fn request(&self, old: u64, new: u64) -> Step {
         let line = self.record();
         match self.table.messages {
@@ -393,13 +395,13 @@ impl Holder {
         }
     }
 
-    /// Goes on from another phase.
+    /// Continues in another phase.
     fn again(&mut self, phase: Phase) -> Step {
         self.phase = phase;
         self.step(0)
     }
 
-    /// Loads what tells whether there is something to be had.
+    /// Loads the word that shows whether the lock is free or was granted.
     fn look(&self) -> Step {
         match self.table.messages {
             true => Step::LoadHost { word: self.number },
@@ -429,7 +431,8 @@ impl Thread for Holder {
             Phase::Ask if messages => (Phase::Spin, self.request(0, mark)),
             Phase::Ask => (Phase::Tried, self.request(self.free, mark)),
             Phase::Spin => (Phase::Looked, self.look()),
-            // The number of the transaction that has its lock comes, or what the lock was, or is.
+            // `result` is the number of the granted transaction with messages, otherwise the previous or present value
+            // of the lock's word.
             Phase::Looked if messages && result == self.begun => has_it,
             Phase::Tried if result == self.free => has_it,
             Phase::Looked if !messages && self.table.is_free(result) => {
@@ -463,7 +466,7 @@ impl Scenario for LockTable {
     }
 
     fn asks(&self) -> Vec<(Operation, bool)> {
-        // What threads ask for by messages, the device does in memory.
+        // With messages, the device serves lock requests in memory and needs no local operation.
         let asks = !self.messages && !self.cached && self.device > 0;
         Vec::from_iter(asks.then_some((Operation::CleanInvalidate, true)))
     }
@@ -506,7 +509,7 @@ impl Scenario for LockTable {
         threads.collect()
     }
 
-    /// Whoever gave a lock back still had it.
+    /// Checks that every released lock was still held by its releaser.
     fn verify(
         &self,
         application: &Locker,

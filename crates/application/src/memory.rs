@@ -1,15 +1,15 @@
-//! Coherent memory: an application between home and memory that adds nothing.
+//! Coherent memory: an application between home and memory that forwards every access unchanged.
 
 use crate::interface::{Actions, Application, Event, Line, Placement};
 
-/// Reads and writes go to the application's memory as they come.
+/// Forwards reads and writes to the application's memory in the order of their arrival.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CoherentMemory {
     lines: Line,
 }
 
 impl CoherentMemory {
-    /// Memory for the lines from 0.
+    /// Creates an application that serves lines 0 to `lines` - 1.
     pub fn new(lines: Line) -> CoherentMemory {
         CoherentMemory { lines }
     }

@@ -1,7 +1,7 @@
-//! A sequential prefetcher between home and memory: it reads ahead into blocks, and answers from them.
+//! A sequential prefetcher between home and memory: it prefetches blocks of lines and answers reads from them.
 //!
-//! A read that hits no block starts one: its line first, then the rest of the block in bursts. When the second half
-//! of a block is read, the next one is claimed. What the CPU writes goes to memory and into its block.
+//! A read that misses all blocks allocates one and fetches its line first, then the whole block in bursts. A read in
+//! the second half of a block allocates the next block. Writes of the CPU go to memory and update the block.
 
 use crate::hardware::InHardware;
 use crate::interface::{
@@ -9,34 +9,34 @@ use crate::interface::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The prefetcher's sizes, and its clients.
+/// Parameters of the prefetcher and of its clients.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Prefetch {
-    /// Lines, from 0, of the region.
+    /// Lines of the region, starting at line 0.
     pub lines: Line,
-    /// Blocks that it holds at a time; 0 for no prefetcher.
+    /// Maximum number of blocks held; 0 disables prefetching.
     pub blocks: u32,
-    /// Lines of a block, a power of two.
+    /// Lines per block, a power of two.
     pub block: Line,
-    /// Lines that one burst reads.
+    /// Lines per burst.
     pub burst: Line,
-    /// Threads; each reads a part of the region of its own in address order.
+    /// Number of threads; each reads its own part of the region in address order.
     pub threads: u32,
-    /// Lines that each thread reads or writes; without end if not given.
+    /// Lines that each thread reads or writes; unlimited if `None`.
     pub reads: Option<u64>,
-    /// Of each thousand lines, so many are written instead, others each time.
+    /// Lines written instead of read, per thousand; the selection varies between passes.
     pub written: u32,
 }
 
-/// One block.
+/// A block of prefetched lines.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Block {
     first: Line,
-    /// Its lines as far as they are there.
+    /// Lines that have arrived.
     lines: BTreeMap<Line, Words>,
-    /// Bursts on their way.
+    /// Bursts in flight.
     under_way: u32,
-    /// Whether the next block has been claimed on its behalf.
+    /// True once an access to this block has allocated the next block.
     claimed: bool,
 }
 
@@ -44,27 +44,27 @@ struct Block {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Prefetcher {
     sizes: Prefetch,
-    /// The least recently used comes first.
+    /// Blocks in LRU order, the least recently used first.
     blocks: Vec<Block>,
-    /// Reads of the home that wait for memory.
+    /// Outstanding reads of the home that wait for memory.
     waiting: BTreeSet<Line>,
-    /// Writes that memory does not have yet, with their words.
+    /// Writes not yet complete in memory, with their words.
     writing: BTreeMap<Line, Words>,
-    /// Bursts on their way, by number.
+    /// Bursts in flight, by number.
     bursts: BTreeMap<u32, Burst>,
 }
 
-/// A burst on its way.
+/// A burst in flight.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Burst {
-    /// Lines to come.
+    /// Lines still to arrive.
     left: Line,
-    /// Whether it is one line for a read that found no block, and none to claim.
+    /// True for a single line that belongs to no block, because none could be allocated.
     alone: bool,
 }
 
 impl Prefetcher {
-    /// Index of the block of a line, which becomes the most recently used one.
+    /// Returns the index of the block of a line and makes it the most recently used one.
     fn use_block(&mut self, line: Line) -> Option<usize> {
         let first = line - line % self.sizes.block;
         let index = self.blocks.iter().position(|block| block.first == first)?;
@@ -73,7 +73,7 @@ impl Prefetcher {
         Some(self.blocks.len() - 1)
     }
 
-    /// Claims a block for a line, which is read first, unless all blocks are busy.
+    /// Allocates a block for a line and fetches that line first. Returns false if all blocks are busy.
     fn claim(&mut self, line: Line, actions: &mut Actions) -> bool {
         if self.blocks.len() >= self.sizes.blocks as usize {
             let idle = |block: &Block| {
@@ -104,9 +104,9 @@ impl Prefetcher {
         true
     }
 
-    /// Reads lines, for the newest block or for one read alone.
+    /// Fetches lines, for the newest block or, if `alone`, for a single read.
     fn burst(&mut self, first: Line, lines: Line, alone: bool, actions: &mut Actions) {
-        // Numbers are used again, so that there are not more than bursts at a time.
+        // Reuse numbers, so that the state stays bounded by the number of bursts in flight.
         let number = (0..).find(|number| !self.bursts.contains_key(number));
         let number = number.unwrap_or_default();
         let left = lines;
@@ -117,7 +117,7 @@ impl Prefetcher {
         actions.fetch(number, first, lines);
     }
 
-    /// Claims the block after that of a line, once.
+    /// Allocates the block after that of `line`, once, if `line` is in the second half of its block.
     fn claim_next(&mut self, index: usize, line: Line, actions: &mut Actions) {
         let next = self.blocks[index].first + self.sizes.block;
         let second_half = line % self.sizes.block >= self.sizes.block / 2;
@@ -127,7 +127,7 @@ impl Prefetcher {
         let present = self.blocks.iter().any(|block| block.first == next);
         self.blocks[index].claimed = true;
         if !present && !self.claim(next, actions) {
-            // All are busy; a later read of this block asks again.
+            // All blocks are busy; a later read of this block retries.
             self.blocks[index].claimed = false;
         }
     }
@@ -154,7 +154,7 @@ impl Prefetcher {
         self.claim_next(index, line, actions);
     }
 
-    /// A line comes from memory.
+    /// Handles a line that arrives from memory.
     fn fetched(&mut self, tag: u32, line: Line, words: Words, actions: &mut Actions) {
         let Some(burst) = self.bursts.get_mut(&tag) else {
             return;
@@ -167,7 +167,7 @@ impl Prefetcher {
         let first = line - line % self.sizes.block;
         let mut blocks = self.blocks.iter_mut();
         let block = blocks.find(|block| !alone && block.first == first);
-        // What is written meanwhile is newer.
+        // A write during the fetch is newer than the fetched words.
         let newest = match block {
             Some(block) => {
                 block.under_way -= u32::from(over);
@@ -212,22 +212,22 @@ impl Application for Prefetcher {
     }
 }
 
-/// A thread that goes through its part of the region in address order, again and again, and reads, or writes, each line.
+/// A thread that passes over its part of the region in address order, repeatedly, and reads or writes each line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Reader {
     first: Line,
     lines: Line,
     next: Line,
     left: Option<u64>,
-    /// Whether it has just read a line, or written it.
+    /// Counter of the line access just completed: read or written.
     done: Option<&'static str>,
-    /// Of each thousand lines it writes so many, of which it has written this share of the next.
+    /// Lines to write per thousand, and the accumulated fraction of the next write in thousandths.
     written: u32,
     share: u32,
-    /// Number of its last write, which is what it writes, and what its lines hold that it has written.
+    /// Number of the last write, which is also its value, and the value last written to each line.
     number: u64,
     holds: BTreeMap<Line, u64>,
-    /// Lines that did not hold what it had written.
+    /// Number of lines that did not hold the value that this thread had written.
     wrong: u64,
 }
 
@@ -325,7 +325,7 @@ impl InHardware for Prefetch {
         }
     }
 
-    /// What was written is there, and nothing else has changed.
+    /// Checks that every written value is in memory and that no other line has changed.
     fn judge(&self, _made: u64, threads: &[Reader], contents: &dyn Contents) -> Result<(), String> {
         if let Some(thread) = threads.iter().find(|thread| thread.wrong > 0) {
             let (wrong, first) = (thread.wrong, thread.first);
@@ -336,7 +336,7 @@ impl InHardware for Prefetch {
         let wrong = |&line: &Line| {
             let mut holds = threads.iter().filter_map(|thread| thread.holds.get(&line));
             let mut last = holds.next().copied();
-            // Of threads that share a line, either may have been last.
+            // Where threads share a line, either may have written last.
             last = last.filter(|_| holds.next().is_none());
             let touched = threads
                 .iter()

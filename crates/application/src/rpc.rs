@@ -1,9 +1,9 @@
-//! Remote procedure calls over pairs of lines, whose control the two sides hand to and fro.
+//! Remote procedure calls over pairs of lines whose ownership alternates between CPU and device.
 //!
-//! At rest the CPU has one line of a pair and the device the other. A thread writes arguments into its line and loads
-//! the other one with the right to write: that is the call. The device withholds the answer, takes the arguments by a
-//! clean-invalidate, computes, and answers with the result. Then the roles of the lines are swapped.
-//! Longer arguments and results go through further lines of each side, which are taken and read in the same way.
+//! At rest, the CPU owns one line of a pair and the device the other. A thread writes the arguments into its line and
+//! loads the other one with write permission: this load is the call. The device withholds the answer, takes the
+//! arguments by a clean-invalidate, computes, and answers with the result. The roles of the two lines are then swapped.
+//! Longer arguments and results use further lines on each side, which are handled in the same way.
 
 use crate::hardware::InHardware;
 use crate::interface::{
@@ -12,24 +12,24 @@ use crate::interface::{
 };
 use std::collections::BTreeMap;
 
-/// Contexts, one thread each, and the size of a call.
+/// Parameters of the calls. Each context has one thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Calls {
-    /// Threads, each with a pair of its own.
+    /// Number of threads, each with its own pair.
     pub contexts: u32,
-    /// Lines of arguments, and of results.
+    /// Lines of arguments per call, and lines of results.
     pub payload: Line,
-    /// Calls of each thread; without end if not given.
+    /// Calls per thread; unlimited if `None`.
     pub calls: Option<u64>,
-    /// Slices of the home among which contexts are dealt out: all lines of a context are of one. 1 for a device that
-    /// serves all lines alike.
+    /// Slices of the home over which contexts are distributed; all lines of a context map to one slice. 1 for a device
+    /// without slices.
     pub slices: u32,
-    /// Lines between the beginnings of two sides, `payload` at least.
+    /// Distance in lines between the starts of two sides, at least `payload`.
     pub room: Line,
 }
 
 impl Calls {
-    /// Calls of a device that serves all lines alike, side by side.
+    /// Creates the parameters for a device without slices, with adjacent sides.
     pub fn new(contexts: u32, payload: Line, calls: Option<u64>) -> Calls {
         Calls {
             contexts,
@@ -40,55 +40,55 @@ impl Calls {
         }
     }
 
-    /// A line of a side (0 or 1) of a context.
+    /// Returns a line of a side (0 or 1) of a context.
     fn line(&self, context: u32, side: u32, offset: Line) -> Line {
         let within = (2 * (context / self.slices) + side) * self.room + offset;
         within * self.slices + context % self.slices
     }
 }
 
-/// What becomes of a call's argument: the procedure.
+/// The remote procedure, which maps an argument word to a result word.
 pub(crate) fn procedure(argument: u64) -> u64 {
     argument.wrapping_mul(3).wrapping_add(1)
 }
 
-/// What the device knows of a context.
+/// State of a context at the device.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Context {
-    /// The side that is the CPU's.
+    /// The side owned by the CPU.
     cpu: u32,
-    /// Whether a call is under way, and how many of its lines have not been taken yet.
+    /// Number of argument lines not yet taken, if a call is in progress.
     call: Option<Line>,
     /// Reads of the device's side that wait for the result.
     waiting: Vec<Line>,
 }
 
-/// The device: it echoes, by its [procedure](self), every word.
+/// The device, which applies the procedure to every argument word.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Echo {
     calls: Calls,
     contexts: Vec<Context>,
-    /// Words of a line.
+    /// 64-bit words per line.
     words: u16,
-    /// What lines hold that the CPU does not.
+    /// Contents of the lines that the CPU does not hold.
     lines: BTreeMap<Line, Words>,
 }
 
 impl Echo {
-    /// Context and side of a line.
+    /// Returns context and side of a line.
     fn place(&self, line: Line) -> (usize, u32) {
         let Calls { slices, room, .. } = self.calls;
         let pair = line / slices / room;
         ((pair / 2 * slices + line % slices) as usize, pair % 2)
     }
 
-    /// What a line holds that came to the device; zeros before.
+    /// Returns the stored contents of a line, or zeros if it was never stored.
     fn words(&self, line: Line) -> Words {
         let none = || vec![0; self.words.into()].into_boxed_slice();
         self.lines.get(&line).cloned().unwrap_or_else(none)
     }
 
-    /// All arguments are here: the results become the device's side, and the sides are swapped.
+    /// Computes the results once all arguments have been taken, swaps the sides and answers the waiting reads.
     fn compute(&mut self, number: usize, actions: &mut Actions) {
         let payload = self.calls.payload;
         let cpu = self.contexts[number].cpu;
@@ -153,22 +153,22 @@ impl Application for Echo {
     }
 }
 
-/// What a thread is about to do.
+/// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// Begin a call.
+    /// Start a call.
     Rest,
-    /// Write the arguments in this line of its side.
+    /// Write the arguments in this line of the thread's side.
     Write(Line),
-    /// Have the arguments in the cache.
+    /// Wait until the arguments are in the cache.
     Fence,
     /// Load this line of the results.
     Read(Line),
-    /// Look at what came.
+    /// Check the loaded result.
     Judge(Line),
 }
 
-/// A thread that calls again and again.
+/// A thread that calls repeatedly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Caller {
     calls: Calls,
@@ -277,7 +277,7 @@ impl Scenario for Calls {
         threads.collect()
     }
 
-    /// Every call has given the result of its own arguments.
+    /// Checks that every call returned the result of its own arguments.
     fn verify(
         &self,
         application: &Echo,
@@ -292,7 +292,7 @@ impl Scenario for Calls {
     }
 }
 
-/// Whether every result was that of its arguments.
+/// Returns an error if a result was wrong.
 fn right(threads: &[Caller]) -> Result<(), String> {
     match threads.iter().find(|thread| thread.wrong > 0) {
         Some(Caller { wrong, context, .. }) => {
@@ -303,7 +303,7 @@ fn right(threads: &[Caller]) -> Result<(), String> {
 }
 
 impl InHardware for Calls {
-    /// What it has made are lines of arguments.
+    /// Counts lines of arguments taken (`made`), and calls.
     fn observe(&self, event: &Event, made: &mut u64, actions: &mut Actions) {
         if let Event::Done { .. } = event {
             *made += 1;
@@ -318,7 +318,7 @@ impl InHardware for Calls {
             made / u64::from(self.payload),
             made % u64::from(self.payload),
         );
-        // The last call of a thread may not have come as far as the device when its time was over.
+        // The last call of a thread may not have reached the device when the run ended.
         let begun: u64 = threads.iter().map(|thread| thread.number).sum();
         let possible = begun.saturating_sub(threads.len() as u64)..=begun;
         match left == 0 && possible.contains(&calls) {

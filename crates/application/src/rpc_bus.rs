@@ -1,9 +1,9 @@
-//! Remote procedure calls as devices on a bus offer them: through registers, or through descriptors and transfers.
+//! Remote procedure calls over a device bus: through registers, or through descriptors and DMA transfers.
 //!
 //! Registers: a thread writes its arguments into registers and reads the results from them.
-//! Descriptors: a thread puts arguments and a descriptor that says where they are into its own memory and writes a
-//! register; the device fetches the descriptor, then the arguments, and writes results and the call's number into the
-//! thread's memory, where the thread polls for the number.
+//! Descriptors: a thread writes the arguments and a descriptor with their location into its own memory, then writes a
+//! register. The device fetches the descriptor and the arguments. It writes the results and the number of the call into
+//! the thread's memory, where the thread polls for that number.
 
 use crate::interface::{
     Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread,
@@ -11,24 +11,24 @@ use crate::interface::{
 use crate::rpc::procedure;
 use std::collections::BTreeMap;
 
-/// Contexts, one thread each, and the size of a call.
+/// Parameters of the calls. Each context has one thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BusCalls {
-    /// Threads, each with registers or memory of its own.
+    /// Number of threads, each with its own registers or memory.
     pub contexts: u32,
-    /// Words of arguments, and of results.
+    /// Words of arguments per call, and words of results.
     pub words: u32,
-    /// Calls of each thread; without end if not given.
+    /// Calls per thread; unlimited if `None`.
     pub calls: Option<u64>,
-    /// Whether calls go through descriptors, or through registers.
+    /// True to call through descriptors, false to call through registers.
     pub descriptors: bool,
 }
 
-/// Words of a descriptor: where the arguments are, and how many.
+/// Words of a descriptor: location and number of the argument words.
 const DESCRIPTOR: u32 = 2;
 
 impl BusCalls {
-    /// The first word of a context's memory: descriptor, number of the call that has ended, arguments, results.
+    /// Returns the first word of a context's memory: descriptor, number of the completed call, arguments, results.
     fn memory(&self, context: u32) -> u32 {
         context * (DESCRIPTOR + 1 + 2 * self.words)
     }
@@ -46,18 +46,18 @@ impl BusCalls {
     }
 }
 
-/// The device: it gives each word what the [procedure] makes of it.
+/// The device, which applies the [procedure] to every argument word.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BusEcho {
     calls: BusCalls,
-    /// What has been written into registers.
+    /// Last value written to each register.
     registers: BTreeMap<u32, u64>,
-    /// Numbers of the calls under way, by context.
+    /// Numbers of the calls in progress, by context.
     numbers: BTreeMap<u32, u64>,
 }
 
 impl BusEcho {
-    /// Words of the memory of a context come: its descriptor, then its arguments.
+    /// Handles fetched words of a context: its descriptor (even tag), then its arguments (odd tag).
     fn fetched(&mut self, tag: u32, words: &[u64], actions: &mut Actions) {
         let context = tag / 2;
         if tag.is_multiple_of(2) {
@@ -104,29 +104,29 @@ impl Application for BusEcho {
     }
 }
 
-/// What a thread does next.
+/// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     Rest,
-    /// Puts this word of the arguments where it belongs.
+    /// Writes this word of the arguments.
     Write(u32),
-    /// Puts this word of the descriptor where it belongs.
+    /// Writes this word of the descriptor.
     Describe(u32),
     Ring,
-    /// Looks whether the call has ended.
+    /// Polls for the completion of the call.
     Poll,
     Polled,
-    /// Reads this word of the results; the one before comes back.
+    /// Reads this word of the results and checks the preceding one.
     Read(u32),
 }
 
-/// A thread that calls again and again.
+/// A thread that calls repeatedly.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BusCaller {
     calls: BusCalls,
     context: u32,
     phase: Phase,
-    /// Calls that have begun.
+    /// Calls started.
     number: u64,
     wrong: u64,
 }
@@ -250,7 +250,7 @@ impl Scenario for BusCalls {
         threads.collect()
     }
 
-    /// Every call has given the result of its own arguments.
+    /// Checks that every call returned the result of its own arguments.
     fn verify(
         &self,
         _application: &BusEcho,

@@ -1,8 +1,8 @@
-//! A table in coherent memory whose rows, of one line each, both sides increment.
+//! A table in coherent memory, one row per line, whose rows both CPU and device increment.
 //!
-//! The CPU scans the table and increments every row. The device increments a chosen share of them in the same order:
-//! it takes a row by a locking clean-invalidate, reads it, writes it and unlocks.
-//! Of a table in the CPU's memory the device caches lines, too: its engines increment rows as threads do.
+//! The CPU scans the table and increments every row. The device increments a given share of the rows in the same order:
+//! it locks a row by a locking clean-invalidate, reads it, writes it and unlocks it.
+//! A table in the CPU's memory is cached by the device: its engines increment rows as threads do.
 
 use crate::hardware::InHardware;
 use crate::interface::{
@@ -11,66 +11,66 @@ use crate::interface::{
 };
 use std::collections::BTreeSet;
 
-/// How large the table is and who does what.
+/// Parameters of the table and of the clients.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SharedTable {
-    /// Rows, which are the lines from 0.
+    /// Number of rows; row R is line R.
     pub rows: Line,
-    /// Of each thousand rows, so many are also incremented by the device, spread evenly.
+    /// Rows per thousand that the device also increments, evenly distributed.
     pub contended: u32,
-    /// Engines of the device, among which rows are dealt out in turn; a power of two.
+    /// Engines of the device, over which rows are distributed in turn; a power of two.
     pub engines: u32,
-    /// Rows that each engine works on at a time.
+    /// Concurrent rows per engine.
     pub outstanding: u32,
-    /// Rows that each engine increments; without end if not given.
+    /// Increments per engine; unlimited if `None`.
     pub device: Option<u64>,
-    /// Threads of the CPU, which divide the rows among themselves.
+    /// Threads of the CPU, which partition the rows.
     pub threads: u32,
-    /// Rows that each thread increments; without end if not given.
+    /// Increments per thread; unlimited if `None`.
     pub thread: Option<u64>,
-    /// Whether the table is in the CPU's memory, of which the device has copies of its own. Then there are as many engines
-    /// with a row each as rows that it works on at a time.
+    /// True if the table is in the CPU's memory and the device caches its lines. The device then has `outstanding`
+    /// engines with one row each.
     pub cached: bool,
 }
 
 impl SharedTable {
-    /// Of the first rows, those that the device increments, too.
+    /// Returns the number of contended rows among the first `rows`.
     fn share(&self, rows: Line) -> u64 {
         u64::from(rows) * u64::from(self.contended) / 1000
     }
 
-    /// Whether the device increments a row, too.
+    /// True if the device also increments this row.
     fn contends(&self, row: Line) -> bool {
         self.share(row + 1) > self.share(row)
     }
 
-    /// Whether the device is to increment rows, of which it has none.
+    /// True if the device must make a given number of increments but the table has no contended row.
     pub fn has_nothing_to_increment(&self) -> bool {
         self.device.is_some() && self.share(self.rows) == 0
     }
 }
 
-/// The device's half.
+/// The device's side of the table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Device {
     table: SharedTable,
     engines: Vec<Engine>,
-    /// Rows in work.
+    /// Rows in progress.
     busy: BTreeSet<Line>,
     made: u64,
 }
 
-/// One engine.
+/// An engine of the device.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Engine {
-    /// The row to look at next.
+    /// Next candidate row.
     row: Line,
-    /// Increments to begin.
+    /// Increments still to start; unlimited if `None`.
     left: Option<u64>,
 }
 
 impl Device {
-    /// An engine takes the next row that it is to increment.
+    /// Starts an increment of an engine's next contended row that is not busy.
     fn next(&mut self, number: u32, actions: &mut Actions) {
         let SharedTable { rows, engines, .. } = self.table;
         let engine = &mut self.engines[number as usize];
@@ -102,7 +102,7 @@ impl Application for Device {
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
-            // The engines do everything.
+            // With a caching device, its engines do all the work.
             _ if self.table.cached => {}
             Event::Start { .. } => {
                 for _ in 0..self.table.outstanding {
@@ -134,36 +134,36 @@ impl Application for Device {
     }
 }
 
-/// Rows that one of several goes through: of those that are contended, or of all.
+/// Rows of one scanner, a subset of the contended rows or of all rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Rows {
-    /// Which of them is its first.
+    /// Index of its first row within the set.
     first: Line,
-    /// It takes each of so many.
+    /// Distance between its rows within the set.
     step: Line,
     count: Line,
-    /// Of each thousand rows, so many are among them.
+    /// Rows of the table in the set, per thousand.
     among: u32,
 }
 
 impl Rows {
-    /// The row that is its own after so many others.
+    /// Returns the scanner's row number `number`.
     fn nth(&self, number: Line) -> Line {
-        // Of the first rows, so many are among them: the next one ends the first of which there is one more.
+        // Inverse of `share`: the first row whose inclusion raises the number of rows in the set above `before`.
         let before = u64::from(self.first) + u64::from(number) * u64::from(self.step);
         ((before + 1) * 1000).div_ceil(self.among.into()) as Line - 1
     }
 }
 
-/// A thread of the CPU, or an engine of the device, that scans its rows again and again, and increments each.
+/// A CPU thread or a device engine that scans its rows repeatedly and increments each.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Scanner {
     rows: Rows,
     next: Line,
     left: Option<u64>,
-    /// What its increments are counted as.
+    /// Counter of its increments.
     what: &'static str,
-    /// Whether an increment is on its way.
+    /// True while an increment is outstanding.
     adding: bool,
     made: u64,
 }
@@ -253,7 +253,7 @@ impl Scenario for SharedTable {
             let rows = Rows {
                 first: begin(thread),
                 step: 1,
-                // With more threads than rows some share one.
+                // With more threads than rows, several threads share a row.
                 count: (begin(thread + 1) - begin(thread)).max(1),
                 among: 1000,
             };
@@ -267,7 +267,7 @@ impl Scenario for SharedTable {
                 count: all.saturating_sub(engine).div_ceil(engines),
                 among: self.contended,
             };
-            // What cannot be shared evenly is the first ones', and those without a row have nothing to do.
+            // The first engines make the remainder of the increments; an engine without rows makes none.
             let (every, more) = (u64::from(engines.min(all)), u64::from(engine));
             let left = self.device.filter(|_| every > more);
             let left = left.map(|all| (all + every - 1 - more) / every);
@@ -298,7 +298,7 @@ impl InHardware for SharedTable {
         }
     }
 
-    /// No increment is lost, and none is made twice.
+    /// Checks that no increment was lost or made twice.
     fn judge(&self, made: u64, threads: &[Scanner], contents: &dyn Contents) -> Result<(), String> {
         let gained = |row| contents.word(row, 0).wrapping_sub(contents.initial(row, 0));
         let gained: u64 = (0..self.rows).map(gained).fold(0, u64::wrapping_add);

@@ -1,4 +1,4 @@
-//! The scenarios that ship, by name, each made from numbers by name.
+//! The scenarios that ship, by name, each built from named parameters.
 
 use crate::broadcast::Broadcast;
 use crate::dma::Copies;
@@ -26,29 +26,29 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// A number that a scenario is made from.
+/// A numeric parameter of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// What it means.
+    /// Description of the parameter.
     pub text: &'static str,
-    /// What it is if nobody says otherwise.
+    /// Default value.
     pub default: u64,
-    /// The least it can be.
+    /// Minimum value.
     pub low: u64,
-    /// The most it can be.
+    /// Maximum value.
     pub high: u64,
 }
 
 /// A scenario that ships.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shipped {
-    /// Its name.
+    /// Name of the scenario.
     pub name: &'static str,
-    /// What happens in it.
+    /// Description of the scenario.
     pub text: &'static str,
-    /// What it is made from.
+    /// Parameters of the scenario.
     pub parameters: &'static [Parameter],
 }
 
@@ -67,10 +67,10 @@ const fn parameter(
     }
 }
 
-/// Most lines of a scenario.
+/// Maximum number of lines of a scenario.
 const LINES: u64 = 1 << 30;
 const THREADS: (u64, u64) = (1, 4096);
-/// How often something is done; 0 stands for without end.
+/// Range of repetition counts; 0 means unlimited.
 const ANY: (u64, u64) = (0, u64::MAX);
 
 const BUS: [Parameter; 3] = [
@@ -79,7 +79,7 @@ const BUS: [Parameter; 3] = [
     parameter("calls", 0, ANY, "calls of each thread; 0: without end"),
 ];
 
-/// All of them.
+/// All scenarios that ship.
 pub const ALL: [Shipped; 23] = [
     Shipped {
         name: "shared-table",
@@ -336,7 +336,7 @@ const MESSAGES: [Parameter; 4] = [
     parameter("steps", 8, (1, 1 << 20), "steps"),
 ];
 
-/// Of threads alone.
+/// Number of homes, for scenarios that consist of threads only.
 const HOMES: Parameter = parameter(
     "homes",
     8,
@@ -344,12 +344,12 @@ const HOMES: Parameter = parameter(
     "homes of the machine: line L is home L mod this one's",
 );
 
-/// Something that is done with a scenario of whatever kind.
+/// An operation on a scenario of any type.
 pub trait Visitor {
-    /// What comes of it.
+    /// Result type of the operation.
     type Output;
 
-    /// Does it.
+    /// Performs the operation on the scenario.
     fn visit<S>(self, scenario: S) -> Self::Output
     where
         S: Scenario + Clone + Send + Sync + 'static,
@@ -357,10 +357,10 @@ pub trait Visitor {
         S::Thread: Thread + Clone + Eq + Hash;
 }
 
-/// Makes the scenario of this name from these numbers, and the defaults of all others, and hands it to a visitor.
+/// Builds the named scenario from the given parameter values, with defaults for the others, and passes it to a visitor.
 ///
 /// # Errors
-/// A sentence: there is no such scenario or number, or a number is out of its range. It names those there are.
+/// A sentence: the scenario or a parameter is unknown (the sentence lists the known ones), or values are invalid.
 pub fn visit<V: Visitor>(
     name: &str,
     values: &BTreeMap<String, u64>,
@@ -369,13 +369,13 @@ pub fn visit<V: Visitor>(
     visit_on(name, values, None, visitor)
 }
 
-/// The numbers of a graph that is generated.
+/// Parameters that apply only to generated graphs.
 pub const OF_GENERATED: [&str; 2] = ["vertices", "far"];
 
-/// The same on a graph, where one is given.
+/// Builds a scenario as [`visit`] does, on the given graph, if any.
 ///
 /// # Errors
-/// As for [`visit`]; a graph is given to what takes none, or numbers of one that is generated besides.
+/// Those of [`visit`]; the scenario takes no graph, or a parameter of generated graphs is set together with a graph.
 pub fn visit_on<V: Visitor>(
     name: &str,
     values: &BTreeMap<String, u64>,
@@ -388,7 +388,7 @@ pub fn visit_on<V: Visitor>(
         let default = parameters.find(|p| p.name == name).map_or(0, |p| p.default);
         values.get(name).copied().unwrap_or(default)
     };
-    // All are in ranges that fit.
+    // The ranges of all parameters fit the target types.
     let small = |name: &str| value(name) as u32;
     let line = |name: &str| value(name) as Line;
     let end = |name: &str| Some(value(name)).filter(|&count| count > 0);
@@ -403,7 +403,7 @@ pub fn visit_on<V: Visitor>(
                 contended: small("contended"),
                 engines: 1,
                 outstanding: small("outstanding"),
-                // A device that never increments does so without end.
+                // 0 means unlimited. A device without contended rows makes no increments.
                 device: end("device"),
                 threads: small("threads"),
                 thread: end("thread"),
@@ -521,8 +521,8 @@ pub fn visit_on<V: Visitor>(
     })
 }
 
-/// What ships of this name, if these numbers are of its parameters and in their ranges, and it takes a graph where one is
-/// given.
+/// Returns the named scenario after validation: all values are known parameters within their ranges, and a graph is
+/// given only to a scenario that takes one.
 fn judged(
     name: &str,
     values: &BTreeMap<String, u64>,
@@ -566,7 +566,7 @@ fn judged(
     Ok(shipped)
 }
 
-/// The same of what stores to lines of other hosts.
+/// Builds a scenario that stores to lines of other hosts.
 fn visit_stores<V: Visitor>(
     name: &str,
     value: &dyn Fn(&str) -> u64,
@@ -584,7 +584,7 @@ fn visit_stores<V: Visitor>(
                 releases: small("releases"),
                 every: small("every"),
             };
-            // One home is that of another host than the writer's, too.
+            // With one home, that home serves as the target although it is the writer's own.
             if writes.fanout > writes.homes.saturating_sub(1).max(1) {
                 let most = writes.homes.saturating_sub(1).max(1);
                 return Err(format!(
@@ -653,7 +653,7 @@ fn visit_stores<V: Visitor>(
     })
 }
 
-/// The same of a kernel, of numbers that are in their ranges.
+/// Builds a kernel scenario from values that are within their ranges.
 fn visit_kernel<V: Visitor>(
     name: &str,
     value: &dyn Fn(&str) -> u64,

@@ -1,4 +1,4 @@
-//! The device: it takes what was written, reads the base table, and writes the view.
+//! The device's side of the view: it takes written lines, reads the base table and writes the view.
 
 use super::{add, Layout, Order, Sums, View, ADDRESSES};
 use crate::interface::{Actions, Application, Event, Line, Operation, Placement, Words};
@@ -6,20 +6,21 @@ use cohkit_protocol::protocol::Right;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Lines of a burst from memory, and bursts that are asked for at a time: enough that memory always has work.
+/// Lines per memory burst, and the maximum distance of fetches ahead of the scan, in bursts: enough to keep memory
+/// busy.
 const BURST: Line = 64;
 const BURSTS: Line = 8;
 
-/// Tags of what is read from memory: for the CPU, or to be summed.
+/// Tags of memory reads: answers to the CPU, or lines to be summed.
 const ANSWER: u32 = 0;
 const SCAN: u32 = 1;
 
-/// What the device is doing.
+/// Activity of the device.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
-    /// Puts the rows that are there from the start into memory; this line comes next, and so many are on their way.
+    /// Writes the initial rows to memory: the next line, and the number of outstanding writes.
     Load { next: Line, open: usize },
-    /// Waits for the CPU to synchronise.
+    /// Waits for a read of a synchronisation address.
     Rest,
     /// Takes lines from the CPU.
     Take { left: VecDeque<Line>, open: usize },
@@ -33,48 +34,48 @@ enum Phase {
     },
 }
 
-/// How far the base table has been read.
+/// Progress of a scan of the base table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Scan {
-    /// The line to ask for next, and the end.
+    /// Next line to request, and the end of the range.
     ask: Line,
     end: Line,
-    /// The line to sum next, and those that came before their turn.
+    /// Next line to sum, and lines that arrived ahead of it.
     next: Line,
     early: BTreeMap<Line, Words>,
-    /// The word of the base table that comes next, and the customer of a row whose price comes next.
+    /// Index of the next word of the base table, and the customer of a row whose price is that word.
     at: u64,
     customer: Option<u64>,
-    /// Whether the last row has been seen.
+    /// True once a word 0 in a customer column has marked the end of the rows.
     over: bool,
-    /// Customers whose sum has changed, and the first that had none.
+    /// Customers whose sum has changed, and the lowest new customer.
     changed: BTreeSet<u64>,
     grown: Option<u64>,
 }
 
-/// The device's half of a [`View`].
+/// Device side of a [`View`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Maintainer {
     layout: Layout,
-    /// Rows that are there from the start.
+    /// All rows; the first `first` are present from the start.
     orders: Arc<[Order]>,
     first: usize,
     incremental: bool,
     outstanding: usize,
-    /// Words of a line.
+    /// 64-bit words per line.
     words: usize,
     phase: Phase,
-    /// Whether memory is filled and the view is that of the first rows.
+    /// True once memory is initialised and the view of the initial rows is written.
     ready: bool,
-    /// Reads of the CPU that wait until then.
+    /// Reads of the CPU that wait for the initialisation.
     early: Vec<(Line, Right)>,
-    /// Reads of synchronisation addresses that wait for their answer.
+    /// Outstanding reads of synchronisation addresses.
     waiting: VecDeque<Line>,
-    /// Lines of the base table that the CPU may write since they were taken last.
+    /// Lines of the base table for which the CPU acquired write permission since they were last taken.
     taken: BTreeSet<Line>,
-    /// The end of the lines that may have rows.
+    /// End of the lines that may contain rows.
     end: Line,
-    /// Rows that have been summed.
+    /// Rows summed so far.
     rows: u64,
     sums: Sums,
 }
@@ -104,12 +105,12 @@ impl Maintainer {
         }
     }
 
-    /// Rows that have been summed.
+    /// Returns the number of rows summed so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// A line of memory with these words of the range, from one on; zeros where there are none.
+    /// Builds a line whose words are those of the range that starts at line `first`; missing words are zero.
     fn line(&self, word: impl Fn(u64) -> Option<u64>, line: Line, first: Line) -> Words {
         let used = self.layout.words;
         let begin = u64::from(line - first) * used;
@@ -120,7 +121,7 @@ impl Maintainer {
         words
     }
 
-    /// Goes on with what it is doing, as far as that does not wait for anything.
+    /// Continues the current activity until it must wait for an event.
     fn go_on(&mut self, actions: &mut Actions) {
         loop {
             let again = match &mut self.phase {
@@ -170,7 +171,8 @@ impl Maintainer {
         }
     }
 
-    /// Fills memory; whether that is over, so that the first view is made.
+    /// Continues the initialisation of memory. Returns true once it is complete and the scan for the first view has
+    /// started.
     fn load(&mut self, actions: &mut Actions) -> bool {
         let Phase::Load { mut next, mut open } = self.phase else {
             return false;
@@ -196,7 +198,8 @@ impl Maintainer {
         over
     }
 
-    /// Takes what the CPU may have written, and the other synchronisation address, if it waits for an answer.
+    /// Starts to take the lines that the CPU may have written and the other synchronisation address. Returns false if
+    /// no synchronisation is outstanding.
     fn begin(&mut self, actions: &mut Actions) -> bool {
         let Some(&line) = self.waiting.front() else {
             return false;
@@ -209,7 +212,7 @@ impl Maintainer {
         true
     }
 
-    /// Everything that the CPU has written is in memory.
+    /// Starts the scan: all writes of the CPU are in memory.
     fn begin_scan(&mut self) {
         if !self.incremental {
             self.rows = 0;
@@ -230,7 +233,7 @@ impl Maintainer {
         });
     }
 
-    /// A line of the base table comes.
+    /// Handles a fetched line of the base table.
     fn scanned(&mut self, line: Line, words: Words, actions: &mut Actions) {
         let Phase::Scan(scan) = &mut self.phase else {
             return;
@@ -262,7 +265,7 @@ impl Maintainer {
         self.go_on(actions);
     }
 
-    /// The sums are known: those lines of the view are written that are not what they were.
+    /// Starts to write the changed lines of the view, or all lines if not incremental.
     fn begin_write(&mut self, actions: &mut Actions) {
         let Phase::Scan(scan) = &self.phase else {
             return;
@@ -270,7 +273,7 @@ impl Maintainer {
         let first = self.layout.view().start;
         let mut lines = BTreeSet::new();
         for (place, customer) in self.sums.keys().enumerate() {
-            // A new group moves those that follow.
+            // A new customer shifts all sums that follow.
             let moved = scan.grown.is_some_and(|first| first <= *customer);
             if moved || !self.incremental || scan.changed.contains(customer) {
                 lines.insert(first + (place as u64 / self.layout.words) as Line);
@@ -284,7 +287,7 @@ impl Maintainer {
         };
     }
 
-    /// A line of the view is locked.
+    /// Writes a line of the view, which is locked.
     fn write(&mut self, line: Line, actions: &mut Actions) {
         let Phase::Write { column, .. } = &self.phase else {
             return;
@@ -294,7 +297,7 @@ impl Maintainer {
         actions.store(line, line, words);
     }
 
-    /// The view is up to date: the CPU hears how many sums there are.
+    /// Answers the synchronisation with the number of sums, or the early reads after initialisation.
     fn respond(&mut self, actions: &mut Actions) {
         self.phase = Phase::Rest;
         if !std::mem::replace(&mut self.ready, true) {
@@ -309,7 +312,7 @@ impl Maintainer {
         }
     }
 
-    /// The CPU reads.
+    /// Handles a read of the CPU.
     fn read(&mut self, line: Line, wants: Right, actions: &mut Actions) {
         if !self.ready {
             return self.early.push((line, wants));
@@ -328,7 +331,7 @@ impl Maintainer {
         actions.fetch(ANSWER, line, 1);
     }
 
-    /// Memory has a line.
+    /// Handles the completion of a memory write.
     fn stored(&mut self, line: Line, actions: &mut Actions) {
         match &mut self.phase {
             Phase::Load { open, .. } => *open -= 1,
@@ -361,7 +364,7 @@ impl Application for Maintainer {
             Event::Write { line, words, .. } if self.layout.base().contains(&line) => {
                 actions.store(line, line, words);
             }
-            // The rest is the device's, and the CPU writes nothing there.
+            // The CPU writes nothing in the other ranges.
             Event::Write { line, .. } => actions.accept(line),
             Event::Stored { tag } => self.stored(tag, actions),
             Event::Fetched { tag, line, words } => match tag {

@@ -1,9 +1,9 @@
-//! A materialised view: sums per customer over a table of orders, kept up to date by the device.
+//! A materialised view: sums per customer over a table of orders, maintained by the device.
 //!
 //! Base table and view are two ranges of coherent memory. The CPU appends rows to the base table and then reads a
 //! synchronisation address. The device withholds the answer: it takes the lines that the CPU may have written by
-//! clean-invalidates, reads the base table, or only what is new in it, brings the view up to date and answers.
-//! Then the CPU reads the view, which is `SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY`.
+//! clean-invalidates, reads the base table or only its new rows, updates the view and answers.
+//! The CPU then reads the view: `SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY`.
 
 mod device;
 mod orders;
@@ -16,25 +16,25 @@ use std::sync::Arc;
 pub use device::Maintainer;
 pub use orders::{orders, Order, ROWS};
 
-/// The table, and what happens to it.
+/// Parameters of the table and of the transactions on it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct View {
-    /// All rows. Those that are not appended are there from the start.
+    /// All rows. Rows that are not appended are present from the start.
     pub orders: Arc<[Order]>,
-    /// Rows that a transaction appends.
+    /// Rows appended per transaction.
     pub updates: u64,
-    /// How many transactions there are.
+    /// Number of transactions.
     pub transactions: u64,
-    /// Whether the device reads only what is new in the base table, or all of it.
+    /// True if the device reads only the new rows of the base table, false if it reads all rows.
     pub incremental: bool,
-    /// Words of a line that are used: all of them, or fewer.
+    /// Words used per line, at most all of them.
     pub words: u64,
-    /// Local operations that are not complete, at most.
+    /// Maximum number of outstanding local operations.
     pub outstanding: usize,
 }
 
 impl View {
-    /// Rows that are there from the start.
+    /// Number of rows present from the start.
     fn first(&self) -> usize {
         let appended = self.updates.saturating_mul(self.transactions);
         self.orders
@@ -54,16 +54,17 @@ impl View {
     }
 }
 
-/// Where things are: two synchronisation addresses, the base table, the view. A row is two words, a sum one.
+/// Address layout: two synchronisation addresses, the base table, the view. A row occupies two words, a sum one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Layout {
-    /// Words of a line in use.
+    /// Words used per line.
     words: u64,
     rows: u64,
     groups: u64,
 }
 
-/// The synchronisation addresses, which transactions read in turn: each has to miss in the CPU's cache.
+/// Number of synchronisation addresses. Transactions alternate between them, because each read must miss in the CPU's
+/// cache.
 const ADDRESSES: Line = 2;
 
 impl Layout {
@@ -80,14 +81,14 @@ impl Layout {
         first..first + self.lines(self.groups)
     }
 
-    /// Line and word in it of a word of a range.
+    /// Returns the line, and the index within it, of a word of a range.
     fn place(&self, range: Range<Line>, word: u64) -> (Line, u16) {
         let line = range.start + (word / self.words) as Line;
         (line, (word % self.words) as u16)
     }
 }
 
-/// Sums by customer.
+/// Sums of prices by customer.
 type Sums = BTreeMap<u64, u64>;
 
 fn add(sums: &mut Sums, order: Order) {
@@ -95,7 +96,7 @@ fn add(sums: &mut Sums, order: Order) {
     *sum = sum.wrapping_add(order.price);
 }
 
-/// What the thread does next.
+/// Next step of the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     Rest,
@@ -104,40 +105,40 @@ enum Phase {
     Fence,
     Appended,
     Respond,
-    /// Loads the synchronisation address.
+    /// Loads a synchronisation address.
     Synchronise,
     Answered,
     Look,
-    /// Loads this word of the view; the one before comes back.
+    /// Loads this word of the view; the preceding word is in `result`.
     Read(u64),
     Seen,
 }
 
-/// The thread that appends and reads.
+/// The thread that appends rows and reads the view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Client {
     view: View,
     layout: Layout,
     phase: Phase,
-    /// Transactions that have ended.
+    /// Completed transactions.
     ended: u64,
-    /// Sums over the rows that are in the base table, by the thread's own account.
+    /// Expected sums over the rows of the base table, computed by the thread.
     sums: Sums,
-    /// The view as it was read last.
+    /// The view as last read.
     read: Vec<u64>,
-    /// How many sums the device has said that there are.
+    /// Number of sums reported by the device.
     groups: u64,
-    /// Transactions after which the view was not what it has to be.
+    /// Transactions after which the view was wrong.
     wrong: u64,
 }
 
 impl Client {
-    /// Rows of the base table after so many transactions.
+    /// Returns the number of rows of the base table after the given number of transactions.
     fn rows(&self, transactions: u64) -> u64 {
         self.view.first() as u64 + self.view.updates * transactions
     }
 
-    /// Looks at what was read.
+    /// Compares the view that was read with the expected sums.
     fn judge(&mut self) {
         let right = self.read.iter().eq(self.sums.values());
         self.wrong += u64::from(!right);
@@ -180,7 +181,7 @@ impl Thread for Client {
                 if at > 0 {
                     self.read.push(result);
                 }
-                // More than there can be are not there.
+                // Limits a wrong count from the device to the size of the view.
                 if at >= self.groups.min(self.layout.groups) {
                     self.judge();
                     self.phase = Phase::Seen;
@@ -216,7 +217,7 @@ impl Scenario for View {
     }
 
     fn asks(&self) -> Vec<(Operation, bool)> {
-        // The rows that were appended are taken, and the view is kept under lock while it is read.
+        // Appended rows are taken without a lock; lines of the view are locked while they are written.
         match self.updates == 0 || self.transactions == 0 {
             true => Vec::new(),
             false => vec![
@@ -247,7 +248,7 @@ impl Scenario for View {
         }]
     }
 
-    /// After each transaction the view that was read is that of the rows that were appended until then.
+    /// Checks the view after each transaction against the rows appended so far.
     fn verify(
         &self,
         application: &Maintainer,
@@ -269,7 +270,7 @@ impl Scenario for View {
         Ok(())
     }
 
-    /// The rows of the base table and the view as it was read last.
+    /// Returns the rows of the base table and the view as last read.
     fn tables(&self, threads: &[Client]) -> Vec<Table> {
         let orders = |thread: &Client| {
             let rows = &self.orders[..thread.rows(thread.ended) as usize];
@@ -289,7 +290,7 @@ impl Scenario for View {
 mod tests {
     use super::*;
 
-    /// By the definition of the benchmark a third of the customers has no orders, and there are ten for each customer.
+    /// The benchmark specifies ten orders per customer on average, and that a third of the customers have no orders.
     #[test]
     fn orders_are_those_of_the_benchmark() {
         let orders = orders(10);
@@ -300,7 +301,7 @@ mod tests {
         assert!(orders
             .iter()
             .all(|order| order.customer % 3 != 0 && order.price > 0));
-        // The first row of ORDERS at this scale.
+        // First row of ORDERS at this scale.
         let first = Order {
             customer: 370,
             price: 17_279_949,

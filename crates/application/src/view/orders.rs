@@ -1,26 +1,27 @@
-//! Rows of the table ORDERS of the benchmark TPC-H.
+//! Rows of the ORDERS table of the TPC-H benchmark.
 
 use std::sync::Arc;
 use tpchgen::distribution::Distributions;
 use tpchgen::generators::OrderGenerator;
 use tpchgen::text::TextPool;
 
-/// What the view needs of an order.
+/// The columns of an order that the view uses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Order {
-    /// O_CUSTKEY, from 1.
+    /// O_CUSTKEY, starting at 1.
     pub customer: u64,
     /// O_TOTALPRICE in cents.
     pub price: u64,
 }
 
-/// Rows of ORDERS at a scale factor of 1/1000.
+/// Rows of ORDERS per thousandth of the scale factor.
 pub const ROWS: u64 = 1500;
 
-/// Bytes of text that comments are drawn from, which nobody reads: the generator's own 300 MB would take seconds.
+/// Size in bytes of the text pool for comments, which are not used: the generator's default of 300 MB would take
+/// seconds.
 const TEXT: i32 = 1 << 16;
 
-/// All rows at a scale factor, which is given in thousandths, in the order of their keys.
+/// Generates all rows in key order. `thousandths` is the scale factor in thousandths.
 pub fn orders(thousandths: u64) -> Arc<[Order]> {
     let distributions = Distributions::static_default();
     let text = TextPool::new(TEXT, distributions);
