@@ -1,41 +1,41 @@
-//! The binaries that a host's program starts, as files that it reads.
+//! Binaries of channel programs, which a host's program reads as files.
 
 use cohkit_riscv::channel;
 use cohkit_riscv::system::{Errno, Place};
 
-/// Before the names of binaries as files.
+/// Path prefix of binaries.
 pub const FOLDER: &str = ":channel/";
-/// The number of the first one that is opened. No other file goes by these.
+/// First file descriptor of opened binaries; no other file uses descriptors from here on.
 const FIRST: u32 = 0x4000_0000;
-/// How many may be open.
+/// Maximum number of open binaries.
 const MOST: usize = 16;
 
-/// Binaries by their names, without what only people need.
+/// Binaries by name, stripped of symbols and debug information.
 #[derive(Clone, Debug, Default)]
 pub struct Binaries {
     all: Vec<(String, Vec<u8>)>,
-    /// What is open: which, and how far it is read.
+    /// Open binaries: index and read position.
     open: Vec<Option<(usize, usize)>>,
 }
 
 impl Binaries {
-    /// Adds a program by a name.
+    /// Adds a binary under a name.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The file cannot be parsed, with the reason.
     pub fn add(&mut self, name: &str, file: &[u8]) -> Result<(), String> {
         let binary = channel::stripped(file)?;
         self.all.push((name.to_string(), binary));
         Ok(())
     }
 
-    /// The name of the binary with these bytes.
+    /// Returns the name of the binary with exactly these bytes.
     pub(crate) fn named(&self, bytes: &[u8]) -> Option<&str> {
         let found = self.all.iter().find(|(_, binary)| binary == bytes);
         found.map(|(name, _)| name.as_str())
     }
 
-    /// Opens a file if it is a binary by its name.
+    /// Opens a binary; `None` if the name is not that of a binary.
     pub(crate) fn open(&mut self, name: &str) -> Option<Result<u32, Errno>> {
         let name = name.strip_prefix(FOLDER)?;
         let which = self.all.iter().position(|(own, _)| own == name)?;
@@ -49,13 +49,13 @@ impl Binaries {
         Some(Ok(FIRST + place as u32))
     }
 
-    /// The place of an open binary among those that are open.
+    /// Returns the index of an open binary in `open`.
     fn place(&self, file: u32) -> Option<usize> {
         let place = file.checked_sub(FIRST)? as usize;
         self.open.get(place).copied().flatten().map(|_| place)
     }
 
-    /// Reads from a file if it is a binary.
+    /// Reads from a binary; `None` if the file is not one.
     pub(crate) fn read(&mut self, file: u32, bytes: &mut [u8]) -> Option<usize> {
         let open = self.place(file)?;
         let (which, done) = self.open[open].as_mut()?;
@@ -66,7 +66,7 @@ impl Binaries {
         Some(length)
     }
 
-    /// Goes to a place in a file if it is a binary, and says where that is.
+    /// Seeks in a binary and returns the new position; `None` if the file is not one.
     pub(crate) fn seek(&mut self, file: u32, place: Place) -> Option<u64> {
         let open = self.place(file)?;
         let (which, done) = self.open[open].as_mut()?;
@@ -80,7 +80,7 @@ impl Binaries {
         Some(to)
     }
 
-    /// Closes a file if it is a binary.
+    /// Closes a binary; `None` if the file is not one.
     pub(crate) fn close(&mut self, file: u32) -> Option<()> {
         let place = self.place(file)?;
         self.open[place] = None;

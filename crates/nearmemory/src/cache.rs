@@ -1,20 +1,20 @@
-//! Caches of the host: lines by sets, that used last in front.
+//! Set-associative caches of the host with LRU replacement; each set is in order of use, the most recent first.
 
 use crate::events::Time;
 use crate::scratchpad::{Data, LINE};
 
-/// A line in a cache.
+/// A cache way that holds a line.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    /// Its address.
+    /// Address of the line.
     pub line: u64,
-    /// When it is there.
+    /// Time from which the line is available, in picoseconds.
     pub ready: Time,
-    /// What is in it, if the cache keeps that.
+    /// Contents, for lines that are not coherent with memory.
     pub copy: Option<Box<Copy>>,
 }
 
-/// What a cache has of a line that nothing keeps coherent.
+/// Cached copy of a line that is not kept coherent.
 #[derive(Clone, Debug)]
 pub(crate) struct Copy {
     pub data: Data,
@@ -25,13 +25,13 @@ pub(crate) struct Copy {
 pub(crate) struct Cache {
     sets: Vec<Vec<Way>>,
     ways: usize,
-    /// Lines with copies, in no order that means anything: to choose one at random.
+    /// Lines with copies, in arbitrary but deterministic order, for random selection.
     copies: Vec<u64>,
     tracks: bool,
 }
 
 impl Cache {
-    /// So many bytes in sets of so many ways, both powers of two; and whether [`Cache::copies`] will be asked for.
+    /// Creates a cache of `bytes` bytes with `ways` ways, both powers of two. `tracks` enables [`Cache::copies`].
     pub(crate) fn new(bytes: u64, ways: u64, tracks: bool) -> Cache {
         let sets = (bytes / LINE as u64 / ways).max(1) as usize;
         Cache {
@@ -48,7 +48,7 @@ impl Cache {
         (number ^ number >> 13 ^ number >> 26) as usize & (self.sets.len() - 1)
     }
 
-    /// The line, which is then the one used last.
+    /// Finds a line and makes it the most recently used one of its set.
     #[inline(always)]
     pub(crate) fn find(&mut self, line: u64) -> Option<&mut Way> {
         let set = self.set(line);
@@ -64,7 +64,7 @@ impl Cache {
         self.sets[self.set(line)].iter().any(|way| way.line == line)
     }
 
-    /// Puts a line in, which is not there, and gives back the one whose place it takes.
+    /// Inserts a line that is absent. Returns the evicted line, if any.
     pub(crate) fn put(&mut self, way: Way) -> Option<Way> {
         if self.tracks && way.copy.is_some() {
             self.copies.push(way.line);
@@ -95,12 +95,12 @@ impl Cache {
         Some(way)
     }
 
-    /// All lines.
+    /// Returns all lines.
     pub(crate) fn ways(&self) -> impl Iterator<Item = &Way> {
         self.sets.iter().flatten()
     }
 
-    /// Lines with copies, in the same order each time.
+    /// Returns the lines with copies, in deterministic order.
     pub(crate) fn copies(&self) -> &[u64] {
         &self.copies
     }

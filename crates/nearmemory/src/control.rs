@@ -1,37 +1,38 @@
-//! Registers by which a host has programs started, by their distance from the first one.
+//! Registers by which a host loads and controls programs, as offsets from the core's first register.
 
-/// What the core does, one of [`crate::device::State`].
+/// State of the core, one of [`crate::device::State`].
 pub const STATE: u64 = 0x800;
-/// The code with which the program has ended.
+/// Exit code of the program.
 pub const CODE: u64 = 0x808;
-/// What the program has done that it must not, as `mcause` and `mtval` have it, and where.
+/// Exception that stopped the program: cause ([`CAUSE`], as in `mcause`), value ([`VALUE`], as in `mtval`) and address
+/// ([`PC`]).
 pub const CAUSE: u64 = 0x810;
 /// See [`CAUSE`].
 pub const VALUE: u64 = 0x818;
 /// See [`CAUSE`].
 pub const PC: u64 = 0x820;
-/// Gives the next program far memory, or memory of the host's own: first where it begins, then, which does it, its bytes. What is
-/// not wholly within one of both is not given.
+/// Gives the next program a range of far memory or of host memory: [`GIVE_AT`] sets its start, and a write of its
+/// length to [`GIVE`] adds it. A range that is not wholly within one of the two is ignored.
 pub const GIVE_AT: u64 = 0x828;
 /// See [`GIVE_AT`].
 pub const GIVE: u64 = 0x830;
-/// The bytes of a binary in the scratchpad from its first line on, which is loaded.
+/// Loads and verifies a binary; the value is its length in bytes, starting at the scratchpad's first line.
 pub const LOAD: u64 = 0x838;
-/// The same without verification.
+/// Loads a binary without verification.
 pub const LOAD_UNVERIFIED: u64 = 0x840;
 /// Stops the program.
 pub const STOP: u64 = 0x848;
-/// How many cores there are.
+/// Number of near-memory cores.
 pub const MCCS: u64 = 0x850;
-/// The bytes of far memory.
+/// Size of far memory, in bytes.
 pub const FAR_BYTES: u64 = 0x858;
-/// The bytes of the host's last cache.
+/// Size of the host's last-level cache, in bytes.
 pub const LAST_CACHE: u64 = 0x860;
-/// The state of the last load, one of [`crate::device::State`]: loading, running once the program has started, or refused. It says
-/// nothing of what the program does then, so that who starts one does not wait for it by chance.
+/// State of the last load, one of [`crate::device::State`]: loading, running once the program has started, or refused.
+/// It never changes after the start, so a host that polls it does not synchronise with the program by accident.
 pub const LOAD_STATE: u64 = 0x868;
-/// Four words with which the program is called.
+/// Four argument words of the program.
 pub const ARGUMENTS: u64 = 0x880;
-/// What has been counted since the beginning, a word for each: bytes over the link to the device and to the host, and lines of
-/// far memory that were read and written.
+/// Four counters since the start of the machine, one word each: bytes sent over the link to the device and to the host,
+/// and lines of far memory read and written.
 pub const COUNTERS: u64 = 0x8c0;

@@ -1,4 +1,4 @@
-//! The device: far memory, and cores beside it with their scratchpads, registers, copy engines and FIFOs.
+//! The device: far memory, and near-memory cores with scratchpads, registers, copy engines and FIFOs.
 
 mod port;
 
@@ -20,34 +20,35 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Where the FIFOs from other cores begin for a core, 32 bytes for each: what is loaded there is the next word, what is
-/// stored there goes to that core; behind it, how many words are there, and for how many there is room. What is stored in the
-/// last place ends the stream to that core, and what is loaded there tells whether that from it ends now.
+/// Base address of the FIFOs in a core's address space, 32 bytes per peer core. A load at offset 0 takes the next word
+/// from that core; a store sends a word to it. Loads at offsets 8 and 16 return the number of received words and the
+/// free space towards that core. A store at offset 24 ends the stream to that core. A load there returns 1 and consumes
+/// the mark if the stream from that core ends now.
 pub const FIFOS: u64 = 0x22_0000;
-/// Between the FIFOs of two cores.
+/// Distance between the FIFOs of two cores, in bytes.
 pub const FIFO_STRIDE: u64 = 32;
-/// Manifests name two registers that host and core share as a pipe by the number of the first one halved, and the FIFOs to
-/// and from a core by its number and this one.
+/// Number of the first FIFO pipe in manifests. Pipe N below it is the pair of shared registers 2N and 2N + 1; pipe
+/// `FIFO_PIPES` + N is the pair of FIFOs to and from core N.
 pub const FIFO_PIPES: u64 = (SHARES / 2) as u64;
 
-/// What a core beside far memory does, by the numbers of its register.
+/// State of a near-memory core; the values are those of its state register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It has run nothing.
+    /// No program has been loaded.
     Idle = 0,
-    /// A binary is on its way into private memory.
+    /// A binary is being loaded into private memory.
     Loading = 1,
-    /// A program runs.
+    /// A program is running.
     Running = 2,
-    /// It has ended, with a code.
+    /// The program has ended with an exit code.
     Ended = 3,
-    /// The binary was refused.
+    /// The binary was rejected.
     Refused = 4,
-    /// It was stopped since it did what it must not.
+    /// The program was stopped by an exception.
     Stopped = 5,
 }
 
-/// What a core beside far memory has counted.
+/// Counters of a near-memory core.
 #[derive(Clone, Debug, Default)]
 pub struct MccCounters {
     /// Accesses of the core to its scratchpad and the stamps.
@@ -68,7 +69,7 @@ pub struct MccCounters {
     pub words: u64,
 }
 
-/// Far memory, of which what was never written takes no room.
+/// Far memory, allocated page by page on the first write.
 pub(crate) struct Far {
     pages: FxHashMap<u64, Box<[u8; PAGE]>>,
     pub(crate) dram: Dram,
@@ -102,13 +103,13 @@ impl Far {
         page[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// When an operation that begins now ends.
+    /// Returns the completion time of a DRAM operation that starts at `now`.
     fn operate(&mut self, now: Time, at: u64) -> Time {
         self.dram.operate(now, ((at - FAR) / LINE as u64) as u32)
     }
 }
 
-/// A program that is to start.
+/// A program that is ready to start.
 pub(crate) struct Start {
     pub mcc: usize,
     pub entry: u64,
@@ -119,27 +120,27 @@ pub(crate) struct Mcc {
     pub(crate) controller: Controller,
     pub(crate) state: State,
     code: u64,
-    /// How its program has ended, while copies that it has begun are under way.
+    /// Final state and exit code of a program whose copies are still outstanding.
     ending: Option<(State, u64)>,
     fault: [u64; 3],
     arguments: [u64; 4],
     give_at: u64,
     given: Vec<Range<u64>>,
-    /// What its program may touch.
+    /// Permissions of the running program; `None` if no program is running.
     pub(crate) rights: Option<Confined<()>>,
-    /// The bytes of the binary on its way, and whether it is verified.
+    /// Length in bytes of the binary being loaded, and true if it is verified.
     binary: (usize, bool),
-    /// How many there were.
+    /// Number of loads so far, which identifies a load.
     loads: u64,
-    /// The binary, once it is there.
+    /// The binary, once loaded.
     pub(crate) file: Vec<u8>,
-    /// Why it was refused.
+    /// Reason for which the binary was rejected.
     pub(crate) refusal: Option<String>,
-    /// Whether the copy engine is to ask for its next line, and how many it waits for.
+    /// True while the copy engine's next request is scheduled; then the number of its outstanding lines.
     copying: bool,
     asked: u64,
     fifos: Vec<VecDeque<Option<u64>>>,
-    /// Words on their way here, by where they come from.
+    /// Words in flight to this core, by sending core.
     coming: Vec<VecDeque<Option<u64>>>,
     pub(crate) counters: MccCounters,
 }
@@ -149,26 +150,26 @@ pub(crate) struct Device {
     pub(crate) far: Far,
     pub(crate) mccs: Vec<Mcc>,
     pub(crate) down: Wire,
-    /// Where the host's own memory is.
+    /// Address range of the host's own memory.
     main: Range<u64>,
-    /// Bytes that have come over the link, with headers.
+    /// Bytes received over the link, with headers.
     came: u64,
     pub(crate) starts: Vec<Start>,
-    /// Whether something has happened that a core may wait for.
+    /// True if an event has occurred that a near-memory core may wait for.
     pub(crate) stirred: bool,
-    /// Cores whose programs have ended, until somebody has looked.
+    /// Cores whose programs have ended since the last check.
     pub(crate) ended: Vec<usize>,
 }
 
 impl Mcc {
-    /// The code with which its program has ended.
+    /// Returns the exit code of the last program.
     pub(crate) fn code(&self) -> u64 {
         self.code
     }
 }
 
 impl Device {
-    /// For a host whose own memory is there.
+    /// Creates the device of a host whose own memory has the address range `main`.
     pub(crate) fn new(platform: &Platform, main: Range<u64>) -> Device {
         let count = platform.mccs.value as usize;
         let mcc = |_| Mcc {
@@ -216,7 +217,7 @@ impl Device {
         }
     }
 
-    /// The line of far memory or of a scratchpad at an address.
+    /// Returns the current line of far memory or of a scratchpad.
     pub(crate) fn line_at(&self, at: u64) -> Data {
         let mut data = [0; LINE];
         match at.checked_sub(SCRATCHPADS) {
@@ -235,7 +236,7 @@ impl Device {
         data
     }
 
-    /// Clocks of the cores, which stamps count.
+    /// Returns the time in clock cycles of the near-memory cores, the unit of stamps.
     fn clock(&self, now: Time) -> u64 {
         now / self.platform.mcc_cycle.value
     }
@@ -245,7 +246,7 @@ impl Device {
         queue.add(now + (path - path / 2), Event::Answered(number, response));
     }
 
-    /// A request of the host is where it is carried out.
+    /// Executes a request of the host at its destination.
     pub(crate) fn asked(&mut self, queue: &mut Queue, now: Time, number: u64, request: Request) {
         self.came += self.platform.link_header.value + request.bytes();
         match request {
@@ -310,7 +311,7 @@ impl Device {
         queue.add(now + (path - path / 2), Event::Answered(number, response));
     }
 
-    /// A line of a scratchpad is read or written back.
+    /// Handles the host's read or write-back of a scratchpad line.
     fn line(
         &mut self,
         queue: &mut Queue,
@@ -356,7 +357,8 @@ impl Device {
         }
     }
 
-    /// Sends what the scratchpad has to answer, which a core may have released. Whether it had something.
+    /// Sends the pending answers of a scratchpad, which the core `releaser` may have released. Returns true if there
+    /// were any.
     fn answers(&mut self, queue: &mut Queue, now: Time, mcc: usize, releaser: Option<Who>) -> bool {
         let mut any = false;
         while let Some(answer) = self.mccs[mcc].controller.answer() {
@@ -442,7 +444,7 @@ impl Device {
         }
     }
 
-    /// Takes a binary out of the scratchpad.
+    /// Starts to load a binary from the scratchpad.
     fn load(&mut self, queue: &mut Queue, now: Time, number: usize, bytes: u64, verified: bool) {
         let bytes = bytes.min(self.platform.scratchpad.value * LINE as u64);
         let mut takes = bytes.div_ceil(LINE as u64) * self.platform.load_line.value;
@@ -456,7 +458,7 @@ impl Device {
         queue.add(now + takes, Event::Loaded(number, mcc.loads));
     }
 
-    /// What a program on this core may at most be given.
+    /// Returns the maximum permissions of a program on this core.
     fn grant(&self, number: usize) -> Grant {
         Grant {
             extensions: Extensions::NEAR_MEMORY,
@@ -466,7 +468,7 @@ impl Device {
         }
     }
 
-    /// A binary is in private memory: its program starts, or is refused. Says whether it is still to be.
+    /// Completes a load: the program starts or is rejected. Returns false if the load was abandoned in the meantime.
     pub(crate) fn loaded(&mut self, queue: &mut Queue, number: usize, load: u64) -> bool {
         let mcc = &self.mccs[number];
         if mcc.state != State::Loading || mcc.loads != load {
@@ -511,7 +513,7 @@ impl Device {
         true
     }
 
-    /// Puts a program where it belongs and gives it its rights. Its first instruction.
+    /// Places a program in private memory and sets its permissions. Returns its entry address.
     fn begin(&mut self, number: usize, image: &Image, manifest: &Manifest) -> Result<u64, String> {
         let platform = &self.platform;
         let count = platform.mccs.value;
@@ -521,7 +523,7 @@ impl Device {
         let is_in = |range: &Range<u64>, all: &Range<u64>| {
             all.start <= range.start && range.start <= range.end && range.end <= all.end
         };
-        // What a program wants for itself is far memory; the host gives of its own, too.
+        // A program may claim far memory for itself, but host memory only if the host has given it.
         let wanted = manifest.far.iter().filter(|far| is_in(far, &there));
         let mut far: Vec<Range<u64>> = wanted.cloned().collect();
         if manifest.given {
@@ -559,8 +561,8 @@ impl Device {
         Ok(image.entry)
     }
 
-    /// A program has ended, or was stopped. The host is told once all copies are over that it has begun: whatever comes next to the
-    /// scratchpad or to far memory would meet them.
+    /// Ends the running program. The new state becomes visible to the host only once all of the program's copies are
+    /// complete. Otherwise later accesses to the scratchpad or to far memory could conflict with them.
     pub(crate) fn end(
         &mut self,
         queue: &mut Queue,
@@ -586,7 +588,7 @@ impl Device {
         if let Some(timeline) = &mut queue.timeline {
             timeline.ends(Who::Mcc(number), now);
         }
-        // Nobody would ever release what is held.
+        // No program is left that could release the held requests.
         for line in 0..lines {
             for kind in [Kind::Read, Kind::WriteBack] {
                 let unlocked = mcc.controller.unlock(line, kind);
@@ -595,11 +597,11 @@ impl Device {
         }
         self.answers(queue, now, number, Some(Who::Mcc(number)));
         self.is_over(queue, number);
-        // Who waited for room in a FIFO has it.
+        // The cleared FIFOs may have room for waiting senders.
         self.stirred = true;
     }
 
-    /// The same for one that did what it must not.
+    /// Stops the running program because of an exception, and records the cause.
     pub(crate) fn stop(
         &mut self,
         queue: &mut Queue,
@@ -613,7 +615,7 @@ impl Device {
         self.end(queue, now, number, State::Stopped, u64::MAX);
     }
 
-    /// Tells the host of a program that has ended, unless copies are under way.
+    /// Publishes the final state of an ended program, unless its copies are outstanding.
     fn is_over(&mut self, queue: &mut Queue, number: usize) {
         let mcc = &mut self.mccs[number];
         if mcc.controller.copies() > 0 {
@@ -629,7 +631,7 @@ impl Device {
         }
     }
 
-    /// A copy engine asks for its next line.
+    /// Issues the next line of a copy engine.
     pub(crate) fn copy(&mut self, queue: &mut Queue, now: Time, number: usize) {
         let most = self.platform.copy_lines.value;
         let mcc = &mut self.mccs[number];
@@ -680,7 +682,7 @@ impl Device {
         self.is_copied(queue, end, number, access.number, data);
     }
 
-    /// What a copy engine asked of memory is done; its core learns of it later.
+    /// Schedules the notification of a core that a line of its copy engine is complete.
     fn is_copied(&self, queue: &mut Queue, end: Time, mcc: usize, number: u64, data: Box<Data>) {
         let path = self.platform.copy_path.value;
         let end = end + (path - path / 2);
@@ -690,14 +692,14 @@ impl Device {
         queue.add(end, Event::Copied(mcc, number, data));
     }
 
-    /// The host's memory has answered a copy engine, by the link.
+    /// Handles the response of host memory to a copy engine, which arrives over the link.
     pub(crate) fn came_back(&mut self, queue: &mut Queue, arrives: Time, away: Away) {
         self.came += self.platform.link_header.value + away.bytes().1;
         let end = arrives + self.platform.device_path.value / 2;
         self.is_copied(queue, end, away.mcc, away.number, away.data);
     }
 
-    /// A line of a copy engine is done.
+    /// Completes a line of a copy engine.
     pub(crate) fn copied(
         &mut self,
         queue: &mut Queue,
@@ -723,7 +725,7 @@ impl Device {
         self.stirred = true;
     }
 
-    /// A word is at the end of a FIFO.
+    /// Delivers a word to the receiving end of a FIFO.
     pub(crate) fn passed(&mut self, queue: &mut Queue, from: usize, number: usize) {
         if let Some(watch) = &mut queue.watch {
             watch.passes_word(from, number);
@@ -736,7 +738,7 @@ impl Device {
     }
 }
 
-/// The core and the distance from its first register.
+/// Returns the core of a register's address, and the offset from its first register.
 fn of_register(at: u64) -> (usize, u64) {
     let offset = at - REGISTERS;
     (
@@ -745,7 +747,7 @@ fn of_register(at: u64) -> (usize, u64) {
     )
 }
 
-/// What a register passes on what is known by.
+/// Returns the synchronisation channel that an access to a register uses, for the race detector.
 fn way_of(at: u64) -> Way {
     let (mcc, offset) = of_register(at);
     match offset {

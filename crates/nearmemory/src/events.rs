@@ -1,4 +1,4 @@
-//! What happens when, and the messages between host and device.
+//! The event queue, and the messages between host and device.
 
 use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::Size;
@@ -6,19 +6,19 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// Picoseconds.
+/// A time or duration in picoseconds.
 pub(crate) type Time = u64;
 
-/// A core.
+/// Identifier of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
     /// A core of the host.
     Host(usize),
-    /// A core beside far memory.
+    /// A near-memory core.
     Mcc(usize),
 }
 
-/// What the host asks of the device.
+/// Request of the host to the device.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
     ReadLine(u64),
@@ -28,7 +28,7 @@ pub(crate) enum Request {
 }
 
 impl Request {
-    /// The bytes of data that come with it.
+    /// Returns the number of data bytes that the request carries.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Request::ReadLine(_) | Request::ReadWord(..) => 0,
@@ -38,7 +38,7 @@ impl Request {
     }
 }
 
-/// What the device answers.
+/// Response of the device to the host.
 #[derive(Clone, Debug)]
 pub(crate) enum Response {
     Line(Box<Data>),
@@ -46,11 +46,11 @@ pub(crate) enum Response {
     Written,
 }
 
-/// What a copy engine asks of the host's own memory: a line that is stored there, or that is read.
+/// Access of a copy engine to the host's own memory: a line to store there, or to read.
 #[derive(Clone, Debug)]
 pub(crate) struct Away {
     pub mcc: usize,
-    /// The number of the access.
+    /// Number of the access.
     pub number: u64,
     pub at: u64,
     pub stores: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Away {
 }
 
 impl Away {
-    /// The bytes of data that go to the host, and those that come back.
+    /// Returns the data bytes that go to the host, and those that return.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         let line = LINE as u64;
         if self.stores {
@@ -71,32 +71,32 @@ impl Away {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// A core goes on.
+    /// Turn of a core.
     Run(Who),
-    /// A request is where it is carried out.
+    /// A request arrives at its destination in the device.
     Asked(u64, Request),
-    /// An answer goes to the link.
+    /// A response arrives at the device's end of the link.
     Answered(u64, Response),
-    /// It is at the host.
+    /// A response arrives at the host.
     Arrived(u64, Response),
-    /// A copy engine asks far memory for its next line.
+    /// Turn of a copy engine, which issues its next line.
     Copy(usize),
-    /// A line of a copy engine is read or written.
+    /// An access of a copy engine completes at its core.
     Copied(usize, u64, Box<Data>),
-    /// What a copy engine asks of the host's own memory goes to the link.
+    /// A copy engine's access to host memory arrives at the device's end of the link.
     ToHost(Away),
-    /// It is where that memory is.
+    /// A copy engine's access arrives at host memory.
     AtHost(Away),
-    /// The answer goes to the link.
+    /// A response of host memory arrives at the host's end of the link.
     FromHost(Away),
-    /// A binary is in private memory: of which core, and how many there were for it.
+    /// A binary is loaded into private memory: the core, and the number of the load.
     Loaded(usize, u64),
-    /// A word is at the end of a FIFO, from the first of these cores to the second one.
+    /// A word arrives at the end of the FIFO from the first core to the second one.
     Passed(usize, usize),
 }
 
 impl Event {
-    /// True if it changes nothing that a core may read: cores run, and the host reads what is there.
+    /// True if the event changes no state that a core may read: turns of cores, and the host's reads.
     pub(crate) fn only_reads(&self) -> bool {
         use Event::*;
         match self {
@@ -129,12 +129,12 @@ impl PartialOrd for Entry {
 
 impl Ord for Entry {
     fn cmp(&self, other: &Entry) -> Ordering {
-        // The heap gives its greatest entry.
+        // `BinaryHeap` returns its greatest entry first.
         (other.time, other.number).cmp(&(self.time, self.number))
     }
 }
 
-/// Events by their times; those of one time in the order in which they were added.
+/// Events in order of time; events at the same time keep the order of insertion.
 #[derive(Default)]
 pub(crate) struct Queue {
     heap: BinaryHeap<Entry>,
@@ -157,28 +157,28 @@ impl Queue {
         Some((entry.time, entry.event))
     }
 
-    /// True if there is such an event.
+    /// True if an event satisfies `is`.
     pub(crate) fn any(&self, is: impl Fn(&Event) -> bool) -> bool {
         self.heap.iter().any(|entry| is(&entry.event))
     }
 
-    /// When the next event is; the end of time if there is none.
+    /// Returns the time of the next event; `Time::MAX` if there is none.
     #[inline(always)]
     pub(crate) fn soonest(&self) -> Time {
         self.heap.peek().map_or(Time::MAX, |entry| entry.time)
     }
 }
 
-/// One direction of the link: messages one behind the other.
+/// One direction of the link, which carries messages one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
-    /// When the last message was on it.
+    /// Transmission interval of the last message.
     pub(crate) last: Range<Time>,
     latency: Time,
-    /// Bytes per second.
+    /// Bandwidth in bytes per second.
     bandwidth: u64,
     header: u64,
-    /// Messages so far, and their bytes with headers.
+    /// Number of messages so far, and their bytes with headers.
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
 }
@@ -195,7 +195,7 @@ impl Wire {
         }
     }
 
-    /// A message with so many bytes of data is there at this time: when it is at the other end.
+    /// Transmits a message with `bytes` bytes of data that is ready at `now`. Returns its arrival time.
     pub(crate) fn carry(&mut self, now: Time, bytes: u64) -> Time {
         let bytes = bytes + self.header;
         self.messages += 1;
@@ -207,14 +207,14 @@ impl Wire {
     }
 }
 
-/// Why an access waits.
+/// Reason for which an access waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// It does not.
+    /// The access does not wait.
     #[default]
     Nothing,
-    /// Something else happens before it.
+    /// Another event must happen first.
     Early,
-    /// Something has to be done first.
+    /// A resource is busy or a response is outstanding.
     Blocked,
 }

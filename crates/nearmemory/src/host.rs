@@ -1,4 +1,4 @@
-//! The host: cores behind their own caches and one that they share, which nothing keeps coherent with far memory and the
+//! The host: cores with private caches and a shared last-level cache, which are not coherent with far memory and
 //! scratchpads.
 
 mod port;
@@ -15,45 +15,47 @@ use cohkit_riscv::{Flat, Shared, Size};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Where far memory begins, for the host's caches and for the copy engines.
+/// Base address of far memory, for cached accesses and for the copy engines.
 pub const FAR: u64 = 0x40_0000_0000;
-/// Where it begins for accesses by which no cache is asked.
+/// Base address of the uncached alias of far memory.
 pub const UNCACHED: u64 = 0x60_0000_0000;
-/// Where the scratchpad of core 0 begins for the host; that of core N is N times [`SCRATCHPAD_STRIDE`] behind.
+/// Base address of the scratchpad of core 0 in the host's address space; core N's is N times [`SCRATCHPAD_STRIDE`]
+/// above.
 pub const SCRATCHPADS: u64 = 0x70_0000_0000;
-/// Between two scratchpads.
+/// Distance between two scratchpads, in bytes.
 pub const SCRATCHPAD_STRIDE: u64 = 1 << 24;
-/// Where the registers of core 0 begin for the host; those of core N are N times [`REGISTERS_STRIDE`] behind.
+/// Base address of the registers of core 0 in the host's address space; core N's are N times [`REGISTERS_STRIDE`]
+/// above.
 pub const REGISTERS: u64 = 0x71_0000_0000;
-/// Between the registers of two cores.
+/// Distance between the registers of two cores, in bytes.
 pub const REGISTERS_STRIDE: u64 = 1 << 12;
 
 const LINE_BYTES: u64 = LINE as u64;
 
-/// What the host has counted.
+/// Counters of the host.
 #[derive(Clone, Debug, Default)]
 pub struct HostCounters {
-    /// Loads and stores that the core's own cache answered.
+    /// Loads and stores that hit the core's own cache.
     pub l1_hits: u64,
-    /// Those that the last cache answered.
+    /// Accesses that hit the last-level cache.
     pub llc_hits: u64,
-    /// Those that went to the host's memory.
+    /// Accesses that went to the host's own memory.
     pub main_misses: u64,
-    /// Lines of far memory and scratchpads that were asked for by loads and stores.
+    /// Lines of far memory and scratchpads requested by loads and stores.
     pub far_misses: u64,
-    /// Lines that hints have asked for.
+    /// Lines requested by prefetches.
     pub prefetches: u64,
-    /// Hints that were dropped since too many lines were waited for.
+    /// Prefetches dropped because too many misses were outstanding.
     pub dropped: u64,
-    /// Lines of its own memory that copy engines have read and written.
+    /// Lines of host memory that copy engines have read and written.
     pub copied_reads: u64,
     /// See [`HostCounters::copied_reads`].
     pub copied_writes: u64,
-    /// Lines that were written back because they were to be.
+    /// Dirty lines written back by cache-management instructions.
     pub cleaned: u64,
-    /// Lines that were evicted at random.
+    /// Lines evicted at random.
     pub evicted: u64,
-    /// Loads and stores of far memory by which no cache was asked.
+    /// Uncached loads and stores of far memory.
     pub uncached: u64,
     /// Loads and stores of registers.
     pub registers: u64,
@@ -66,34 +68,35 @@ struct Waiter {
     to: u8,
     at: u64,
     size: Size,
-    /// What had been stored there before it, and in which of its bits: a store behind it does not change what it gets.
+    /// Bytes that were stored to the missing line before this load, and their bit mask. Later stores do not affect the
+    /// load.
     stored: u64,
     mask: u64,
 }
 
 impl Waiter {
-    /// What it gets of the line as it was before anything was stored in it.
+    /// Returns the loaded value, given the line as it arrived, without merged stores.
     fn gets(&self, line: &Data) -> u64 {
         read(line, self.at, self.size) & !self.mask | self.stored & self.mask
     }
 }
 
-/// A line that has been asked for.
+/// An outstanding miss of the last-level cache.
 #[derive(Clone, Debug)]
 struct Miss {
     waiters: Vec<Waiter>,
-    /// What has been stored in it so far, a bit of the mask for each byte.
+    /// Bytes stored to the line so far, with one mask bit per byte.
     stored: Box<Data>,
     mask: u128,
-    /// The cores that have stored, and those whose own caches it is for, a bit for each.
+    /// Bit masks of cores: those that have stored to the line, and those whose own caches allocate it.
     storing: u64,
     first_for: u64,
 }
 
-/// What has been sent and not answered.
+/// An outstanding request to the device.
 #[derive(Clone, Debug)]
 enum Sent {
-    /// The core that was the first to ask.
+    /// A line fill, with the core that requested it first.
     Line {
         line: u64,
         core: usize,
@@ -102,7 +105,7 @@ enum Sent {
         core: usize,
         to: u8,
     },
-    /// The cores that wait for it, a bit for each.
+    /// A write-back, with a bit mask of the cores that wait for its acknowledgement.
     WriteBack {
         line: u64,
         cores: u64,
@@ -113,7 +116,7 @@ enum Sent {
 }
 
 impl Sent {
-    /// Whose it is: nobody's if a cache evicts a line.
+    /// Returns a core that issued or waits for the request; `None` for a write-back that only an eviction caused.
     fn core(&self) -> Option<usize> {
         match self {
             Sent::Line { core, .. } | Sent::Word { core, .. } | Sent::Write { core } => Some(*core),
@@ -124,7 +127,7 @@ impl Sent {
     }
 }
 
-/// What is handed to a core.
+/// A loaded value for a register of a core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     pub core: usize,
@@ -132,22 +135,22 @@ pub(crate) struct Delivery {
     pub value: u64,
 }
 
-/// Lines are evicted at random, one in so many accesses.
+/// Random evictions of lines with copies, at a mean rate of one per `every` accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Evictions {
-    /// How many accesses there are to each.
+    /// Mean number of accesses per eviction.
     pub every: u64,
-    /// What chance begins with.
+    /// Seed of the random generator.
     pub seed: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Core {
     own: Cache,
-    /// Loads that are waited for, and writes whose acknowledgements a fence waits for.
+    /// Outstanding loads, and outstanding writes whose acknowledgements a fence waits for.
     loads: u64,
     writes: u64,
-    /// Lines of its own cache that are waited for.
+    /// Outstanding misses of the core's own cache.
     misses: u64,
 }
 
@@ -160,7 +163,8 @@ pub(crate) struct Host {
     sent: BTreeMap<u64, Sent>,
     requests: u64,
     pub(crate) up: Wire,
-    /// Whether a program beside far memory was given some of the host's own, which is thus not one core's alone.
+    /// True once a near-memory program was given a range of the host's memory, which is then shared with its copy
+    /// engine.
     given: bool,
     main_free: Time,
     main_line: Time,
@@ -169,12 +173,12 @@ pub(crate) struct Host {
     pub(crate) counters: HostCounters,
 }
 
-/// Where an address leads.
+/// Target of an address.
 enum Region {
     Main,
-    /// A line of far memory or of a scratchpad, as caches know it.
+    /// A cached line of far memory or of a scratchpad.
     Cached,
-    /// The address in far memory.
+    /// An uncached word of far memory, with its address there.
     Uncached(u64),
     Register,
     Nothing,
@@ -220,12 +224,12 @@ impl Host {
         }
     }
 
-    /// Whether a core that runs ahead of others would see or do something else than it should.
+    /// True if a core that ran ahead of the other cores could observe or cause a different result.
     pub(crate) fn is_shared(&self) -> bool {
         self.shares_main() || !self.misses.is_empty() || self.evictions.is_some()
     }
 
-    /// Whether others than one core access the host's own memory.
+    /// True if the host's own memory has several users.
     #[inline(always)]
     fn shares_main(&self) -> bool {
         self.cores.len() > 1 || self.given
@@ -238,7 +242,7 @@ impl Host {
         self.evictions.is_none() || copies.all(is_current)
     }
 
-    /// What is waited for, in words.
+    /// Lists at most four outstanding requests as a phrase.
     pub(crate) fn waits(&self) -> String {
         let what = self.sent.values().map(|sent| match sent {
             Sent::Line { line, .. } => format!("the line at {line:#x}"),
@@ -280,7 +284,7 @@ impl Host {
         }
     }
 
-    /// Sends a request, and says by which number it will be answered.
+    /// Sends a request and returns its number, which the response repeats.
     fn send(&mut self, queue: &mut Queue, now: Time, sent: Sent, request: Request) -> u64 {
         let path = match &request {
             Request::ReadWord(at, _) | Request::WriteWord(at, ..) if *at >= REGISTERS => {
@@ -303,12 +307,13 @@ impl Host {
         number
     }
 
-    /// Whether no more can be sent now.
+    /// True if no further request may be outstanding.
     fn is_full(&self) -> bool {
         self.sent.len() as u64 >= self.platform.llc_misses.value
     }
 
-    /// What becomes of a line that is no longer in the last cache.
+    /// Handles a line that has left the last-level cache: invalidates the cores' own copies and writes a dirty copy
+    /// back.
     fn evicted(&mut self, queue: &mut Queue, now: Time, way: Option<Way>, cores: u64) {
         let Some(way) = way else { return };
         for core in &mut self.cores {
@@ -327,7 +332,7 @@ impl Host {
         }
     }
 
-    /// Writes a line back, which the cache keeps or not.
+    /// Writes a line back. `keeps` is true if the cache retains the line.
     fn write_back(
         &mut self,
         queue: &mut Queue,
@@ -345,7 +350,7 @@ impl Host {
         }
     }
 
-    /// What an access of the host's own memory takes longer.
+    /// Performs the cache lookups of an access to host memory and returns its additional latency, in picoseconds.
     fn main(&mut self, core: usize, at: u64, now: Time, queue: &mut Queue) -> Time {
         let line = at & !(LINE_BYTES - 1);
         if let Some(way) = self.cores[core].own.find(line) {
@@ -371,7 +376,7 @@ impl Host {
         ready - now
     }
 
-    /// Asks the host's memory for a line, and says when it is there.
+    /// Fetches a line from host memory and returns its arrival time.
     fn fetch_main(&mut self, line: u64, now: Time, queue: &mut Queue) -> Time {
         let begins = self.main_free.max(now + self.platform.request.value);
         self.main_free = begins + self.main_line;
@@ -385,7 +390,8 @@ impl Host {
         ready
     }
 
-    /// A copy engine reads or writes a line of the host's own memory, which is coherent: no cache keeps one that is written.
+    /// Performs a copy engine's read or write of a line of host memory. The access is coherent: a write invalidates all
+    /// cached copies.
     pub(crate) fn copies(&mut self, queue: &mut Queue, now: Time, mut away: Away) {
         let line = away.at;
         let cached = self.llc.has(line);
@@ -410,7 +416,8 @@ impl Host {
         queue.add(ready, Event::FromHost(away));
     }
 
-    /// What a load of a line that is in the last cache takes longer; it is then in the core's own one.
+    /// Returns the additional latency of a load that hits the last-level cache, and allocates the line in the core's
+    /// own cache.
     fn near(&mut self, core: usize, line: u64, now: Time) -> Time {
         if let Some(way) = self.cores[core].own.find(line) {
             self.counters.l1_hits += 1;
@@ -421,7 +428,7 @@ impl Host {
         self.platform.llc_hit.value
     }
 
-    /// Brings a line from the last cache to a core's own one.
+    /// Allocates a line of the last-level cache in a core's own cache.
     fn nearer(&mut self, core: usize, line: u64, now: Time) {
         self.cores[core].own.put(Way {
             line,
@@ -430,7 +437,7 @@ impl Host {
         });
     }
 
-    /// An answer is there. What it brings to cores.
+    /// Handles a response and returns the loaded values that it delivers to cores.
     pub(crate) fn arrived(
         &mut self,
         queue: &mut Queue,
@@ -505,7 +512,7 @@ impl Host {
         deliveries
     }
 
-    /// Evicts a line at random, if it is time to.
+    /// Evicts a random line, with probability 1 / `every`.
     fn evict(&mut self, queue: &mut Queue, now: Time) {
         let Some(evictions) = &mut self.evictions else {
             return;
@@ -526,7 +533,7 @@ impl Host {
     }
 }
 
-/// Puts the bytes that were stored, by a bit of the mask for each, into a line.
+/// Merges stored bytes into a line; each mask bit selects one byte.
 fn merge(data: &mut Data, stored: &Data, mask: u128) {
     for (i, byte) in stored.iter().enumerate() {
         if mask >> i & 1 != 0 {
@@ -535,7 +542,7 @@ fn merge(data: &mut Data, stored: &Data, mask: u128) {
     }
 }
 
-/// A part of a line, at an address in it.
+/// Reads a value from a line; the low bits of the address are the offset.
 fn read(data: &Data, at: u64, size: Size) -> u64 {
     let offset = (at % LINE_BYTES) as usize;
     let mut word = [0; 8];
@@ -552,7 +559,7 @@ fn within_line(at: u64, size: Size) -> bool {
     at % LINE_BYTES + size as u64 <= LINE_BYTES
 }
 
-/// What calls of programs reach: the host's own memory.
+/// Memory that system calls access: the host's own.
 impl Bytes for Host {
     fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool {
         self.main.memory.get(at, bytes)

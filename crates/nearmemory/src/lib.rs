@@ -1,23 +1,23 @@
-//! Cores beside far memory: the scratchpad with locks through which a host and such a core meet, and the core at it.
+//! Near-memory cores: the scratchpad with locks that a host and such a core share, and the core with its memory.
 //!
-//! [`Scratchpad`] holds lines, the host's requests at lines that are locked, and the notices of them. [`Copier`] copies lines
-//! between far memory and the scratchpad while the core goes on. [`Controller`] is the
-//! memory of a core of `cohkit-riscv` with private memory, both of these, and the registers that
-//! `nearmemory/scratchpad.h` has for programs in C.
+//! [`Scratchpad`] holds lines, the host's requests that wait at locked lines, and their notices. [`Copier`] copies
+//! lines between far memory and the scratchpad in parallel with the core. [`Controller`] is the memory of a core of
+//! `cohkit-riscv`: private memory, both of these, and the registers that `nearmemory/scratchpad.h` defines for C
+//! programs.
 //!
-//! These three know time as a number: whoever drives them says when requests come, and carries answers back. [`Machine`]
-//! does, for a [`Platform`]: it has a host with caches that nothing keeps coherent, the link, far memory, and cores with their
-//! programs, all in time. There is no protocol in it and no text, as nothing takes part in coherence.
+//! In these three, time is a plain number: the driver supplies the arrival times of requests and delivers the answers.
+//! [`Machine`] is such a driver for a [`Platform`]: a host with non-coherent caches, the link, far memory, and cores
+//! with their programs, all in time. It contains no coherence protocol, because no agent takes part in coherence.
 //!
 //! ```
 //! use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad};
 //!
 //! let mut scratchpad = Scratchpad::new(512);
 //! scratchpad.lock(3, Kind::Read)?;
-//! // The host's read number 7 is held, and the core is told of it.
+//! The host's read number 7 is held, and the core is notified.
 //! assert_eq!(scratchpad.read(3, 7, 100)?, None);
 //! assert_eq!(scratchpad.notice(), Some(Notice { line: 3, kind: Kind::Read }));
-//! // The core changes the line and releases it: this is what the host reads.
+//! The core changes the line and releases the read, which returns the new contents.
 //! scratchpad.line_mut(3).unwrap()[0] = 42;
 //! let answers = scratchpad.release(3, Kind::Read, 130)?;
 //! let [Answer::Read { request: 7, data }] = &answers[..] else { panic!() };

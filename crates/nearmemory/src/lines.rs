@@ -1,16 +1,16 @@
-//! What programs print, line by line: several print at once, and a C library may write every byte by itself.
+//! Line buffering of program output: several programs print concurrently, and a C library may write single bytes.
 
 use cohkit_riscv::system::{Errno, World};
 
-/// Of a line that has not ended, so many bytes are kept.
+/// Maximum number of buffered bytes of an unfinished line.
 const LONGEST: usize = 1 << 13;
 
-/// What a program has printed of a line that has not ended.
+/// Output of a program since its last complete line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines(Vec<u8>);
 
 impl Lines {
-    /// It prints this; what is now whole lines is handed on.
+    /// Appends output and writes out all complete lines.
     pub(crate) fn print(&mut self, bytes: &[u8], world: &mut impl World) -> Result<usize, Errno> {
         self.0.extend(bytes);
         let whole = match bytes.iter().rposition(|byte| *byte == b'\n') {
@@ -24,7 +24,7 @@ impl Lines {
         done.map(|()| bytes.len())
     }
 
-    /// Nothing more comes for now.
+    /// Writes out the unfinished line.
     pub(crate) fn flush(&mut self, world: &mut impl World) -> Result<(), Errno> {
         write(&std::mem::take(&mut self.0), world)
     }

@@ -1,4 +1,4 @@
-//! The machine: a host with its program, the device, and what happens between them in time.
+//! Simulation of the whole machine in time: a host with its program, the device, and the link between them.
 
 use crate::binaries::Binaries;
 use crate::controller::{FETCH, PRIVATE, STORE};
@@ -20,13 +20,13 @@ use cohkit_riscv::{
 };
 use cohkit_sim::timeline::{Filter, Recorded};
 
-/// Cycles after which a core that asks nobody for anything lets others go on.
+/// Maximum number of cycles that a core runs ahead of the others without an access to shared state.
 const QUANTUM: u64 = 1 << 16;
-/// Instructions that a core carries out at once at least, where time is not told.
+/// Minimum number of instructions per turn of a core, in functional simulation.
 const SLICE: u64 = 64;
 
-/// Calls by which cores of the host start each other, and their answers: those of the extension "hart state management" of
-/// RISC-V's supervisor binary interface, chapter 9, of which there are only cores that run and cores that do not.
+/// Calls by which cores of the host start each other, with their return codes. They are those of the "hart state
+/// management" extension of RISC-V's supervisor binary interface (chapter 9), with the states started and stopped only.
 mod hsm {
     pub const EXTENSION: u64 = 0x48_534d;
     pub const START: u64 = 0;
@@ -37,15 +37,15 @@ mod hsm {
     pub const ALREADY: u64 = -6_i64 as u64;
 }
 
-/// A core with its program.
+/// A core with its pipeline models and its schedule.
 struct Runner {
     hart: Hart,
     timed: Timed,
     fast: Fast,
-    /// Its pages, and whether it has been told to run; of cores of the host.
+    /// Address translation, and true while the core is started; for cores of the host.
     pages: Pages,
     started: bool,
-    /// When it goes on; nothing if it waits for something or has no program.
+    /// Time of its next turn; `None` if it waits for an event or has no program.
     due: Option<Time>,
     waits: bool,
 }
@@ -63,7 +63,8 @@ impl Runner {
         }
     }
 
-    /// Goes on without time, for as many instructions as there are cycles until something else happens, or a few more.
+    /// Runs functionally, for about as many instructions as there are cycles until the next event, within `SLICE` and
+    /// `QUANTUM`.
     fn run_fast<M: Memory>(
         &mut self,
         memory: &mut M,
@@ -78,7 +79,7 @@ impl Runner {
         end
     }
 
-    /// Goes on at this time, or when it is so far itself.
+    /// Schedules the core's next turn at `now`, or at the core's own time if that is later.
     fn schedule(&mut self, queue: &mut Queue, who: Who, now: Time, cycle: Time) {
         let begin = self.timed.now.saturating_mul(cycle);
         let due = now.max(begin);
@@ -91,53 +92,53 @@ impl Runner {
     }
 }
 
-/// What a run has come to.
+/// Event that a run reports to its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// The host's program has ended, with this code.
+    /// The host's program has exited with this status.
     Exit(i32),
-    /// The host's program has done what nobody can.
+    /// An unhandled exception of the host's program.
     Exception {
         /// The exception.
         exception: Exception,
-        /// The address of the instruction.
+        /// Address of the instruction.
         pc: u64,
-        /// The instruction, as far as it can be read.
+        /// The instruction in assembly, if readable.
         instruction: String,
-        /// The jump that led there, if it was one to an address in a register.
+        /// Address of the jump that led there, if it was a jump to a register.
         jumped_from: Option<u64>,
     },
-    /// A channel program was refused by its core, for this reason.
+    /// The loader of a near-memory core has rejected a channel program.
     Refused {
-        /// By which core.
+        /// Index of the core.
         mcc: usize,
-        /// The name of the binary, if it came as it was.
+        /// Name of the binary, if its bytes are those of a known one.
         name: Option<String>,
-        /// Why.
+        /// Reason of the rejection.
         reason: String,
     },
-    /// A channel program was stopped, as it did what it must not. The machine goes on.
+    /// A channel program was stopped by an exception. The machine continues.
     Stopped {
-        /// On which core.
+        /// Index of the core.
         mcc: usize,
-        /// The name of the binary, if it came as it was.
+        /// Name of the binary, if its bytes are those of a known one.
         name: Option<String>,
-        /// What it did.
+        /// The exception.
         exception: Exception,
-        /// Where.
+        /// Address of the instruction.
         pc: u64,
-        /// The instruction.
+        /// The instruction in assembly, if readable.
         instruction: String,
-        /// The copy that it began and that there cannot be, if that is what it did.
+        /// The invalid transfer, if the instruction tried to start one.
         copy: Option<(Transfer, Unfit)>,
-        /// The jump that led there, if it was one to an address in a register.
+        /// Address of the jump that led there, if it was a jump to a register.
         jumped_from: Option<u64>,
     },
-    /// A program has forgotten something in far memory. The machine goes on.
+    /// A race on far memory or a scratchpad. The machine continues.
     Race(Race),
-    /// Nothing will ever happen, as the host waits for this.
+    /// Deadlock: no event is scheduled. The text lists the responses that the host waits for.
     Stuck(String),
-    /// Nothing will ever change: all cores wait, or repeat a loop whose loads read what nobody will write.
+    /// Livelock: every core waits, or repeats a loop whose loads return values that no core will ever change.
     Polling(Vec<Poll>),
 }
 
@@ -151,23 +152,24 @@ pub struct Machine {
     mccs: Vec<Runner>,
     system: System,
     binaries: Binaries,
-    /// What the host prints, and each core beside far memory.
+    /// Output of unfinished lines, of the host and of each near-memory core.
     printed: Lines,
     each_printed: Vec<Lines>,
-    /// Whether time is not told.
+    /// True for functional simulation: instructions are executed without a timing model.
     functional: bool,
-    /// What each core has loaded last.
+    /// Name of the binary that each near-memory core loaded last, if known.
     names: Vec<Option<String>>,
     now: Time,
     happened: Vec<Happened>,
-    /// The time from which polling for ever is looked for again.
+    /// Earliest start of the next window of the livelock detection, in picoseconds.
     next_window: Time,
-    /// Instructions of channel programs that have ended.
+    /// Instructions executed by channel programs that have been replaced.
     before: u64,
 }
 
 impl Machine {
-    /// A machine whose host's memory and calls are these, and whose program begins there and may start these binaries.
+    /// Creates a machine from the host's memory, its system-call state, the program's entry and the binaries that it
+    /// may start.
     pub fn new(
         platform: &Platform,
         (main, start): (Flat, u64),
@@ -203,7 +205,7 @@ impl Machine {
         let first = &mut machine.hosts[0];
         first.hart.pc = entry;
         first.started = true;
-        // Programs with a C library set their own.
+        // Programs with a C library set their own stack pointer.
         first.hart.set_x(2, stack);
         first.hart.stack_ends = machine.system.stack_ends();
         let cycle = platform.host_cycle.value;
@@ -211,22 +213,22 @@ impl Machine {
         machine
     }
 
-    /// Watches from now on what programs forget in far memory.
+    /// Enables the race detector from now on.
     pub fn watch(&mut self) {
         let races = Races::new(self.hosts.len(), self.mccs.len());
         self.queue.watch = Some(Box::new(races));
     }
 
-    /// Does from now on what programs do without telling how long it takes, which is faster: of each core a few instructions are
-    /// carried out at once, of a cycle each, and pages take none. Races have no places then.
+    /// Switches to functional simulation, which is faster. Each core executes several instructions per turn, of one
+    /// cycle each, and address translation takes no time. Races are then reported without program counters.
     pub fn go_without_time(&mut self) {
         self.functional = true;
     }
 
-    /// Draws from now on a timeline of these things; the program of the host has this name.
+    /// Records a timeline of the filtered events from now on. `program` names the program of the host.
     ///
     /// # Errors
-    /// There is no core of the name that is asked for.
+    /// The filter names a core that does not exist.
     pub fn draw(&mut self, filter: &Filter, program: &str) -> Result<(), String> {
         let mut timeline = Timeline::new(filter, (self.hosts.len(), self.mccs.len()), FAR)?;
         timeline.begins(Who::Host(0), program, self.now);
@@ -234,7 +236,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What has been drawn until now, if anything was to be.
+    /// Returns the recorded timeline, if recording was enabled.
     pub fn timeline(&mut self) -> Option<Recorded> {
         let mut timeline = self.queue.timeline.take()?;
         let cycles = [&self.platform.host_cycle, &self.platform.mcc_cycle].map(|cycle| cycle.value);
@@ -249,23 +251,23 @@ impl Machine {
         Some(timeline.recorded(self.now))
     }
 
-    /// How late it is, in picoseconds.
+    /// Returns the simulation time in picoseconds.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// Instructions that all cores have carried out.
+    /// Returns the number of instructions that all cores have executed.
     pub fn instructions(&self) -> u64 {
         let all = self.hosts.iter().chain(&self.mccs);
         self.before + all.map(|runner| runner.hart.csrs.instret).sum::<u64>()
     }
 
-    /// The host's core that runs the program.
+    /// Returns the host core that runs the main program.
     pub fn hart(&self) -> &Hart {
         &self.hosts[0].hart
     }
 
-    /// The cores that run a program.
+    /// Returns the cores that run a program.
     fn running(&self) -> impl Iterator<Item = (Who, &Runner)> {
         let hosts = self.hosts.iter().enumerate();
         let hosts = hosts.filter(|(_, runner)| runner.started);
@@ -276,7 +278,7 @@ impl Machine {
         hosts.chain(mccs)
     }
 
-    /// Where all cores stand that run a program.
+    /// Returns the current program counter of each core that runs a program.
     pub fn sites(&self) -> Vec<Site> {
         let site = |(who, runner): (Who, &Runner)| Site {
             who,
@@ -285,12 +287,12 @@ impl Machine {
         self.running().map(site).collect()
     }
 
-    /// The name of the binary that a core has loaded last, if it came as it was.
+    /// Returns the name of the binary that a near-memory core loaded last, if known.
     pub fn name(&self, mcc: usize) -> Option<&str> {
         self.names.get(mcc)?.as_deref()
     }
 
-    /// Goes on for so many events, or until something has happened that others are to know of.
+    /// Runs for at most `events` events, or until an event is reported to the caller.
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<Happened> {
         let happened = self.go_on(events, world);
         use Happened::*;
@@ -300,7 +302,7 @@ impl Machine {
         happened
     }
 
-    /// Hands on what was printed of lines that have not ended. (Who cannot be written to says so by itself.)
+    /// Writes out unfinished lines of output. Errors are ignored here: the failing stream reports them itself.
     pub fn flush(&mut self, world: &mut impl World) {
         let all = std::iter::once(&mut self.printed).chain(&mut self.each_printed);
         for printed in all {
@@ -336,7 +338,7 @@ impl Machine {
         None
     }
 
-    /// Opens the next window in which polling is looked for, or closes it as this happens.
+    /// Opens the next window of the livelock detection, or closes the open one if this event changes state.
     fn open_window(&mut self, event: &Event) {
         let length = window_length(&self.platform);
         match &self.queue.polling {
@@ -365,7 +367,7 @@ impl Machine {
         ends.then(|| self.running().map(poll).collect())
     }
 
-    /// Programs that have ended on cores beside far memory: where, in which state, and with which code.
+    /// Returns the channel programs that have ended: the core and its program counter, its state, and the exit code.
     pub fn ended(&self) -> Vec<(Site, State, u64)> {
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
         let over = mccs.filter(|(_, (_, mcc))| matches!(mcc.state, State::Ended | State::Stopped));
@@ -377,7 +379,7 @@ impl Machine {
         ended.collect()
     }
 
-    /// What happens in the device and on the way to it.
+    /// Handles an event in the device or on the link.
     fn happen(&mut self, event: Event) {
         let (now, queue, device) = (self.now, &mut self.queue, &mut self.device);
         match event {
@@ -450,7 +452,7 @@ impl Machine {
         self.after();
     }
 
-    /// Starts programs that are to start, and lets cores go on that may have waited for what has happened.
+    /// Starts the channel programs that are ready, and wakes near-memory cores that may have waited for this event.
     fn after(&mut self) {
         let cycle = self.platform.mcc_cycle.value;
         for start in std::mem::take(&mut self.device.starts) {
@@ -486,7 +488,7 @@ impl Machine {
         self.before += before.hart.csrs.instret;
     }
 
-    /// A core goes on, if it is to now.
+    /// Runs a core if its turn is now.
     fn go(&mut self, who: Who, world: &mut impl World) {
         let runner = match who {
             Who::Host(number) => &mut self.hosts[number],
@@ -538,7 +540,7 @@ impl Machine {
         match end {
             Ok(()) => {}
             Err(Stop::Wait) if why == Why::Early => {}
-            // For a register, or for what an exception's handler may look at.
+            // Waits for a register, or for state that the exception's handler may read.
             Err(Stop::Wait) => runner.waits = true,
             Err(Stop::Exception(_)) if runner.hart.late() != 0 => runner.waits = true,
             Err(Stop::Exception(Exception::MachineCall)) if runner.hart.x(17) == hsm::EXTENSION => {
@@ -585,7 +587,7 @@ impl Machine {
         }
     }
 
-    /// Serves a call by which a core of the host manages others, and says whether it goes on.
+    /// Executes a hart-state-management call. Returns false if the calling core stops.
     fn manages_harts(&mut self, number: usize) -> bool {
         let cycle = self.platform.host_cycle.value;
         let now = self.hosts[number].timed.now.saturating_mul(cycle);
@@ -599,7 +601,7 @@ impl Machine {
                 if let Some(timeline) = &mut self.queue.timeline {
                     timeline.ends(Who::Host(number), now);
                 }
-                // Who starts it again finds it behind the call.
+                // A later start overwrites the program counter; otherwise execution would continue after the call.
                 let hart = &mut self.hosts[number].hart;
                 hart.pc = hart.pc.wrapping_add(4);
                 return false;
@@ -697,7 +699,7 @@ impl Machine {
         }
     }
 
-    /// What has been counted, by names.
+    /// Returns the counters with their names.
     pub fn counters(&self) -> Vec<(String, u64)> {
         let (host, far) = (&self.host.counters, &self.device.far);
         let (up, down) = (&self.host.up, &self.device.down);
@@ -754,20 +756,21 @@ impl Machine {
     }
 }
 
-/// The length of a window in which polling for ever is looked for, and the least time between two: more than any access takes.
+/// Length of a livelock-detection window and minimum interval between two, in picoseconds: longer than any access
+/// takes.
 fn window_length(platform: &Platform) -> Time {
     const MILLISECOND: Time = 1_000_000_000;
     MILLISECOND.max(platform.link_latency.value.saturating_mul(100))
 }
 
-/// What instructions of a core beside far memory take: those of a small core, with memory of its own that is as near as the
-/// scratchpad.
+/// Instruction latencies of a near-memory core: those of a small core, with a load latency of one cycle, as its private
+/// memory is as close as the scratchpad.
 fn near_memory() -> Latencies {
     use Op::*;
     Latencies::small().with(&[Lb, Lh, Lw, Ld, Lbu, Lhu, Lwu, Flw], 1, 1)
 }
 
-/// The instruction that a core stands before.
+/// Disassembles the instruction at the core's program counter.
 fn text(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String {
     let mut half = |at| match fetch(at) {
         Reply::Done(half) => Some(u32::from(half)),
@@ -781,11 +784,11 @@ fn text(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String {
     word.map_or_else(String::new, |word| hart.decoder().text(word))
 }
 
-/// Puts a program into a host's memory, of which `bytes` begin at its first page, and gives it a heap, and an eighth of all
-/// for its stack.
+/// Loads a program into a host's memory of `bytes` bytes, starting at the program's first page. The last eighth of that
+/// memory becomes the stack, the rest after the program the heap.
 ///
 /// # Errors
-/// Why it does not fit.
+/// The program does not fit, with the reason.
 pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), System), String> {
     const PAGE: u64 = 4096;
     let segments = image.segments.iter();
@@ -814,8 +817,8 @@ pub fn loaded(image: &Image, bytes: u64, command: &str) -> Result<((Flat, u64), 
     Ok(((memory, start), system))
 }
 
-/// The world of a program, with the machine's clock. A host's program has binaries besides; channel programs have no files
-/// and no input.
+/// System-call environment of a program, with the machine's clock. Only the host's program has files, input and the
+/// binaries of channel programs.
 struct Clocked<'a, W> {
     world: &'a mut W,
     now: u64,
@@ -842,7 +845,7 @@ impl<W: World> World for Clocked<'_, W> {
     }
 
     fn read(&mut self, file: u32, bytes: &mut [u8]) -> Result<usize, Errno> {
-        // What asks for it is shown before.
+        // Shows a pending prompt before the input is read.
         self.printed.flush(self.world)?;
         let binaries = self.binaries.as_mut().ok_or(Errno::Denied)?;
         match binaries.read(file, bytes) {

@@ -1,24 +1,24 @@
-//! Machines with cores beside far memory, as TOML texts: every quantity has a name, a unit, an origin and, where no source
-//! gives it, a range, as those of the simulator have.
+//! Machines with near-memory cores, described in TOML. Every quantity has a name, a unit and an origin, and a range
+//! where no source gives it, as in the simulator's platforms.
 
 use cohkit_base::words::did_you_mean;
 use cohkit_riscv::{Page, PageSize, Pages};
 use cohkit_sim::platform::text::{self, Kind, PlatformError};
 use cohkit_sim::platform::{units, Dram, Memory, Quantity, Unit};
 
-/// The machine that ships: Enzian with four cores beside its far memory.
+/// The machine that ships: Enzian with four near-memory cores.
 pub const ENZIAN: &str = include_str!("../../../nearmemory/enzian.toml");
 
-/// What is true of a quantity in all machines.
+/// Properties of a quantity that hold for all machines.
 struct Row {
     name: &'static str,
     unit: Unit,
-    /// What the model allows.
+    /// Minimum and maximum supported by the model.
     limits: (u64, u64),
     form: Form,
 }
 
-/// Which of the values between the limits there are.
+/// Restriction on the values between the limits.
 enum Form {
     All,
     PowersOfTwo,
@@ -64,7 +64,7 @@ macro_rules! quantities {
 
 const MS: u64 = 1_000_000_000;
 
-// It is read by columns: field, table, key, unit, limits, which values there are between them, meaning.
+// The columns are: field, table, key, unit, limits, form, meaning.
 #[rustfmt::skip]
 quantities! {
     cores "host" "cores" Count (1, 64) All "Host cores, which share the last cache and all memory of the host.";
@@ -114,18 +114,18 @@ quantities! {
 }
 
 impl Platform {
-    /// The machine that ships.
+    /// Returns the machine that ships.
     ///
     /// # Panics
-    /// Never: a test reads it.
+    /// Never: a test parses the same text.
     pub fn enzian() -> Platform {
         Platform::read(ENZIAN).expect("what ships is right")
     }
 
-    /// Reads a machine. Nothing has a silent default.
+    /// Parses a machine description. No quantity has a silent default.
     ///
     /// # Errors
-    /// All errors of the text, in its order.
+    /// All errors of the text, in order of their position.
     pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
         let checks: Vec<_> = ROWS
             .iter()
@@ -141,10 +141,10 @@ impl Platform {
         Ok(Platform::from(name, read.into_iter()).expect("each row was read"))
     }
 
-    /// Sets a quantity, whose value may lie outside of its range.
+    /// Sets a quantity within the limits of the model; the value may lie outside the quantity's range.
     ///
     /// # Errors
-    /// What is wrong with the name or the value.
+    /// The name is unknown, or the value is malformed or not allowed.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let Some(row) = ROWS.iter().find(|row| row.name == name) else {
             let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
@@ -161,7 +161,7 @@ impl Platform {
         Ok(())
     }
 
-    /// The pages of a core of the host, with an empty buffer: all addresses there are, each of which leads to itself.
+    /// Returns the address translation of a host core with an empty TLB. All addresses are mapped to themselves.
     pub(crate) fn pages(&self) -> Pages {
         let walk = self.tlb_walk.value.div_ceil(self.host_cycle.value);
         let mut pages = Pages::new(self.tlb.value as usize, walk);
@@ -179,7 +179,7 @@ impl Platform {
         pages
     }
 
-    /// Far memory, as the simulator's model of DRAM takes it.
+    /// Returns the parameters of far memory for the simulator's DRAM model.
     pub(crate) fn dram(&self) -> Memory {
         Memory::Dram(Box::new(Dram {
             channels: self.channels.clone(),
@@ -196,14 +196,14 @@ impl Platform {
 }
 
 impl Row {
-    /// A value as people write it. An error says what is wrong, with the name.
+    /// Parses a value with its unit. The error names the quantity.
     fn parse(&self, text: &str) -> Result<u64, String> {
         let name = self.name;
         let value = units::parse(text, self.unit).map_err(|what| format!("`{name}` {what}"))?;
         self.check(value).map(|()| value)
     }
 
-    /// Refuses a value that there is not.
+    /// Rejects values outside the limits or of the wrong form.
     fn check(&self, value: u64) -> Result<(), String> {
         let (name, (low, high)) = (self.name, self.limits);
         let shown = |value| units::show(value, self.unit);

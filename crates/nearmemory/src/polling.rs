@@ -1,38 +1,38 @@
-//! Detection of cores that poll for ever: a window of time in which nothing changes that any core can read, and in which every core
-//! comes back to a state that it was in before.
+//! Livelock detection: a window of time in which no state that a core can read changes, and in which every core returns
+//! to an earlier state.
 //!
-//! What a core does follows from its registers and from what it reads. If nothing that is read changes, a core that comes back
-//! to a state does so for ever, and if all cores do, nobody is left who could change anything. So a window is closed by the first
-//! change, and by whatever depends on time.
+//! The behaviour of a core depends only on its registers and the values that it reads. If these values do not change, a
+//! core that returns to a state repeats forever. If all cores do, no agent is left that could change anything. The
+//! first change, and any dependence on time, therefore closes the window.
 
 use crate::events::{Time, Who};
 use cohkit_riscv::{Hart, HartState};
 use rustc_hash::FxHashSet;
 
-/// Recurrences of a state that are awaited: during the first period, copies of lines may still be replaced by newer ones.
+/// Required recurrences of a state: during the first period, copies of lines may still be replaced by newer ones.
 const RECURRENCES: u32 = 3;
 
-/// An access that a core repeats for ever.
+/// An access that a core repeats forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
     /// The core.
     pub who: Who,
-    /// The instruction of the last load, or where the core stands if it loads nothing.
+    /// Address of the last load instruction, or the core's program counter if it loads nothing.
     pub pc: u64,
-    /// The address that it loads from.
+    /// The loaded address.
     pub at: Option<u64>,
 }
 
-/// A core in the window.
+/// Observation of a core within the window.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// The state that is looked for, and how often it has come back.
+    /// The reference state, and how often it has recurred.
     reference: Option<HartState>,
     recurrences: u32,
-    /// Samples since the reference was taken, and how many there are until another one is.
+    /// Samples since the reference was taken, and the number after which it is replaced.
     samples: u64,
     limit: u64,
-    /// The last load from memory that others can change: its instruction and its address.
+    /// The last load of state that other agents can change: its instruction and its address.
     load: Option<(u64, u64)>,
 }
 
@@ -40,12 +40,12 @@ struct Progress {
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     changed: bool,
-    /// The time of the first sample, half-way through the window: a change that happens once has happened by then.
+    /// Time of the first sample, half-way through the window: one-time changes have happened by then.
     samples_from: Time,
     end: Time,
     hosts: Vec<Progress>,
     mccs: Vec<Progress>,
-    /// Lines of scratchpads whose stamps were loaded, and those that the host has read, which sets stamps.
+    /// Scratchpad lines whose stamps a core has loaded, and lines whose stamps host reads have set.
     stamps: FxHashSet<(usize, u64)>,
     stamped: FxHashSet<(usize, u64)>,
 }
@@ -63,12 +63,12 @@ impl Window {
         }
     }
 
-    /// Something has changed that a core may read.
+    /// Records a change of state that a core may read.
     pub(crate) fn change(&mut self) {
         self.changed = true;
     }
 
-    /// A value was stored over another one.
+    /// Records a store of `new` over `old`; it is a change unless both are equal.
     pub(crate) fn stored(&mut self, old: Option<u64>, new: u64) {
         self.changed |= old != Some(new);
     }
@@ -91,24 +91,24 @@ impl Window {
         }
     }
 
-    /// A core loads from what others can change.
+    /// Records a load of state that other agents can change.
     pub(crate) fn loads(&mut self, who: Who, pc: u64, at: u64) {
         self.progress_mut(who).load = Some((pc, at));
     }
 
-    /// A core loads a stamp of a line of its scratchpad.
+    /// Records a load of a stamp. A stamp that was set within the window closes the window.
     pub(crate) fn loads_stamp(&mut self, mcc: usize, line: u64) {
         self.stamps.insert((mcc, line));
         self.changed |= self.stamped.contains(&(mcc, line));
     }
 
-    /// The host reads a line of a scratchpad, which sets its stamp.
+    /// Records a host read of a scratchpad line, which sets its stamp.
     pub(crate) fn stamps_line(&mut self, mcc: usize, line: u64) {
         self.stamped.insert((mcc, line));
         self.changed |= self.stamps.contains(&(mcc, line));
     }
 
-    /// A core has run for a while.
+    /// Samples the state of a core after its turn.
     pub(crate) fn sample(&mut self, who: Who, hart: &Hart, now: Time) {
         if now < self.samples_from {
             return;
@@ -119,7 +119,7 @@ impl Window {
             progress.recurrences += 1;
             return;
         }
-        // Periods are found whatever their lengths: each reference is kept twice as long as the one before.
+        // Each reference is kept twice as long as the previous one, so periods of any length are found.
         progress.samples += 1;
         if progress.samples > progress.limit {
             progress.reference = Some(state);
@@ -129,17 +129,17 @@ impl Window {
         }
     }
 
-    /// True if the window is long enough, and a core was in one state only or has come back to one.
+    /// True if the window is long enough and the core did not move or has returned to a state often enough.
     pub(crate) fn recurs(&self, who: Who, waits: bool, now: Time) -> bool {
         let progress = self.progress(who);
         let still = waits && progress.samples <= 1 && progress.limit <= 1;
         now >= self.end && (still || progress.recurrences >= RECURRENCES)
     }
 
-    /// The load that a core repeats.
+    /// Returns the load that a core repeats.
     pub(crate) fn poll(&self, who: Who, hart: &Hart) -> Poll {
         let progress = self.progress(who);
-        // Without time, no load has its instruction.
+        // In functional simulation, loads are recorded without their instruction.
         let pc = progress.load.map_or(0, |(pc, _)| pc);
         let pc = if pc == 0 { hart.pc } else { pc };
         let at = progress.load.map(|(_, at)| at);

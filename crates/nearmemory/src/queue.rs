@@ -1,4 +1,4 @@
-//! The queue of events with its observers: the race detector, the timeline, and the search for cores that poll for ever.
+//! The event queue with its observers: race detector, timeline and livelock detection.
 
 use crate::events::Queue as Events;
 use crate::events::{Event, Time};
@@ -6,13 +6,13 @@ use crate::polling::Window;
 use crate::races::Races;
 use crate::timeline::Timeline;
 
-/// Events to come, and observers of those that happen.
+/// Pending events, and the observers of the machine.
 #[derive(Default)]
 pub(crate) struct Queue {
     events: Events,
     pub(crate) watch: Option<Box<Races>>,
     pub(crate) timeline: Option<Box<Timeline>>,
-    /// The window in which polling for ever is looked for, while one is open.
+    /// The open window of the livelock detection, if any.
     pub(crate) polling: Option<Box<Window>>,
 }
 
@@ -25,18 +25,18 @@ impl Queue {
         self.events.next()
     }
 
-    /// Returns the time of the next event; the end of time if there is none.
+    /// Returns the time of the next event; `Time::MAX` if there is none.
     #[inline(always)]
     pub(crate) fn soonest(&self) -> Time {
         self.events.soonest()
     }
 
-    /// True if all events that are to come change nothing that a core may read.
+    /// True if no pending event changes state that a core may read.
     pub(crate) fn only_reads(&self) -> bool {
         !self.events.any(|event| !event.only_reads())
     }
 
-    /// Notes that something changes that a core may read.
+    /// Records a change of state that a core may read.
     #[inline(always)]
     pub(crate) fn change(&mut self) {
         if let Some(polling) = &mut self.polling {

@@ -1,5 +1,5 @@
-//! A run as a trace of Perfetto: cores as tracks, with their programs and what these wait for; requests of the host and copies
-//! as slices, the ways of requests as arrows, and counters.
+//! Recording of a run as a Perfetto trace. Cores are tracks with their programs and waits; host requests and copies are
+//! slices, with flow arrows for requests; link use and copies in progress are counters.
 
 use crate::events::{Request, Time, Who};
 use crate::scratchpad::LINE as LINE_BYTES;
@@ -9,21 +9,21 @@ use cohkit_sim::timeline::{Filter, Recorded};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// What numbers beside events are called, from 1 on.
+/// Names of the annotations of events, numbered from 1.
 const NOTES: [&str; 2] = ["address", "latency_ps"];
 const ADDRESS: u64 = 1;
 const LATENCY: u64 = 2;
 
-/// What is on its way.
+/// A request or copy in progress.
 struct Sent {
     begin: Time,
     name: &'static str,
     at: u64,
-    /// For which core, if it is for one alone.
+    /// The core that it is for; `None` if a cache evicts a line.
     core: Option<usize>,
 }
 
-/// Tracks of one kind, each with when its last slice ends: as many as there are slices at a time.
+/// A group of tracks of one kind, each with the end of its last slice. There are as many tracks as slices overlap.
 struct Tracks {
     name: String,
     ends: Vec<(u64, Time)>,
@@ -37,7 +37,7 @@ impl Tracks {
         }
     }
 
-    /// One that is free from the begin of a slice to its end.
+    /// Returns a track that is free for the slice; adds one if necessary.
     fn free(&mut self, writer: &mut Writer, parent: u64, slice: &Range<Time>) -> u64 {
         let free = self.ends.iter().position(|&(_, end)| end <= slice.start);
         let place = free.unwrap_or_else(|| {
@@ -51,31 +51,31 @@ impl Tracks {
     }
 }
 
-/// A core.
+/// Track of a core.
 struct Core {
     name: String,
     track: u64,
-    /// Whether its program is shown, and has not ended.
+    /// True while a program is shown that has not ended.
     runs: bool,
-    /// How long it has waited, which is told once it goes on.
+    /// Current wait, which is written once the core continues.
     waits: Range<Time>,
 }
 
-/// A timeline while it is recorded.
+/// A timeline under construction.
 pub(crate) struct Timeline {
     filter: Filter,
     writer: Writer,
-    /// Those of the host come first.
+    /// Tracks of the cores, the host's first.
     cores: Vec<Core>,
     hosts: usize,
-    /// Where far memory begins.
+    /// Base address of far memory.
     far: u64,
     device: u64,
     all: u64,
     requests: Tracks,
     copies: Vec<Tracks>,
     sent: FxHashMap<u64, Sent>,
-    /// Lines that are copied, by the engine and its number of them.
+    /// Lines being copied, by engine and number of the access.
     copied: FxHashMap<(usize, u64), Sent>,
     up: Stretches,
     down: Stretches,
@@ -85,10 +85,10 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// An empty one of a machine with so many cores on either side, whose far memory begins at this address.
+    /// Creates an empty timeline of a machine with `hosts` and `mccs` cores, whose far memory starts at `far`.
     ///
     /// # Errors
-    /// There is no agent of the name that is asked for.
+    /// The filter names a core that does not exist.
     pub(crate) fn new(
         filter: &Filter,
         (hosts, mccs): (usize, usize),
@@ -136,8 +136,8 @@ impl Timeline {
         })
     }
 
-    /// Whether there is room, and something is shown that takes this time; of a core, or of none alone; at an address, or
-    /// at none.
+    /// True if an event passes the filter and the output has room. `core` and `at` are `None` for events without a core
+    /// or an address.
     fn shows(&mut self, core: Option<usize>, at: Option<u64>, time: &Range<Time>) -> bool {
         let window = &self.filter.window;
         let line = |at: u64| Some(at.checked_sub(self.far)? / LINE_BYTES as u64);
@@ -159,7 +159,7 @@ impl Timeline {
         }
     }
 
-    /// A program begins on a core.
+    /// Starts the slice of a program on a core.
     pub(crate) fn begins(&mut self, who: Who, program: &str, now: Time) {
         let core = self.core(who);
         if self.cores[core].runs || !self.shows(Some(core), None, &(now..Time::MAX)) {
@@ -172,18 +172,18 @@ impl Timeline {
             .event(now, Kind::Begin, track, Some(name), |_| ());
     }
 
-    /// The program of a core has ended.
+    /// Ends the slice of a core's program.
     pub(crate) fn ends(&mut self, who: Who, now: Time) {
         let core = self.core(who);
         self.tell_wait(core);
-        // What has begun ends, also where there is no room for more.
+        // Open slices are closed even if the output is full.
         if std::mem::take(&mut self.cores[core].runs) {
             let track = self.cores[core].track;
             self.writer.event(now, Kind::End, track, None, |_| ());
         }
     }
 
-    /// A core with this cycle has waited. It looks now and then whether it still has to, which takes less than a cycle.
+    /// Records a wait of a core. Waits less than a cycle apart are merged, because a waiting core retries periodically.
     pub(crate) fn waited(&mut self, who: Who, time: Range<Time>, cycle: Time) {
         let core = self.core(who);
         let before = &mut self.cores[core].waits;
@@ -207,7 +207,7 @@ impl Timeline {
         self.writer.event(time.end, Kind::End, track, None, |_| ());
     }
 
-    /// The last message of a way of the link is on it for this time.
+    /// Records the interval in which the last message occupied a direction of the link.
     pub(crate) fn carried(&mut self, to_device: bool, time: &Range<Time>) {
         match to_device {
             true => self.up.add(time.start, time.end),
@@ -215,7 +215,7 @@ impl Timeline {
         }
     }
 
-    /// The host sends a request, for a core of its own or because a cache needs room.
+    /// Records a request of the host, with the core that it is for, if any.
     pub(crate) fn sent(&mut self, number: u64, core: Option<usize>, of: &Request, now: Time) {
         let (name, at) = match of {
             Request::ReadLine(at) => ("read line", *at),
@@ -232,7 +232,7 @@ impl Timeline {
         self.sent.insert(number, sent);
     }
 
-    /// The device carries out a request, or answers it.
+    /// Marks the execution of a request or the transmission of its response, at the device.
     fn moment(&mut self, number: u64, now: Time, answers: bool) {
         let Some(&Sent { name, at, core, .. }) = self.sent.get(&number) else {
             return;
@@ -250,17 +250,17 @@ impl Timeline {
             });
     }
 
-    /// A request is where it is carried out.
+    /// Marks the arrival of a request at its destination.
     pub(crate) fn asked(&mut self, number: u64, now: Time) {
         self.moment(number, now, false);
     }
 
-    /// Its answer goes to the link.
+    /// Marks the transmission of a response.
     pub(crate) fn answered(&mut self, number: u64, now: Time) {
         self.moment(number, now, true);
     }
 
-    /// The answer is at the host.
+    /// Completes a request, whose response has arrived at the host.
     pub(crate) fn arrived(&mut self, number: u64, now: Time) {
         if let Some(sent) = self.sent.remove(&number) {
             self.request(number, &sent, now, true);
@@ -296,7 +296,7 @@ impl Timeline {
         self.writer.event(now, Kind::End, track, None, |_| ());
     }
 
-    /// A copy engine begins to fetch a line, or to store one: which engine, and its number of it.
+    /// Records the start of a line copy, identified by engine and number of the access.
     pub(crate) fn copies(&mut self, copy: (usize, u64), at: u64, stores: bool, now: Time) {
         let name = if stores { "store line" } else { "fetch line" };
         let sent = Sent {
@@ -308,7 +308,7 @@ impl Timeline {
         self.copied.insert(copy, sent);
     }
 
-    /// It will have been fetched or stored then.
+    /// Completes a line copy at time `end`.
     pub(crate) fn copied(&mut self, copy: (usize, u64), end: Time) {
         if let Some(begun) = self.copied.remove(&copy) {
             self.copy(copy.0, &begun, end);
@@ -330,7 +330,7 @@ impl Timeline {
         self.writer.event(slice.end, Kind::End, track, None, |_| ());
     }
 
-    /// What has been recorded until the end.
+    /// Returns the trace, closing all open slices at `end`.
     pub(crate) fn recorded(mut self, end: Time) -> Recorded {
         let mut left: Vec<(u64, Sent)> = self.sent.drain().collect();
         left.sort_unstable_by_key(|(number, _)| *number);

@@ -1,4 +1,4 @@
-//! What a core beside far memory sees, and by which others learn of it.
+//! Memory as a near-memory core sees it, with the side effects that other agents observe.
 
 use super::{Device, Mcc, FIFOS, FIFO_STRIDE};
 use crate::controller;
@@ -10,7 +10,7 @@ use crate::scratchpad::LINE;
 use cohkit_riscv::system::Bytes;
 use cohkit_riscv::{Amo, Cbo, Confined, Fence, Memory, Prefetch, Reply, Size, TimedMemory};
 
-/// By what an access of a core passes on what is known.
+/// Returns the synchronisation channel that an access of a core uses, if any, for the race detector.
 fn passes(mcc: usize, at: u64) -> Option<Way> {
     match at {
         controller::SCRATCHPAD..controller::REGISTERS => {
@@ -22,13 +22,13 @@ fn passes(mcc: usize, at: u64) -> Option<Way> {
     }
 }
 
-/// What a core beside far memory sees, whatever it may touch of it.
+/// Memory interface of a near-memory core, before its permissions are checked.
 pub(crate) struct MccPort<'a> {
     pub device: &'a mut Device,
     pub queue: &'a mut Queue,
     pub mcc: usize,
     pub now: Time,
-    /// The instruction that asks.
+    /// Program counter of the accessing instruction.
     pc: u64,
     longer: u64,
     pub why: Why,
@@ -65,7 +65,7 @@ impl<'a> MccPort<'a> {
         &mut self.device.mccs[self.mcc]
     }
 
-    /// The access takes as long as registers or the scratchpad do.
+    /// Accounts an access to the registers or the scratchpad: its latency and its counter.
     fn takes(&mut self, at: u64) {
         if (controller::REGISTERS..controller::STAMPS).contains(&at) {
             self.longer = self.device.platform.register.value - 1;
@@ -75,7 +75,7 @@ impl<'a> MccPort<'a> {
         }
     }
 
-    /// The other core and the distance from its first address of an access to FIFOs.
+    /// Returns the peer core and the offset within its FIFO of an access to the FIFOs.
     fn fifo(&self, at: u64, size: Size) -> Option<(usize, u64)> {
         let offset = at.checked_sub(FIFOS).filter(|_| size == Size::Double)?;
         let other = usize::try_from(offset / FIFO_STRIDE).ok()?;
@@ -142,7 +142,7 @@ impl<'a> MccPort<'a> {
         let (words, mine) = (self.device.platform.fifo_words.value, self.mcc);
         let there = &mut self.device.mccs[other];
         if (there.fifos[mine].len() + there.coming[mine].len()) as u64 >= words {
-            // A core that waits for room in its own FIFO never takes a word out of it.
+            // A core that waited for room in its own FIFO would never take a word out of it.
             return match other == mine {
                 true => Reply::Fault,
                 false => self.blocked(),
@@ -160,7 +160,7 @@ impl<'a> MccPort<'a> {
         Reply::Done(())
     }
 
-    /// A store in a place by which others may learn, or that begins a copy.
+    /// Reports a store that passes knowledge to other agents or starts a copy, for the race detector.
     fn watch_store(&mut self, at: u64, size: Size, value: u64) {
         let Some(watch) = &mut self.queue.watch else {
             return;
@@ -179,7 +179,7 @@ impl<'a> MccPort<'a> {
         }
     }
 
-    /// Notes a load of what others can change, or of the time, while polling is looked for.
+    /// Records a load of state that other agents can change, or of the time, while a livelock-detection window is open.
     #[cold]
     fn watch_poll(&mut self, at: u64, value: u64) {
         let (who, pc) = (Who::Mcc(self.mcc), self.pc);
@@ -195,7 +195,8 @@ impl<'a> MccPort<'a> {
         }
     }
 
-    /// A store, while polling is looked for. What is begun by one always changes something.
+    /// Records a store while a livelock-detection window is open. A store that starts an operation always counts as a
+    /// change.
     #[cold]
     fn watch_change(&mut self, at: u64, size: Size, value: u64) {
         let begins = (controller::REGISTERS..controller::SHARED).contains(&at);
@@ -248,14 +249,14 @@ impl Memory for MccPort<'_> {
                 Some(way) => watch.learns(who, way),
                 None => {}
             }
-            // Of the two stamps of a line, that of reads is the first one.
+            // The first of a line's two stamps is that of reads.
             if at >= controller::STAMPS {
                 let line = (at - controller::STAMPS) / 16;
                 watch.looks(self.mcc, line, at.is_multiple_of(16));
             }
         }
         let reply = self.own().controller.load(at, size, to);
-        // A notice tells of a request.
+        // A notice reveals a request of the host.
         if let (controller::REGISTERS, Reply::Done(notice)) = (at, reply) {
             if let Some(watch) = self
                 .queue
@@ -344,7 +345,7 @@ impl TimedMemory for MccPort<'_> {
     }
 }
 
-/// What calls of a channel program reach: what it may touch of its private memory.
+/// Memory that system calls of a channel program access: its private memory, within its permissions.
 pub(crate) struct Calls<'a>(pub Confined<MccPort<'a>>);
 
 impl Bytes for Calls<'_> {

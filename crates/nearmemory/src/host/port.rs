@@ -1,4 +1,4 @@
-//! The memory of the host as a core sees it: its caches, far memory, scratchpads and registers.
+//! Memory as a host core sees it: caches, far memory, scratchpads and registers.
 
 use super::{
     merge, read, within_line, write, Host, Miss, Region, Sent, Waiter, LINE_BYTES, REGISTERS,
@@ -12,19 +12,19 @@ use crate::races::Site;
 use crate::scratchpad::LINE;
 use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size, TimedMemory};
 
-/// The memory of the host as a core sees it.
+/// Memory interface of a host core.
 pub(crate) struct HostPort<'a> {
     pub host: &'a mut Host,
     pub queue: &'a mut Queue,
     pub core: usize,
     pub now: Time,
-    /// The instruction that asks.
+    /// Program counter of the accessing instruction.
     pc: u64,
-    /// What the last access takes longer.
+    /// Additional latency of the last access, in picoseconds.
     longer: Time,
-    /// Why the last access waits.
+    /// Reason for which the last access waits.
     pub why: Why,
-    /// Whether something has begun that others are to know of first.
+    /// True if the access has sent a request, which other agents must see before the core runs on.
     begun: bool,
 }
 
@@ -42,7 +42,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
-    /// Whether nothing else happens before what is done now.
+    /// True if another event must happen before this access; the access is then retried.
     #[inline(always)]
     fn early(&mut self) -> bool {
         let early = self.queue.soonest() < self.now;
@@ -82,7 +82,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
-    /// A load from what others can change.
+    /// Records a load of state that other agents can change, for the livelock detection.
     #[inline(always)]
     fn poll(&mut self, at: u64) {
         if let Some(polling) = &mut self.queue.polling {
@@ -90,7 +90,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
-    /// A store in the host's own memory.
+    /// Records a store to host memory, for the livelock detection.
     #[inline(always)]
     fn change_main(&mut self, at: u64, size: Size, value: u64) {
         if let Some(polling) = &mut self.queue.polling {
@@ -107,7 +107,7 @@ impl<'a> HostPort<'a> {
         Reply::Wait
     }
 
-    /// The copy of a line, if the last cache has it, and what it takes longer.
+    /// Returns the copy of a line in the last-level cache, if any, and sets its additional latency.
     #[inline(always)]
     fn copy(&mut self, line: u64) -> Option<&mut Copy> {
         if !self.host.llc.has(line) {
@@ -117,7 +117,8 @@ impl<'a> HostPort<'a> {
         self.host.llc.find(line)?.copy.as_deref_mut()
     }
 
-    /// What is waited for of a line, which is asked for unless it has been. Nothing if too much is waited for.
+    /// Returns the outstanding miss of a line; requests the line if there is none. `None` if too many misses are
+    /// outstanding.
     fn miss(&mut self, line: u64) -> Option<&mut Miss> {
         let (core, host) = (self.core, &mut *self.host);
         let bit = 1 << core;
@@ -140,7 +141,7 @@ impl<'a> HostPort<'a> {
         Some(miss)
     }
 
-    /// Asks for a line.
+    /// Requests a line from the device.
     fn ask(&mut self, line: u64) {
         let miss = Miss {
             waiters: Vec::new(),
@@ -153,14 +154,14 @@ impl<'a> HostPort<'a> {
         let core = self.core;
         let (sent, request) = (Sent::Line { line, core }, Request::ReadLine(line));
         let number = self.host.send(self.queue, self.now, sent, request);
-        // Of a line of a scratchpad, the core that has it may learn that it was asked for.
+        // The core that owns the scratchpad may learn of this read.
         if let Some(watch) = self.queue.watch.as_mut().filter(|_| line > UNCACHED) {
             watch.sends(Who::Host(core), number);
         }
         self.begun = true;
     }
 
-    /// Whether a load or store of a line goes on alone: it waits for others, or the line is evicted before.
+    /// Returns a wait reply if the access must wait, for other events or for room. Otherwise it may evict a line first.
     fn late<T>(&mut self, line: u64) -> Option<Reply<T>> {
         let shared = self.host.is_shared() || !self.host.llc.has(line);
         if shared && self.early() {
@@ -192,7 +193,7 @@ impl<'a> HostPort<'a> {
         let core = self.core;
         match self.miss(line) {
             Some(miss) => {
-                // The stores so far are older than this load.
+                // Stores to the missing line so far are older than this load.
                 let mut mask = [0; LINE];
                 merge(&mut mask, &[255; LINE], miss.mask);
                 miss.waiters.push(Waiter {
@@ -281,7 +282,7 @@ impl<'a> HostPort<'a> {
         Reply::Done(())
     }
 
-    /// Writes a line back or drops it, as told.
+    /// Executes a cache-management instruction on a line: clean, flush or invalidate.
     fn manage(&mut self, line: u64, what: Cbo) -> Reply<()> {
         if self.early() {
             return Reply::Wait;
@@ -291,7 +292,7 @@ impl<'a> HostPort<'a> {
         }
         let bit = 1 << self.core;
         if what != Cbo::Invalidate {
-            // What an eviction has begun is waited for, too.
+            // A write-back that an eviction started must also be waited for.
             let mut waits = 0;
             for sent in self.host.sent.values_mut() {
                 match sent {
@@ -335,7 +336,7 @@ impl<'a> HostPort<'a> {
         Reply::Done(())
     }
 
-    /// Hints at a line of far memory or of a scratchpad.
+    /// Prefetches a line of far memory or of a scratchpad, into the core's own cache too if `first`.
     fn hint(&mut self, line: u64, first: bool) {
         let (core, bit) = (self.core, 1 << self.core);
         let own_full = self.host.cores[core].misses >= self.host.platform.l1_misses.value;
@@ -431,7 +432,7 @@ impl Memory for HostPort<'_> {
     }
 
     fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
-        // Nobody else would see an atomic access to what nothing keeps coherent.
+        // An atomic access to non-coherent memory would be atomic for no other agent.
         if !matches!(self.host.region(at, amo.size as u64), Region::Main) {
             return Reply::Fault;
         }
@@ -477,7 +478,7 @@ impl Memory for HostPort<'_> {
         match self.host.region(at, 1) {
             Region::Cached => self.manage(at & !(LINE_BYTES - 1), what),
             Region::Nothing => Reply::Fault,
-            // The host's own memory is coherent, and the rest is in no cache.
+            // Host memory is coherent, and the remaining regions are uncached.
             _ => Reply::Done(()),
         }
     }
