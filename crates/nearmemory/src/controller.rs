@@ -1,4 +1,4 @@
-//! What a core beside far memory has around it: private memory, the scratchpad, and registers for its locks and notices.
+//! Memory of a near-memory core: private memory, the scratchpad, and registers for its locks and notices.
 
 use crate::copy::{Access, Copier, Refusal, Transfer, Unfit, Way};
 use crate::scratchpad::{Answer, Data, Kind, NoLine, Notice, Scratchpad, LINE};
@@ -7,36 +7,37 @@ use cohkit_riscv::{Amo, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Where private memory begins, as the compiler's linker has it.
+/// Base address of private memory, as in the linker script.
 pub const PRIVATE: u64 = 0x1_0000;
-/// Where the scratchpad begins, line behind line.
+/// Base address of the scratchpad, whose lines are contiguous.
 pub const SCRATCHPAD: u64 = 0x10_0000;
-/// Where the registers begin, which are words of 64 bits.
+/// Base address of the registers, of 64 bits each.
 pub const REGISTERS: u64 = 0x20_0000;
-/// Where a store begins to fetch lines from far memory, and where to store them there.
+/// Register that starts a fetch from far memory, or ([`STORE`]) a store to far memory, with the first scratchpad line
+/// as its value.
 pub const FETCH: u64 = REGISTERS + register::FETCH;
 /// See [`FETCH`].
 pub const STORE: u64 = REGISTERS + register::STORE;
-/// Where a store locks a line, lets the oldest request go that it holds, and takes the lock away.
+/// Register that locks a line; [`RELEASE`] releases the oldest held request, and [`UNLOCK`] removes the lock.
 pub const LOCK: u64 = REGISTERS + register::LOCK;
 /// See [`LOCK`].
 pub const RELEASE: u64 = REGISTERS + register::RELEASE;
 /// See [`LOCK`].
 pub const UNLOCK: u64 = REGISTERS + register::UNLOCK;
-/// The register of the time.
+/// Register with the time in clock cycles.
 pub const NOW: u64 = REGISTERS + register::NOW;
-/// How long they are.
+/// Length of the register block, in bytes.
 pub const REGISTERS_BYTES: u64 = 72;
-/// Where the registers begin that host and core share.
+/// Base address of the registers that host and core share.
 pub const SHARED: u64 = 0x21_0000;
-/// How many of these there are, of 64 bits each.
+/// Number of shared registers, of 64 bits each.
 pub const SHARES: usize = 32;
-/// Where the stamps begin: for each line a word for the last read and one for the last write.
+/// Base address of the stamps: per line, one word for the last read and one for the last write.
 pub const STAMPS: u64 = 0x30_0000;
-/// What the register of notices is if there is none.
+/// Value of the notice register if no notice is pending.
 pub const NONE: u64 = u64::MAX;
 
-/// The registers, by their distance from the first one.
+/// Offsets of the registers from [`REGISTERS`].
 mod register {
     pub const NOTICE: u64 = 0;
     pub const LOCK: u64 = 8;
@@ -49,16 +50,16 @@ mod register {
     pub const STORE: u64 = 64;
 }
 
-/// A line and a kind as a register has them: twice the line, and one more for write-backs.
+/// Encodes a line and a kind as in registers: twice the line, plus one for write-backs.
 fn code(notice: Notice) -> u64 {
     2 * notice.line as u64 + u64::from(notice.kind == Kind::WriteBack)
 }
 
-/// The memory of a core beside far memory, and the host's way to it.
+/// The memory of a near-memory core, and the host's access to it.
 ///
-/// No access of the core to a line is held, since locks are for the host; it waits only to begin a transfer while as many
-/// as there may be are under way. An access to no memory and no register, or of a register
-/// in part, is an exception of the core.
+/// Locks hold requests of the host only, never accesses of the core. The core waits only to start a transfer while the
+/// maximum number is outstanding. An access outside all memories and registers, or to part of a register, is an
+/// exception.
 #[derive(Clone, Debug)]
 pub struct Controller {
     private: Flat,
@@ -66,15 +67,15 @@ pub struct Controller {
     answers: VecDeque<Answer>,
     copier: Copier,
     shared: [u64; SHARES],
-    /// The address in far memory and the number of lines of the next transfer.
+    /// Far address and number of lines for the next transfer, as set by registers.
     next: (u64, u64),
-    /// A transfer that cannot begin, and why.
+    /// The last invalid transfer, with the reason.
     unfit: Option<(Transfer, Unfit)>,
     now: u64,
 }
 
 impl Controller {
-    /// So many bytes of private memory, and so many lines. There is no far memory.
+    /// Creates a core's memory with `private` bytes of private memory and `lines` lines, without far memory.
     pub fn new(private: usize, lines: usize) -> Controller {
         Controller {
             private: Flat::new(PRIVATE, private),
@@ -88,47 +89,47 @@ impl Controller {
         }
     }
 
-    /// With far memory at these addresses, and a copy engine that has so many transfers under way at once.
+    /// Adds far memory at the addresses `far`, and a copy engine with at most `most` outstanding transfers.
     pub fn copying(mut self, far: Range<u64>, most: usize) -> Controller {
         self.give(vec![far], most);
         self
     }
 
-    /// From now on, far memory is at these addresses, for transfers of which so many are under way at once. Those that are
-    /// under way are forgotten.
+    /// Replaces the permitted ranges of far memory and the maximum number of outstanding transfers. Outstanding
+    /// transfers are dropped.
     pub fn give(&mut self, far: Vec<Range<u64>>, most: usize) {
         self.copier.give(far, most);
     }
 
-    /// A register that host and core share, if there is one of this number: for the host, to read and write it. Nothing
-    /// holds that.
+    /// Returns a shared register for the host to access, if the number is valid. Shared registers have no lock.
     pub fn shared(&mut self, number: usize) -> Option<&mut u64> {
         self.shared.get_mut(number)
     }
 
-    /// The register that host and core share at an address.
+    /// Returns the shared register at an address.
     fn shared_at(&mut self, at: u64) -> Option<&mut u64> {
         let offset = at.checked_sub(SHARED).filter(|offset| offset % 8 == 0)?;
         self.shared(usize::try_from(offset / 8).ok()?)
     }
 
-    /// How many transfers are under way.
+    /// Returns the number of outstanding transfers.
     pub fn copies(&self) -> usize {
         self.copier.under_way()
     }
 
-    /// What far memory is to be asked next.
+    /// Returns the next access to far memory, if any.
     pub fn ask(&mut self) -> Option<Access> {
         self.copier.ask(&self.scratchpad)
     }
 
-    /// Far memory has done what it was asked by this number, and `data` is what it has read. Whether it had been asked.
+    /// Completes an access to far memory; `data` is the line that was read. Returns false if no such access is
+    /// outstanding.
     pub fn done(&mut self, number: u64, data: &Data) -> bool {
         let scratchpad = &mut self.scratchpad;
         self.copier.done(scratchpad, number, data, self.now)
     }
 
-    /// Begins a transfer. The core waits where too many are under way.
+    /// Starts a transfer. The core waits if too many are outstanding.
     fn copy(&mut self, way: Way, line: u64) -> Reply<()> {
         let (far, lines) = self.next;
         let transfer = Transfer {
@@ -147,7 +148,7 @@ impl Controller {
         }
     }
 
-    /// Puts a program into private memory. An error says what does not fit.
+    /// Loads a program into private memory. The error names the segment that does not fit.
     pub fn put(&mut self, image: &Image) -> Result<(), String> {
         for segment in &image.segments {
             let (length, end) = (segment.bytes.len(), self.private.end());
@@ -164,8 +165,8 @@ impl Controller {
         Ok(())
     }
 
-    /// The same, with all other private memory, the scratchpad and the shared registers zero, so that nothing is left of a
-    /// program before, nor of how this one came.
+    /// Clears private memory, the scratchpad and the shared registers, and loads a program. Nothing of a previous
+    /// program or of the transmitted binary remains.
     pub fn clear(&mut self, image: &Image) -> Result<(), String> {
         let length = (self.private.end() - PRIVATE) as usize;
         self.private = Flat::new(PRIVATE, length);
@@ -178,41 +179,41 @@ impl Controller {
         self.put(image)
     }
 
-    /// The address in far memory and the number of lines of the transfer that was begun last.
+    /// Returns the far address and the number of lines that the registers hold for transfers.
     pub fn next(&self) -> (u64, u64) {
         self.next
     }
 
-    /// The last transfer that cannot begin, for which there was a fault, and why.
+    /// Returns the last invalid transfer, which caused a fault, with the reason.
     pub fn unfit(&self) -> Option<(Transfer, Unfit)> {
         self.unfit
     }
 
-    /// Whether far memory is to be asked for something.
+    /// True if a line is waiting to be requested from far memory.
     pub fn is_waiting(&self) -> bool {
         self.copier.is_waiting()
     }
 
-    /// Takes a lock away and lets all go that it holds.
+    /// Removes a lock and releases all requests that it holds.
     pub fn unlock(&mut self, line: usize, kind: Kind) -> Result<(), NoLine> {
         let answers = self.scratchpad.unlock(line, kind, self.now)?;
         self.answers.extend(answers);
         Ok(())
     }
 
-    /// It is so late now. Time does not go back.
+    /// Sets the time in clock cycles; an earlier time is ignored.
     pub fn at(&mut self, now: u64) {
         self.now = self.now.max(now);
     }
 
-    /// The host reads a line.
+    /// Handles a host read.
     pub fn read(&mut self, line: usize, request: u64) -> Result<(), NoLine> {
         let answer = self.scratchpad.read(line, request, self.now)?;
         self.answers.extend(answer);
         Ok(())
     }
 
-    /// The host writes a line back.
+    /// Handles a host write-back.
     pub fn write_back(
         &mut self,
         line: usize,
@@ -225,17 +226,18 @@ impl Controller {
         Ok(())
     }
 
-    /// The next answer to the host.
+    /// Takes the next answer to the host.
     pub fn answer(&mut self) -> Option<Answer> {
         self.answers.pop_front()
     }
 
-    /// The scratchpad, to be looked at.
+    /// Returns the scratchpad for inspection.
     pub fn scratchpad(&self) -> &Scratchpad {
         &self.scratchpad
     }
 
-    /// The line and the offset in it of an access to the scratchpad; nothing if it is elsewhere or not within one line.
+    /// Returns line and offset of an access within one scratchpad line; `None` for other addresses and for accesses
+    /// across lines.
     fn place(&self, at: u64, size: Size) -> Option<(usize, usize)> {
         let offset = usize::try_from(at.checked_sub(SCRATCHPAD)?).ok()?;
         let (line, offset) = (offset / LINE, offset % LINE);
@@ -324,7 +326,7 @@ impl Memory for Controller {
     }
 
     fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64> {
-        // Lines and registers know no atomic accesses; private memory has one core only.
+        // Lines and registers do not support atomic accesses; private memory has a single user.
         self.private.amo(at, amo, to)
     }
 
@@ -337,7 +339,7 @@ impl Memory for Controller {
     }
 
     fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()> {
-        // No cache is between the core and a line.
+        // The core accesses its lines without a cache.
         match self.place(at, Size::Byte) {
             Some(_) => Reply::Done(()),
             None => self.private.cbo(at, what),

@@ -1,10 +1,11 @@
-//! Copies lines between the scratchpad and far memory, or memory of the host's own, while the core goes on. The stamps of lines tell what is done.
+//! The copy engine: copies lines between the scratchpad and far memory, or host memory, in parallel with the core.
+//! Stamps show completion.
 
 use crate::scratchpad::{Data, Scratchpad, LINE};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Which way lines go.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From far memory to the scratchpad.
@@ -13,53 +14,53 @@ pub enum Way {
     Store,
 }
 
-/// A copy of lines that lie one behind the other on both sides.
+/// A copy of lines that are contiguous on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which way.
+    /// Direction.
     pub way: Way,
-    /// The first line of the scratchpad.
+    /// First line of the scratchpad.
     pub line: usize,
-    /// How many lines.
+    /// Number of lines.
     pub lines: usize,
-    /// The first address of far memory.
+    /// First address in far memory.
     pub far: u64,
 }
 
-/// Why a transfer does not begin.
+/// Reason for which a transfer does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// As many are under way as there may be: later it can begin.
+    /// The maximum number of transfers is outstanding; a later attempt may succeed.
     Busy,
-    /// It never can.
+    /// The transfer is invalid.
     Wrong(Unfit),
 }
 
-/// What is wrong with a transfer.
+/// Reason for which a transfer is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It has no line.
+    /// The transfer has no lines.
     NoLine,
-    /// It begins within a line of far memory.
+    /// Its far address is not aligned to a line.
     WithinLine,
-    /// Not all of its lines are in the scratchpad.
+    /// Its lines exceed the scratchpad.
     Scratchpad,
-    /// Not all of its lines are in one range of far memory.
+    /// Its lines are not within one permitted range of far memory.
     Far,
 }
 
-/// What the engine asks of far memory: one line. Answers may come in any order.
+/// A request to far memory, for one line. Responses may arrive in any order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The number by which it is answered.
+    /// Number of the access, which the response repeats.
     pub number: u64,
-    /// The address.
+    /// Address.
     pub far: u64,
-    /// The line to be written; nothing for a read.
+    /// Contents to write; `None` for a read.
     pub data: Option<Box<Data>>,
 }
 
-/// A line of a transfer.
+/// One line of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     transfer: u64,
@@ -68,23 +69,24 @@ struct Part {
     far: u64,
 }
 
-/// The engine: transfers under way, of which no order is promised, neither among them nor among their lines.
+/// The engine. Neither its transfers nor the lines of a transfer are ordered.
 #[derive(Clone, Debug)]
 pub struct Copier {
     far: Vec<Range<u64>>,
     most: usize,
-    /// Transfers by number, and how many of their lines are not done.
+    /// Number of incomplete lines of each outstanding transfer.
     left: BTreeMap<u64, usize>,
-    /// Lines that far memory has not been asked for.
+    /// Lines not yet requested from far memory.
     waiting: VecDeque<Part>,
-    /// What far memory has been asked, by number.
+    /// Outstanding accesses by number.
     asked: BTreeMap<u64, Part>,
     transfers: u64,
     accesses: u64,
 }
 
 impl Copier {
-    /// For these ranges of far memory, in one of which all of a transfer lies, with so many transfers under way at once.
+    /// Creates an engine with at most `most` outstanding transfers. Each transfer must lie within one of the ranges
+    /// `far`.
     pub fn new(far: Vec<Range<u64>>, most: usize) -> Copier {
         Copier {
             far,
@@ -97,7 +99,8 @@ impl Copier {
         }
     }
 
-    /// Forgets what is under way, and goes on with other ranges. Answers to what was asked before are known by their numbers.
+    /// Drops all transfers and sets new ranges. Numbering continues, so responses to dropped accesses are recognised
+    /// and ignored.
     pub fn give(&mut self, far: Vec<Range<u64>>, most: usize) {
         let (transfers, accesses) = (self.transfers, self.accesses);
         *self = Copier {
@@ -107,17 +110,17 @@ impl Copier {
         };
     }
 
-    /// How many transfers are under way.
+    /// Returns the number of outstanding transfers.
     pub fn under_way(&self) -> usize {
         self.left.len()
     }
 
-    /// Whether far memory is to be asked for something.
+    /// True if a line is waiting to be requested from far memory.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether all lines of it are there. `lines` is how many the scratchpad has.
+    /// Validates a transfer. `lines` is the number of lines of the scratchpad.
     fn fits(&self, transfer: Transfer, lines: usize) -> Result<(), Unfit> {
         let bytes = (transfer.lines as u64).checked_mul(LINE as u64);
         let end = bytes.and_then(|bytes| transfer.far.checked_add(bytes));
@@ -138,7 +141,7 @@ impl Copier {
         there.then_some(()).ok_or(Unfit::Far)
     }
 
-    /// Begins a transfer. `lines` is how many the scratchpad has.
+    /// Starts a transfer. `lines` is the number of lines of the scratchpad.
     pub fn begin(&mut self, transfer: Transfer, lines: usize) -> Result<(), Refusal> {
         self.fits(transfer, lines).map_err(Refusal::Wrong)?;
         if self.left.len() >= self.most {
@@ -156,7 +159,7 @@ impl Copier {
         Ok(())
     }
 
-    /// What far memory is to be asked next. A line that is stored is read from the scratchpad now.
+    /// Returns the next access to far memory, if any. A line to be stored is read from the scratchpad now.
     pub fn ask(&mut self, scratchpad: &Scratchpad) -> Option<Access> {
         let part = self.waiting.pop_front()?;
         let number = self.accesses;
@@ -170,8 +173,8 @@ impl Copier {
         Some(Access { number, far, data })
     }
 
-    /// Far memory has done what it was asked by this number; `data` is what it has read. The line gets its stamp: that of
-    /// writes if it was fetched, that of reads if it is in far memory. Says whether there was such a question.
+    /// Completes an access; `data` is the line that was read. Sets the line's write stamp after a fetch, its read stamp
+    /// after a store. Returns false if no such access is outstanding.
     pub fn done(
         &mut self,
         scratchpad: &mut Scratchpad,

@@ -1,125 +1,129 @@
-//! What programs forget in far memory, which nothing keeps coherent: a load of a line that is stale, a write-back over what is
-//! newer, a line that both sides write. Each is told with the two places in the programs.
+//! Race detector for far memory, which is not coherent. It reports loads of stale lines, write-backs over newer data,
+//! and lines that both sides write, each with the two program locations.
 //!
-//! That a line is stale is wrong only if the program could know: if what it has received since tells of the write, by
-//! registers, lines of a scratchpad, a FIFO, or the end of a program. So each core has a vector clock, and what passes between
-//! cores carries it: words, lines, answers that a lock has held, notices and stamps, and copies to the host's own memory. Two
-//! accesses of a line of far memory, one of which stores it, race unless the second core knows that the first access is over.
+//! A stale line is an error only if the program could know of the write. It could if some message received since
+//! carries that knowledge: a register, a scratchpad line, a FIFO word, or the end of a program. Each core therefore has
+//! a vector clock, which synchronisation carries: words, lines, responses held by a lock, notices, stamps, and copies
+//! to the host's own memory. Two accesses to a line of far memory, one of them a store, race unless the second core
+//! knows that the first access is complete.
 //!
-//! The host's cores share their caches and know what any of them does: whoever is told something by one of them is told what all
-//! know.
+//! The host's cores share their caches and observe each other. A message from one of them therefore carries the
+//! knowledge of all.
 
 use crate::events::Who;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A place in a program.
+/// A program location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
-    /// Whose program.
+    /// The core that runs the program.
     pub who: Who,
-    /// The instruction.
+    /// Address of the instruction.
     pub pc: u64,
 }
 
-/// What is wrong.
+/// Kind of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wrong {
-    /// A load of a line in the host's cache that was written in far memory since, as the program could know.
+    /// A load hit a line in the host's cache that was written in far memory since, as the program could know.
     StaleLoad,
-    /// A copy engine has read a line whose newest data was in the host's cache or on its way, as the program could know.
+    /// A copy engine read a line whose newest data was in the host's cache or in flight, as the program could know.
     StaleFetch,
-    /// A write-back, or a line that a core stores out of its scratchpad, has overwritten what was newer than what it was
-    /// read from.
+    /// A write-back, or a store of a scratchpad line, has overwritten data that was newer than the version it was
+    /// derived from.
     Overwritten,
-    /// A line was written by both sides, of whom none had what the other wrote.
+    /// Both sides wrote a line, and neither had the other's data.
     BothWrite,
-    /// The host has read a line that a copy engine was still to write, as the program could know.
+    /// The host read a line that a copy engine had yet to write, as the program could know.
     NotStored,
-    /// A core has used or changed a line of its scratchpad that its copy engine was still to fetch, as the program could know.
+    /// A core used or changed a scratchpad line that its copy engine had yet to fetch, as the program could know.
     NotFetched,
-    /// A core has changed a line of its scratchpad that its copy engine was still to store, as the program could know.
+    /// A core changed a scratchpad line that its copy engine had yet to store, as the program could know.
     Reused,
-    /// Two programs have stored a line, neither of which could know that the other one was done.
+    /// Two programs stored a line without synchronisation between the two stores.
     UnorderedStores,
-    /// A program has read a line that another one stores, neither of which could know that the other one was done.
+    /// A program read a line, and another program stored it, without synchronisation between the two accesses.
     UnorderedRead,
-    /// A core has loaded words of a line of its scratchpad that the host may have written back by half, as a cache evicts it.
+    /// A core loaded words of a scratchpad line of which an eviction may have written back only a part of the host's
+    /// stores.
     HalfWritten,
 }
 
-/// Something wrong, at two places in programs.
+/// A race between two accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Race {
-    /// What it is.
+    /// Kind of the race.
     pub wrong: Wrong,
-    /// The access that came second.
+    /// The later access.
     pub second: Site,
-    /// The write that it has to do with.
+    /// The earlier access.
     pub first: Site,
-    /// The line's address in far memory; of one of a scratchpad, that of the line it is copied from or to, or as the host has it if it
-    /// is no copy.
+    /// Address of the line in far memory. For a scratchpad line, the far address that it is copied from or to; without
+    /// a copy, its address for the host.
     pub line: u64,
 }
 
 type Clock = Vec<u64>;
 
-/// A write, and what its core knew by then.
+/// A write with the vector clock of its core.
 #[derive(Clone, Debug)]
 struct Write {
     site: Site,
     clock: Clock,
 }
 
-/// A read of a line in far memory since it was stored last.
+/// A read of a line of far memory since the last store to it.
 #[derive(Clone, Copy, Debug)]
 struct Read {
     site: Site,
-    /// The core's own time by which it is over; nothing while a copy engine reads.
+    /// The core's own time at the completion of the read; `None` while a copy engine reads.
     over: Option<u64>,
 }
 
-/// A word of a line of a scratchpad, as the host has stored it.
+/// A word of a scratchpad line, as stored by the host.
 #[derive(Clone, Debug)]
 struct Word {
     write: Write,
-    /// The number of stores of the host to scratchpads before.
+    /// Sequence number of the store among the host's stores to scratchpads.
     number: u64,
 }
 
-/// Words of a line of a scratchpad that are written back.
+/// Words of a scratchpad line in flight in a write-back.
 #[derive(Clone, Debug)]
 struct FlyingWords {
     words: [Option<Word>; 16],
-    /// The host's knowledge before the first of these stores: a cache may evict the line right behind it, so a write-back proves no
-    /// more.
+    /// The host's knowledge before the first of these stores. A cache may evict the line directly after that store, so
+    /// the write-back proves no more.
     tells: Clock,
 }
 
-/// The words of a line of a scratchpad that the host has written back.
+/// Words of a scratchpad line that the host has written back.
 #[derive(Clone, Debug, Default)]
 struct Words {
     words: [Option<Word>; 16],
-    /// The store of a word that was loaded before it was known that later ones are there, too.
+    /// Number of a word's store, if the core loaded the word before it could know that later stores to the line had
+    /// arrived.
     early: Option<u64>,
 }
 
-/// A line in far memory.
+/// State of a line in far memory.
 #[derive(Clone, Debug)]
 struct Mark {
     version: u64,
     write: Write,
-    /// What cores knew that had waited until the line was in far memory: whoever knows that may read it there.
+    /// Clocks of cores that had waited until the line was in far memory: a core that knows one of them may read it
+    /// there.
     settled: Vec<Clock>,
 }
 
 impl Mark {
-    /// Whether a program that knows this knows of the write, but not that it is in far memory.
+    /// True if a program with this knowledge knows of the write, but not that it has reached far memory.
     fn unsettled(&self, known: &Clock) -> bool {
         before(&self.write.clock, known) && !self.settled.iter().any(|clock| before(clock, known))
     }
 
-    /// A core has waited until the line was there.
+    /// Records that a core has waited until the line was in far memory.
     fn settle(&mut self, clock: &Clock) {
         if !self.settled.iter().any(|settled| before(settled, clock)) {
             self.settled.push(clock.clone());
@@ -127,7 +131,7 @@ impl Mark {
     }
 }
 
-/// What a copy engine was told to copy, and has yet to ask for.
+/// A command to a copy engine, as far as its lines have not been requested.
 #[derive(Clone, Debug)]
 struct Command {
     far: u64,
@@ -135,30 +139,30 @@ struct Command {
     lines: u64,
     write: Write,
     stores: bool,
-    /// How many there were before.
+    /// Sequence number of the command.
     number: u64,
 }
 
-/// A line of a scratchpad that is copied, until its core has seen by the stamp that it is.
+/// A scratchpad line being copied, until its core has observed completion by the stamp.
 #[derive(Clone, Debug)]
 struct Part {
     command: u64,
     site: Site,
     stores: bool,
     far: u64,
-    /// Of a line that is stored, which one it is in far memory, once that has it.
+    /// Version of a stored line in far memory, once it is there.
     version: u64,
     done: bool,
 }
 
-/// What a line of a scratchpad was fetched from, or stored to since.
+/// Source or last destination in far memory of a scratchpad line.
 #[derive(Clone, Debug)]
 struct Held {
     far: u64,
     version: u64,
-    /// The bytes that its core has stored since, a bit for each.
+    /// Bytes that the core has stored since, one bit each.
     mask: u128,
-    /// Whether the core has loaded one of the others, and whether it knew then of what is newer in far memory.
+    /// True if the core has loaded one of the other bytes; true if it knew of newer data in far memory at that time.
     loaded: bool,
     stale: bool,
 }
@@ -175,91 +179,91 @@ impl Held {
     }
 }
 
-/// A line in the host's last cache.
+/// State of a line in the host's last-level cache.
 #[derive(Clone, Debug, Default)]
 struct Copy {
-    /// The version that it is of; nothing before it is there.
+    /// The version that it was read from; `None` until the fill is executed.
     base: Option<u64>,
-    /// The first store since it was clean, and the last one.
+    /// The first store since the line was clean, and the clock of the last one.
     dirtied: Option<Write>,
     stored: Clock,
-    /// The bytes that were stored since it was clean, a bit for each.
+    /// Bytes stored since the line was clean, one bit each.
     mask: u128,
-    /// Of a line of a scratchpad, what whoever reads it learns.
+    /// For a scratchpad line, the knowledge that its readers gain.
     tells: Clock,
-    /// Words of a line of a scratchpad that were stored since it was clean.
+    /// Words of a scratchpad line stored since the line was clean.
     words: [Option<Word>; 16],
 }
 
-/// What passes what a core knows on to others.
+/// A synchronisation channel, which carries knowledge between cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Way {
-    /// A register that host and core share.
+    /// A register that host and core share: core and number.
     Register(usize, u64),
-    /// The registers by which programs are started.
+    /// The registers that control programs.
     Control(usize),
-    /// The register that tells how a program was loaded, and nothing of what it has done since.
+    /// The register with the state of the last load, which reveals nothing of the program's later actions.
     Load(usize),
-    /// A line of a scratchpad.
+    /// A scratchpad line: core and line.
     Line(usize, usize),
-    /// The requests of the host for a line of a scratchpad, of which notices and stamps tell.
+    /// The host's requests for a scratchpad line, which notices and stamps reveal.
     Request(usize, usize),
-    /// The words that have arrived by a FIFO.
+    /// Words that have arrived through a FIFO: sender and receiver.
     Fifo(usize, usize),
-    /// The words that were taken out of a FIFO.
+    /// Words taken out of a FIFO: sender and receiver.
     Room(usize, usize),
-    /// A line of the host's own memory that is copied.
+    /// A line of the host's own memory that a copy engine copies.
     Main(u64),
 }
 
-/// A FIFO from one core to another.
+/// State of a FIFO from one core to another.
 #[derive(Clone, Debug, Default)]
 struct Fifo {
     /// The sender's knowledge for each word in flight.
     flying: VecDeque<Clock>,
-    /// Words that were sent.
+    /// Number of words sent.
     sent: u64,
     /// The receiver's knowledge when it took each word whose room is still free.
     taken: VecDeque<Clock>,
 }
 
-/// Watches a machine. It changes nothing of it.
+/// Race detector. It observes the machine and changes nothing of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Races {
     hosts: usize,
     clocks: Vec<Clock>,
     ways: FxHashMap<Way, Clock>,
     marks: FxHashMap<u64, Mark>,
-    /// The reads of lines of far memory by core, since they were stored last.
+    /// Reads of each line of far memory since the last store to it, by core.
     reads: FxHashMap<u64, Vec<(usize, Read)>>,
     fifos: FxHashMap<(usize, usize), Fifo>,
-    /// Words of lines of scratchpads, by engine and line, and those on their way, by the number of the write-back.
+    /// Written-back words of scratchpad lines, by engine and line; words in flight, by number of the write-back.
     words: FxHashMap<(usize, u64), Words>,
     flying_words: FxHashMap<u64, FlyingWords>,
     /// True once a copy engine has copied from or to the host's own memory.
     copies_main: bool,
-    /// Stores of the host to scratchpads so far.
+    /// Number of the host's stores to scratchpads.
     words_stored: u64,
-    /// Knowledge that cores of the host gain by their next fence, from acknowledgements.
+    /// Knowledge from acknowledgements, which each host core gains by its next fence.
     acknowledged: Vec<Clock>,
-    /// By line; a store to one that is on its way is kept here, too.
+    /// Lines in the host's cache or being filled, by address.
     copies: FxHashMap<u64, Copy>,
-    /// Write-backs on their way, by number: the line, the version they are of, the first store, and whether all of
-    /// the line was stored.
+    /// Write-backs in flight, by request: the line, the version that the data derives from, the first store, and
+    /// whether the whole line was stored.
     flying: FxHashMap<u64, (u64, u64, Write, bool)>,
-    /// What requests carry there, and answers back.
+    /// Knowledge that requests and responses carry.
     carried: FxHashMap<u64, Clock>,
-    /// Lines of scratchpads that have been asked for, by the numbers of requests.
+    /// Outstanding reads of scratchpad lines, by request.
     asked: FxHashMap<u64, Way>,
     commands: Vec<VecDeque<Command>>,
     commanded: u64,
-    /// What copy engines have asked far memory, by engine and number of the access: the line of the scratchpad, and the command.
+    /// Outstanding accesses of copy engines, by engine and access: the scratchpad line and the command.
     accesses: FxHashMap<(usize, u64), (u64, u64)>,
-    /// By engine and line of the scratchpad.
+    /// Scratchpad lines being copied, by engine and line.
     parts: FxHashMap<(usize, u64), Vec<Part>>,
-    /// The same, of lines that were fetched.
+    /// Far-memory origin of scratchpad lines, by engine and line.
     held: FxHashMap<(usize, u64), Held>,
-    /// Lines that each core of the host has cleaned or flushed since its last fence.
+    /// Lines that each host core has cleaned or flushed since its last fence.
     cleaned: Vec<Vec<u64>>,
     told: BTreeSet<(Wrong, Site, Site)>,
     pub(crate) new: Vec<Race>,
@@ -272,12 +276,12 @@ fn join(clock: &mut Clock, other: &Clock) {
     }
 }
 
-/// So many bytes of a line, a bit for each.
+/// Returns the bit mask of an access to a line, one bit per byte.
 fn bits(at: u64, bytes: u32) -> u128 {
     ((1 << bytes) - 1) << (at & 127)
 }
 
-/// Whether one is known where the other one is the clock.
+/// True if `clock` is known to a core whose clock is `other`.
 fn before(clock: &Clock, other: &Clock) -> bool {
     let others = other.iter().copied().chain(std::iter::repeat(0));
     clock.iter().zip(others).all(|(own, other)| *own <= other)
@@ -321,7 +325,7 @@ impl Races {
         }
     }
 
-    /// Returns the knowledge that a core passes on, which has nothing of later accesses; all cores of the host share theirs.
+    /// Returns the knowledge that a core passes on, and advances its clock, so that later accesses are not part of it.
     fn leaves(&mut self, who: Who) -> Clock {
         let clock = self.known(who);
         let number = self.number(who);
@@ -345,7 +349,7 @@ impl Races {
         }
     }
 
-    /// True if two cores are the same, or both of the host.
+    /// True if both are the same core, or both are host cores.
     fn are_one(&self, a: Who, b: Who) -> bool {
         a == b || matches!((a, b), (Who::Host(_), Who::Host(_)))
     }
@@ -361,13 +365,13 @@ impl Races {
         }
     }
 
-    /// A core beside far memory gives away what it knows.
+    /// A core releases its knowledge to a channel.
     pub(crate) fn gives(&mut self, who: Who, way: Way) {
         let clock = self.leaves(who);
         join(self.ways.entry(way).or_default(), &clock);
     }
 
-    /// It learns what is known there.
+    /// A core acquires the knowledge of a channel.
     pub(crate) fn learns(&mut self, who: Who, way: Way) {
         let number = self.number(who);
         if let Some(clock) = self.ways.get(&way) {
@@ -375,11 +379,11 @@ impl Races {
         }
     }
 
-    /// A core sends a word by a FIFO that holds so many.
+    /// A core sends a word through a FIFO with the given capacity in words.
     pub(crate) fn sends_word(&mut self, from: usize, to: usize, capacity: u64) {
         let fifo = self.fifos.entry((from, to)).or_default();
         fifo.sent += 1;
-        // Its room is that of a word that was taken.
+        // The word reuses the room of a word that the receiver took.
         let room = (fifo.sent > capacity).then(|| fifo.taken.pop_front());
         if let Some(room) = room.flatten() {
             join(&mut self.clocks[self.hosts + from], &room);
@@ -389,7 +393,7 @@ impl Races {
         fifo.flying.push_back(clock);
     }
 
-    /// A word is at the end of a FIFO.
+    /// A word arrives at the end of a FIFO.
     pub(crate) fn passes_word(&mut self, from: usize, to: usize) {
         let fifo = self.fifos.entry((from, to)).or_default();
         if let Some(clock) = fifo.flying.pop_front() {
@@ -397,7 +401,7 @@ impl Races {
         }
     }
 
-    /// A core has taken a word out of a FIFO.
+    /// A core takes a word out of a FIFO.
     pub(crate) fn takes_word(&mut self, from: usize, to: usize) {
         self.gives(Who::Mcc(to), Way::Room(from, to));
         let clock = self.ways.get(&Way::Room(from, to)).cloned();
@@ -405,7 +409,7 @@ impl Races {
         fifo.taken.extend(clock);
     }
 
-    /// The words in the FIFOs to a core are discarded, as its program has ended; words in flight still arrive.
+    /// Discards the words in the FIFOs to a core whose program has ended; words in flight still arrive.
     pub(crate) fn clears_fifos(&mut self, to: usize) {
         for ((from, _), fifo) in self.fifos.iter_mut().filter(|((_, own), _)| *own == to) {
             fifo.sent = fifo.flying.len() as u64;
@@ -414,13 +418,13 @@ impl Races {
         }
     }
 
-    /// A word of a host leaves with what it knows; when it is there, [`Races::arrives`] is called.
+    /// A request of a host core departs with the core's knowledge; [`Races::arrives`] follows at its destination.
     pub(crate) fn sends(&mut self, who: Who, request: u64) {
         let clock = self.leaves(who);
         self.carried.insert(request, clock);
     }
 
-    /// What a request carries is there.
+    /// A request arrives and releases its knowledge to the channel.
     pub(crate) fn arrives(&mut self, request: u64, way: Way) {
         let clock = self.carried.remove(&request);
         if let Way::Line(mcc, line) = way {
@@ -441,13 +445,13 @@ impl Races {
         }
     }
 
-    /// The answer to a request carries what is known there.
+    /// A response departs with the knowledge of the channel.
     pub(crate) fn answers(&mut self, request: u64, way: Way) {
         let clock = self.ways.get(&way).cloned().unwrap_or_default();
         self.carried.insert(request, clock);
     }
 
-    /// A line of a scratchpad is asked for.
+    /// A read of a scratchpad line arrives.
     pub(crate) fn asks(&mut self, request: u64, way: Way) {
         let clock = self.carried.remove(&request);
         if let (Way::Line(mcc, line), Some(clock)) = (way, clock) {
@@ -459,7 +463,7 @@ impl Races {
         self.asked.insert(request, way);
     }
 
-    /// Answers it; a core may have released it from a lock.
+    /// A read of a scratchpad line is answered, possibly because a core has released it from a lock.
     pub(crate) fn gets(&mut self, request: u64, releaser: Option<Who>) {
         if let Some(way) = self.asked.remove(&request) {
             self.answers(request, way);
@@ -467,7 +471,7 @@ impl Races {
         }
     }
 
-    /// An answer tells what the core knows that has released it.
+    /// A response carries the knowledge of the core that released it.
     pub(crate) fn releases(&mut self, request: u64, releaser: Option<Who>) {
         if let Some(who) = releaser {
             let clock = self.leaves(who);
@@ -475,7 +479,7 @@ impl Races {
         }
     }
 
-    /// Cores of the host, a bit for each, get the acknowledgement of a write-back, which their next fence waits for.
+    /// Host cores (a bit mask) receive the acknowledgement of a write-back, for which their next fence waits.
     pub(crate) fn acknowledges(&mut self, cores: u64, request: u64) {
         let Some(clock) = self.carried.remove(&request) else {
             return;
@@ -487,7 +491,7 @@ impl Races {
         }
     }
 
-    /// A core of a host gets an answer.
+    /// A host core receives a response.
     pub(crate) fn answered(&mut self, who: Who, request: u64) {
         let number = self.number(who);
         if let Some(clock) = self.carried.remove(&request) {
@@ -501,13 +505,13 @@ impl Races {
         self.copies.entry(line).or_default().base = Some(base);
     }
 
-    /// A line of a scratchpad is in the host's cache.
+    /// A scratchpad line is filled into the host's cache.
     pub(crate) fn filled(&mut self, line: u64, request: u64) {
         let clock = self.carried.remove(&request).unwrap_or_default();
         self.copies.entry(line).or_default().tells = clock;
     }
 
-    /// A host's core loads from a line, which it has or gets.
+    /// A host core loads from a line that is cached or being filled.
     pub(crate) fn loads(&mut self, site: Site, line: u64, is_far: bool) {
         let number = self.number(site.who);
         let copy = self.copies.get(&line);
@@ -527,7 +531,7 @@ impl Races {
             let within = line >= command.far && line < command.far + command.lines * 128;
             command.stores && within && before(&command.write.clock, known)
         });
-        // By chance it may be there already.
+        // The data may have arrived already, but only by luck.
         let by_chance =
             mark.filter(|mark| matches!(mark.write.site.who, Who::Mcc(_)) && mark.unsettled(known));
         let late = late.map(|command| command.write.site);
@@ -547,7 +551,7 @@ impl Races {
         self.read(site, line, true);
     }
 
-    /// Keeps a read of a line of far memory, which is over unless a copy engine has begun it.
+    /// Records a read of a line of far memory. `over` is false if a copy engine has only started it.
     fn read(&mut self, site: Site, line: u64, over: bool) {
         let number = self.number(site.who);
         let over = over.then(|| self.clocks[number][number]);
@@ -559,7 +563,7 @@ impl Races {
         }
     }
 
-    /// A read of a line of which a store cannot know that it is over, by others.
+    /// Returns another core's read of the line whose completion is unknown to a store with the knowledge `known`.
     fn read_before(&self, who: Who, line: u64, known: &Clock) -> Option<Site> {
         let reads = self.reads.get(&line)?;
         let unordered = reads.iter().find(|(core, read)| {
@@ -569,7 +573,7 @@ impl Races {
         unordered.map(|(_, read)| read.site)
     }
 
-    /// A host's core stores so many bytes in a line, which it has or gets.
+    /// A host core stores `bytes` bytes to a line that is cached or being filled.
     pub(crate) fn stores(&mut self, site: Site, at: u64, bytes: u32, is_far: bool) {
         let (line, number) = (at & !127, self.number(site.who));
         let clock = self.clocks[number].clone();
@@ -587,7 +591,7 @@ impl Races {
         if !is_far {
             return;
         }
-        // One that the program knows of it may mean to overwrite as a whole.
+        // A program that knows of the newer version may intend to overwrite the whole line.
         let mark = self.marks.get(&line);
         let newer = mark.filter(|mark| {
             base.is_some_and(|base| mark.version > base) && !before(&mark.write.clock, &known)
@@ -605,7 +609,7 @@ impl Races {
         }
     }
 
-    /// A core of the host stores in a word of a line of a scratchpad, which may be evicted right behind.
+    /// A host core stores to a word of a scratchpad line, which may be evicted directly afterwards.
     fn stores_word(&mut self, site: Site, at: u64) {
         let clock = self.leaves(site.who);
         let number = self.words_stored;
@@ -615,8 +619,8 @@ impl Races {
         copy.words[(at % 128 / 8) as usize] = Some(Word { write, number });
     }
 
-    /// A core loads a word of a line of its scratchpad, and learns what the host knew that has stored it. What was stored before in the
-    /// same line is there then, and what was stored behind may be, or not. The host has the line at `line`.
+    /// A core loads a word of its scratchpad line and gains the knowledge of the host's store to that word. Earlier
+    /// stores to the line have then arrived; later ones may have or not. `line` is the line's address for the host.
     pub(crate) fn loads_word(&mut self, site: Site, scratchpad: u64, at: u64, line: u64) {
         let Who::Mcc(mcc) = site.who else { return };
         let known = &mut self.clocks[self.hosts + mcc];
@@ -640,12 +644,12 @@ impl Races {
         }
     }
 
-    /// The host drops a line.
+    /// The host drops a clean line.
     pub(crate) fn drops(&mut self, line: u64) {
         self.copies.remove(&line);
     }
 
-    /// The host writes a line of far memory or of a scratchpad back, which it may keep.
+    /// The host writes back a line of far memory or of a scratchpad. `keeps` is true if it retains the line.
     pub(crate) fn writes_back(&mut self, line: u64, request: u64, keeps: bool, is_far: bool) {
         let Some(copy) = self.copies.get_mut(&line) else {
             return;
@@ -663,7 +667,7 @@ impl Races {
             }
             return;
         }
-        // What the line of a scratchpad tells is what its last store knew.
+        // A scratchpad line carries the knowledge of its last store.
         if let Some(write) = dirtied {
             if let Who::Host(core) = write.site.who {
                 self.clocks[core][core] = self.clocks[core][core].max(stored[core] + 1);
@@ -675,7 +679,7 @@ impl Races {
         self.carried.insert(request, stored);
     }
 
-    /// A write-back is in far memory.
+    /// A write-back reaches far memory.
     pub(crate) fn written_back(&mut self, request: u64) {
         let Some((line, base, write, whole)) = self.flying.remove(&request) else {
             return;
@@ -687,7 +691,7 @@ impl Races {
         self.marked(line, write);
     }
 
-    /// A line is in far memory, as this write has it.
+    /// A write to a line reaches far memory and creates a new version.
     fn marked(&mut self, line: u64, write: Write) {
         let version = self.marks.get(&line).map_or(0, |mark| mark.version) + 1;
         let by_host = matches!(write.site.who, Who::Host(_));
@@ -699,13 +703,13 @@ impl Races {
         };
         self.marks.insert(line, mark);
         self.reads.remove(&line);
-        // What the host has kept is what it has written.
+        // A copy that the host retains equals the version that it has written.
         if let Some(copy) = self.copies.get_mut(&line).filter(|_| by_host) {
             copy.base = Some(version);
         }
     }
 
-    /// A core orders its copy engine to copy lines.
+    /// A core starts a transfer of its copy engine.
     pub(crate) fn commands(
         &mut self,
         site: Site,
@@ -739,7 +743,7 @@ impl Races {
         });
     }
 
-    /// A core stores so many bytes in a line of its scratchpad.
+    /// A core stores `bytes` bytes to its scratchpad line.
     pub(crate) fn changes(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
         self.uses(site, scratchpad, true, false);
         let Who::Mcc(mcc) = site.who else { return };
@@ -748,7 +752,7 @@ impl Races {
         }
     }
 
-    /// A core loads so many bytes from a line of its scratchpad.
+    /// A core loads `bytes` bytes from its scratchpad line.
     pub(crate) fn reads(&mut self, site: Site, scratchpad: u64, at: u64, bytes: u32) {
         self.uses(site, scratchpad, false, false);
         let Who::Mcc(mcc) = site.who else { return };
@@ -765,8 +769,8 @@ impl Races {
             .is_some_and(|mark| mark.version > held.version && before(&mark.write.clock, known));
     }
 
-    /// A core uses or changes a line of its scratchpad, by itself or by its copy engine. Whoever fetches a line twice looks at
-    /// neither.
+    /// A core uses or changes its scratchpad line, directly or (`copies`) by its copy engine. Fetching a line twice is
+    /// not reported, because it observes neither result.
     pub(crate) fn uses(&mut self, site: Site, scratchpad: u64, changes: bool, copies: bool) {
         let Who::Mcc(mcc) = site.who else { return };
         let Some(parts) = self.parts.get(&(mcc, scratchpad)) else {
@@ -789,12 +793,12 @@ impl Races {
         }
     }
 
-    /// A core of the host has a line cleaned or flushed, which its next fence waits for.
+    /// A host core cleans or flushes a line; its next fence waits for that.
     pub(crate) fn cleans(&mut self, core: usize, line: u64) {
         self.cleaned[core].push(line);
     }
 
-    /// It has waited for all of that.
+    /// A host core completes a fence, which has waited for its cleaned lines.
     pub(crate) fn fenced(&mut self, core: usize) {
         join(&mut self.clocks[core], &self.acknowledged[core]);
         for line in std::mem::take(&mut self.cleaned[core]) {
@@ -805,7 +809,7 @@ impl Races {
         }
     }
 
-    /// A core of the host loads from its own memory, where a copy engine may have stored.
+    /// A host core loads from its own memory, where a copy engine may have stored.
     #[inline(always)]
     pub(crate) fn loads_main(&mut self, core: usize, at: u64) {
         if self.copies_main {
@@ -813,7 +817,7 @@ impl Races {
         }
     }
 
-    /// A copy engine is done with an access.
+    /// A copy engine completes an access.
     pub(crate) fn copied(&mut self, mcc: usize, access: u64) {
         let Some((scratchpad, command)) = self.accesses.remove(&(mcc, access)) else {
             return;
@@ -828,7 +832,8 @@ impl Races {
         parts.find(|part| part.command == command)
     }
 
-    /// A core looks when a line of its scratchpad was last written by its copy engine, or read, which is then stored.
+    /// A core loads a stamp of its scratchpad line: that of reads (completed stores) if `stores`, otherwise that of
+    /// writes (completed fetches).
     pub(crate) fn looks(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
         self.learns(Who::Mcc(mcc), Way::Request(mcc, scratchpad as usize));
         let Some(parts) = self.parts.get_mut(&(mcc, scratchpad)) else {
@@ -845,7 +850,7 @@ impl Races {
                 {
                     read.over = Some(clock[number]);
                 }
-                // A line of the host's own memory tells what the host knew.
+                // A line of the host's own memory carries the host's knowledge.
                 if let Some(told) = ways.get(&Way::Main(part.far)) {
                     join(clock, told);
                 }
@@ -880,7 +885,7 @@ impl Races {
             self.held.remove(&(mcc, scratchpad));
         }
         if !is_far {
-            // Nothing of the host's own memory is ever stale, and it tells by it what it knows by now, as do cores.
+            // The host's own memory is never stale. A copy of it carries knowledge, as an access of a core does.
             let told = match stores {
                 true => write.clock,
                 false => self.leaves(Who::Host(0)),
@@ -892,7 +897,7 @@ impl Races {
         let here = self.copies.get(&line).and_then(|copy| copy.dirtied.clone());
         if stores {
             let both = here.map(|first| (Wrong::BothWrite, first.site));
-            // What a core has written anew as a whole, without a look at what is old, may be meant to be overwritten.
+            // A whole new line, written by a core without reading the old one, may be intended to overwrite.
             let held = self.held.get_mut(&(mcc, scratchpad));
             let mut held = held.filter(|held| held.far == line);
             let newer = held.as_ref().and_then(|held| {
@@ -932,12 +937,12 @@ impl Races {
         let newest = here.or(flying.map(|(_, _, write, _)| write.clone()));
         let hidden = newest.clone();
         let newest = newest.filter(|first| before(&first.clock, &write.clock));
-        // By chance it may be there already.
+        // The data may have arrived already, but only by luck.
         let by_chance = self.marks.get(&line).filter(|mark| {
             matches!(mark.write.site.who, Who::Host(_)) && mark.unsettled(&write.clock)
         });
         let stale = newest.or(by_chance.map(|mark| mark.write.clone()));
-        // Stores that are not to be known of: of the host, in its caches still, and of others.
+        // Unsynchronised stores: the host's, still in its caches, and those of other cores.
         let mark = self.marks.get(&line).map(|mark| mark.write.clone());
         let unordered = hidden.into_iter().chain(mark).find(|first| {
             !self.are_one(first.site.who, write.site.who) && !before(&first.clock, &write.clock)
@@ -946,7 +951,7 @@ impl Races {
         let unordered = unordered.map(|first| (Wrong::UnorderedRead, first.site));
         if let Some((wrong, first)) = stale.or(unordered) {
             self.tell(wrong, write.site, first, line);
-            // The same race is not told again where the core stores the line.
+            // Report this race only once, even if the core later stores the line.
             if let Some(mark) = self.marks.get_mut(&line) {
                 mark.settle(&write.clock);
             }
@@ -954,7 +959,8 @@ impl Races {
         self.read(write.site, line, false);
     }
 
-    /// A program has ended, and so have all its copies: who learns of it knows what it has stored to be in far memory.
+    /// A program ends, with all its copies. A core that learns of the end knows that the program's stores are in far
+    /// memory.
     pub(crate) fn ends(&mut self, mcc: usize) {
         let number = self.hosts + mcc;
         let clock = &self.clocks[number];

@@ -1,5 +1,5 @@
-//! Lines through which a host and a core beside far memory meet, with a lock for the host's reads and one for its
-//! write-backs.
+//! The scratchpad: lines that a host and a near-memory core share, each with a lock for the host's reads and one for
+//! its write-backs.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,59 +7,59 @@ use std::fmt;
 /// Bytes of a line.
 pub const LINE: usize = 128;
 
-/// What is in a line.
+/// Contents of a line.
 pub type Data = [u8; LINE];
 
-/// The kinds of what a host asks of a line.
+/// Kind of a host request to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A read of the line.
+    /// A read.
     Read,
-    /// The line as the host's cache had it.
+    /// A write-back of the host's cached copy.
     WriteBack,
 }
 
-/// A request of the host is held at this line, and waits for the core to release it.
+/// Notice to the core that a host request is held at a locked line and waits for its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// The line.
+    /// Index of the line.
     pub line: usize,
-    /// What is held.
+    /// Kind of the held request.
     pub kind: Kind,
 }
 
-/// What goes back to the host. `request` is the number it gave.
+/// Answer to the host. `request` is the number that the host gave to its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A read, and what was read.
+    /// Completion of a read.
     Read {
-        /// Which request.
+        /// Number of the request.
         request: u64,
-        /// The line as it was when the read was answered.
+        /// Contents of the line at the time of the answer.
         data: Box<Data>,
     },
-    /// A write-back has been stored, and the host need no longer know of it.
+    /// Acknowledgement of a write-back, which the host may now forget.
     Written {
-        /// Which request.
+        /// Number of the request.
         request: u64,
     },
 }
 
-/// When a line was last read and written by others than the core: by the host or the copy engine.
+/// Times of the last read and write of a line by the host or the copy engine, but not by the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
-    /// The last read.
+    /// Time of the last read.
     pub read: u64,
-    /// The last write.
+    /// Time of the last write.
     pub write: u64,
 }
 
-/// There is no such line.
+/// Error: the line does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoLine {
-    /// The line that was asked for.
+    /// The requested line.
     pub line: usize,
-    /// How many there are.
+    /// Number of lines.
     pub lines: usize,
 }
 
@@ -78,24 +78,25 @@ struct Slot {
     stamps: Stamps,
     read_locked: bool,
     write_locked: bool,
-    /// Reads that are held, the oldest first.
+    /// Held reads, oldest first.
     reads: VecDeque<u64>,
-    /// The write-back that is stored and not acknowledged.
+    /// The write-back that is stored but not acknowledged.
     written: Option<u64>,
-    /// What came behind that one, the oldest first, which is a write-back: write-backs, with their lines, have changed nothing so
-    /// far, and reads, without, are behind one of these.
+    /// Requests behind the held write-back, oldest first, starting with a write-back. Write-backs carry their contents
+    /// and are not stored yet. Reads carry none and wait for the write-back before them.
     behind: VecDeque<(u64, Option<Box<Data>>)>,
 }
 
 /// The lines, and the queue of notices to the core.
 ///
-/// A read of a line that is locked for reads is held until the core releases it, and is answered with the line as it is
-/// then. A write-back to a line that is locked for write-backs is stored at once, and its acknowledgement is held until the
-/// core releases it; until then no other write-back changes the line, and a read behind that one waits, too: a host finds what
-/// it has written back. Each request that is held by a lock makes one notice, so there
-/// are never more of these than the host has requests under way. Nothing holds what the core or the copy engine does.
+/// A read of a line that is locked for reads is held until the core releases it. The answer then carries the line's
+/// current contents. A write-back to a line that is locked for write-backs is stored at once, and only its
+/// acknowledgement is held. Until the release, no other write-back changes the line, and a read behind such a
+/// write-back waits, so that a host reads what it has written back. Each request held by a lock creates one notice, so
+/// there are never more notices than outstanding host requests. Accesses of the core and of the copy engine are never
+/// held.
 ///
-/// Times are numbers to it, and `now` must not go back: it is what stamps are made of.
+/// Times are plain numbers. `now` must not decrease; stamps record it.
 #[derive(Clone)]
 pub struct Scratchpad {
     slots: Vec<Slot>,
@@ -110,7 +111,7 @@ impl fmt::Debug for Scratchpad {
 }
 
 impl Scratchpad {
-    /// So many lines of zeroes, which are not locked.
+    /// Creates `lines` unlocked lines of zeros.
     pub fn new(lines: usize) -> Scratchpad {
         let slot = Slot {
             data: Box::new([0; LINE]),
@@ -127,7 +128,7 @@ impl Scratchpad {
         }
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub fn lines(&self) -> usize {
         self.slots.len()
     }
@@ -137,7 +138,7 @@ impl Scratchpad {
         self.slots.get_mut(line).ok_or(NoLine { line, lines })
     }
 
-    /// The host reads a line.
+    /// Handles a host read. Returns the answer, or `None` if the read is held.
     pub fn read(&mut self, line: usize, request: u64, now: u64) -> Result<Option<Answer>, NoLine> {
         let slot = self.slot(line)?;
         if !slot.behind.is_empty() {
@@ -147,7 +148,7 @@ impl Scratchpad {
         Ok(self.read_now(line, request, now))
     }
 
-    /// The same, with nothing before it.
+    /// Handles a read without a write-back before it.
     fn read_now(&mut self, line: usize, request: u64, now: u64) -> Option<Answer> {
         let slot = &mut self.slots[line];
         if !slot.read_locked {
@@ -159,7 +160,7 @@ impl Scratchpad {
         None
     }
 
-    /// The host writes a line back.
+    /// Handles a host write-back. Returns the acknowledgement, or `None` if it is held.
     pub fn write_back(
         &mut self,
         line: usize,
@@ -180,14 +181,14 @@ impl Scratchpad {
         Ok(None)
     }
 
-    /// A write-back is stored, and its acknowledgement held.
+    /// Holds the acknowledgement of a stored write-back, and notifies the core.
     fn holds(&mut self, line: usize, request: u64) {
         self.slots[line].written = Some(request);
         let kind = Kind::WriteBack;
         self.notices.push_back(Notice { line, kind });
     }
 
-    /// Requests of this kind that come from now on are held at this line.
+    /// Locks a line: later requests of this kind are held.
     pub fn lock(&mut self, line: usize, kind: Kind) -> Result<(), NoLine> {
         let slot = self.slot(line)?;
         match kind {
@@ -197,8 +198,8 @@ impl Scratchpad {
         Ok(())
     }
 
-    /// Lets the oldest request of this kind go that is held at this line, with the reads that waited for it alone, and keeps the
-    /// lock. Where none is held, nothing happens.
+    /// Releases the oldest held request of this kind, with the reads that waited only for it, and keeps the lock. Does
+    /// nothing if no request is held.
     pub fn release(&mut self, line: usize, kind: Kind, now: u64) -> Result<Vec<Answer>, NoLine> {
         let slot = self.slot(line)?;
         if kind == Kind::Read {
@@ -210,7 +211,7 @@ impl Scratchpad {
         let mut answers: Vec<Answer> = (stored.into_iter())
             .map(|request| Answer::Written { request })
             .collect();
-        // The next write-back is stored, and reads up to the one behind it find that.
+        // Store the next write-back; the reads behind it, up to the following write-back, observe it.
         let next = self.slots[line].behind.pop_front();
         if let Some((request, Some(data))) = next {
             self.slots[line].put(&data, now);
@@ -224,8 +225,8 @@ impl Scratchpad {
         Ok(answers)
     }
 
-    /// Takes the lock away, and lets all requests of this kind go that are held at this line, the oldest first. Notices of
-    /// them that the core has not taken are withdrawn.
+    /// Removes the lock and releases all held requests of this kind, oldest first. Withdraws their notices that the
+    /// core has not taken.
     pub fn unlock(&mut self, line: usize, kind: Kind, now: u64) -> Result<Vec<Answer>, NoLine> {
         let slot = self.slot(line)?;
         let mut answers = Vec::new();
@@ -248,37 +249,37 @@ impl Scratchpad {
         Ok(answers)
     }
 
-    /// The oldest notice that the core has not taken.
+    /// Takes the oldest pending notice.
     pub fn notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
     }
 
-    /// When others than the core last came to this line.
+    /// Returns the times of the last external accesses to a line.
     pub fn stamps(&self, line: usize) -> Option<Stamps> {
         self.slots.get(line).map(|slot| slot.stamps)
     }
 
-    /// The line as the core sees it: at once, whatever is locked.
+    /// Returns the line as the core sees it, regardless of locks.
     pub fn line(&self, line: usize) -> Option<&Data> {
         self.slots.get(line).map(|slot| &*slot.data)
     }
 
-    /// The line for the core to change.
+    /// Returns the line for modification by the core.
     pub fn line_mut(&mut self, line: usize) -> Option<&mut Data> {
         self.slots.get_mut(line).map(|slot| &mut *slot.data)
     }
 }
 
-/// What the copy engine does to lines.
+/// Operations of the copy engine.
 impl Scratchpad {
-    /// A line from far memory is there.
+    /// Stores a line that was fetched from far memory.
     pub(crate) fn fill(&mut self, line: usize, data: &Data, now: u64) {
         if let Some(slot) = self.slots.get_mut(line) {
             slot.put(data, now);
         }
     }
 
-    /// What was in a line is in far memory.
+    /// Records that a line has been stored to far memory.
     pub(crate) fn drained(&mut self, line: usize, now: u64) {
         if let Some(slot) = self.slots.get_mut(line) {
             slot.stamps.read = now;

@@ -1,10 +1,10 @@
-//! Races of two cores, told by calls in the order in which a machine would make them.
+//! Races between two cores, driven by calls in the order in which a machine makes them.
 
 use super::*;
 
 const LINE: u64 = 0x1000;
 
-/// A core of two orders its copy engine to fetch or store the line, which does it at once, and sees that it has.
+/// Fetches or stores the line by the copy engine of one of two cores, completes at once, and observes completion.
 fn copy(races: &mut Races, mcc: usize, pc: u64, stores: bool) {
     let who = Who::Mcc(mcc);
     races.commands(Site { who, pc }, (0, LINE, 1), stores);
@@ -20,7 +20,7 @@ fn changes(races: &mut Races, mcc: usize, bytes: std::ops::Range<u64>) {
     }
 }
 
-/// A core sends the other one a word.
+/// Sends a word from one core to the other.
 fn sends(races: &mut Races, from: usize, to: usize) {
     races.sends_word(from, to, 4);
     races.passes_word(from, to);
@@ -43,8 +43,8 @@ fn race(wrong: Wrong, second: (usize, u64), first: (usize, u64)) -> Race {
 #[test]
 fn stored_bytes_are_compared_with_fetched_bytes() {
     use Wrong::{Overwritten, UnorderedRead, UnorderedStores};
-    // Of two cores the second one fetches before the first one stores, as that one knows, or after. The second core may
-    // receive word of the stores, and then load what it has, and it changes so many bytes.
+    // The second core fetches before the first one stores (and the first one knows of that), or after. It may receive a
+    // word about the stores, may load its data, and changes the given number of bytes.
     for (early, receives, loads, bytes, expected) in [
         (true, false, false, 8, Some((Overwritten, (1, 5), (0, 4)))),
         (true, true, false, 120, Some((Overwritten, (1, 5), (0, 4)))),
@@ -69,7 +69,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         }
         changes(&mut races, 0, 0..8);
         copy(&mut races, 0, 3, true);
-        // What it stores again is what is there.
+        // The second store of the core stores what is already there, plus these bytes.
         changes(&mut races, 0, 8..16);
         copy(&mut races, 0, 4, true);
         if receives {
@@ -106,7 +106,7 @@ fn a_store_waits_for_reads_that_others_have_begun() {
 
 #[test]
 fn room_in_a_fifo_orders_only_what_was_taken_before() {
-    // Of two places in a FIFO, the third word takes the first one, and the fourth word the second.
+    // With two places in the FIFO, the third word reuses the first place and the fourth word the second.
     for (words, races_found) in [(3, 1), (4, 0)] {
         let mut races = Races::new(0, 2);
         for _ in 0..2 {
