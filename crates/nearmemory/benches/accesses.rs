@@ -1,7 +1,7 @@
-//! Accesses per second of processor time of the machine in time: random updates of far memory by the host and by a core beside
-//! it, and a core that polls its scratchpad and registers.
+//! Accesses per second of processor time of the timed machine: random updates of far memory by the host and by a
+//! near-memory core, and a core that polls its scratchpad and registers.
 //!
-//! Prints one line per program: what is counted are lines that far memory has read and written, or accesses of the core.
+//! Prints one line per program. The count is that of lines read and written by far memory, or of the core's accesses.
 
 #[path = "../../../tests/processor_time.rs"]
 mod processor_time;
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// Nobody looks at what programs write.
+/// Discards the output of programs.
 struct Nobody;
 
 impl World for Nobody {
@@ -24,7 +24,7 @@ impl World for Nobody {
     }
 }
 
-/// A program, compiled with these flags; nothing if there is no compiler.
+/// Compiles a program with the given flags; `None` if no compiler is available.
 fn compile(flags: &str, source: &str) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");

@@ -1,9 +1,10 @@
-//! Words of 64 bits there and back between two threads, each pinned to a processor: by line pipes of the library for near-memory
-//! cores, as it is compiled for the machine at hand, and by others. Medians of 20 runs, of which all ways take turns.
+//! Round trips of 64-bit words between two threads, each pinned to a processor: by line pipes of the near-memory
+//! library, compiled for this machine, and by other channels. Medians of 20 runs, in which the channels alternate.
 //!
-//! Prints nanoseconds for one word, and for a batch of 30, there and back; and how many times longer the others take.
+//! Prints the nanoseconds of a round trip of one word and of a batch of 30, and the ratio of the other channels to
+//! ours.
 
-// What is measured is compiled C, and threads are pinned to processors.
+// The benchmark calls compiled C code and pins threads to processors.
 #![allow(unsafe_code)]
 
 use std::io::{Read, Write};
@@ -13,13 +14,13 @@ use std::time::Instant;
 
 const RUNS: usize = 20;
 const BATCH: usize = 30;
-/// Words that others' channels take at once: as many as 16 lines do.
+/// Capacity of the other channels, in words: that of 16 lines.
 const ROOM: usize = 240;
 
-/// So many times a batch there and back: its sum, to be compared.
+/// Runs the given number of round trips of a batch and returns the sum of all words, for comparison.
 type Way<'a> = Box<dyn Fn(u64, usize) -> u64 + 'a>;
 
-/// Pins this thread, if there is such a processor.
+/// Pins this thread to a processor. Returns false if the processor does not exist.
 fn pin(which: usize) -> bool {
     // SAFETY: an empty set of processors is all zero, and the set lives as long as the call.
     unsafe {
@@ -29,14 +30,14 @@ fn pin(which: usize) -> bool {
     }
 }
 
-/// Whether both processors are of one core, as far as the system tells it.
+/// True if processors 0 and 1 are hardware threads of one core, according to the system.
 fn are_one_core() -> bool {
     let file = "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list";
     let told = std::fs::read_to_string(file).unwrap_or_default();
     told.trim().split([',', '-']).any(|number| number == "1")
 }
 
-/// Runs who answers on another processor while this one asks.
+/// Runs `answer` on processor 1 while this thread, on processor 0, runs `ask`.
 fn both(answer: impl FnOnce() + Send, ask: impl FnOnce() -> u64) -> u64 {
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -48,7 +49,7 @@ fn both(answer: impl FnOnce() + Send, ask: impl FnOnce() -> u64) -> u64 {
     })
 }
 
-/// Our pipes, compiled.
+/// Compiles and loads our pipes.
 fn library(folder: &Path) -> libloading::Library {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let file = folder.join("pipes.so");
@@ -63,7 +64,7 @@ fn library(folder: &Path) -> libloading::Library {
         .arg(&file)
         .status();
     assert!(status.expect("`cc` starts").success());
-    // SAFETY: nothing runs when it is loaded.
+    // SAFETY: the library has no initialisers.
     unsafe { libloading::Library::new(file) }.expect("it can be loaded")
 }
 
@@ -128,7 +129,7 @@ fn push(to: &mut rtrb::Producer<u64>, word: u64) {
     }
 }
 
-/// Takes what is there, at once, or waits.
+/// Takes the available words, up to `most`; waits for the first one.
 fn take(from: &mut rtrb::Consumer<u64>, most: usize, mut each: impl FnMut(u64)) -> usize {
     loop {
         let there = from.slots().min(most);
@@ -184,7 +185,7 @@ fn ring(times: u64, batch: usize) -> u64 {
     )
 }
 
-/// By two pipes of the system, with so many words in each write.
+/// Round trips over two pipes of the operating system, with `each` words per write.
 fn system(times: u64, batch: usize, each: usize) -> u64 {
     let (mut come, mut there) = std::io::pipe().expect("a pipe");
     let (mut came, mut back) = std::io::pipe().expect("a pipe");

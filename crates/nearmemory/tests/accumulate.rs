@@ -1,5 +1,5 @@
-//! A compiled program on a core beside the scratchpad adds up what a host writes back to a locked line, and answers the
-//! host's held reads of another one, whatever the turns of core and host are; another one does so by register pipes.
+//! A compiled program on a near-memory core adds up the host's write-backs to a locked line and answers the host's held
+//! reads of another line, for any interleaving of core and host. A second program does so by register pipes.
 
 #[path = "../../../tests/require.rs"]
 mod require;
@@ -10,7 +10,7 @@ use cohkit_riscv::{Exception, Extensions, Fast, Hart, Stop};
 use std::path::Path;
 use std::process::Command;
 
-/// The program, compiled.
+/// Compiles the program.
 fn compile(name: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
@@ -30,7 +30,7 @@ fn compile(name: &str) -> Vec<u8> {
     std::fs::read(program).expect("it is there")
 }
 
-/// The core runs so many instructions. Whether the program has ended.
+/// Executes at most `most` instructions. Returns true if the program has ended.
 fn turn(hart: &mut Hart, fast: &mut Fast, memory: &mut Controller, most: u64) -> bool {
     match fast.run(hart, memory, most).1 {
         Ok(()) => false,
@@ -53,7 +53,7 @@ fn line(words: &[u64]) -> [u8; LINE] {
     line
 }
 
-/// Runs until there is an answer.
+/// Runs the core until there is an answer to the host.
 fn wait(hart: &mut Hart, fast: &mut Fast, memory: &mut Controller, most: u64) -> Answer {
     for _ in 0..10_000 {
         turn(hart, fast, memory, most);
@@ -77,7 +77,7 @@ fn a_compiled_program_adds_up_what_the_host_writes_back() {
         let mut hart = Hart::new(0, Extensions::NEAR_MEMORY);
         hart.pc = image.entry;
         let mut fast = Fast::default();
-        // It has locked its lines by then.
+        // The program has locked its lines by then.
         turn(&mut hart, &mut fast, &mut memory, 200);
         let (mut sum, mut count) = (0_u64, 0);
         for i in 0..200_u64 {
@@ -103,7 +103,7 @@ fn a_compiled_program_adds_up_what_the_host_writes_back() {
         memory.write_back(0, 1000, &line(&[])).expect("it is there");
         assert!((0..100_000).any(|_| turn(&mut hart, &mut fast, &mut memory, most)));
         assert_eq!(memory.answer(), Some(Answer::Written { request: 1000 }));
-        // What it has unlocked is held no more.
+        // Requests to unlocked lines are not held.
         memory.read(1, 1001).expect("it is there");
         assert!(memory.answer().is_some());
     }

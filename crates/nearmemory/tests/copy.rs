@@ -1,5 +1,5 @@
-//! The copy engine against plain arrays, with far memory that answers in any order; and a compiled program that copies with
-//! it and knows by stamps alone what is done.
+//! The copy engine against plain arrays, with responses of far memory in any order; and a compiled program that copies
+//! and observes completion by stamps only.
 
 #[path = "../../../tests/require.rs"]
 mod require;
@@ -15,7 +15,7 @@ use std::process::Command;
 
 const FAR: u64 = 0x8000_0000;
 
-/// Far memory as it is at once.
+/// Far memory with immediate effect.
 struct Plain(Vec<[u8; LINE]>);
 
 impl Plain {
@@ -28,7 +28,7 @@ impl Plain {
         FAR + (self.0.len() * LINE) as u64
     }
 
-    /// Does it, and gives what was read.
+    /// Performs an access and returns the line that was read.
     fn serve(&mut self, access: &Access) -> [u8; LINE] {
         let place = &mut self.0[(access.far - FAR) as usize / LINE];
         if let Some(data) = &access.data {
@@ -39,7 +39,8 @@ impl Plain {
 }
 
 proptest! {
-    /// Transfers side by side, each with lines of its own on both sides, as `(way, lines)`; `order` says who is answered.
+    /// Concurrent transfers `(fetch, lines)`, each with lines of its own on both sides; `order` selects the access to
+    /// be answered.
     #[test]
     fn lines_arrive_where_they_belong_in_whatever_order(
         transfers in prop::collection::vec((any::<bool>(), 1..5_usize), 1..20),
@@ -62,7 +63,7 @@ proptest! {
             now += 1;
             if let Some(&(fetch, count)) = transfers.peek() {
                 let way = if fetch { Way::Fetch } else { Way::Store };
-                // Far memory is used from its end on, so that a line's numbers on the two sides differ.
+                // Far memory is allocated from its end, so that a line has different indices on the two sides.
                 let there = 100 - place - count;
                 let transfer = Transfer { way, line: place, lines: count, far: FAR + (there * LINE) as u64 };
                 let busy = copier.under_way() == most;
@@ -124,7 +125,7 @@ fn a_transfer_that_is_not_there_with_all_its_lines_is_refused() {
     assert_eq!(copier.begin(good, 16), Ok(()));
 }
 
-/// The program, compiled.
+/// Compiles the program.
 fn compile() -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
@@ -144,7 +145,8 @@ fn compile() -> Vec<u8> {
     std::fs::read(program).expect("it is there")
 }
 
-/// Runs the program, with the newest or the oldest question answered first. The most that were under way at once.
+/// Runs the program and answers the newest or the oldest access first. Returns the maximum number of outstanding
+/// accesses.
 fn run(image: &Image, lines: usize, most: usize, newest: bool) -> usize {
     let mut far = Plain::new(100);
     let mut memory = Controller::new(128 << 10, 512).copying(FAR..far.end(), most);
@@ -189,7 +191,7 @@ fn a_compiled_program_copies_far_memory_by_stamps_alone() {
     let image = Image::read(&file).expect("it is a program");
     for lines in [0, 1, 4, 5, 8, 50] {
         for newest in [false, true] {
-            // Where one at a time is all there is, the core waits with the second one.
+            // With one transfer at a time, the core waits before the second one.
             assert!(run(&image, lines, 1, newest) <= 1);
             assert_eq!(run(&image, lines, 8, newest) > 1, lines > 4);
         }

@@ -1,12 +1,12 @@
-//! The same programs as threads of the machine at hand: each proves its results there, too, and finds faults; and trees have as
-//! many nodes as is published of them.
+//! The near-memory programs as threads of this machine: each verifies its results and detects faults, and trees have
+//! the published number of nodes.
 //!
-//! They are compiled by `cc`, which links the programs of Rust.
+//! The compiler is `cc`, which is also the linker of Rust programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A program with its arguments.
+/// Programs with their arguments.
 const PROGRAMS: &[(&str, &str)] = &[
     ("bulk", "65536"),
     ("compute", "300"),
@@ -30,7 +30,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Compiles a source to a file.
+/// Compiles a source file.
 fn compile(source: &Path, to: &Path, more: &[&str]) {
     let mut cc = Command::new("cc");
     cc.current_dir(root())
@@ -266,7 +266,7 @@ fn trees_have_as_many_nodes_as_is_published() {
         &program,
         &[],
     );
-    // The benchmark's T1 and T3.
+    // Trees T1 and T3 of the benchmark.
     for (arguments, nodes) in [
         ("1 3 10 4 0 0 19", "4130071"),
         ("0 0 0 2000 124875 8 42", "4112897"),

@@ -1,4 +1,5 @@
-//! The scratchpad against a second telling of its rules: a plain array of lines, and lists of what is held.
+//! The scratchpad against an independent implementation of its rules: a plain array of lines, and lists of held
+//! requests.
 
 use cohkit_nearmemory::{Answer, Kind, Notice, Scratchpad, LINE};
 use proptest::prelude::*;
@@ -32,19 +33,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
-/// What is to come of it: one byte stands for a line.
+/// Reference model; one byte represents a line.
 #[derive(Default)]
 struct Oracle {
     memory: [u8; LINES],
     stamps: [(u64, u64); LINES],
     locked: [[bool; 2]; LINES],
-    /// What is held, in the order in which it came, with the byte of a write-back.
+    /// Held requests in the order of arrival, with the byte of a write-back.
     held: Vec<(usize, Kind, u64, u8)>,
-    /// Reads that wait for write-backs that came before them to be stored.
+    /// Reads that wait until earlier write-backs are stored.
     late: Vec<(usize, u64)>,
-    /// Requests by number and, for a read, the byte.
+    /// Answers: number of the request and, for a read, the byte.
     answers: Vec<(u64, Option<u8>)>,
-    /// Notices that were not taken, the oldest first.
+    /// Notices not yet taken, oldest first.
     notices: VecDeque<Notice>,
 }
 
@@ -54,7 +55,7 @@ impl Oracle {
         held.position(|held| (held.0, held.1) == (line, kind))
     }
 
-    /// Whether a write-back that came before a read is not stored yet, as one before it is held.
+    /// True if a write-back that precedes this read is not stored yet, because an earlier one is held.
     fn is_late(&self, line: usize, read: u64) -> bool {
         let held = self.held.iter();
         let write_backs = held.filter(|held| (held.0, held.1) == (line, Kind::WriteBack));
@@ -72,7 +73,7 @@ impl Oracle {
             self.stamps[line].1 = now;
         }
         if waits {
-            // A write-back is told of once it is stored.
+            // A write-back causes a notice once it is stored.
             if kind == Kind::Read || self.first(line, kind).is_none() {
                 self.notices.push_back(Notice { line, kind });
             }
@@ -162,7 +163,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             let stamps = scratchpad.stamps(line).unwrap();
             prop_assert_eq!((stamps.read, stamps.write), oracle.stamps[line]);
         }
-        // Now and then the core takes a notice.
+        // Every third step, the core takes a notice.
         if i % 3 == 0 {
             prop_assert_eq!(scratchpad.notice(), oracle.notices.pop_front());
         }
@@ -215,7 +216,7 @@ fn a_write_back_behind_another_one_changes_the_line_when_that_is_released() {
         Some(&[1; LINE]),
         "it is stored before it is released"
     );
-    // One notice for what is stored; the other one is told when its turn comes.
+    // The stored write-back has a notice; the second one gets its notice when it is stored.
     assert_eq!(scratchpad.notice(), Some(Notice { line: 0, kind }));
     assert_eq!(scratchpad.notice(), None);
     let answer = scratchpad.release(0, kind, 7);

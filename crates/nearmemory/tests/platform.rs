@@ -1,4 +1,4 @@
-//! Machines as texts: the one that ships is right, and what is wrong with a text is told with its key.
+//! Machine descriptions: the one that ships is valid, and each error of a text is reported with its key.
 
 use cohkit_nearmemory::platform::ENZIAN;
 use cohkit_nearmemory::Platform;
@@ -108,7 +108,7 @@ fn what_is_wrong_with_a_text_is_told_at_its_place() {
             found.span
         );
     }
-    // What is no TOML at all has a mistake in every line, of which five are told.
+    // A text that is not TOML has an error in every line; five of them are reported, plus their number.
     let errors = Platform::read(&"no toml\n".repeat(90)).expect_err("it is none");
     assert_eq!(errors.len(), 6);
     let last = errors.last().expect("there are some");

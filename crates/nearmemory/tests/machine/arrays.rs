@@ -1,4 +1,4 @@
-//! Arrays in far memory and channels of a type, which hide what caches need.
+//! Arrays in far memory and typed channels, which hide cache management from programs.
 
 use crate::{compile, require, root, run_watched, try_compile};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
@@ -35,8 +35,8 @@ fn what_the_layer_forgets_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("nearmemory");
     std::fs::create_dir(&place).expect("room");
-    // The host does not clean what it has written, or reads what it has of a result; the core stores too little, or a part of an
-    // array is looked at that is not there.
+    // Faults: the host does not clean its stores, or reads stale lines of a result; the core stores too little; or a
+    // part is accessed beyond the end of an array.
     for (right, wrong) in [
         ("  nm_flush_all(in.far, in.room * in.size);\n", ""),
         ("  nm_flush_all(out->far, out->room * out->size);\n", ""),

@@ -1,4 +1,4 @@
-//! Several cores of the host, which share its memory.
+//! Several host cores that share the host's memory.
 
 use crate::{compile, require, run};
 use cohkit_nearmemory::{Happened, Platform};
@@ -14,7 +14,7 @@ fn cores_of_the_host_share_memory_and_start_each_other() {
         let set = platform.set("host.cores", &cores.to_string());
         set.expect("it can be set");
         let ran = run(&platform, &host, "", &[], None);
-        // All of them, and one of them once more.
+        // All cores, and one of them a second time.
         let times = (cores + u64::from(cores > 1)) * 1000;
         let said = format!(
             "{cores} cores: {} counted, locked, {times} turns, early 0\n",

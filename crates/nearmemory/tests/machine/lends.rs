@@ -1,4 +1,4 @@
-//! A host that lends some of its own memory to copy engines, and what it cannot lend.
+//! A host that gives part of its own memory to copy engines, and ranges that it cannot give.
 
 use crate::{compile, require, run, run_watched};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
@@ -31,7 +31,7 @@ fn lines_of_the_hosts_own_memory_are_copied_coherently_over_the_link() {
         let channels: [(&str, &[u8]); 1] = [("lends", &lends)];
         let ran = run_watched(&platform, &host, "", &channels, evictions);
         assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
-        // The line whose time is taken, and the one by which a round is told.
+        // The line with the measured time, and the line that signals a round.
         assert_eq!(
             ran.counter("host: lines that copies read"),
             ROUNDS * LINES + 1
@@ -45,7 +45,8 @@ fn lines_of_the_hosts_own_memory_are_copied_coherently_over_the_link() {
         let [own, far] = clocks[..] else {
             panic!("{}", ran.text);
         };
-        // There and back over the link, a line behind a header, and what the host has read is in its last cache, if that is large.
+        // A round trip over the link, one line with a header each way. Lines that the host has read hit its last-level
+        // cache if that is large.
         let bytes = 2 * platform.link_header.value + 128;
         let sent = bytes * 1_000_000_000_000 / platform.link_bandwidth.value;
         let kept = if llc == "1KiB" {
@@ -57,7 +58,7 @@ fn lines_of_the_hosts_own_memory_are_copied_coherently_over_the_link() {
         let all: u64 = parts.iter().map(|part| part.value).sum();
         let least = all + 2 * platform.link_latency.value + sent;
         let took = own * platform.mcc_cycle.value;
-        // Clocks that are cut off, and the line of memory.
+        // Rounding to clock cycles, and the line of memory.
         let most = least + 4 * platform.mcc_cycle.value;
         assert!((least..most).contains(&took), "{least} {took} {most}");
         assert!(far < own, "{far} {own}");
@@ -70,7 +71,7 @@ fn what_is_no_memory_cannot_be_lent() {
         return;
     }
     let (host, lends) = programs();
-    // Far memory ends at 0x50_0000_0000, and the host's own here at 0x8400_0000.
+    // Far memory ends at 0x50_0000_0000, and the host's own memory at 0x8400_0000.
     for lent in [
         "0x1000 4096",
         "0x4fffffff80 256",
@@ -81,7 +82,7 @@ fn what_is_no_memory_cannot_be_lent() {
         "0xffffffffffffff80 128",
     ] {
         let ran = run(&Platform::enzian(), &host, lent, &[("lends", &lends)], None);
-        // It is stopped where it begins to fetch.
+        // The program is stopped when it starts the fetch.
         let stopped = matches!(
             ran.happened[..],
             [Happened::Stopped { mcc: 0, .. }, Happened::Exit(0)]

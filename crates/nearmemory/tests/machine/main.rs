@@ -1,4 +1,4 @@
-//! Compiled programs on both sides of a whole machine: pipes of all kinds, starting and stopping, and what takes how long.
+//! Compiled programs on both sides of a whole machine: all kinds of pipes, start and end of programs, and latencies.
 
 #[path = "../../../../tests/require.rs"]
 mod require;
@@ -19,17 +19,17 @@ use cohkit_riscv::system::{Errno, World};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The repository.
+/// Root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A program, compiled with these flags and definitions.
+/// Compiles a program with the given flags and definitions.
 fn compile(flags: &str, source: &str, definitions: &[&str]) -> Vec<u8> {
     try_compile(flags, source, definitions).unwrap_or_else(|said| panic!("{said}"))
 }
 
-/// The same; an error is what the compiler says.
+/// Compiles a program; the error is the compiler's output.
 fn try_compile(flags: &str, source: &str, definitions: &[&str]) -> Result<Vec<u8>, String> {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
@@ -49,7 +49,7 @@ fn try_compile(flags: &str, source: &str, definitions: &[&str]) -> Result<Vec<u8
     }
 }
 
-/// Where programs write.
+/// Collected output of programs.
 #[derive(Default)]
 struct Written(String);
 
@@ -60,11 +60,11 @@ impl World for Written {
     }
 }
 
-/// What a run has come to.
+/// Result of a run.
 struct Ran {
-    /// What was written.
+    /// Output of the programs.
     text: String,
-    /// What has happened, its end last.
+    /// Reported events; the last one is the end of the run.
     happened: Vec<Happened>,
     counters: Vec<(String, u64)>,
 }
@@ -77,7 +77,7 @@ impl Ran {
     }
 }
 
-/// Runs a host's program, which may start these.
+/// Runs a host's program with the channel programs that it may start.
 fn run(
     platform: &Platform,
     host: &[u8],
@@ -88,7 +88,7 @@ fn run(
     run_as(platform, host, command, channels, evictions, How::InTime)
 }
 
-/// The same, and looks for races.
+/// Runs a host's program with the race detector.
 fn run_watched(
     platform: &Platform,
     host: &[u8],
@@ -99,7 +99,7 @@ fn run_watched(
     run_as(platform, host, command, channels, evictions, How::Watched)
 }
 
-/// How a machine goes on.
+/// Mode of a run: timed, timed with the race detector, or functional.
 #[derive(Clone, Copy, Debug)]
 enum How {
     InTime,
@@ -127,7 +127,7 @@ fn run_as(
         How::Watched => machine.watch(),
         How::Fast => machine.go_without_time(),
     }
-    // Long runs are asked for.
+    // Requested long runs have no limit on events.
     let most = match std::env::var_os("COHKIT_WORDS") {
         Some(_) => u64::MAX,
         None => 1_000_000_000,

@@ -1,4 +1,4 @@
-//! Pages of the host's cores: what misses their buffer takes a walk, and hints that miss it do nothing.
+//! Address translation of host cores: a TLB miss costs a page walk, and a prefetch that misses the TLB does nothing.
 
 use crate::{compile, require, run, Ran};
 use cohkit_nearmemory::{Happened, Platform};
@@ -30,7 +30,7 @@ fn each_access_that_misses_takes_a_walk_longer_and_each_hint_that_misses_does_no
     }
     let program = compile("host", "crates/nearmemory/tests/programs/pages-host.c", &[]);
     let small = ("host.page", "4KiB");
-    // Of cycles of 0.5 ns.
+    // A cycle is 0.5 ns.
     let (walk, none) = (("host.tlb_walk", "50ns"), ("host.tlb_walk", "0ns"));
     let missed = |settings: &[(&str, &str)]| {
         let [once, often] = [1, ROUNDS].map(|rounds| ran(&program, rounds, settings));
@@ -40,13 +40,13 @@ fn each_access_that_misses_takes_a_walk_longer_and_each_hint_that_misses_does_no
         assert!(accesses >= (ROUNDS - 1) * PAGES, "{accesses}");
         (misses[0] - misses[1], cycles(&often))
     };
-    // The one that is needed next is the one that was given up last.
+    // With LRU replacement, the next page needed is always the one evicted last.
     let (misses, slow) = missed(&[small, ("host.tlb", "4"), walk]);
     assert_eq!(misses, (ROUNDS - 1) * PAGES);
     let (misses, fast) = missed(&[small, ("host.tlb", "4"), none]);
     assert_eq!(misses, (ROUNDS - 1) * PAGES);
     assert_eq!(slow - fast, ROUNDS * PAGES * 100);
-    // All of them have room, or are one.
+    // All pages fit the TLB, or are one large page.
     let (misses, roomy) = missed(&[small, ("host.tlb", "16"), walk]);
     assert_eq!(misses, 0);
     let (misses, large) = missed(&[("host.tlb", "4"), walk]);

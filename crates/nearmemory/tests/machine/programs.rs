@@ -1,4 +1,4 @@
-//! Programs that do what they are for.
+//! Programs and library functions in their intended use.
 
 use crate::{compile, require, root, run, run_as, run_watched, How};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
@@ -23,7 +23,7 @@ fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
             ran.happened
         );
         assert_eq!(ran.happened, [Happened::Exit(0)]);
-        // Whoever watches changes nothing, and has nothing to tell.
+        // The race detector changes nothing and reports nothing.
         let watched = run_watched(&platform, &host, "", &[("sum", &sum)], evictions);
         assert_eq!(watched.happened, [Happened::Exit(0)]);
         assert_eq!(watched.counters, ran.counters);
@@ -34,8 +34,9 @@ fn the_accumulator_of_the_guide_adds_up_whatever_is_evicted() {
     }
 }
 
-/// Line pipes and register pipes between host and core, line pipes with many lines at once, streams of lines, and FIFOs and line pipes
-/// between cores: each blocking on one side and, but for the stream and the lines between cores, not on the other one. COHKIT_WORDS says how many words each carries.
+/// Line pipes and register pipes between host and core; line pipes with several lines; streams of lines; FIFOs and line
+/// pipes between cores. Each blocks on one side only, except that streams and lines between cores block on both.
+/// COHKIT_WORDS sets the number of words that each carries.
 #[test]
 fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
     if !require::require("riscv-gcc") {
@@ -65,7 +66,8 @@ fn pipes_of_all_kinds_lose_and_repeat_nothing_whatever_the_host_evicts() {
         assert_eq!(ran.text, said, "{command} {every:?}: {:?}", ran.happened);
         assert_eq!(ran.happened, [Happened::Exit(0)]);
         if kind == "4" {
-            // What goes between the cores is told of by one word at least in so many lines as are sent at once, and at most one each.
+            // Lines between cores are announced by at least one word per `lines / 2` lines, and at most one word per
+            // line.
             let (stored, told) = (
                 ran.counter("mcc 0: lines stored"),
                 ran.counter("mcc 0: words sent") - 1,
@@ -97,9 +99,9 @@ fn what_a_line_pipe_between_cores_forgets_is_found() {
         "crates/nearmemory/tests/programs/relay-host.c",
         &options,
     );
-    // The sender tells of lines before they are in far memory, or stores more than the receiver has fetched; the receiver uses lines
-    // before they are there, or tells the sender of more than it has fetched; a copy goes beyond the last line; only a part of
-    // the words of a line is told of.
+    // Faults: the sender announces lines before they are in far memory, or stores more than the receiver has fetched.
+    // The receiver uses lines before they arrive, or acknowledges more than it has fetched. A copy exceeds the last
+    // line, or only part of the words of a line is announced.
     for (part, wrong) in [
         ("    nm_stored_since(side->first + slot, behind, since), nm_stored_since(side->first, lines - behind, since);", "    ;"),
         ("sender->side.lines - (sender->side.done - sender->taken)", "sender->side.lines"),
@@ -125,7 +127,7 @@ fn programs_do_the_same_without_time() {
         return;
     }
     let platform = Platform::enzian();
-    // Programs of the folder of tests, how they are called, and what they say last.
+    // Programs of the test folder, their arguments, and the end of their output.
     for (name, arguments, said) in [
         ("arrays", "", "all is right"),
         ("lends", "", "a line of the host"),

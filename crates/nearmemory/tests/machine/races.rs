@@ -1,18 +1,18 @@
-//! The detector of races: it finds each of some seeded faults of cache management at the lines of both programs, and nothing in
-//! programs that have none; the programs of the other tests are looked at, too.
+//! The race detector finds each seeded fault of cache management at the lines of both programs, and reports nothing for
+//! correct programs. The programs of the other tests are checked as well.
 
 use crate::{compile, require, root, run_as, run_watched, How, Ran};
 use cohkit_nearmemory::{Evictions, Happened, Platform, Who, Wrong};
 use cohkit_riscv::elf;
 use std::path::Path;
 
-/// What is told of a program, each with both places.
+/// Expected reports: the kind, and the source lines of the later and the earlier access.
 type Told<'a> = &'a [(Wrong, &'a str, &'a str)];
 
 const HOST: &str = "crates/nearmemory/tests/programs/forgets-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/forgets.c";
 
-/// Races found in two programs of the same name, compiled with these definitions.
+/// Runs two programs of the same name, compiled with these definitions, and returns the races found.
 fn found_in(name: &str, definitions: &[&str]) -> Vec<(Wrong, String, String)> {
     let programs = "crates/nearmemory/tests/programs";
     let host = compile("host", &format!("{programs}/{name}-host.c"), definitions);
@@ -24,7 +24,7 @@ fn found_in(name: &str, definitions: &[&str]) -> Vec<(Wrong, String, String)> {
     places(&ran, &host, &channel, &root().join(programs))
 }
 
-/// Asserts that exactly these races are found.
+/// Asserts that exactly the expected races are found.
 #[track_caller]
 fn finds(name: &str, definitions: &[&str], expected: Told) {
     let found = found_in(name, definitions);
@@ -66,7 +66,7 @@ fn what_a_core_releases_orders_what_comes_behind() {
         finds("held", definitions, &[]);
         let early = [definitions, &["-DEARLY"]].concat();
         let found = found_in("held", &early);
-        // Either access may come first.
+        // Either access may occur first.
         let [(wrong, second, first)] = &found[..] else {
             panic!("{early:?}: {found:?}");
         };
@@ -76,7 +76,8 @@ fn what_a_core_releases_orders_what_comes_behind() {
     }
 }
 
-/// Hand-overs of a line between programs, by number: each is in order as it is, and a race if one step is left out or too early.
+/// Hand-overs of a line between programs, by number: each is correct as written, and a race if one step is missing or
+/// too early.
 #[test]
 fn each_kind_of_synchronisation_orders_what_it_should_and_no_more() {
     if !require::require("riscv-gcc") {
@@ -107,7 +108,7 @@ fn each_kind_of_synchronisation_orders_what_it_should_and_no_more() {
         let handover = format!("-DHANDOVER={number}");
         finds("handovers", &[&handover], &[]);
         let found = found_in("handovers", &[&handover, "-DRACES"]);
-        // Either access may come first.
+        // Either access may occur first.
         let [(wrong, second, first)] = &found[..] else {
             panic!("{name}: {found:?}");
         };
@@ -118,7 +119,7 @@ fn each_kind_of_synchronisation_orders_what_it_should_and_no_more() {
     }
 }
 
-/// What is found of a fault: what it is, and the two lines in their sources.
+/// Runs the programs with a seeded fault and returns the races with their two source lines.
 fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String)> {
     let definition = format!("-DFORGETS={fault}");
     let host = compile("host", HOST, &[&definition]);
@@ -135,7 +136,8 @@ fn found(fault: u32, evictions: Option<Evictions>) -> Vec<(Wrong, String, String
     places(&ran, &host, &channel, &own)
 }
 
-/// What was told of a run, with the lines of both places, those of the program where it calls the library; sources that are not of the library are in a folder.
+/// Returns the races of a run with the source lines of both locations. Locations within the library are attributed to
+/// its caller; `own` is the folder of the programs' sources.
 fn places(ran: &Ran, host: &[u8], channel: &[u8], own: &Path) -> Vec<(Wrong, String, String)> {
     let place = |site: &cohkit_nearmemory::Site| {
         let program = match site.who {
@@ -182,7 +184,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
     );
     let doubles = "for (int i = 0; i < WORDS; i++) nm_words(0)[i] *= 2;  // doubles";
     let changes = "if (FORGETS == 12) nm_words(PIECES - 1)[15] = word;  // changes";
-    // Most show more than one thing, and nothing else does.
+    // Most faults cause several reports, and none causes others than these.
     let faults: [(u32, Told); 14] = [
         (
             1,
@@ -206,7 +208,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
             ],
         ),
         (9, &[(Overwritten, late, store)]),
-        // Nobody knows the lines to be stored that are fetched to and doubled the next time.
+        // The program reuses lines, which are fetched and doubled next time, without knowing that they were stored.
         (
             10,
             &[
@@ -225,7 +227,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
             13,
             &[(Overwritten, store, "far[5] = 5;  // stores between")],
         ),
-        // The same, and the core fetches what the host has stored.
+        // As fault 13, but the core fetches what the host has stored.
         (14, &[]),
     ];
     for (fault, expected) in faults {
@@ -251,8 +253,8 @@ fn nothing_is_told_of_programs_that_ship() {
     }
 }
 
-/// Programs with a wait for their copy engine that is left out, how they are called, and what comes of it: what it is, and the line
-/// that is too early.
+/// Programs with a removed wait for their copy engine: their arguments, and the resulting kind of race with the source
+/// line that comes too early.
 const WAITS: &[(&str, &str, &str, Wrong, &str)] = &[
     (
         "bulk",

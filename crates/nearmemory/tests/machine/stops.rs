@@ -1,4 +1,4 @@
-//! Programs that are refused, stopped, or end, and what their hosts learn of it.
+//! Programs that are rejected, stopped, or end, and the states that their hosts observe.
 
 use crate::{compile, require, root, run, run_as, run_watched, How, Ran};
 use cohkit_nearmemory::host::SCRATCHPADS;
@@ -50,7 +50,7 @@ fn a_violation_stops_that_program_only_and_is_told_with_its_place() {
         assert_eq!(name.as_deref(), Some("stray"));
         assert_eq!(exception.cause().0, cause, "{what}");
         let told = exception.cause().1;
-        // Its own function lies a little behind the beginning.
+        // The address of the program's own function lies slightly above the start.
         assert!(
             told == value || what == 5 && told - value < 0x1000,
             "{what}: {told:#x}"
@@ -67,14 +67,14 @@ fn a_violation_stops_that_program_only_and_is_told_with_its_place() {
             }
         };
         assert_eq!((own.as_str(), line), (file, expected), "{what}");
-        // The host's read was held, and let go.
+        // The host's read was held, and then released.
         let said = format!(
             "state 5 status -1 cause {cause} value {told:#x} word 42 far 0\nagain 0 state 3 status 9\n"
         );
         assert_eq!(ran.text, said, "{what}");
         assert_eq!(ran.counter("mcc 0: requests of the host held"), 1);
     }
-    // What it may do, it does.
+    // Permitted accesses succeed.
     let ran = run(&platform, &host, "8", &[("stray", &stray)], None);
     assert_eq!(ran.happened, [Happened::Exit(0)]);
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_core_refuses_a_program_that_the_host_did_not_look_through() {
         return;
     }
     let host = compile("host", "crates/nearmemory/tests/programs/stray-host.c", &[]);
-    // It wants far memory that nobody gives it.
+    // The program claims far memory that it was not given.
     let wants = compile(
         "channel",
         "crates/nearmemory/tests/programs/stray.c",
@@ -119,7 +119,7 @@ fn locks_hold_a_host_whatever_is_evicted_and_a_program_that_never_ends_is_stoppe
         let ran = run_watched(&Platform::enzian(), &host, "", &channels, evictions);
         assert_eq!(ran.happened, [Happened::Exit(0)], "{}", ran.text);
         assert_eq!(ran.text, "all is right\n");
-        // 200 write-backs and as many reads, twice.
+        // 200 write-backs and 200 reads, twice.
         assert!(ran.counter("mcc 0: requests of the host held") >= 800);
     }
 }
@@ -165,7 +165,7 @@ fn lines_that_several_print_are_whole_and_none_is_lost_whoever_is_stopped() {
     }
 }
 
-/// What was sent to a program that has ended is gone, and whoever waits for room goes on.
+/// Words sent to an ended program are lost, and a sender that waits for room continues.
 #[test]
 fn a_core_that_sends_to_one_that_ends_goes_on() {
     if !require::require("riscv-gcc") {
@@ -183,7 +183,7 @@ fn a_core_that_sends_to_one_that_ends_goes_on() {
     }
 }
 
-/// Runs a program that may wait for ever, on both sides compiled with these definitions.
+/// Runs a program that may wait forever, compiled with the given definitions on both sides.
 fn gone(host: &[&str], channel: &[&str], evictions: Option<Evictions>, how: How) -> Ran {
     let programs = "crates/nearmemory/tests/programs";
     let host = compile("host", &format!("{programs}/gone-host.c"), host);
@@ -216,7 +216,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
             assert!(ran.counter("host: instructions") < 1_000_000);
         }
     }
-    // Both wait for each other.
+    // Both sides wait for each other.
     let ran = gone(&["-DWAITS"], &["-DWAITS"], None, How::InTime);
     let [Happened::Polling(polls)] = &ran.happened[..] else {
         panic!("{:?}", ran.happened);

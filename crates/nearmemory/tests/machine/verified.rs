@@ -1,10 +1,10 @@
-//! The programs that measure: what they make is right whatever is evicted, in time and without, nothing is told of them, and each
-//! finds a fault of the program beside far memory.
+//! The measuring programs: their results are correct under any evictions, in timed and functional mode. No race is
+//! reported, and each program detects a fault in its near-memory part.
 
 use crate::{compile, require, root, run_as, How, Ran};
 use cohkit_nearmemory::{Evictions, Happened, Platform};
 
-/// A program with its arguments, and how many results it tells.
+/// Programs with their arguments and the number of results that they print.
 const PROGRAMS: &[(&str, &str, usize)] = &[
     ("bulk", "65536", 16),
     ("compute", "300", 2),
@@ -59,7 +59,7 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
     for entry in all {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("a name").strip_suffix("-host.c");
-        // What `measure` finds is told otherwise, and another test runs it.
+        // `measure` prints its findings in another form, and another test runs it.
         let runs = |name| name == "measure" || PROGRAMS.iter().any(|own| own.0 == name);
         assert!(name.is_none_or(runs), "{name:?} runs nowhere");
     }
@@ -87,21 +87,21 @@ fn programs_that_measure_prove_their_results_and_race_nowhere() {
     }
 }
 
-/// Programs with what is changed in their part beside far memory.
+/// Programs with a seeded fault in their near-memory part.
 const FAULTS: &[(&str, &str, &str)] = &[
-    // The last part is left out.
+    // The last part is omitted.
     (
         "bulk",
         "fill(0, to, lines);",
         "fill(0, to, lines - (lines > 1));",
     ),
-    // One line between two parts is left out, or stored twice.
+    // One line between two parts is omitted, or stored twice.
     (
         "bulk",
         "to += count * NM_LINE;",
         "to += (count - 1) * NM_LINE;",
     ),
-    // Others are copied than those that are asked for.
+    // Other lines are copied than requested.
     (
         "bulk",
         "from + (done + half) * NM_LINE",
@@ -112,20 +112,20 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "nm_fetch(0, from + done * NM_LINE, count);",
         "nm_fetch(0, from + done / 2 * NM_LINE, count);",
     ),
-    // A round is left out.
+    // One round is omitted.
     (
         "compute",
         "mixture(rounds, &sum);",
         "mixture(rounds - 2, &sum);",
     ),
-    // An update, or a part of a table, is left out.
+    // An update, or a part of a table, is omitted.
     (
         "gups",
         "line[at % 16] ^= random;",
         "if (i) line[at % 16] ^= random;",
     ),
     ("gups", "at / 16 * NM_LINE", "at / 16 % 511 * NM_LINE"),
-    // A neighbour is left out, sums are not stored, or those of a block before are.
+    // A neighbour is omitted, sums are not stored, or sums of an earlier block are.
     (
         "pagerank",
         "sum += line[*neighbour % BLOCK];",
@@ -143,9 +143,9 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "(void)i;",
     ),
     ("pipes", "sum += words[0];", "sum = words[0];"),
-    // One thread's words are left out.
+    // The words of one thread are omitted.
     ("pipes", "sum += word;", "sum += i == 2 ? 0 : word;"),
-    // Rows that were fetched before are looked at again, one is left out, or one comes twice.
+    // Rows fetched earlier are evaluated again, one row is omitted, or one is duplicated.
     (
         "rows",
         "table->fetched++ * PART * NM_LINE, PART)",
@@ -154,9 +154,9 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("rows", "all += count;", "all += count - (all == 5);"),
     ("rows", "all++;", "all += all != 5;"),
     ("rows", "to[j] = words[j];", "to[j] = words[j & 14];"),
-    // Its exit status does not follow from what it is called with.
+    // The exit status does not depend on the arguments.
     ("spawn", "return pad[0] + a;", "return pad[0] + a / 2;"),
-    // Children that come last are left out, where they are found or where they are given.
+    // The last children are omitted, where they are found or where they are distributed.
     (
         "uts",
         "stack[top++] = RANGE(first, count);",
@@ -169,9 +169,9 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Programs with what is changed in their part on the host.
+/// Programs with a seeded fault in their host part.
 const HOST_FAULTS: &[(&str, &str, &str)] = &[
-    // One of four cores does nothing; none does anything; half is left out.
+    // One of four cores does nothing, no core does anything, or half of the work is omitted.
     (
         "gups",
         "{ update(part.table",
@@ -194,7 +194,7 @@ const HOST_FAULTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Runs a program with something changed in the part whose file ends so; the host says that the result is wrong.
+/// Runs a program with a change in the file whose name ends with `part`; the host must report a wrong result.
 fn check_fault(
     (program, right, wrong): (&str, &str, &str),
     arguments: &str,
