@@ -1,18 +1,18 @@
-//! Applications behind a home, with threads before it, in every order of events.
+//! Exploration of a scenario: applications behind a home, with threads, in every order of events.
 //!
-//! A [`Scenario`] is what the simulator plays with time; here its application and its threads take part in a search of
-//! all that can happen: messages overtake each other as their channels allow, memory takes as long as it likes, caches
-//! give lines up when they like. The same code runs in both, so what is found here is what runs there.
+//! The simulator runs a [`Scenario`] with time. Here, its application and its threads take part in an exhaustive
+//! search: messages overtake each other as their channels allow, memory has arbitrary latency, and caches evict at any
+//! time. Both execute the same code, so a violation found here also exists there.
 //!
-//! The home's units are part of it: a unit has so many memory reads, one memory write and one coherence transaction at
-//! a time, keeps so many requests waiting, and stops its circuit of requests at the next one.
+//! The home's units are modelled. A unit has a limited number of memory reads, and one memory write and one coherence
+//! transaction at a time. It defers a limited number of requests and stalls its request channel at the next one.
 //!
-//! Claims: the application's contract; the protocol's (single writer, every load sees the last write, no unexpected
-//! message); at the end, what the scenario itself claims; and from everywhere the end can be reached without the
-//! help of caches that give lines up.
+//! Checked properties: the application's contract; the protocol's (single writer, every load returns the last write, no
+//! unexpected message); the scenario's own verification in final states. In addition, a final state is reachable from
+//! every state without spontaneous evictions.
 //!
-//! A state is a value of Rust, not a packed one, as an application's state may be anything: for some hundred thousand
-//! states, not for a hundred million.
+//! A state is a Rust value and not packed, because an application's state may be of any type. The search suits some
+//! hundred thousand states, not a hundred million.
 
 mod state;
 
@@ -26,59 +26,60 @@ use std::rc::Rc;
 
 use state::{Machines, State};
 
-/// What is explored.
+/// The model to explore.
 pub struct Game<'a, S> {
-    /// The protocol; its remotes' controller is executed by the caches.
+    /// The protocol; the caches execute its remotes' controller.
     pub protocol: &'a Protocol,
     /// The home's controller, constructed from a policy.
     pub home: &'a Controller,
-    /// What it knows of rights.
+    /// The home's knowledge of the remotes' permissions.
     pub rights: &'a KnownRights,
-    /// The application and its threads.
+    /// The application and its threads, in their initial states.
     pub scenario: &'a S,
-    /// Caches; thread `n` is before cache `n` modulo this.
+    /// Number of caches; thread N uses cache N modulo this number.
     pub remotes: u16,
-    /// Lines of the home, from 0.
+    /// Number of lines of the home, from line 0.
     pub lines: u32,
-    /// Words of a line.
+    /// Words per line.
     pub words: u16,
-    /// The home's units; a line belongs to unit (line mod units).
+    /// Number of the home's units; line L belongs to unit L modulo this number.
     pub units: u32,
-    /// Requests that a unit keeps waiting, at most.
+    /// Maximum number of requests that a unit defers.
     pub waiting: usize,
-    /// Reads of memory that a unit has in hand, at most; one that the application withholds is one of them.
+    /// Maximum outstanding memory reads per unit, including reads that the application withholds.
     pub reads: usize,
-    /// States to visit, at most.
+    /// Maximum number of states to visit.
     pub most_states: usize,
 }
 
-/// How an exploration ended.
+/// Result of an exploration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// All claims hold in all states.
+    /// All properties hold in all states.
     Verified {
-        /// How many states there are.
+        /// Number of reachable states.
         states: usize,
-        /// In how many of them everything has ended.
+        /// Number of final states.
         ends: usize,
     },
-    /// A claim does not hold.
+    /// A property is violated.
     Violated {
-        /// Which, in a sentence.
+        /// The violated property, as a sentence.
         what: String,
-        /// The shortest way there.
+        /// A shortest trace to the violation.
         steps: Vec<String>,
     },
-    /// A step is taken that has no meaning here, said in a sentence: what is beside coherence.
+    /// A step is outside the model, with the reason as a sentence: it has no part in coherence.
     NotExplored(String),
-    /// There are more states than were to be visited; so far all claims but that of the end held.
+    /// The state limit was exceeded. All properties hold so far, except the reachability of the end, which was not
+    /// checked.
     Undecided {
-        /// How many were visited.
+        /// Number of states visited.
         states: usize,
     },
 }
 
-/// Visits all states of a game.
+/// Explores all states of a game.
 pub fn explore<S: Scenario>(game: &Game<S>) -> Ending
 where
     S::Application: Application + Clone + Eq + Hash,
@@ -87,7 +88,7 @@ where
     explore_while(game, &mut || true).expect("nothing stops it")
 }
 
-/// The same for as long as `go_on` says so, which is asked now and then; nothing if it was stopped.
+/// Explores all states of a game while `go_on` returns true; it is called every 256 states. Returns `None` if stopped.
 pub fn explore_while<S: Scenario>(game: &Game<S>, go_on: &mut dyn FnMut() -> bool) -> Option<Ending>
 where
     S::Application: Application + Clone + Eq + Hash,
@@ -162,11 +163,11 @@ where
 struct Search<A, T> {
     states: Vec<Rc<State<A, T>>>,
     numbers: FxHashMap<Rc<State<A, T>>, u32>,
-    /// Predecessor and place among its successors.
+    /// For each state: its predecessor, and the index of the step among the predecessor's steps.
     parents: Vec<Option<(u32, u32)>>,
-    /// Steps that nobody has to be so kind as to take, from their end to their begin.
+    /// Reversed edges of forced steps: (successor, predecessor).
     reached: Vec<(u32, u32)>,
-    /// Whether nothing can be relied on to lead on from a state.
+    /// True for states without a forced step to a successor.
     dead: Vec<bool>,
 }
 
@@ -182,7 +183,8 @@ impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A
         number
     }
 
-    /// The first state from which none of the ends can be reached; one where nothing more happens says most.
+    /// Returns the first state from which no final state is reachable by forced steps. Prefers a deadlocked state,
+    /// which is easier to explain.
     fn lost(&self, ends: &[u32]) -> Option<u32> {
         let mut reached = self.reached.clone();
         reached.sort_unstable();
@@ -202,7 +204,7 @@ impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A
         dead.or(first).map(|lost| lost as u32)
     }
 
-    /// The way to a state, and one step further.
+    /// Builds the trace to a state, optionally followed by one more step.
     fn violated<S: Scenario<Application = A, Thread = T>>(
         &self,
         machines: &Machines<S>,
@@ -230,7 +232,7 @@ impl<A: Application + Clone + Eq + Hash, T: Thread + Clone + Eq + Hash> Search<A
     }
 }
 
-/// What is wrong, or what has no meaning here.
+/// Converts a violation, or a step outside the model, to the result.
 fn ending(what: String, steps: Vec<String>) -> Ending {
     let absent = [state::NO_BUS, state::NO_HOST];
     match absent.iter().any(|absent| what.ends_with(absent)) {

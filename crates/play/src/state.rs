@@ -1,4 +1,4 @@
-//! A state of a game, and what can happen in it.
+//! State of an exploration, and its transitions.
 
 mod application;
 mod caches;
@@ -19,36 +19,37 @@ use std::hash::Hash;
 
 use super::Game;
 
-/// Steps of a thread in a row that access nothing, at most.
+/// Maximum number of consecutive steps of a thread without an access.
 const MOST_STEPS: usize = 1000;
 
-/// Applications stand behind homes whose memory takes its time.
+/// Homes of applications have memory with latency.
 const AT_ONCE: &str = "homes whose memory acts at once are not explored here";
 
-/// Threads' accesses are performed in caches.
+/// Threads' accesses are performed in caches only.
 const SENT: &str = "writes that caches send to the home are not explored here";
 
-/// Coherence has no part in them.
+/// Registers and host memory take no part in coherence.
 pub(super) const NO_BUS: &str = "registers and the CPU's own memory are not explored here";
 
-/// The caches of a second space are not part of the states.
+/// The state does not include the caches of a second line space.
 pub(super) const NO_HOST: &str = "accesses to the host's memory are not explored here";
 
-/// Everything at some moment.
+/// A global state.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct State<A, T> {
     lines: Vec<LineState>,
     units: Vec<Unit>,
     application: A,
     contract: Contract,
-    /// Events on their way to the application. Those about reads, about writes, and all others of one line come in order.
+    /// Events in flight to the application. Each of three kinds of events is ordered per line: reads, writes and all
+    /// others.
     coming: Vec<(Way, Event)>,
-    /// What the application's memory has not done yet.
+    /// Pending operations of the application's memory.
     memory: Vec<Job>,
     own: BTreeMap<Line, Words>,
     timers: Vec<u32>,
     locks: BTreeMap<Line, Right>,
-    /// Local operations that are not complete: whether the line has been written back meanwhile.
+    /// Outstanding local operations, each with true if the line was written back meanwhile.
     asked: BTreeMap<Line, bool>,
     threads: Vec<Running<T>>,
 }
@@ -58,23 +59,23 @@ struct LineState {
     home: Configuration,
     remotes: Vec<Remote>,
     memory: Words,
-    /// What was written last.
+    /// Contents after the last write.
     last: Words,
-    /// Messages in flight, of one order in the order of sending.
+    /// Messages in flight; those of one ordered channel are in send order.
     flights: Vec<Flight>,
     reading: Progress,
     writing: Progress,
 }
 
-/// How far a memory operation of the home is.
+/// Progress of a memory operation of the home.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Progress {
     Idle,
-    /// The application has it.
+    /// The application must answer.
     Waiting,
-    /// Memory is about it.
+    /// Memory is executing the operation.
     Busy,
-    /// It has ended, so that the unit may begin another, but the home has not taken that yet.
+    /// Complete: the unit may start another operation, but the home has not consumed the completion yet.
     Ready,
 }
 
@@ -87,7 +88,7 @@ struct Remote {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Flight {
     message: MessageId,
-    /// Sender or receiver, whichever is a remote.
+    /// The sender or receiver that is a remote.
     remote: u8,
     to_home: bool,
     fields: Vec<u16>,
@@ -98,10 +99,10 @@ struct Flight {
 struct Unit {
     forwards: u32,
     forwarding: Line,
-    /// Requests that wait beside their circuit, and the one that stops it.
+    /// Deferred requests, and the request that stalls the channel.
     waiting: Vec<(Line, Flight)>,
     head: Option<(Line, Flight)>,
-    /// Local operations and unlocks (none) of the application; those of one line come in order.
+    /// Pending local operations and unlocks (`None`) of the application, in order per line.
     locals: Vec<(Line, Option<u8>)>,
 }
 
@@ -132,7 +133,7 @@ enum Job {
     },
 }
 
-/// What becomes of words of a line.
+/// Operation on words of a line.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum OfWords {
     Read(u16),
@@ -143,27 +144,27 @@ enum OfWords {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Running<T> {
     thread: T,
-    /// The access that it waits for; none when it has stopped.
+    /// The access that the thread waits for; `None` once the thread has stopped.
     doing: Option<Step>,
 }
 
-/// What happens next.
+/// A transition.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// A thread tries its access.
+    /// A thread attempts its access.
     Access(usize),
-    /// A cache gives up a line, or the right to write it.
+    /// A cache evicts a line or gives up write permission.
     GiveUp(Line, u8, Access),
-    /// A message reaches a remote, or is a response that reaches the home.
+    /// A message reaches a remote, or a request or response reaches the home.
     Arrives(Line, usize),
-    /// A unit takes the request that it kept waiting at this place, or the one that stops its circuit.
+    /// A unit retries the deferred request with this index, or (`None`) the request that stalls its channel.
     Waited(usize, Option<usize>),
-    /// A unit takes a local operation or an unlock.
+    /// A unit consumes a local operation or an unlock.
     Local(usize, usize),
-    /// The home's read ends, with this alternative of what may follow; or its write.
+    /// The home's read completes, with this alternative of the controller; or its write completes.
     Read(Line, u8),
     Written(Line),
-    /// An event reaches the application; its memory does a job; its timer fires.
+    /// The application receives an event, its memory executes an operation, or its timer expires.
     Event(usize),
     Job(usize),
     Timer(usize),
@@ -171,22 +172,22 @@ enum Choice {
 
 type Violation = String;
 
-/// What does not change in a game.
+/// The constant part of the model.
 pub(super) struct Machines<'a, S> {
     game: &'a Game<'a, S>,
     remote: Machine<'a>,
     home: Machine<'a>,
-    /// What follows from all rows, and from each of the caches'.
+    /// Static analysis of all rows, and of each row of the caches.
     facts: Facts,
     plans: Vec<Plan>,
     placement: Placement,
     name: String,
-    /// Whether answers tell that a forward is over.
+    /// True if responses signal the completion of forwards.
     answers: bool,
 }
 
 impl<A, T> State<A, T> {
-    /// Whether nothing is left to do.
+    /// True if the state is final: no agent has anything left to do.
     pub fn ended(&self) -> bool {
         let quiet = |line: &LineState| {
             line.flights.is_empty()
@@ -205,7 +206,7 @@ impl<A, T> State<A, T> {
     }
 }
 
-/// The data of a state. Lines begin with zeros.
+/// Contents of memory in a state. Lines are initialised to zeros.
 struct Data<'a, 'b, S: Scenario>(&'a Machines<'b, S>, &'a State<S::Application, S::Thread>);
 
 impl<S: Scenario> Contents for Data<'_, '_, S> {
@@ -263,7 +264,7 @@ impl<'a, S: Scenario> Machines<'a, S> {
         protocol.order_of(protocol.message(message).channel)
     }
 
-    /// What a line holds that nobody has written.
+    /// Returns the initial contents of a line.
     fn zeros(&self) -> Words {
         vec![0; self.game.words.into()].into()
     }
@@ -284,7 +285,7 @@ impl<'a, S: Scenario> Machines<'a, S> {
         &self.game.protocol.message(message).name
     }
 
-    /// Whether a scenario's own claims hold at an end.
+    /// Checks the scenario's own properties in a final state.
     pub fn verify(&self, state: &State<S::Application, S::Thread>) -> Result<(), Violation>
     where
         S::Thread: Clone,
@@ -296,7 +297,7 @@ impl<'a, S: Scenario> Machines<'a, S> {
         verdict.map_err(|wrong| format!("{}: {wrong}", self.name))
     }
 
-    /// Why a state may lead to no end.
+    /// Describes what may prevent a state from reaching the end.
     pub fn stuck(&self, state: &State<S::Application, S::Thread>) -> Violation {
         let mut what = vec!["the end cannot be reached from here".to_string()];
         for (number, thread) in state.threads.iter().enumerate() {
@@ -319,7 +320,7 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    /// The state in which everything begins.
+    /// Returns the initial state.
     pub fn initial(&self) -> Result<State<S::Application, S::Thread>, Violation> {
         let words = self.zeros();
         let remote = Remote {
@@ -366,7 +367,7 @@ where
         Ok(state)
     }
 
-    /// Calls with each step that can be taken: whether it is spontaneous, what it is called, and what it leads to.
+    /// Calls `each` for every enabled step, with true if it is spontaneous, its label, and its successor state.
     #[allow(clippy::type_complexity)]
     pub fn successors(
         &self,
@@ -384,7 +385,7 @@ where
                 state: &mut after,
             };
             let result = match transition.take(choice) {
-                // What has to wait is no step.
+                // A blocked choice is not a step.
                 Ok(false) => continue,
                 Ok(true) => Ok(after),
                 Err(what) => Err(what),
@@ -507,13 +508,13 @@ where
     }
 }
 
-/// A state that is changing.
+/// A state during a transition.
 struct Transition<'m, 'a, S: Scenario> {
     of: &'m Machines<'a, S>,
     state: &'m mut State<S::Application, S::Thread>,
 }
 
-/// An agent's reaction.
+/// Reaction of an agent to an event.
 struct Reaction {
     rule: usize,
     acts: Vec<Act>,
@@ -525,7 +526,7 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    /// Takes a step, unless what it begins with has to wait.
+    /// Executes a step. Returns false if its first event is blocked.
     fn take(&mut self, choice: Choice) -> Result<bool, Violation> {
         match choice {
             Choice::Access(thread) => self.access(thread),
@@ -553,7 +554,7 @@ where
                     return Ok(false);
                 }
                 let unit = &mut self.state.units[unit];
-                // A place beside the circuit is free: the request that stops it may take it.
+                // A free place: defer the request that stalls the channel.
                 if unit.waiting.len() < self.of.game.waiting {
                     unit.waiting.extend(unit.head.take());
                     unit.waiting.sort();
@@ -581,7 +582,7 @@ where
     }
 }
 
-/// The line and kind of a step's access.
+/// Returns line and kind of a step's access.
 fn access_of(step: Step) -> Option<(Line, Access)> {
     match step {
         Step::Load { line, .. } | Step::Acquire { line, .. } => Some((line, Access::Load)),
@@ -594,7 +595,7 @@ fn access_of(step: Step) -> Option<(Line, Access)> {
     }
 }
 
-/// What a controller does with an event, and where that leads if it takes it.
+/// Returns the reaction of a controller to an event, if the controller consumes it.
 fn reaction(
     protocol: &Protocol,
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! Applications with their protocol, in every order: two lines, in units of their own and in one.
+//! Exploration of applications with their protocol: two lines, in separate units and in one unit.
 
 #[path = "../../../tests/mutations/kept_without_right.rs"]
 mod kept_without_right;
@@ -32,7 +32,7 @@ where
     play_with(scenario, remotes, (lines, 1), (units, waiting, 1))
 }
 
-/// The same with lines of so many words, and units that have so many reads in hand.
+/// Explores with lines of the given number of words, and units with the given number of outstanding reads.
 fn play_with<S: Scenario>(
     scenario: &S,
     remotes: u16,
@@ -53,7 +53,7 @@ fn eci() -> String {
     std::fs::read_to_string(path).expect("it is there")
 }
 
-/// The same with a protocol of one's own, whose home was constructed without these bounds.
+/// Explores a given protocol, whose home is constructed without these bounds.
 fn play_under<S: Scenario>(
     protocol: &Protocol,
     bounds: &Bounds,
@@ -85,7 +85,7 @@ where
     })
 }
 
-/// The number of states, all of which hold.
+/// Asserts that all properties hold, and returns the number of states.
 #[track_caller]
 fn holds(ending: &Ending) -> usize {
     match ending {
@@ -112,7 +112,7 @@ fn table(rows: Line) -> SharedTable {
     }
 }
 
-/// Two lines in units of their own, and in one that keeps one request waiting, or none.
+/// Two lines in separate units, and in one unit that defers one request or none: (units, deferred requests).
 const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
 
 #[test]
@@ -170,7 +170,7 @@ fn reads_are_answered_by_a_prefetcher() {
     }
 }
 
-/// Both control lines in one unit that keeps no request waiting: the device withholds one line while it takes the other.
+/// Both control lines in one unit that defers no request: the device withholds one line while it takes the other.
 #[test]
 fn calls_return() {
     let calls = Calls::new(1, 1, Some(3));
@@ -201,7 +201,7 @@ fn locks_exclude_each_other() {
     }
 }
 
-/// What threads do without coherence is refused, not passed over.
+/// Thread steps outside coherence are rejected, not ignored.
 #[test]
 fn messages_over_a_bus_are_not_explored() {
     let table = LockTable {
@@ -224,8 +224,8 @@ fn messages_over_a_bus_are_not_explored() {
     );
 }
 
-/// A view in one line, two addresses to synchronise by, and the base table: a row in two lines of one word, or rows in
-/// lines of two, which one transaction appends or two.
+/// A view of one line, two synchronisation addresses and the base table: one row in two lines of one word, or rows in
+/// lines of two words. One or two transactions append the rows.
 #[test]
 fn a_view_is_brought_up_to_date() {
     let order = Order {
@@ -248,19 +248,20 @@ fn a_view_is_brought_up_to_date() {
     }
 }
 
-/// Withholds each line that is read until it has taken the other one from the CPU, under lock or without. If that is read
-/// meanwhile it withholds both: the second for a while, as it can be taken only when its read is over.
+/// Withholds the answer to each read until it has taken the other line from the CPU, with or without a lock. If the
+/// other line is read meanwhile, it withholds both answers; the second line can be taken only after its read is
+/// complete.
 #[derive(Clone)]
 struct Withholding {
     locks: bool,
-    /// The first line of each thread, and how often it increments one and the other in turn.
+    /// First line of each thread, and the number of increments that it makes to both lines in turn.
     threads: [(Line, u8); 2],
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Withholder {
     locks: bool,
-    /// The line that is taken.
+    /// The line being taken.
     taking: Option<Line>,
     rows: [u64; 2],
 }
@@ -302,7 +303,7 @@ impl Application for Withholder {
     }
 }
 
-/// Increments one line, then the other.
+/// Increments both lines in turn.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Both {
     next: Line,
@@ -371,8 +372,8 @@ fn one_line_or_two_may_be_withheld() {
     }
 }
 
-/// Two caches hand a line to each other by way of memory, which is a read. If the application takes that line while it
-/// withholds another, and the unit has no place for two reads, neither goes on.
+/// Two caches pass a line to each other through memory, which takes a memory read. If the application takes that line
+/// while it withholds another, and the unit has only one outstanding read, the system deadlocks.
 #[test]
 fn a_withheld_read_keeps_its_place() {
     let withholding = Withholding {
@@ -387,12 +388,12 @@ fn a_withheld_read_keeps_its_place() {
     holds(&with(2));
 }
 
-/// A mistake in an application.
+/// A fault of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Slip {
     NeverUnlocks,
     NeverLocks,
-    /// Gives the lock back while memory still writes.
+    /// Releases the lock before memory has completed the write.
     UnlocksEarly,
     NeverAnswers,
     AnswersTwice,
@@ -400,7 +401,7 @@ enum Slip {
 }
 
 impl Slip {
-    /// What becomes of an action.
+    /// Returns the actions that replace an action.
     fn of(self, action: Action) -> Vec<Action> {
         match (self, action) {
             (Slip::NeverUnlocks | Slip::UnlocksEarly, Action::Unlock { .. })
@@ -425,7 +426,7 @@ impl Slip {
     }
 }
 
-/// An application with a mistake.
+/// An application with a fault.
 #[derive(Clone)]
 struct Faulty<S>(S, Slip);
 
@@ -473,7 +474,7 @@ impl<S: Scenario> Scenario for Faulty<S> {
     }
 }
 
-/// How the violation of an application with a mistake is told.
+/// Returns the description of the violation that a faulty application causes.
 fn violation<S>(scenario: &S, slip: Slip) -> String
 where
     S: Scenario + Clone,
@@ -548,7 +549,7 @@ fn mistakes_of_applications_are_found() {
     "#]].assert_eq(&all.concat());
 }
 
-/// Threads that take the given steps, and a device that does nothing.
+/// Threads that execute the given steps, and a device without behaviour.
 #[derive(Clone)]
 struct Steps(Vec<Vec<Step>>);
 
@@ -613,7 +614,7 @@ fn bound(limit: u16) -> Bound {
     Bound { limit, span }
 }
 
-/// Once only the simulator and the checker looked at these bytes.
+/// Regression: formerly only simulator and checker verified these bytes.
 #[test]
 fn bytes_that_an_access_is_performed_with_are_those_of_the_last_write() {
     let threads = Steps(vec![vec![STORE], vec![LOAD]]);
@@ -629,7 +630,7 @@ fn bytes_that_an_access_is_performed_with_are_those_of_the_last_write() {
     holds(&played(&kept_without_right(&eci())));
 }
 
-/// A store gives a right back first and is tried again, whatever comes in between: it is performed once.
+/// A store that first gives up a permission and is retried is performed once, for any interleaving.
 #[test]
 fn accesses_that_are_to_be_tried_again_are_performed_once() {
     let again = tried_again(&eci());
@@ -640,7 +641,7 @@ fn accesses_that_are_to_be_tried_again_are_performed_once() {
     holds(&play_under(&protocol, &bounds, &table(1), 1, ONE_LINE));
 }
 
-/// Hints once began what they liked. Here the text lets no ReadShared go, so that nothing happens.
+/// Regression: prefetches formerly ignored the bounds. Here the bounds permit no ReadShared, so nothing happens.
 #[test]
 fn hints_keep_the_bounds_of_the_text() {
     let protocol = parse(&eci()).expect("it is right");
@@ -657,7 +658,7 @@ fn hints_keep_the_bounds_of_the_text() {
     assert!(states(&Bounds::default()) > 1);
 }
 
-/// The same in words as in the checker and the simulator.
+/// The error has the same wording as those of the checker and the simulator.
 #[test]
 fn messages_in_flight_are_counted_in_games_too() {
     let protocol = parse(&eci()).expect("it is right");
@@ -675,8 +676,8 @@ fn messages_in_flight_are_counted_in_games_too() {
     holds(&played(8));
 }
 
-/// What the home takes left its circuit only after the home had sent, at a place that was another message's by then if
-/// the text names what the home sends first.
+/// Regression: the consumed message was removed only after the home had sent. By then its position belonged to another
+/// message if the protocol file names the sent message first.
 #[test]
 fn the_order_of_messages_in_the_text_makes_no_difference() {
     let text = eci();

@@ -1,4 +1,4 @@
-//! The application: what it hears, what it does, and its memory.
+//! The application: its events, its actions and its memory.
 
 use super::*;
 
@@ -9,11 +9,11 @@ where
 {
     pub(super) fn tell(&mut self, way: Way, event: Event) {
         self.state.coming.push((way, event));
-        // Between different ways there is no order.
+        // Events of different kinds or lines are unordered.
         self.state.coming.sort_by_key(|&(way, _)| way);
     }
 
-    /// The application hears of an event, and acts.
+    /// Delivers an event to the application and executes its actions.
     pub(super) fn hear(&mut self, event: Event) -> Result<(), Violation> {
         self.state.contract.event(&event);
         let mut actions = Actions::new();
@@ -124,12 +124,12 @@ where
         });
     }
 
-    /// Whether the home reads and writes a line in memory.
+    /// True if the home reads and writes this line in memory.
     fn is_homed(&self, line: Line) -> bool {
         line < self.of.game.lines && !self.of.placement.serves(line)
     }
 
-    /// A line of the application's memory.
+    /// Returns a line of the application's memory.
     fn memory_words(&self, line: Line) -> Words {
         match self.is_homed(line) {
             true => self.state.lines[line as usize].memory.clone(),
@@ -148,7 +148,7 @@ where
         Ok(())
     }
 
-    /// The application's memory does a job: what it reads or writes, it reads or writes now.
+    /// Executes a pending operation of the application's memory, reading or writing at this moment.
     pub(super) fn job(&mut self, place: usize) -> Result<(), Violation> {
         match self.state.memory[place].clone() {
             Job::Fetch { tag, next, end } => {
@@ -176,7 +176,7 @@ where
             } => {
                 self.state.memory.remove(place);
                 let mut all = self.memory_words(line);
-                // The contract has seen that they are words of the line.
+                // The contract has checked that the words are within the line.
                 let its = &mut all[usize::from(word)..];
                 match what {
                     OfWords::Read(words) => {
@@ -200,7 +200,7 @@ where
         }
     }
 
-    /// The application gives a line of the home these words.
+    /// Replaces the contents of one of the home's lines on behalf of the application.
     pub(super) fn write_by_application(
         &mut self,
         line: Line,

@@ -1,4 +1,4 @@
-//! Caches and the threads before them.
+//! Caches and their threads.
 
 use super::*;
 use cohkit_protocol::terms::StateId;
@@ -43,7 +43,7 @@ where
         )
     }
 
-    /// Whether the bounds of the text let a spontaneous step send what it sends.
+    /// True if the protocol's bounds permit the messages that a spontaneous step sends.
     pub(super) fn within_bounds(&self, line: Line, remote: u8, reaction: &Reaction) -> bool {
         let sends = |kind| {
             let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
@@ -57,7 +57,8 @@ where
         self.of.game.protocol.bounds.let_begin(sends, in_flight)
     }
 
-    /// A thread tries its access: performs it, or begins what it takes.
+    /// A thread attempts its access: performs it, or starts the transaction that it needs. Returns false if neither is
+    /// possible.
     pub(super) fn access(&mut self, thread: usize) -> Result<bool, Violation> {
         let Some(step) = self.state.threads[thread].doing else {
             return Ok(false);
@@ -79,7 +80,7 @@ where
                 if !self.within_bounds(line, remote, &reaction) {
                     return Ok(false);
                 }
-                // A row that says to try again and changes nothing is no step.
+                // A row that only retries and changes nothing is not a step.
                 if before < enough
                     && reaction.acts.is_empty()
                     && reaction.next == held.configuration
@@ -87,7 +88,7 @@ where
                     return Ok(false);
                 }
                 self.react(line, remote, reaction, None)?;
-                // A store in place is performed by its row.
+                // The row itself performs a store.
                 if kind == Access::Load && before >= enough && after >= enough {
                     self.perform(thread, line, remote)?;
                 }
@@ -101,7 +102,7 @@ where
         }
     }
 
-    /// A thread's access is performed in its cache's copy.
+    /// Performs a thread's access in its cache's copy.
     fn perform(&mut self, thread: usize, line: Line, remote: u8) -> Result<(), Violation> {
         let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
         let (result, words) = self.perform_in(thread, line, held.words.clone())?;
@@ -109,7 +110,7 @@ where
         self.advance(thread, result)
     }
 
-    /// A thread's access is performed in a copy: what it gives the thread, and what the copy is then.
+    /// Performs a thread's access in a copy. Returns the thread's result and the new copy.
     fn perform_in(
         &mut self,
         thread: usize,
@@ -130,7 +131,7 @@ where
         Ok((result, words))
     }
 
-    /// What a thread's access gives it, and what it makes of a line.
+    /// Computes the result of a thread's access and the new contents of the line.
     fn performed(&self, thread: usize, mut words: Words) -> (u64, Words) {
         match self.state.threads[thread].doing {
             Some(Step::Store { word, value, .. } | Step::Release { word, value, .. }) => {
@@ -161,7 +162,7 @@ where
         }
     }
 
-    /// A thread goes on to its next access.
+    /// Advances a thread to its next access.
     pub(super) fn advance(&mut self, thread: usize, mut result: u64) -> Result<(), Violation> {
         for _ in 0..MOST_STEPS {
             let running = &mut self.state.threads[thread];
@@ -206,7 +207,7 @@ where
                 | Step::StoreHost { .. } => {
                     return Err(format!("thread {thread}: {NO_BUS}"));
                 }
-                // Stores are performed in order here.
+                // Stores are performed in program order here.
                 Step::Fence
                 | Step::Work(_)
                 | Step::Count { .. }
@@ -219,7 +220,8 @@ where
         ))
     }
 
-    /// The access for a step that orders others, if the text has one: here all is done in order.
+    /// Returns the protocol's own access for a synchronising step, if any. Such accesses are not explored, because all
+    /// accesses are performed in order here.
     fn own_access(&self, step: Step) -> Option<Access> {
         let access = match step {
             Step::Acquire { .. } => Access::Acquire,
@@ -232,7 +234,7 @@ where
         own.then_some(access)
     }
 
-    /// A hint to read a line: it begins what a load does, unless the right is there or nothing can begin now.
+    /// Prefetches a line for reading: starts what a load would start, unless the cache has permission or is blocked.
     fn hint(&mut self, line: Line, remote: u8) -> Result<(), Violation> {
         let held = &self.state.lines[line as usize].remotes[usize::from(remote)];
         if self.of.right(&held.configuration) >= Right::Read {
@@ -257,7 +259,7 @@ where
         }
     }
 
-    /// A message reaches its receiver.
+    /// Delivers a message to its receiver. Returns false if the receiver stalls it.
     pub(super) fn arrives(&mut self, line: Line, place: usize) -> Result<bool, Violation> {
         let flight = self.state.lines[line as usize].flights[place].clone();
         if !flight.to_home {
@@ -288,13 +290,14 @@ where
         if class == Some(Class::Request) && self.state.units[number].head.is_some() {
             return Ok(false);
         }
-        // It goes before the home sends: places change with what is sent. If the home leaves it, this is no step.
+        // Remove the message before the home sends, because sending moves messages. If the home stalls the message,
+        // this is no step.
         self.state.lines[line as usize].flights.remove(place);
         if class != Some(Class::Request) {
             return self.home_takes(line, &flight);
         }
         if !self.home_takes(line, &flight)? {
-            // It leaves its channel to wait beside it, or at its head.
+            // A stalled request leaves its channel: the unit defers it, or it stalls the channel.
             let unit = &mut self.state.units[number];
             match unit.waiting.len() < self.of.game.waiting {
                 true => {
@@ -307,7 +310,7 @@ where
         Ok(true)
     }
 
-    /// A cache has reacted: its bytes, its right, what it sends.
+    /// Applies the reaction of a cache: its copy, its permission and its messages.
     pub(super) fn react(
         &mut self,
         line: Line,
@@ -339,7 +342,7 @@ where
         let ended = around.ended;
         let own = &mut self.state.lines[line as usize].remotes[usize::from(remote)];
         (own.configuration, own.words) = (reaction.next, words);
-        // What a thread does next meets the cache as it is after the row.
+        // The thread's next step must find the cache's state after the row.
         if let Some((thread, result)) = ended {
             self.advance(thread, result)?;
         }
@@ -349,7 +352,7 @@ where
         Ok(())
     }
 
-    /// The thread that waits for an access to a line in a cache.
+    /// Returns the thread that waits for an access to a line in a cache.
     fn waiting(&self, line: Line, remote: u8) -> Result<usize, Violation> {
         let of = |(number, thread): (usize, &Running<S::Thread>)| {
             let access = thread.doing.and_then(access_of)?;
@@ -412,7 +415,7 @@ where
         };
         let group = self.of.group(message);
         let flights = &mut self.state.lines[line as usize].flights;
-        // What is not ordered lies sorted before what is.
+        // Messages of unordered channels precede the others, in sorted order.
         let unordered = flights.partition_point(|flight| self.of.group(flight.message).is_none());
         match group {
             Some(_) => flights.push(flight),
@@ -421,7 +424,7 @@ where
                 flights.insert(place, flight);
             }
         }
-        // A request that a unit keeps waiting has not been taken.
+        // Deferred requests still count, because the home has not consumed them.
         let unit = &self.state.units[self.of.unit(line)];
         let waiting = unit.waiting.iter().chain(&unit.head);
         let waiting = waiting.filter(|(its, flight)| (*its, flight.remote) == (line, remote));
@@ -436,12 +439,12 @@ where
     }
 }
 
-/// What stands around a cache while it reacts.
+/// Execution context of a cache's row.
 struct AroundCache<'r, 'm, 'a, S: Scenario> {
     transition: &'r mut Transition<'m, 'a, S>,
     line: Line,
     remote: u8,
-    /// The thread whose access the row has ended, and what it gives it.
+    /// The thread whose access the row has completed, with its result.
     ended: Option<(usize, u64)>,
 }
 
@@ -505,7 +508,7 @@ where
 
     fn gives_up(&mut self) {}
 
-    // Goals speak of one line, so no text with a constructed home has such a row.
+    // Goals concern a single line, so no protocol with a constructed home has such a row.
     fn every(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
         let states = &self.transition.of.game.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);

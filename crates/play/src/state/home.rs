@@ -9,7 +9,7 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    /// The home takes a message, if it can now.
+    /// Offers a message to the home. Returns false if the home stalls it.
     pub(super) fn home_takes(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
         let occasion = Occasion {
             home: 0,
@@ -75,7 +75,7 @@ where
         Ok(taken)
     }
 
-    /// The home takes an event, unless it leaves it or its unit lacks what that takes.
+    /// Offers an event to the home. Returns false if the home stalls it or its unit lacks a resource.
     pub(super) fn home_event(
         &mut self,
         line: Line,
@@ -102,7 +102,8 @@ where
         if self.lacks(number, line, &reaction.acts) {
             return Ok(false);
         }
-        // What is told of a line is heard before there is more to tell of it; otherwise nothing would bound it.
+        // The application must receive an event about a line before the next one is created; otherwise their number
+        // would be unbounded.
         let (from, to) = (self.of.known(&before), self.of.known(&reaction.next));
         let tells = from != to
             || reaction
@@ -124,7 +125,7 @@ where
             if answer && unit.forwards > 0 && unit.forwarding == line {
                 unit.forwards -= 1;
             }
-            // Which line it was is history.
+            // The line of completed forwards is irrelevant; clear it to merge equivalent states.
             if unit.forwards == 0 {
                 unit.forwarding = 0;
             }
@@ -151,7 +152,7 @@ where
         Ok(true)
     }
 
-    /// Whether a unit lacks a place for what the home is about to do.
+    /// True if a unit lacks a resource for the home's actions.
     pub(super) fn lacks(&self, unit: usize, line: Line, acts: &[Act]) -> bool {
         let game = self.of.game;
         let busy = |of: fn(&LineState) -> Progress| {
@@ -175,7 +176,7 @@ where
         })
     }
 
-    /// Memory, or the application that serves the line, is asked for it.
+    /// Starts a read by memory, or by the application that serves the line.
     fn start_read(&mut self, line: Line) {
         let place = &mut self.state.lines[line as usize];
         if !self.of.placement.serves(line) {
@@ -202,7 +203,7 @@ where
         self.tell(Way::Read(line), Event::Read { line, wants, has });
     }
 
-    /// Memory, or the application that serves the line, is given it.
+    /// Starts a write to memory, or to the application that serves the line.
     fn start_write(&mut self, line: Line, words: Words) {
         let place = &mut self.state.lines[line as usize];
         place.memory = words.clone();
@@ -218,7 +219,7 @@ where
         }
     }
 
-    /// The home has done what the application asked for.
+    /// Completes a local operation of the application, and checks what the operation promises.
     pub(super) fn acknowledge(&mut self, line: Line, local: u8) -> Result<(), Violation> {
         let local = &self.of.game.home.locals[usize::from(local)];
         let place = &self.state.lines[line as usize];
@@ -253,7 +254,7 @@ where
     }
 }
 
-/// What stands around the home of a line while it reacts.
+/// Execution context of a home's row.
 struct AtHome<'r, 'm, 'a, S: Scenario> {
     transition: &'r mut Transition<'m, 'a, S>,
     line: Line,
@@ -271,7 +272,7 @@ where
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].last)
     }
 
-    /// Words are what they were; that they are no longer the last ones is seen by them.
+    /// Words carry their values, so comparison with the last write shows that they are stale.
     fn aged(&self, copy: &Option<Words>) -> Option<Words> {
         copy.clone()
     }
