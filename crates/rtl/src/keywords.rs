@@ -1,13 +1,13 @@
-//! The reserved words of SystemVerilog (IEEE 1800-2017, annex B), which no printed name may be.
+//! The reserved words of SystemVerilog (IEEE 1800-2017, annex B), which printed names must avoid.
 
-/// Whether a word is reserved.
+/// True if a word is reserved.
 pub fn reserved(word: &str) -> bool {
     WORDS
         .split_ascii_whitespace()
         .any(|reserved| reserved == word)
 }
 
-/// Names that the printed package uses besides those of the text, and that no name of the text may be.
+/// Names that the printed package defines itself, and that a protocol must not use.
 pub(crate) const PACKAGE_NAMES: &[&str] = &[
     "home_pkg", "state_e", "event_e", "send_e", "row_t", "Protocol",
 ];

@@ -1,12 +1,12 @@
 //! Home controllers as hardware: rows of the protocol ROM, and the SystemVerilog package that names them.
 //!
-//! The hardware itself knows no protocol. What it needs to know is compiled here from the
-//! home's controller ([`rom`]): what follows from each event in each state, and a few facts about messages.
-//! Both are printed as text that reads as if written by hand ([`print`]).
-//! A controller that the hardware has no unit for is refused with the reason ([`rom::Refusal`]).
+//! The hardware itself is independent of protocols. The protocol-specific part is compiled here from the home's
+//! controller ([`rom`]): the reaction to each event in each state, and some properties of messages.
+//! Both are printed as readable SystemVerilog ([`print`]).
+//! A controller that the hardware does not support is rejected with the reason ([`rom::Refusal`]).
 //!
-//! A home that was built can take the place of the simulated one ([`verilated`]).
-//! The crate does not know the checker, or terminals.
+//! The Verilated home can replace the simulated one in a machine ([`verilated`]).
+//! The crate depends on neither the checker nor terminals.
 //!
 //! ```
 //! use cohkit_protocol::{construct::construct, text};
@@ -51,5 +51,5 @@ pub mod tool;
 pub mod tools;
 pub mod verilated;
 
-/// The clock of the home, in MHz, wherever its cycles are told as time.
+/// Clock frequency of the home in MHz, which converts cycles to time.
 pub const CLOCK: u64 = 322;

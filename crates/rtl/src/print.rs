@@ -1,4 +1,4 @@
-//! The ROM as text: the SystemVerilog package that names what is in it, and the image that is loaded into it.
+//! Text forms of a ROM: the SystemVerilog package with its names, and the image that initialises it.
 
 use crate::keywords::reserved;
 use crate::rom::{Rom, MAX_CIRCUITS};
@@ -9,14 +9,14 @@ use cohkit_protocol::rows::{rows, Row as Words};
 use cohkit_protocol::text::line_column;
 use std::fmt::Write;
 
-/// Where a ROM comes from, for the first lines of what is printed.
+/// Origin of a ROM, for the header of printed files.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// The name of the protocol text's file, without folders.
+    /// Name of the protocol file, without folders.
     pub file: &'a str,
-    /// The protocol text.
+    /// Contents of the protocol file.
     pub text: &'a str,
-    /// The version of Cohkit.
+    /// Version of Cohkit.
     pub version: &'a str,
 }
 
@@ -29,8 +29,8 @@ impl Origin<'_> {
     }
 }
 
-/// The SystemVerilog package: enumerations with the names of the text, the layout of a row, and what
-/// the hardware has to know of messages. Its name is that of the protocol with `_pkg` appended.
+/// Prints the SystemVerilog package: enumerations with the protocol's names, the layout of a row, and the properties of
+/// messages that the hardware needs. The package's name is the protocol's, followed by `_pkg`.
 pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     let name = &protocol.name;
     let mut text = origin.header(&format!(
@@ -114,13 +114,13 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     text
 }
 
-/// The parameters of `home` that are those of one printed package.
+/// Parameters of `home` that one printed package determines.
 const OF_PACKAGE: [&str; 6] = [
     "Protocol", "state_e", "event_e", "send_e", "row_t", "RomFile",
 ];
 
-/// The top module `PROTOCOL_home`: the home with the types and the ROM of the printed package, and with the sizes and the
-/// ports of `home.sv`, from whose header it is printed.
+/// Prints the top module `PROTOCOL_home`: the home with the types and the ROM of the printed package. Its other
+/// parameters and its ports are copied from the header of `home.sv`.
 pub fn top(protocol: &Protocol, origin: &Origin) -> String {
     let name = &protocol.name;
     let mut text = origin.header(&format!(
@@ -163,13 +163,13 @@ endmodule : {name}_home
     text
 }
 
-/// The name of the parameter that a line of a module's header declares, if it does.
+/// Returns the name of the parameter that a line of a module's header declares, if any.
 fn parameter(line: &str) -> Option<&str> {
     let declared = line.trim_start().strip_prefix("parameter ")?;
     declared.split('=').next()?.split_whitespace().next_back()
 }
 
-/// The list of all files of a home in the order in which tools read them, for `verilator -F` and its like.
+/// Prints the list of a home's files in compilation order, for `verilator -F` and similar tools.
 pub fn file_list(protocol: &Protocol) -> String {
     let name = &protocol.name;
     let mut text = String::from("+incdir+.\n");

@@ -1,29 +1,30 @@
-//! The registers of a slice: the one list that the RTL's package, the document for software and lockstep are made of.
+//! Registers of a slice: the single list from which the RTL's package, the software documentation and lockstep are
+//! derived.
 //!
-//! A register has 64 bits. Counters count from reset, or from when they were last cleared.
+//! A register has 64 bits. Counters count from reset, or from the last time they were cleared.
 
 use crate::rom::{Rom, MAX_CIRCUITS, MAX_EVENTS, MAX_SENDS};
 use std::fmt::Write;
 
-/// Bytes of a slice's registers: a page of AXI.
+/// Size of a slice's register block in bytes: one AXI page.
 pub const BYTES: u64 = 4096;
 /// Address of the first counter.
 pub const COUNTERS: u64 = 0x400;
-/// Places for counters.
+/// Number of counter positions.
 pub const PLACES: usize = 128;
 
-/// A register, or several of one kind in a row.
+/// A register, or an array of registers of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Register {
-    /// Its name in the package.
+    /// Name in the package.
     pub name: &'static str,
-    /// Address of the first, in bytes.
+    /// Address of the first register, in bytes.
     pub address: u64,
-    /// How many there are.
+    /// Number of registers.
     pub count: usize,
-    /// Whether software may write it.
+    /// True if software may write the register.
     pub writable: bool,
-    /// What it says.
+    /// Meaning of its value, for the documentation.
     pub meaning: &'static str,
 }
 
@@ -52,10 +53,10 @@ const fn counters(name: &'static str, place: u64, count: usize, meaning: &'stati
     }
 }
 
-/// What `Identity` reads: `COHK`, and the version of this list.
+/// Value of `Identity`: `COHK`, and the version of this list.
 pub const IDENTITY: u64 = 0x434f_484b << 32 | 3;
 
-/// All registers, by address.
+/// All registers, in order of address.
 #[rustfmt::skip]
 pub const REGISTERS: &[Register] = &[
     plain("Identity", 0x00, false, "`COHK` in the upper half; the version of this list, 3, in the lower"),
@@ -99,10 +100,10 @@ pub const REGISTERS: &[Register] = &[
     counters("WrongWrites", 127, 1, "answers of memory that were dropped, because they are to no write in flight, or to one that has not all left; such a write is not done before it is answered again"),
 ];
 
-/// The register with this name. In a constant, a wrong name is an error of the compiler.
+/// Returns the register with this name. In a constant, an unknown name is a compile-time error.
 ///
 /// # Panics
-/// If there is none.
+/// The name is unknown.
 pub const fn register(name: &str) -> Register {
     let mut index = 0;
     while index < REGISTERS.len() {
@@ -122,13 +123,13 @@ const fn same(one: &[u8], other: &[u8]) -> bool {
     index == one.len() && index == other.len()
 }
 
-/// The place of the first counter with this name.
+/// Returns the position of the first counter with this name.
 pub const fn place(name: &str) -> usize {
     (register(name).address - COUNTERS) as usize / 8
 }
 
-/// Whether a home of this ROM has the register, or the counter of this number in a row of them.
-/// Those that it does not have answer with an error.
+/// True if a home with this ROM has the register, or element `number` of the array. Accesses to absent registers return
+/// an error.
 pub fn present(rom: &Rom, register: &Register, number: usize) -> bool {
     number
         < match register.name {
@@ -142,7 +143,7 @@ pub fn present(rom: &Rom, register: &Register, number: usize) -> bool {
         }
 }
 
-/// `hardware/rtl/registers_pkg.sv`.
+/// Prints `hardware/rtl/registers_pkg.sv`.
 pub fn package() -> String {
     let mut text = String::from(
         "// The registers of a slice, and the places of its counters.
@@ -199,7 +200,7 @@ package registers_pkg;
     text
 }
 
-/// `hardware/registers.md`.
+/// Prints `hardware/registers.md`.
 pub fn document() -> String {
     let mut text = String::from(
         "# Registers of a slice

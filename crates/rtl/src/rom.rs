@@ -1,11 +1,10 @@
-//! What the hardware does on each event in each state of a line: the rows of the protocol ROM.
+//! Rows of the protocol ROM: the reaction of the hardware to each event in each state of a line.
 //!
-//! A row says what becomes of the event, the next state, and what the unit's few organs do:
-//! one memory operation, one grant, one forward, one acknowledgement to the device.
-//! A controller fits if every rule of it is such a row, and if the places in which a unit keeps
-//! what is in flight can never be asked for more than they hold. Both are verified here, by following
-//! from the initial state which memory operation and which local operation a line has in hand in each state;
-//! so the hardware relies on it without looking.
+//! A row holds the effect on the event, the next state and the operations of a unit: at most one memory operation, one
+//! grant, one forward and one acknowledgement to the device.
+//! A controller fits if each of its rules is such a row, and if a unit never needs more resources for operations in
+//! progress than it has. Both are verified here, by following the pending memory operation and local operation of a
+//! line from the initial state. The hardware therefore relies on both without checks.
 
 use crate::keywords::PACKAGE_NAMES;
 use crate::sources::SOURCES;
@@ -18,79 +17,79 @@ use cohkit_protocol::protocol::{Class, MessageId, Protocol, Right, StateId};
 use cohkit_protocol::text::Span;
 use std::collections::VecDeque;
 
-/// Most states a ROM may have.
+/// Maximum number of states of a ROM.
 pub const MAX_STATES: usize = 256;
-/// Most events a ROM may have.
+/// Maximum number of events of a ROM.
 pub const MAX_EVENTS: usize = 64;
-/// Most messages that the home may send.
+/// Maximum number of message types that the home sends.
 pub const MAX_SENDS: usize = 16;
-/// Most circuits in each direction.
+/// Maximum number of circuits in each direction.
 pub const MAX_CIRCUITS: usize = 4;
-/// Most local operations.
+/// Maximum number of local operations.
 pub const MAX_LOCALS: usize = 8;
 
-/// Why the hardware cannot hold a home.
+/// Reason for which a home cannot be implemented by the hardware.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// What it has no unit for.
+    /// The unsupported feature.
     pub what: String,
-    /// The place in the text.
+    /// Its position in the protocol file.
     pub span: Span,
-    /// What to do about it.
+    /// Suggested remedy, if any.
     pub help: Option<String>,
 }
 
-/// What becomes of an event.
+/// Effect of a row on its event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Effect {
-    /// It cannot happen.
+    /// The event cannot occur.
     #[default]
     Never,
-    /// It waits until the line has moved on.
+    /// The event stalls until the line's state has changed.
     Leave,
-    /// It is taken away and reported as refused.
+    /// The event is consumed and reported as refused.
     Refuse,
-    /// It is taken.
+    /// The event is consumed.
     Take,
 }
 
-/// The memory operation that a row begins.
+/// Memory operation that a row starts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Memory {
     /// None.
     #[default]
     None,
-    /// The line is read.
+    /// Read the line.
     Read,
-    /// The bytes that came with the event are written.
+    /// Write the bytes that arrived with the event.
     Write,
 }
 
-/// One row of the ROM.
+/// A row of the ROM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Row {
-    /// What becomes of the event.
+    /// Effect on the event.
     pub effect: Effect,
-    /// The memory operation that begins.
+    /// Memory operation that the row starts.
     pub memory: Memory,
-    /// Whether the local operation in hand, or the unlock at hand, is acknowledged.
+    /// True if the row acknowledges the pending local operation or the unlock being handled.
     pub acknowledge: bool,
-    /// The grant or answer that is sent: index into [`Rom::sends`].
+    /// Grant or response that the row sends, as an index into [`Rom::sends`].
     pub grant: Option<u16>,
-    /// The forward that is sent: index into [`Rom::sends`].
+    /// Forward that the row sends, as an index into [`Rom::sends`].
     pub forward: Option<u16>,
-    /// What the home knows before and after it that the remote may do at most.
+    /// Upper bound of the remote's permission before and after the row.
     pub known: Known,
-    /// The next state; the same one unless the event is taken.
+    /// Next state; the present one unless the event is consumed.
     pub next: u16,
 }
 
-/// The most that the remote may do with a line, by all that the home knows, grants under way included.
+/// Upper bound of the remote's permission for a line, as known to the home, including grants in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Known {
-    /// Before a row.
+    /// Bound before the row.
     pub before: Right,
-    /// After it.
+    /// Bound after the row.
     pub after: Right,
 }
 
@@ -103,86 +102,86 @@ impl Default for Known {
     }
 }
 
-/// A circuit between the remote and the home: a channel, or those that share one order.
+/// A circuit between remote and home: a channel, or the channels that share one order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Circuit {
-    /// The channels' names, joined by `_`.
+    /// Names of its channels, joined by `_`.
     pub name: String,
-    /// Whether some of its messages carry bytes.
+    /// True if some of its messages carry bytes.
     pub payload: bool,
-    /// Whether some of its messages may have to wait.
+    /// True if its messages may stall.
     pub waits: bool,
 }
 
-/// A message or operation as the hardware numbers it.
+/// A message or operation with the hardware's numbering.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Occurrence {
-    /// Its name.
+    /// Name of the event.
     pub name: String,
-    /// The event of the controller.
+    /// The controller's event.
     pub event: Event,
-    /// The circuit it comes by, if it is a message.
+    /// Circuit on which it arrives, if it is a message.
     pub circuit: usize,
-    /// Whether it carries bytes.
+    /// True if it carries bytes.
     pub payload: bool,
-    /// Whether it is a request.
+    /// True if it is a request.
     pub request: bool,
-    /// What the remote may do with the line once the request is granted.
+    /// Highest permission that the request may be granted.
     pub right: Right,
 }
 
-/// A message that the home sends.
+/// A message type that the home sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Its name.
+    /// Name of the message.
     pub name: String,
-    /// The message.
+    /// Identifier of the message type.
     pub message: MessageId,
-    /// The circuit it leaves by.
+    /// Circuit on which it departs.
     pub circuit: usize,
-    /// Whether it carries the line.
+    /// True if it carries the line.
     pub payload: bool,
 }
 
-/// A home as the hardware executes it.
+/// A home in the form that the hardware executes.
 #[derive(Clone, Debug)]
 pub struct Rom {
-    /// Names of the states; the first is the initial one, which a line has that the directory does not hold.
+    /// Names of the states. The first is the initial one, which all lines have that the directory does not hold.
     pub states: Vec<String>,
-    /// The events: messages to the home first, in the order of the text, then local operations,
-    /// then `unlock`, `memory_data` and `memory_done`.
+    /// Events: messages to the home in the order of the protocol file, then local operations, then `unlock`,
+    /// `memory_data` and `memory_done`.
     pub events: Vec<Occurrence>,
-    /// How many of the events are messages.
+    /// Number of events that are messages.
     pub messages: usize,
-    /// The messages that the home sends, in the order of the text.
+    /// Messages that the home sends, in the order of the protocol file.
     pub sends: Vec<Sent>,
-    /// Circuits toward the home.
+    /// Circuits to the home.
     pub rx: Vec<Circuit>,
-    /// Circuits toward the remote.
+    /// Circuits to the remote.
     pub tx: Vec<Circuit>,
-    /// Which local operations take a lock, by index.
+    /// For each local operation, true if it locks the line.
     pub locking: Vec<bool>,
-    /// The local operation by which the directory gets rid of a line.
+    /// Local operation by which the directory evicts a line.
     pub evict: u8,
-    /// What the home knows in each state of the remote's right.
+    /// Upper bound of the remote's permission in each state.
     pub rights: Vec<Right>,
     /// Rows by state, then by event.
     rows: Vec<Vec<Row>>,
-    /// For each row the rule it is of, as an index into the controller's.
+    /// Rule of the controller that each row implements, as an index, by state and event.
     rules: Vec<Vec<Option<usize>>>,
 }
 
 impl Rom {
-    /// The ROM of a home for one remote, given as a controller of plain rows.
+    /// Compiles a home for one remote from a controller of plain rows.
     ///
     /// # Errors
-    /// The first thing that the hardware has no unit for.
+    /// The first feature that the hardware does not support.
     pub fn new(protocol: &Protocol, home: &Controller) -> Result<Rom, Refusal> {
         Compiler { protocol, home }.rom()
     }
 
-    /// The same with what the home knows of rights, so that it can tell those behind it. `rights` are the controller's,
-    /// as its construction gives them.
+    /// Adds the home's knowledge of permissions, so that the home can report changes to the device. `rights` comes from
+    /// the construction of the controller `home`.
     #[must_use]
     pub fn with_rights(mut self, home: &Controller, rights: &KnownRights) -> Rom {
         let mut configuration = Machine::new(home, 1).initial();
@@ -201,17 +200,17 @@ impl Rom {
         self
     }
 
-    /// What becomes of an event in a state.
+    /// Returns the row for an event in a state.
     pub fn row(&self, state: usize, event: usize) -> Row {
         self.rows[state][event]
     }
 
-    /// The rule of the controller that a row is of, if the event can happen.
+    /// Returns the controller's rule that a row implements; `None` if the event cannot occur.
     pub fn rule(&self, state: usize, event: usize) -> Option<usize> {
         self.rules[state][event]
     }
 
-    /// States and events of the rows that can be used, in order.
+    /// Returns state and event of every row with a rule, in order.
     pub fn used(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let rows = self.rules.iter().enumerate();
         rows.flat_map(|(state, rules)| {
@@ -220,52 +219,52 @@ impl Rom {
         })
     }
 
-    /// The number of the event with this name.
+    /// Returns the number of the event with this name.
     pub fn event(&self, name: &str) -> Option<usize> {
         self.events.iter().position(|event| event.name == name)
     }
 
-    /// Number of the local operation's event.
+    /// Returns the number of a local operation's event.
     pub fn local(&self, local: u8) -> usize {
         self.messages + usize::from(local)
     }
 
-    /// Number of the event `unlock`.
+    /// Returns the number of the event `unlock`.
     pub fn unlock(&self) -> usize {
         self.messages + self.locking.len()
     }
 
-    /// Number of the event `memory_data`; `memory_done` follows it.
+    /// Returns the number of the event `memory_data`; `memory_done` follows it.
     pub fn memory_data(&self) -> usize {
         self.unlock() + 1
     }
 
-    /// Bits of a state.
+    /// Returns the width of a state, in bits.
     pub fn state_bits(&self) -> u32 {
         bits(self.states.len())
     }
 
-    /// Bits of an event.
+    /// Returns the width of an event, in bits.
     pub fn event_bits(&self) -> u32 {
         bits(self.events.len())
     }
 
-    /// Bits of a message that the home sends.
+    /// Returns the width of a message number to the remote, in bits.
     pub fn send_bits(&self) -> u32 {
         bits(self.sends.len())
     }
 
-    /// Bits of a row.
+    /// Returns the width of a row, in bits.
     pub fn row_bits(&self) -> u32 {
         11 + 2 * self.send_bits() + self.state_bits()
     }
 
-    /// Where a row stands in the image.
+    /// Returns the address of a row in the image.
     pub fn address(&self, state: usize, event: usize) -> usize {
         state << self.event_bits() | event
     }
 
-    /// A row as the image holds it; the order of its fields is that of `row_t` in the printed package.
+    /// Encodes a row as in the image, with the fields in the order of `row_t` in the printed package.
     pub fn word(&self, row: Row) -> u64 {
         let effect = match row.effect {
             Effect::Never => 0,
@@ -291,12 +290,12 @@ impl Rom {
     }
 }
 
-/// Bits that tell this many values apart; at least one.
+/// Returns the number of bits that encode `values` different values, at least one.
 fn bits(values: usize) -> u32 {
     values.saturating_sub(1).max(1).ilog2() + 1
 }
 
-/// What a line has in hand in a state.
+/// Pending operations of a line in a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct InHand {
     local: Option<u8>,
@@ -430,7 +429,7 @@ impl Compiler<'_> {
         Ok(rom)
     }
 
-    /// The operation by which the directory makes room.
+    /// Returns the local operation by which the directory evicts a line.
     fn evict(&self) -> Result<u8, Refusal> {
         let fits = |local: &cohkit_protocol::controller::Local| {
             local.ensures == Right::None && !local.locks
@@ -446,7 +445,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// A remote has as many requests under way as accesses: the hardware's queues have room for no more.
+    /// Checks that only accesses start requests. The number of outstanding requests is then bounded by that of
+    /// accesses, for which the hardware's queues have room.
     fn requests_begin_accesses(&self) -> Result<(), Refusal> {
         for rule in &self.protocol.remote.rules {
             let (Event::Message(_), Rule::Take { body, .. }) = (rule.event, &rule.effect) else {
@@ -469,7 +469,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// The circuits of one direction, and for each channel the one it belongs to.
+    /// Returns the circuits of one direction, and for each channel the index of its circuit.
     fn circuits(&self, toward_home: bool) -> Result<(Vec<Circuit>, Vec<usize>), Refusal> {
         let mut circuits: Vec<Circuit> = Vec::new();
         let mut groups: Vec<Option<usize>> = Vec::new();
@@ -526,7 +526,7 @@ impl Compiler<'_> {
         Ok((circuits, circuit_of))
     }
 
-    /// The highest right that a request may be granted.
+    /// Returns the highest permission that a request may be granted.
     fn granted(&self, request: MessageId) -> Right {
         let cohkit_protocol::protocol::Home::Policy(policy) = &self.protocol.home else {
             return Right::None;
@@ -542,7 +542,8 @@ impl Compiler<'_> {
             .unwrap_or(Right::None)
     }
 
-    /// States, events and messages stand in one package, where names are told apart, and the package stands beside others.
+    /// Checks that the names of states, events and messages are distinct in their package, and that the package's own
+    /// name is free.
     fn names(&self, rom: &Rom) -> Result<(), Refusal> {
         let package = format!("{}_pkg", self.protocol.name);
         let its = |file: &str| file.strip_suffix(".sv") == Some(&package);
@@ -586,7 +587,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Each rule becomes a row.
+    /// Compiles each rule to a row.
     fn fill(&self, rom: &mut Rom) -> Result<(), Refusal> {
         for (index, rule) in self.home.rules.iter().enumerate() {
             let state = rule.state.index();
@@ -597,7 +598,7 @@ impl Compiler<'_> {
                         .into(),
                 );
             }
-            // Of several grants that the home may choose among, the hardware takes the first.
+            // If the home may choose among several grants, the hardware uses the first rule.
             let Some(event) = rom
                 .events
                 .iter()
@@ -650,7 +651,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// One statement of a rule, in the row. The error says what the hardware has no unit for.
+    /// Adds one statement of a rule to the row. The error names the unsupported feature.
     fn act(
         &self,
         rom: &Rom,
@@ -712,7 +713,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Follows what a line has in hand from the initial state on, and verifies what the hardware relies on.
+    /// Follows the pending operations of a line from the initial state, and verifies what the hardware relies on.
     fn follow(&self, rom: &Rom) -> Result<(), Refusal> {
         let mut in_hand: Vec<Option<InHand>> = vec![None; rom.states.len()];
         in_hand[0] = Some(InHand::default());
@@ -775,7 +776,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// What a line has in hand after a row. The error says what the hardware could not keep.
+    /// Returns the pending operations after a row. The error names what the hardware could not keep.
     fn after(
         &self,
         before: InHand,
@@ -839,7 +840,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether messages of a class go to the home.
+/// True if messages of this class go to the home.
 fn inward(class: Class) -> bool {
     match class {
         Class::Request | Class::Victim | Class::Answer | Class::Acknowledgement => true,
