@@ -1,8 +1,8 @@
-//! Proofs of the RTL's parts, by induction: Yosys makes formulas of the RTL and of what is claimed of it in
-//! `hardware/formal`, and an SMT solver looks for a way out of them.
+//! Proofs of parts of the RTL by induction. Yosys translates the RTL and the claims in `hardware/formal` to formulas,
+//! and an SMT solver searches for a counterexample.
 //!
-//! A claim is proven if it holds in the first cycles, and if no sequence of cycles in which all claims hold,
-//! from whatever state, leads to one in which one does not. What is proven so holds for ever.
+//! A claim is proven if it holds in the first cycles, and if no sequence of cycles in which all claims hold, from an
+//! arbitrary state, leads to a violation. A proven claim holds in every cycle.
 
 use crate::lockstep::build::BuildError;
 use crate::sources::SOURCES;
@@ -15,23 +15,23 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Cycles in which all claims are taken to hold, before that for which they are proven.
+/// Depth of induction: number of cycles in which all claims are assumed, before the cycle that is proven.
 const STEPS: u32 = 4;
 
-/// How long Z3 has to tell its version.
+/// Time limit for Z3 to print its version.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Something that is proven of a part of the RTL.
+/// A proof about a part of the RTL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
-    /// The module in `hardware/formal` that says it.
+    /// Module in `hardware/formal` with the claims.
     pub name: &'static str,
     text: &'static str,
-    /// The modules that it is about, without `.sv`.
+    /// Modules of the RTL that the proof covers, without `.sv`.
     pub of: &'static [&'static str],
-    /// The sizes in which it is proven.
+    /// Parameter sets for which the claims are proven.
     pub sizes: &'static [&'static [(&'static str, u32)]],
-    /// Claims made in modules below that this proof leaves to others, and to lockstep.
+    /// Assertions of submodules that this proof excludes; other proofs and lockstep cover them.
     aside: Option<&'static str>,
 }
 
@@ -95,21 +95,21 @@ pub const PROOFS: &[Proof] = &[
             "dcu",
         ],
         sizes: &[&[]],
-        // What the queues hold follows from the protocol, of which nothing is known here.
+        // The contents of the queues depend on the protocol, which is unknown here.
         aside: Some("c:*u_queues.*"),
     },
 ];
 
-/// What came of a proof.
+/// Result of a proof.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It holds in every cycle.
+    /// The claims hold in every cycle.
     Proven,
-    /// The claims that fail, or that do not follow.
+    /// Claims that are violated, or that induction cannot prove.
     Failed(Vec<String>),
 }
 
-/// The tools that proofs take.
+/// The tools that proofs need.
 #[derive(Clone, Debug)]
 pub struct Prover {
     yosys: Yosys,
@@ -117,10 +117,11 @@ pub struct Prover {
 }
 
 impl Prover {
-    /// Looks for the tools in a folder and then where all programs are.
+    /// Searches for the tools in `folder` and then in `PATH`.
     ///
     /// # Errors
-    /// [`BuildError::Missing`] if one is not there, with what to install; [`BuildError::Unusable`] if one does not run.
+    /// [`BuildError::Missing`] with installation instructions if a tool is absent; [`BuildError::Unusable`] if one does
+    /// not run.
     pub fn find(folder: Option<&Path>) -> Result<Prover, BuildError> {
         let path = tool::search_path_from(folder);
         let yosys = find_in(&path)?;
@@ -138,8 +139,8 @@ impl Prover {
         }
     }
 
-    /// Proves something in one of its sizes, in a folder that gets the files it takes. `instead` is the text of a file
-    /// of the RTL to be used instead of the right one.
+    /// Proves a module's claims for one parameter set, in a folder that receives the necessary files. `instead`
+    /// replaces the text of one RTL file, for fault injection.
     ///
     /// # Errors
     /// [`BuildError`].
@@ -174,7 +175,7 @@ impl Prover {
         if !made {
             return Err(BuildError::Failed(said));
         }
-        // First from reset, then from whatever state.
+        // Base case from reset, then the induction step from an arbitrary state.
         for induction in [false, true] {
             let mut command = Command::new(format!("{}-smtbmc", self.yosys.program()));
             command.args(["-s", "z3", "-t", &STEPS.to_string()]);
@@ -197,7 +198,7 @@ impl Prover {
     }
 }
 
-/// The text of a file of the RTL.
+/// Returns the text of an RTL file.
 pub fn right(name: &str) -> &'static str {
     SOURCES
         .iter()

@@ -1,9 +1,9 @@
-//! The RTL, by file name and in the order in which tools have to read it.
+//! The RTL files with their texts, in compilation order.
 
-/// A file's name and its text.
+/// Name and text of a file.
 pub type Source = (&'static str, &'static str);
 
-/// The home.
+/// Files of the home.
 pub const HOME: &[Source] = &[
     (
         "assertions.svh",
@@ -99,7 +99,7 @@ pub const HOME: &[Source] = &[
     ("home.sv", include_str!("../../../hardware/rtl/home.sv")),
 ];
 
-/// What may stand behind it.
+/// Files of the endpoints, which can be connected behind the home.
 pub const ENDPOINTS: &[Source] = &[
     (
         "axi_memory.sv",
@@ -123,7 +123,7 @@ pub const ENDPOINTS: &[Source] = &[
     ),
 ];
 
-/// What a host program drives, with the home and an endpoint in it.
+/// Test shell around the home and an endpoint, which a host program drives.
 const SHELL: &[Source] = &[
     (
         "behind_pkg.sv",
@@ -147,7 +147,7 @@ const SHELL: &[Source] = &[
     ),
 ];
 
-/// All of them.
+/// All files.
 pub const SOURCES: &[Source] =
     &joined::<{ HOME.len() + ENDPOINTS.len() + SHELL.len() }>([HOME, ENDPOINTS, SHELL]);
 

@@ -1,4 +1,4 @@
-//! Programs that others have written: asked for their versions, and run for long as Verilator and Yosys are.
+//! External programs: their versions, and long runs of tools such as Verilator and Yosys that can be cancelled.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -10,34 +10,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is asked whether to stop.
+/// Polling interval of the stop condition.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Most bytes that are taken of what tells a version.
+/// Maximum number of bytes read from a version report.
 const MOST: u64 = 1 << 16;
 
-/// What comes of asking a program for its version.
+/// Result of asking a program for its version.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Asked {
-    /// There is no such program.
+    /// The program does not exist.
     Absent,
-    /// It is there and does not run; how that shows.
+    /// The program exists but does not run, with the symptom.
     Fails(String),
-    /// It says this.
+    /// Output of the program.
     Says(String),
 }
 
-/// Most lines that are told of what a program said; the last ones tell most.
+/// Maximum number of output lines in an error message; the last lines are the most informative.
 const LAST: usize = 5;
 
-/// The folders in which programs are looked for: first that of this command, where the package that brought it has put those
-/// which came with it (a virtual environment's, which need not be in `PATH`), then those of `PATH`.
+/// Returns the search path for programs. It starts with the folder of this command, which may be a virtual environment
+/// outside `PATH` whose package installed other tools, and continues with `PATH`.
 pub fn search_path() -> OsString {
     let command = env::current_exe().ok();
     search_path_from(command.as_deref().and_then(Path::parent))
 }
 
-/// The folders of `PATH`, after one that is looked into first.
+/// Returns `PATH` with `folder` prepended, if given.
 pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
     let folders = env::var_os("PATH").unwrap_or_default();
     let all = folder
@@ -47,7 +47,7 @@ pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
     env::join_paths(all).unwrap_or(folders)
 }
 
-/// Asks a program in these folders for its version by these arguments, and waits so long for the answer.
+/// Runs a program from the given folders with the arguments that print its version, for at most `limit`.
 pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> Asked {
     let argument = arguments.join(" ");
     let mut command = Command::new(program);
@@ -61,7 +61,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
             ));
         }
         Err(error) => {
-            // So it is said too of a script whose interpreter is not there.
+            // The same error arises for a script whose interpreter does not exist.
             let there = env::split_paths(path).any(|folder| folder.join(program).is_file());
             return match error.kind() {
                 ErrorKind::NotFound if !there => Asked::Absent,
@@ -82,16 +82,17 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
     Asked::Fails(what)
 }
 
-/// Runs a program that says little, and gives that; `None` if it has not ended by then, and was ended.
+/// Runs a program with little output and returns that output. `None` if the time limit expired and the program was
+/// killed.
 ///
 /// # Errors
-/// Those of starting it.
+/// The program cannot be started.
 pub fn within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
     let end = Instant::now() + limit;
     run_to_end(command, MOST, &|| Instant::now() >= end)
 }
 
-/// What is said of a program whose answer has no version in it.
+/// Returns the error message for a program whose output contains no version.
 pub(crate) fn no_version(name: &str, command: &str, says: &str) -> String {
     let says = match says {
         "" => "nothing".to_string(),
@@ -100,24 +101,25 @@ pub(crate) fn no_version(name: &str, command: &str, says: &str) -> String {
     format!("{name} does not tell its version: `{command}` says {says}")
 }
 
-/// Runs a program in a folder and gives what it said once it has ended; `None` if it was told to stop before. Then nothing
-/// of it runs any more, nor of what it has started, and what they had put aside is gone.
+/// Runs a program in a folder and returns its output; `None` if `stop` was set before its end. In that case the program
+/// and all its child processes have been killed. Its temporary files are removed.
 pub(crate) fn run(
     command: &mut Command,
     folder: &Path,
     stop: &AtomicBool,
 ) -> io::Result<Option<Output>> {
-    // Who is stopped does not tidy up.
+    // A killed program does not clean up, so its temporary files get a folder of their own.
     let aside = fs::canonicalize(folder)?.join("aside");
     fs::create_dir_all(&aside)?;
     command.current_dir(folder).env("TMPDIR", &aside);
     let output = run_to_end(command, u64::MAX, &|| stop.load(Ordering::Relaxed));
-    // What stays there does no harm.
+    // A leftover folder does no harm.
     let _ = fs::remove_dir_all(&aside);
     output
 }
 
-/// Of what is said on each stream so many bytes are taken; who says more finds it closed.
+/// Runs a program until its end or until `stop`. At most `most` bytes of each output stream are read; the stream is
+/// then closed.
 fn run_to_end(
     command: &mut Command,
     most: u64,
@@ -127,14 +129,14 @@ fn run_to_end(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A group of its own, so that the compilers of a build can be stopped together.
+    // A process group of its own, so that all compilers of a build can be stopped together.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
     let mut child = command.spawn()?;
     let pipe = |pipe: Option<Box<dyn Read + Send>>| {
         thread::spawn(move || {
             let mut text = Vec::new();
-            // What cannot be read is not said.
+            // Ignore read errors: the output is then incomplete.
             let _ = pipe.map(|pipe| pipe.take(most).read_to_end(&mut text));
             text
         })
@@ -147,14 +149,15 @@ fn run_to_end(
         }
         if stop() {
             kill_group(child.id());
-            // Where there are no groups this is all that can be done; elsewhere it has ended already.
+            // On systems without process groups, this kills at least the program itself; elsewhere it has already
+            // ended.
             let _ = child.kill();
             child.wait()?;
             break None;
         }
         thread::sleep(LOOK);
     };
-    // They end when nobody is left who could say something.
+    // The readers end once no process holds the streams open.
     let said = |text: thread::JoinHandle<Vec<u8>>| text.join().unwrap_or_default();
     let (stdout, stderr) = (said(stdout), said(stderr));
     Ok(status.map(|status| Output {
@@ -168,7 +171,7 @@ fn run_to_end(
 #[allow(unsafe_code)]
 fn kill_group(leader: u32) {
     if let Ok(leader) = libc::pid_t::try_from(leader) {
-        // SAFETY: it takes two numbers. The leader has not been waited for, so the group is still its own.
+        // SAFETY: the call takes two numbers. The leader has not been waited for, so the group's number is still valid.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 }
@@ -193,7 +196,7 @@ mod tests {
         );
     }
 
-    /// The pipes are open until all have ended that the shell has started, so this comes back only if they have.
+    /// The pipes stay open until all child processes of the shell have ended; the call returns only then.
     #[test]
     fn what_is_told_to_stop_ends_with_all_that_it_has_started() {
         let mut command = Command::new("sh");

@@ -1,31 +1,31 @@
-//! What others have written that parts of Cohkit use where it is installed; nothing else needs it. This is the one list:
-//! messages about what is missing, `cohkit doctor` and the tests' `require` read it.
+//! Optional external tools that parts of Cohkit use if they are installed. This is the single list: error messages
+//! about missing tools, `cohkit doctor` and the tests' `require` read it.
 
-/// Something that may be installed.
+/// An optional external tool.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
-    /// The word by which it is meant.
+    /// Name of the tool.
     pub name: &'static str,
-    /// What it is, and of which version.
+    /// Description, with the necessary version.
     pub what: &'static str,
-    /// The programs that it takes.
+    /// Programs that the tool consists of.
     pub programs: &'static [Program],
-    /// The distributions of Python that it takes, as `pip` names them.
+    /// Python distributions that the tool consists of, by their names for `pip`.
     pub modules: &'static [&'static str],
-    /// The packages that bring it.
+    /// Packages that provide the tool.
     pub brought_by: &'static str,
-    /// What there is where it is installed.
+    /// Features that the tool enables.
     pub enables: &'static str,
 }
 
-/// A program under one of some names, which tells its version.
+/// A program with alternative names that reports its version.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Its names; the first that is there counts.
+    /// Alternative names; the first one found is used.
     pub names: &'static [&'static str],
-    /// The arguments with which it tells its version.
+    /// Arguments that print the version.
     pub arguments: &'static [&'static str],
-    /// The oldest version that serves: two numbers.
+    /// Oldest usable version: major and minor number.
     pub oldest: (u32, u32),
 }
 
@@ -53,13 +53,13 @@ const fn module(
 }
 
 impl Tool {
-    /// What is there to be done where it is missing.
+    /// Returns the installation instruction.
     pub fn install(&self) -> String {
         format!("install {}: {}", self.what, self.brought_by)
     }
 }
 
-/// What builds and runs the hardware.
+/// Builds and runs the hardware in simulation.
 pub const VERILATOR: Tool = Tool {
     name: "verilator",
     what: "Verilator 5.006 or newer, make and a C++ compiler",
@@ -76,7 +76,7 @@ pub const VERILATOR: Tool = Tool {
     enables: "the hardware in simulation: `cohkit rtl test` and `rtl measure`",
 };
 
-/// What maps the hardware and makes formulas of it.
+/// Maps the hardware to an FPGA and translates it to formulas.
 pub const YOSYS: Tool = Tool {
     name: "yosys",
     what: "Yosys 0.70 or newer that can `read_slang`",
@@ -91,7 +91,7 @@ pub const YOSYS: Tool = Tool {
         "the hardware on an FPGA: `cohkit rtl synth`; with Z3 proofs of its parts, which are tests",
 };
 
-/// What solves formulas.
+/// Solves formulas.
 pub const Z3: Tool = Tool {
     name: "z3",
     what: "Z3",
@@ -101,7 +101,7 @@ pub const Z3: Tool = Tool {
     enables: "proofs of the hardware, with Yosys; in tests",
 };
 
-/// All that may be installed, what commands use before what only tests and development do.
+/// All optional tools: first those that commands use, then those for tests and development only.
 pub const TOOLS: &[Tool] = &[
     Tool {
         name: "python",
@@ -139,7 +139,7 @@ pub const TOOLS: &[Tool] = &[
         what: "GCC and a C library for RISC-V",
         programs: &[Program {
             names: &["riscv64-unknown-elf-gcc"],
-            // It ends with an error where it has no such library.
+            // The compiler fails if the C library is not installed.
             arguments: &["--specs=picolibc.specs", "--version"],
             oldest: (0, 0),
         }],

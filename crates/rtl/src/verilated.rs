@@ -1,11 +1,13 @@
-//! The Verilated home in the simulator, in the place of the simulated one: whole messages in and out, a cycle at a time.
+//! The Verilated home as a replacement of the simulated home: whole messages in and out, one cycle at a time.
 //!
-//! Between the pins and the simulator lie beats: messages and lines of memory are cut into them, and put together from them.
-//! The other side of every port is always ready; what holds traffic up is the home, or what the simulator makes of it.
-//! What the home tells of rights is compared here with the steps of its units, which the simulator compares with the controller.
+//! Messages and lines of memory are split into beats for the pins and reassembled from them.
+//! All ports are always ready on the other side, so that only the home and the simulator's own model cause
+//! back-pressure.
+//! Permission changes that the home reports are compared here with the steps of its units; the simulator compares these
+//! steps with the controller.
 //!
-//! With an application in the RTL, too, what passes between it and the home is told, and its own memory is at pins that are
-//! like those of the home's.
+//! With an application in RTL, the traffic between it and the home is observed and reported. The application's own
+//! memory has pins like those of the home's memory.
 
 mod application;
 
@@ -26,22 +28,22 @@ use std::path::Path;
 pub use application::Application;
 use application::InRtl;
 
-/// Bits of a line's number on the pins.
+/// Mask of a line number on the pins.
 const LINE: u64 = (1 << 36) - 1;
-/// Length of a cycle in picoseconds.
+/// Clock period in picoseconds.
 pub const PERIOD: Time = (1_000_000 + CLOCK / 2) / CLOCK;
-/// Cycles in which nothing moves after which nothing will by itself, if the home says that it is idle.
+/// Number of quiet cycles after which an idle home will not act on its own.
 const REST: u32 = 8;
-/// The same where an application takes a few steps by itself.
+/// Number of quiet cycles if an application is present, which takes a few cycles on its own.
 const REST_OF_APPLICATION: u32 = 64;
 
-/// A home in a library that [`crate::lockstep::build`] has made.
+/// A home in a library built by [`crate::lockstep::build`].
 pub struct Verilated {
     model: Model,
     rom: Rom,
-    /// The numbers of events by their messages.
+    /// Event number of each message type that goes to the home.
     events: Vec<Option<usize>>,
-    /// Words in a line, and beats.
+    /// Words per line, and beats per line.
     words: usize,
     beats: usize,
     fold: u32,
@@ -54,7 +56,7 @@ pub struct Verilated {
     application: Option<InRtl>,
 }
 
-/// Bits of what passes between home and application in a cycle, as in `hardware/lockstep/lockstep.sv`.
+/// Bits of the traffic between home and application in a cycle, as in `hardware/lockstep/lockstep.sv`.
 mod passes {
     pub const LAST_READ: u64 = 1;
     pub const WRITTEN: u64 = 1 << 1;
@@ -66,13 +68,13 @@ mod passes {
     pub const WRITE_DATA: u64 = 1 << 7;
 }
 
-/// What lies before a slice's ports, and what has come out of them in part.
+/// Queues in front of a slice's ports, and partially received output.
 struct Slice {
     entrances: [Entrance; CIRCUITS],
     leaving: [(usize, Bytes); CIRCUITS],
     locals: VecDeque<u64>,
     unlocks: VecDeque<u64>,
-    /// AXI's names of the reads and writes of lines that are under way.
+    /// AXI identifiers of outstanding reads and writes, by line.
     reads: FxHashMap<Line, u64>,
     writes: FxHashMap<Line, u64>,
     read: VecDeque<(u64, Bytes)>,
@@ -80,11 +82,11 @@ struct Slice {
     written: VecDeque<u64>,
     addresses: VecDeque<(Line, u64)>,
     data: VecDeque<(Bytes, u16)>,
-    /// The write whose beats are coming.
+    /// The write whose beats are arriving.
     coming: (usize, Bytes, u16),
-    /// Rights that have changed, to be told.
+    /// Changes of permissions that the home has yet to report.
     changes: Changes,
-    /// What an application has answered, as far as its beats have passed.
+    /// The application's answer whose beats are in transit.
     passing: (usize, Bytes),
 }
 
@@ -109,7 +111,7 @@ impl Default for Slice {
     }
 }
 
-/// Messages before a circuit, each with its header.
+/// Messages queued for a circuit, each with its header; the index of the next beat.
 #[derive(Default)]
 struct Entrance {
     queue: VecDeque<(MessageId, u64, bool, Bytes)>,
@@ -117,11 +119,11 @@ struct Entrance {
 }
 
 impl Verilated {
-    /// A home that has just been reset. `image` is the ROM's. Lines get the numbers of [`folded`] at its ports, by so many
-    /// bits, so that the directory has the sets of a hashed cache; with 0 they keep their own.
+    /// Creates a home after reset. `image` is the file of the ROM's image. With `fold` > 0, lines have the numbers of
+    /// [`folded`] with that many bits at the ports, so that the directory is indexed like a hashed cache.
     ///
     /// # Errors
-    /// If the library or the image cannot be used, in words.
+    /// The library or the image cannot be used, with the reason.
     pub fn open(
         library: &Path,
         image: &Path,
@@ -132,15 +134,15 @@ impl Verilated {
         Verilated::open_with(library, image, rom, line_bytes, fold, None, "")
     }
 
-    /// The same with an application behind it, in a library that was built with [`Endpoint::Application`].
-    /// With a seed other than 0, everything between home, application and its memory takes its time by chance, and that
+    /// Creates a home with an application behind it, from a library built with [`Endpoint::Application`].
+    /// With a seed other than 0, all traffic between home, application and its memory has random delays, and that
     /// memory answers in any order. The application sees lines by their numbers at the home's ports.
-    /// `further` are more arguments, as of [`Model::open`].
+    /// `further` are additional arguments for [`Model::open`].
     ///
     /// [`Endpoint::Application`]: crate::lockstep::shapes::Endpoint::Application
     ///
     /// # Errors
-    /// As for [`Verilated::open`].
+    /// Those of [`Verilated::open`].
     pub fn open_with(
         library: &Path,
         image: &Path,
@@ -194,7 +196,7 @@ impl Verilated {
         Ok(home)
     }
 
-    /// A line's number at the ports, and back.
+    /// Maps a line to its number at the ports, or back; the mapping is its own inverse.
     fn number(&self, line: Line) -> Line {
         match self.fold {
             0 => line,
@@ -202,13 +204,13 @@ impl Verilated {
         }
     }
 
-    /// What lies before the slice of a line of this number.
+    /// Returns the slice of a port's line number and records activity.
     fn slice(&mut self, line: Line) -> &mut Slice {
         self.rest = 0;
         &mut self.slices[line as usize % SLICES]
     }
 
-    /// Puts the next beat of everything on the pins.
+    /// Drives the next beat of each queue to the pins.
     fn drive(&mut self) {
         for (s, slice) in self.slices.iter().enumerate() {
             let inputs = &mut self.inputs;
@@ -241,7 +243,7 @@ impl Verilated {
         }
     }
 
-    /// What has entered a slice in this cycle.
+    /// Records the beats that a slice has accepted in this cycle.
     fn enter(&mut self, s: usize, happened: &mut Vec<Happened>) {
         let (inputs, outputs, slice) = (&self.inputs, &self.outputs, &mut self.slices[s]);
         let entered = inputs.rx_valid[s] & outputs.rx_ready[s];
@@ -280,7 +282,7 @@ impl Verilated {
         }
     }
 
-    /// What the units of a slice have done.
+    /// Records the steps of a slice's units.
     fn steps(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
         let mut units = self.outputs.step_valid[s];
         while units != 0 {
@@ -288,7 +290,7 @@ impl Verilated {
             let step = self.outputs.step[s][unit];
             units &= units - 1;
             let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
-            // Something was lacking: the event will be tried again.
+            // A resource was missing: the unit will retry the event.
             if field(61, 1) != 0 {
                 continue;
             }
@@ -327,7 +329,7 @@ impl Verilated {
         Ok(())
     }
 
-    /// What whoever listens is told of rights.
+    /// Checks the permission change that the home reports in this cycle.
     fn told(&mut self, s: usize) -> Result<(), String> {
         if self.outputs.change_valid[s] != 0 {
             self.slices[s].changes.told(self.outputs.change[s])?;
@@ -335,7 +337,7 @@ impl Verilated {
         Ok(())
     }
 
-    /// The home has come to rest, and tells nothing more.
+    /// Checks at rest that no permission change is missing.
     fn rests(&mut self) -> Result<(), String> {
         for slice in &mut self.slices {
             for unit in 0..UNITS {
@@ -345,7 +347,7 @@ impl Verilated {
         Ok(())
     }
 
-    /// What has left a slice toward the remote and the device.
+    /// Records the messages to the remote and the answers to the device that have left a slice.
     fn leave(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         for c in 0..CIRCUITS {
@@ -389,7 +391,7 @@ impl Verilated {
         Ok(())
     }
 
-    /// What a slice has asked of memory, or of the application in its place.
+    /// Records the requests of a slice to memory, or to the application in its place.
     fn memory(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         let line_bytes = self.words as u64 * 8;
@@ -421,7 +423,7 @@ impl Verilated {
     }
 }
 
-/// A beat that is written; gives the line with its words that are written, if it was the last one.
+/// Assembles a beat of a write. Returns the line and the mask of its written words after the last beat.
 fn assemble(
     (beat, bytes, mask): &mut (usize, Bytes, u16),
     data: &[u64; BEAT],
@@ -459,7 +461,7 @@ impl ClockedHome for Verilated {
         let event = &self.rom.events[number];
         let (circuit, carries) = (event.circuit, event.payload);
         let line = self.number(line);
-        // A header's mask has sixteen bits for a line of any size.
+        // The header's mask has sixteen bits for a line of any size.
         let sixteenths = (0..16).filter(|bit| mask >> (bit * self.words / 16) & 1 != 0);
         let mask: u64 = sixteenths.map(|bit| 1 << bit).sum();
         let header = mask << 48 | (number as u64) << 40 | u64::from(line);

@@ -1,51 +1,51 @@
-//! The longest paths of a netlist, in levels of logic.
+//! Longest paths of a netlist, in levels of logic.
 //!
-//! A path begins at the output of a register, at that of a memory block, or at a port of the design, which is taken for
-//! a register's; it ends at an input of a register or a memory, or at a port. Each LUT on it is a level, and so is each
-//! cell of a carry chain, which is four bits long. The muxes that join the LUTs of one slice are none.
-//! A memory made of LUTs is a level when it is read.
+//! A path starts at the output of a register or of a memory block, or at a port of the design, which counts as a
+//! register. It ends at an input of a register or a memory, or at a port. Each LUT is one level, and so is each cell of
+//! a carry chain, which is four bits long. The muxes that combine the LUTs of one slice have no level.
+//! Reading a memory made of LUTs is one level.
 
 use super::netlist::{Netlist, Part};
 use super::primitives::{addresses, is_clock, Kind};
 
-/// Where a path begins.
+/// Start of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
-    /// At a register's output, or a port.
+    /// Output of a register, or a port.
     Register,
-    /// At the output of a memory block that has no register there.
+    /// Output of a memory block without an output register.
     Memory,
 }
 
-/// The longest path to an end.
+/// A longest path to an endpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Path {
-    /// Where it begins.
+    /// Start of the path.
     pub start: Start,
-    /// Levels of logic on it.
+    /// Number of logic levels.
     pub levels: u32,
-    /// The net it begins at.
+    /// Net at the start.
     pub from: String,
-    /// Where it ends: the instance, and what the register there is called.
+    /// Endpoint: the instance and the name of its register.
     pub to: String,
-    /// The module of the source that it ends in.
+    /// Module of the source that contains the endpoint.
     pub module: String,
-    /// The primitives on it, in order, which are not free.
+    /// Primitives on the path with a level, in order.
     pub through: Vec<String>,
 }
 
-/// The longest way to a net from one kind of start: its levels, and the primitive and net it came by.
+/// Longest path to a net from one kind of start: its levels, and the preceding primitive and net.
 #[derive(Clone, Copy)]
 struct Reached {
     levels: u32,
     by: Option<(usize, usize)>,
 }
 
-/// Every end's longest path from each kind of start that has one, the longest first; equal ones in a fixed order.
-/// Of ends that differ in numbers only (bits, instances of a generate loop) there is one.
+/// Returns the longest path to every endpoint for each kind of start, longest first, in a deterministic order.
+/// Endpoints that differ only in indices (bits, instances of a generate loop) are reported once.
 ///
 /// # Errors
-/// If logic goes round in a circle without a register; the error names a net of it.
+/// The logic contains a combinational loop; the error names a net of it.
 pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
     let nets = netlist.names.len();
     let mut drivers = vec![usize::MAX; nets];
@@ -125,7 +125,7 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
     Ok(found)
 }
 
-/// All parts, each after those whose outputs reach its own at once.
+/// Returns all parts in topological order of combinational paths.
 fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
     #[derive(Clone, Copy, PartialEq)]
     enum Visit {
@@ -176,7 +176,7 @@ fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
     Ok(order)
 }
 
-/// Whether what is at a pin can be seen at an output in the same cycle.
+/// True if a pin affects an output combinationally.
 fn passes(part: &Part, pin: &str, output: &str) -> bool {
     match part.primitive.kind {
         Kind::Logic(_) => true,
@@ -185,12 +185,12 @@ fn passes(part: &Part, pin: &str, output: &str) -> bool {
     }
 }
 
-/// Carries what has reached a part's inputs to its outputs.
+/// Propagates path lengths from a part's inputs to its outputs.
 fn reach(part: &Part, at: usize, reached: &mut [Vec<Option<Reached>>; 2]) {
     for (start, reached) in [Start::Register, Start::Memory].into_iter().zip(reached) {
         let own = match part.primitive.kind {
             Kind::Logic(_) => None,
-            // What a memory of LUTs holds is looked up even if its address stands still.
+            // A memory of LUTs is read combinationally even if its address is constant.
             Kind::Distributed => (start == Start::Register).then_some(1),
             Kind::Register => (start == Start::Register).then_some(0),
             Kind::Memory => ((start == Start::Register) == part.registered).then_some(0),
@@ -224,7 +224,7 @@ fn reach(part: &Part, at: usize, reached: &mut [Vec<Option<Reached>>; 2]) {
     }
 }
 
-/// Where a path to a net begins, and what it goes through.
+/// Returns the start of the longest path to a net, and the primitives on it.
 fn trace(netlist: &Netlist, reached: &[Option<Reached>], mut net: usize) -> (String, Vec<String>) {
     let mut through = Vec::new();
     while let Some(Reached {
@@ -242,7 +242,7 @@ fn trace(netlist: &Netlist, reached: &[Option<Reached>], mut net: usize) -> (Str
     (name(netlist, net), through)
 }
 
-/// A net's name with the instance it is in.
+/// Returns the hierarchical name of a net.
 fn name(netlist: &Netlist, net: usize) -> String {
     match &netlist.names[net] {
         Some((instance, name)) => {
@@ -259,7 +259,7 @@ fn dotted(path: &str) -> String {
     }
 }
 
-/// A name with what stands in brackets left out.
+/// Removes bracketed indices from a name.
 fn without_numbers(name: &str) -> String {
     let mut depth = 0u32;
     name.chars()

@@ -1,4 +1,4 @@
-//! A mapped netlist as Yosys writes it (`write_json`), made flat, and its size by module.
+//! A mapped netlist in the JSON format of Yosys (`write_json`), flattened, and its size by module.
 
 use super::primitives::Primitive;
 pub use super::size::Size;
@@ -47,7 +47,7 @@ struct Name {
     bits: Vec<Bit>,
 }
 
-/// A net of its module, or a constant.
+/// A net of the module, or a constant.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(untagged)]
 enum Bit {
@@ -67,60 +67,60 @@ enum Constant {
     Open,
 }
 
-/// A pin of a primitive, and the net at it.
+/// A pin of a primitive, and its net.
 pub(super) struct Pin {
     pub name: String,
     pub output: bool,
     pub net: usize,
 }
 
-/// A primitive of the flat netlist.
+/// A primitive of the flattened netlist.
 pub(super) struct Part {
     pub primitive: Primitive,
-    /// The type's name.
+    /// Name of the cell type.
     pub kind: String,
-    /// The instance it is in.
+    /// Index of the instance that contains it.
     pub instance: usize,
     pub pins: Vec<Pin>,
-    /// It is a memory block whose outputs have a register.
+    /// True for a memory block with output registers.
     pub registered: bool,
 }
 
-/// A module's instance.
+/// An instance of a module.
 pub(super) struct Instance {
-    /// Where it is, such as `u_dcs.gen_unit[0].u_dcu`; empty for the top.
+    /// Hierarchical path, such as `u_dcs.gen_unit[0].u_dcu`; empty for the top.
     pub path: String,
-    /// The name of its module in the source.
+    /// Name of the module in the source.
     pub module: String,
 }
 
-/// A module of the source: how often it is there, and what all of its instances take, without those of other modules.
+/// Resources of a module over all of its instances, without submodules.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModuleSize {
-    /// Its name.
+    /// Name of the module.
     pub module: String,
-    /// How often it is there.
+    /// Number of instances.
     pub instances: u64,
-    /// What all of them take.
+    /// Resources of all instances together.
     pub size: Size,
 }
 
-/// A netlist without hierarchy.
+/// A flattened netlist.
 pub struct Netlist {
     pub(super) parts: Vec<Part>,
     pub(super) instances: Vec<Instance>,
-    /// For each net the best name it has, and the instance where it has it.
+    /// For each net, its preferred name and the instance that defines the name.
     pub(super) names: Vec<Option<(usize, String)>>,
-    /// Nets at the top's ports: those that come in, and those that go out.
+    /// Nets at the ports of the top: inputs, and outputs.
     pub(super) inputs: Vec<(usize, String)>,
     pub(super) outputs: Vec<(usize, String)>,
 }
 
 impl Netlist {
-    /// Reads a netlist and makes it flat.
+    /// Reads and flattens a netlist.
     ///
     /// # Errors
-    /// If the text is not such a netlist, has no module of this name, or a primitive that is not known.
+    /// The text is not a netlist in this format, the top module is absent, or a primitive is unknown.
     pub fn read(text: &str, top: &str) -> Result<Netlist, String> {
         let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let mut netlist = Netlist {
@@ -151,7 +151,7 @@ impl Netlist {
         Ok(netlist)
     }
 
-    /// The number of a net of a module's instance; `None` for a constant.
+    /// Returns the global number of an instance's net; `None` for a constant.
     fn net(&mut self, bit: Bit, nets: &mut FxHashMap<usize, usize>) -> Option<usize> {
         match bit {
             Bit::Net(own) => Some(*nets.entry(own).or_insert_with(|| {
@@ -176,7 +176,7 @@ impl Netlist {
             module: source_name(module).to_string(),
         });
         for (name, cell) in &own.cells {
-            // It says where a module stood that was made flat.
+            // This cell only records the position of a flattened module.
             if cell.kind == "$scopeinfo" {
                 continue;
             }
@@ -237,7 +237,7 @@ impl Netlist {
                 }
             }
         }
-        // A net is called by a name of the source if it has one, the shortest in the innermost module.
+        // A net takes a name of the source if it has one: the shortest one in the innermost module.
         for (name, names) in own.netnames.iter().filter(|(_, name)| name.hide_name == 0) {
             for (index, &bit) in names.bits.iter().enumerate() {
                 if let Some(net) = self.net(bit, &mut nets) {
@@ -258,7 +258,7 @@ impl Netlist {
         Ok(())
     }
 
-    /// What all of it takes.
+    /// Returns the resources of the whole netlist.
     pub fn size(&self) -> Size {
         let mut size = Size::default();
         for part in &self.parts {
@@ -267,7 +267,7 @@ impl Netlist {
         size
     }
 
-    /// What each module of the source takes, by name.
+    /// Returns the resources of each source module, in order of name.
     pub fn modules(&self) -> Vec<ModuleSize> {
         let mut modules: BTreeMap<&str, ModuleSize> = BTreeMap::new();
         for instance in &self.instances {
@@ -289,7 +289,7 @@ impl Netlist {
     }
 }
 
-/// A parameter that is 1, as a number or as the text of its bits.
+/// True if a parameter is 1, as a number or as a string of bits.
 fn is_one(value: &serde_json::Value) -> bool {
     match value {
         serde_json::Value::String(bits) => bits.trim_start_matches('0') == "1",
@@ -297,7 +297,7 @@ fn is_one(value: &serde_json::Value) -> bool {
     }
 }
 
-/// The source's name of a module that was made for one instance: `dcu$synth.u_dcs` is a `dcu`.
+/// Returns the source name of a specialised module: `dcu$synth.u_dcs` is a `dcu`.
 fn source_name(module: &str) -> &str {
     module
         .split(['$', '\\'])

@@ -1,37 +1,37 @@
-//! What the primitives of the FPGA cost, and which of their pins lie on a path.
+//! Cost and timing behaviour of the FPGA's primitives.
 
 use super::size::Size;
 
-/// A primitive, as far as size and paths are concerned.
+/// Properties of a primitive for size and paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Primitive {
     pub size: Size,
     pub kind: Kind,
 }
 
-/// How signals go through a primitive.
+/// Timing behaviour of a primitive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// From every input to every output, through so many levels.
+    /// Combinational from every input to every output, with this number of levels.
     Logic(u32),
-    /// It keeps what its inputs say, and its outputs begin new paths.
+    /// Ends paths at its inputs and starts paths at its outputs.
     Register,
-    /// The same for a memory block, whose outputs are late.
+    /// A memory block: ends and starts paths as a register does, but its outputs have a higher delay.
     Memory,
-    /// A memory made of LUTs: what is written is kept; an address is looked up through one level.
+    /// A memory made of LUTs: writes end paths; reads are combinational with one level.
     Distributed,
 }
 
 impl Primitive {
-    /// The primitive of this name; `None` if it is not known.
+    /// Returns the primitive with this name; `None` if it is unknown.
     pub fn named(name: &str) -> Option<Primitive> {
         let (lut, kind) = match name {
-            // The muxes of a slice join its own LUTs and are no levels.
+            // The muxes of a slice combine its own LUTs and add no level.
             "MUXF7" | "MUXF8" | "MUXF9" | "BUFG" | "GND" | "VCC" => (0, Kind::Logic(0)),
             "LUT1" | "LUT2" | "LUT3" | "LUT4" | "LUT5" | "LUT6" | "LUT6_2" | "INV" => {
                 (1, Kind::Logic(1))
             }
-            // A carry chain costs a level in each of its cells. The LUTs before it are counted by themselves.
+            // Each cell of a carry chain is one level. The LUTs before it are counted separately.
             "CARRY4" | "CARRY8" => (0, Kind::Logic(1)),
             "FDRE" | "FDSE" | "FDCE" | "FDPE" => {
                 let size = Size {
@@ -72,7 +72,7 @@ impl Primitive {
     }
 }
 
-/// Whether a pin is a clock's: no path of data ends there.
+/// True if a pin is a clock, at which no data path ends.
 pub(super) fn is_clock(pin: &str) -> bool {
     matches!(
         pin,
@@ -80,8 +80,8 @@ pub(super) fn is_clock(pin: &str) -> bool {
     )
 }
 
-/// Whether a pin of a memory made of LUTs addresses what is read at an output.
-/// Of several ports one is also written by, so that its address is that of every write.
+/// True if a pin of a memory made of LUTs addresses the read port of an output.
+/// In a memory with several ports, one port is shared with writes; its address also addresses all writes.
 pub(super) fn addresses(pin: &str, output: &str) -> bool {
     if let Some(port) = pin.strip_prefix("ADDR") {
         return output.strip_prefix("DO") == Some(port);

@@ -1,28 +1,28 @@
-//! What a design takes of an FPGA.
+//! FPGA resources of a design.
 
 use std::ops::AddAssign;
 
-/// What a design takes of an FPGA.
+/// FPGA resources of a design.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Size {
-    /// Look-up tables, those of distributed memories included. Each LUT counts for itself:
-    /// two small ones that placement would put into one site are two.
+    /// Number of look-up tables, including those of distributed memories. Each LUT counts separately, also where
+    /// placement would combine two small ones in one site.
     pub lut: u64,
-    /// Flip-flops.
+    /// Number of flip-flops.
     pub ff: u64,
-    /// Halves of memory blocks of 36 Kbit.
+    /// Number of 18 Kbit halves of 36 Kbit memory blocks.
     pub bram18: u64,
-    /// Memory blocks of 288 Kbit.
+    /// Number of 288 Kbit memory blocks.
     pub uram: u64,
 }
 
 impl Size {
-    /// Memory blocks of 36 Kbit; a half counts as a half.
+    /// Returns the number of 36 Kbit memory blocks; a half counts as 0.5.
     pub fn bram36(self) -> f64 {
         self.bram18 as f64 / 2.0
     }
 
-    /// The same several times.
+    /// Returns the resources multiplied by `count`.
     #[must_use]
     pub fn times(self, count: u64) -> Size {
         Size {

