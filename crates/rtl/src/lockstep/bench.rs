@@ -1,9 +1,9 @@
-//! What surrounds the home in a run: the remote, circuits that delay and reorder, the device, and memory.
+//! Environment of the home in a run: the remote, circuits that delay and reorder messages, the device, and memory.
 //!
-//! Remote and home are the controllers that are checked. The RTL says what each unit has just done; the same
-//! step is taken with the home's controller, and from then on everything that leaves the RTL has to be what the
-//! controller sent, with the right bytes. The RTL cannot lie about its steps: an event that is not there, or a message
-//! that no step announced, is a mismatch.
+//! Remote and home follow the controllers that are checked. The RTL reports each step of its units, and the home's
+//! controller takes the same step. All later outputs of the RTL must match what the controller sent, with the correct
+//! bytes. A false report is detected: a step on an absent event, or a message that no step has announced, is a
+//! mismatch.
 
 mod agents;
 mod application;
@@ -40,56 +40,56 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Most words of 64 bits in a line.
+/// Maximum number of 64-bit words per line.
 const WORDS: usize = 16;
-/// A line's bytes.
+/// Contents of a line.
 type Bytes = [u64; WORDS];
 
-/// How lines are numbered, and so to which units they belong.
+/// Numbering of lines, which determines their units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// One after the other: all units in turn.
+    /// Consecutive lines, distributed over all units in turn.
     Spread,
-    /// All lines belong to one unit.
+    /// Lines that belong to one unit.
     OneUnit,
-    /// Anywhere in the home's range.
+    /// Random lines of the home's whole range.
     Anywhere,
 }
 
-/// How many rows a run is meant to be guided to before it comes to those of the next seed.
+/// Distance in rows between the directed targets of two consecutive seeds.
 const AIMS: u64 = 16;
 
-/// One run: everything random follows from the seed.
+/// Parameters of a run. All random behaviour is derived from the seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// What everything random follows from.
+    /// Seed of all random behaviour.
     pub seed: u64,
-    /// Messages after which nothing new is begun.
+    /// Number of messages after which no new access starts.
     pub messages: u64,
-    /// How many lines are used.
+    /// Number of lines.
     pub lines: usize,
-    /// Which.
+    /// Selection of the lines.
     pub pattern: Pattern,
-    /// Most cycles that memory takes.
+    /// Maximum memory latency, in cycles.
     pub memory: u64,
-    /// Most cycles that a message is under way.
+    /// Maximum message latency, in cycles.
     pub delay: u64,
-    /// Of 16 cycles, in how many each port is ready.
+    /// Number of cycles, of every 16, in which each port is ready.
     pub ready: u64,
-    /// Of 16 cycles, in how many the device begins something.
+    /// Number of cycles, of every 16, in which the device starts an operation.
     pub device: u64,
-    /// The row of the ROM, counted from the last, with which guiding begins; it goes on with those before it.
-    /// It needs [`super::setup::Setup::ways`].
+    /// First target row of directed lines, counted from the last row of the ROM; the preceding rows follow. Requires
+    /// [`super::setup::Setup::ways`].
     pub aim: usize,
     /// Of 256 cycles, in how many something comes to each port, if it is free, that nobody should send: what the home has to
     /// refuse or drop. In three of eight runs there are some. Not with anything behind the home.
     pub strangers: u64,
-    /// Memory and messages take their most, and memory answers in order: for measurements.
+    /// Memory and messages take their maximum latency, and memory answers in order: for measurements.
     pub exact: bool,
 }
 
 impl Run {
-    /// A run of this many messages, whose other quantities follow from the seed too.
+    /// Creates a run with the given number of messages; the seed determines its other parameters too.
     pub fn new(seed: u64, messages: u64) -> Run {
         let mut chance = Chance::new(seed ^ 0x9e37_79b9);
         let pattern = [
@@ -108,13 +108,14 @@ impl Run {
             ready: [16, 16, 12, 4][chance.below(4) as usize],
             device: [0, 1, 2, 4, 8][chance.below(5) as usize],
             aim: seed.wrapping_mul(AIMS) as usize,
-            // Drawn last, so that seeds without any are what they were before there were some.
+            // Drawn last, so that seeds without illegal traffic behave as they did before it was introduced.
             strangers: [0, 0, 0, 0, 0, 1, 8, 64][chance.below(8) as usize],
             exact: false,
         }
     }
 
-    /// A short run of few lines that is guided to a row, counted from the last of [`Ways::rows`], as soon as it begins.
+    /// Creates a short run of few lines that is directed from its start to a row, counted from the last of
+    /// [`Ways::rows`].
     pub fn toward(aim: usize, seed: u64) -> Run {
         let mut chance = Chance::new(seed ^ 0x517c_c1b7);
         Run {
@@ -133,34 +134,34 @@ impl Run {
     }
 }
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Messages that entered and left the home.
+    /// Messages that entered or left the home.
     pub messages: u64,
     /// Local operations and unlocks that were answered.
     pub answers: u64,
-    /// Lines that the directory gave up by itself.
+    /// Lines evicted by the directory.
     pub evictions: u64,
-    /// Cycles.
+    /// Duration in cycles.
     pub cycles: u64,
-    /// Messages, operations and unlocks that nobody should have sent, and that the home dropped or refused.
+    /// Illegal messages, operations and unlocks that the home dropped or refused.
     pub strangers: u64,
-    /// For each state and event of the ROM whether the row was used.
+    /// For each state and event of the ROM, true if the row was used.
     pub covered: Vec<Vec<bool>>,
-    /// How often a unit did nothing with an event, and it was seen why; and how often not.
+    /// Number of stalled events whose cause was verified, and of those whose cause could not be observed.
     pub stalls: [u64; 2],
-    /// What the home's counters said at the end, of both slices together, by place.
+    /// Final values of the home's counters, summed over both slices, by position.
     pub counters: Vec<u64>,
 }
 
 const REMOTE: usize = 0;
 const HOME: usize = 1;
 const DEVICE: usize = 2;
-/// Steps of a line's history that are kept.
+/// Maximum number of recorded steps of a line's history.
 const HISTORY: usize = 60;
 
-/// A message under way or expected.
+/// A message in flight or expected.
 #[derive(Clone, Debug)]
 struct Message {
     kind: MessageId,
@@ -169,7 +170,7 @@ struct Message {
     flight: u32,
 }
 
-/// What the home announced to the device.
+/// An answer that the home has announced to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Answer {
     unlock: bool,
@@ -177,65 +178,65 @@ struct Answer {
     operation: u8,
 }
 
-/// A line's memory operation.
+/// State of a line's memory operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Memory {
     Idle,
-    /// The home has begun to read, and AXI has not seen it.
+    /// The home has started a read that is not yet visible at the AXI port.
     ReadWanted,
     Reading,
     /// Memory has answered with these bytes.
     Read(Bytes),
-    /// The home has begun to write these bytes to these words.
+    /// The home has started to write these bytes with this word mask.
     WriteWanted(Bytes, u16),
     Writing,
     Written,
 }
 
-/// Everything about one line, but what the RTL knows.
+/// Reference state of a line.
 struct Line {
     number: u64,
     remote: Configuration,
     copy: Bytes,
     home: Configuration,
-    /// The local operation in hand, and whether the directory began it.
+    /// The pending local operation, and true if the directory started it.
     pending: Option<(u8, bool)>,
-    /// The most that the remote may do under the lock, while there is one.
+    /// Highest permission of the remote under the lock, if the line is locked.
     locked: Option<Right>,
     memory: Bytes,
     latest: Bytes,
     operation: Memory,
-    /// Messages that were sent and not yet taken, in both directions.
+    /// Messages sent and not yet consumed, in both directions.
     in_flight: Vec<MessageId>,
-    /// The right that the remote gets with what is read, or keeps after what is written.
+    /// Permission that the remote receives with the read data, or retains after the write.
     right: Right,
-    /// Messages that have entered the home and that it has not yet taken.
+    /// Messages that have entered the home and are not yet consumed.
     arrived: Vec<Message>,
-    /// Messages that have to leave it, by circuit.
+    /// Messages that must leave the home, by circuit.
     expected: [VecDeque<Message>; CIRCUITS],
-    /// Local operations that have entered and were not yet taken.
+    /// Local operations that have entered the home and are not yet consumed.
     asked: VecDeque<u8>,
     unlocks: u32,
     answers: Vec<Answer>,
-    /// The device was told that it holds the lock.
+    /// True once the device knows that it holds the lock.
     told: bool,
-    /// Order of delivery in ordered circuits, by circuit: none may arrive before these cycles.
+    /// Earliest arrival cycle of the next message in ordered circuits, by direction and circuit.
     order: [[u64; CIRCUITS]; 2],
     history: VecDeque<Step>,
-    /// Messages on their way, and those that stand before the home's ports.
+    /// Number of messages in flight, and of messages at the home's ports.
     under_way: usize,
     entering: usize,
-    /// It is guided to a row; and has come to rest, so that messages are held back.
+    /// True while the line is directed to a row; true once it has come to rest, so that messages are held back.
     guided: bool,
     holds_back: bool,
     held: Vec<(bool, Message)>,
-    /// Memory does not answer what it is asked from now on; and was then allowed to.
+    /// True while memory withholds its answers; true once it may answer again.
     withheld: bool,
     memory_goes_on: bool,
 }
 
 impl Line {
-    /// Nothing has happened; memory holds these bytes.
+    /// Creates a line in its initial state, with these bytes in memory.
     fn new(number: u64, remote: Configuration, home: Configuration, bytes: Bytes) -> Line {
         Line {
             number,
@@ -267,7 +268,7 @@ impl Line {
         }
     }
 
-    /// What has happened, as far as it was kept.
+    /// Returns the recorded history.
     fn sequence(&self) -> Sequence {
         Sequence {
             agents: vec!["remote".into(), "home".into(), "device".into()],
@@ -275,29 +276,30 @@ impl Line {
         }
     }
 
-    /// Whether these bytes are those of the last write.
+    /// True if these bytes are those of the last write.
     fn is_current(&self, bytes: &Bytes, words: usize) -> bool {
         bytes[..words] == self.latest[..words]
     }
 }
 
-/// What follows from the rows, of the remote each one apart.
+/// Static analysis of all rows, and of each row of the remote.
 struct Rules {
     facts: Facts,
     plans: Vec<Plan>,
 }
 
-/// A stream of messages toward the home that are ready to enter it.
+/// Messages to the home that wait at the port of a circuit.
 #[derive(Default)]
 struct Entrance {
     queue: VecDeque<(usize, Message)>,
     valid: bool,
     beat: usize,
-    /// Whether the last beat that entered was the first one of a message with bytes, and whether it was the last one.
+    /// For the last beat that entered: true if it was the first one of a message with bytes; true if it was the last
+    /// one.
     before: Option<(bool, bool)>,
 }
 
-/// A message that is leaving the home.
+/// A message of which some beats have left the home.
 struct Leaving {
     line: usize,
     number: usize,
@@ -305,7 +307,7 @@ struct Leaving {
     beat: usize,
 }
 
-/// A read or write at a slice's memory.
+/// A read or write of a slice's memory.
 struct Burst {
     line: usize,
     id: u64,
@@ -324,7 +326,7 @@ struct Slice {
     reads: Vec<Burst>,
     reading: Option<usize>,
     addresses: VecDeque<(usize, u64)>,
-    /// Bytes of writes, and which of their bits are written.
+    /// Bytes of writes, and bit masks of the written bits.
     data: VecDeque<(Bytes, Bytes)>,
     beat: (Bytes, Bytes, usize),
     writes: Vec<Burst>,
@@ -332,7 +334,7 @@ struct Slice {
     strangers: strangers::Strangers,
 }
 
-/// A home and what surrounds it.
+/// A home and its environment.
 pub struct Bench<'a> {
     protocol: &'a Protocol,
     rom: &'a Rom,
@@ -342,7 +344,7 @@ pub struct Bench<'a> {
     rules: Rc<Rules>,
     run: Run,
     chance: Chance,
-    /// That of strangers is another, so that without them nothing changes.
+    /// A separate generator for illegal traffic, so that runs without it are unaffected.
     strange: Chance,
     stalls: stalls::Stalls,
     model: Model,
@@ -352,43 +354,43 @@ pub struct Bench<'a> {
     lines: Vec<Line>,
     by_number: FxHashMap<u64, usize>,
     slices: [Slice; SLICES],
-    /// Requests of each unit that the home has not yet taken, and how many there may be.
+    /// Outstanding requests per unit that the home has not consumed, and their maximum number.
     requests: Vec<usize>,
     most_requests: usize,
-    /// Messages under way, by the cycle in which they arrive: to the remote (false) or to the home (true).
+    /// Messages in flight, by arrival cycle and sequence number: line, direction (true: to the home) and message.
     under_way: BTreeMap<(u64, u64), (usize, bool, Message)>,
     sequence: u64,
     flight: u32,
-    /// Beats of a line, words of a beat, and words of a line.
+    /// Beats per line, words per beat, and words per line.
     beats: usize,
     beat: usize,
     words: usize,
-    /// The last cycle in which anything moved, and the last in which something came of it: messages may be sent again and
-    /// again, and a device may be answered again and again, while the remote waits for ever.
+    /// Cycle of the last activity, and of the last advance. Without an advance, messages or operations of the device
+    /// may repeat forever while the remote starves.
     progress: u64,
     advance: u64,
     report: Report,
     /// What crossed the ports, while measurements keep it.
     crossings: Option<Vec<(u64, Crossing)>>,
     ports: Ports,
-    /// What each slice should have counted.
+    /// Expected counter values of each slice.
     counts: [registers::Counts; SLICES],
-    /// Changes of rights that each unit has to tell, those that were lost included.
+    /// Permission changes that each unit must report, including those that may be lost.
     changes: Changes,
     /// What each unit has in hand, and how many messages that are no requests it has not yet taken.
     places: Vec<places::Places>,
     responses: Vec<usize>,
     shape: Shape,
-    /// What is foretold of what is behind it.
+    /// Reference model of the endpoint.
     behind: endpoints::EndpointModel,
-    /// Whoever listens to them does so without pause.
+    /// True if the listener accepts permission changes in every cycle.
     listens: bool,
     /// Rows to be led to, and the lines that are on their way to one.
     aims: Option<Aims<'a>>,
     guides: Vec<Guide>,
-    /// The file of a waveform that could not be opened.
+    /// File of a waveform that could not be opened.
     untraced: Option<PathBuf>,
-    /// Whether all that happens is kept, with the values of words.
+    /// True if the complete history is recorded, with the values of words.
     tells: bool,
     stop: &'a AtomicBool,
 }
@@ -414,7 +416,7 @@ impl From<Violation> for Wrong {
 }
 
 impl Wrong {
-    /// The same about this line.
+    /// Attributes the failure to a line.
     fn about(self, line: usize) -> Wrong {
         Wrong {
             line: Some(line),
@@ -432,7 +434,7 @@ fn noticed<T>(check: Check, line: Option<usize>, what: String) -> Checked<T> {
 }
 
 impl<'a> Bench<'a> {
-    /// A home that has not yet been reset, with lines that hold chance bytes.
+    /// Creates a home before reset, with random contents of the lines.
     pub(super) fn new(setup: &Setup<'a>, model: Model, run: Run) -> Self {
         let Setup {
             protocol,
@@ -462,7 +464,7 @@ impl<'a> Bench<'a> {
                 continue;
             }
             by_number.insert(number, lines.len());
-            // A memory that is behind it begins with zeros.
+            // The memory of an endpoint starts with zeros.
             let bytes = match shape.endpoint {
                 Endpoint::None => chance.bytes(),
                 _ => [0; WORDS],
@@ -471,8 +473,8 @@ impl<'a> Bench<'a> {
             lines.push(Line::new(number, remote, home, bytes));
         }
         let words = protocol.line_bytes as usize / 8;
-        // A directory that has room for all lines needs no patience of the remote. In a smaller one a line can stand
-        // whose upgrade is under way, and must not be behind more requests than a unit can set aside.
+        // A directory with room for all lines needs no limit on requests. In a smaller one, a line may be resident
+        // whose upgrade is in flight. That upgrade must not be behind more requests than a unit can defer.
         let mut sets: FxHashMap<u64, usize> = FxHashMap::default();
         for line in &lines {
             *sets
@@ -517,7 +519,7 @@ impl<'a> Bench<'a> {
             counts: Default::default(),
             changes: Changes::new(
                 all_units as usize,
-                // Whoever is always ready listens to all.
+                // A listener that is always ready receives all reports.
                 (run.ready == 16).then(|| Changes::soon(shape.units)),
             ),
             places: (0..all_units).map(|_| places::Places::default()).collect(),
@@ -537,9 +539,9 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Runs until all messages were exchanged and everything has come to rest.
+    /// Runs until all messages have been exchanged and the home is quiescent.
     ///
-    /// Keeps the waveform if asked for, and if the model was built with waveforms.
+    /// Records the waveform if requested and if the model was built with waveforms.
     ///
     /// # Errors
     /// [`Failed`], with the first mismatch.
@@ -552,7 +554,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// What was wrong, with the history of the line; nothing was if it was told to stop.
+    /// Converts a failure to the error, with the history of the line; returns `Stopped` after a cancellation.
     pub(super) fn failed(&self, wrong: Wrong) -> Failed {
         if self.is_stopped() {
             return Failed::Stopped;
@@ -568,7 +570,7 @@ impl<'a> Bench<'a> {
         }))
     }
 
-    /// The same run, with all that has happened on each line.
+    /// Runs to quiescence and returns the complete history of each line.
     ///
     /// # Errors
     /// [`Failed`], with the first mismatch.
@@ -618,12 +620,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Whether anything new is begun.
+    /// True while new accesses start.
     fn more(&self) -> bool {
         self.report.messages < self.run.messages
     }
 
-    /// What the device asked for is done, which is an advance when it asks for nothing more.
+    /// Records the end of an operation of the device, which counts as an advance once no new accesses start.
     fn ends_something(&mut self) {
         if !self.more() {
             self.advance = self.cycle;
@@ -639,7 +641,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// The cycle in which something comes that takes as many cycles, or as few as one.
+    /// Returns the arrival cycle of something with a latency of 1 to `most` cycles.
     fn after(&mut self, most: u64) -> u64 {
         match self.run.exact {
             true => self.cycle + most - 1,
@@ -673,7 +675,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The bits of a word that a mask of sixteenths of the line covers.
+/// Returns the bits of a word that are covered by a mask of sixteenths of the line.
 fn covered(mask: u16, word: usize, words: usize) -> u64 {
     let byte = |byte: usize| u64::from(mask >> ((8 * word + byte) * 16 / (8 * words)) & 1) * 0xff;
     (0..8).fold(0, |bits, place| bits | byte(place) << (8 * place))

@@ -24,28 +24,28 @@ const DRIVER: &[(&str, &str)] = &[
     ),
 ];
 
-/// Why there is no library.
+/// Reason for which the library was not built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BuildError {
-    /// A tool is not installed, or too old; what to install.
+    /// A tool is absent or too old, with installation instructions.
     Missing(String),
-    /// A tool is installed and does not run; how that shows.
+    /// A tool is installed but does not run, with the symptom.
     Unusable(String),
     /// The folder cannot be written.
     Folder(PathBuf, String),
-    /// Verilator or the compiler refused; what they said.
+    /// Verilator or the compiler failed, with their output.
     Failed(String),
-    /// It was told to stop; nothing is left.
+    /// The build was cancelled and its files were removed.
     Stopped,
 }
 
-/// How long Verilator has to tell its version.
+/// Time limit for Verilator to print its version.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The version of Verilator that is installed, in its own words.
+/// Returns the installed version of Verilator, as it reports it.
 ///
 /// # Errors
-/// If there is none, or it is older than 5.006, or does not run.
+/// Verilator is absent, older than 5.006, or does not run.
 pub fn verilator() -> Result<String, BuildError> {
     let path = tool::search_path();
     let (help, oldest) = (VERILATOR.install(), VERILATOR.programs[0].oldest);
@@ -78,10 +78,10 @@ pub fn verilator() -> Result<String, BuildError> {
     }
 }
 
-/// A home as [`crate::print`] prints it.
+/// A home as printed by [`crate::print`].
 #[derive(Clone, Copy)]
 pub struct Printed<'a> {
-    /// The protocol's name.
+    /// Name of the protocol.
     pub protocol: &'a str,
     /// The ROM.
     pub rom: &'a Rom,
@@ -89,8 +89,8 @@ pub struct Printed<'a> {
     pub package: &'a str,
 }
 
-/// Builds the home of this shape in a folder of its own below `cache`, unless it is there; gives the library's path.
-/// It ends soon after `stop` is set.
+/// Builds a home of this shape in a folder of its own below `cache`, unless it exists there. Returns the path of the
+/// library. The build ends soon after `stop` is set.
 ///
 /// # Errors
 /// [`BuildError`].
@@ -104,7 +104,7 @@ pub fn build(
     build_from(SOURCES, cache, printed, shape, waveforms, stop)
 }
 
-/// The same of other sources than [`SOURCES`]: of a home with a fault, say.
+/// Builds from other sources than [`SOURCES`], for example with a seeded fault.
 ///
 /// # Errors
 /// [`BuildError`].
@@ -125,7 +125,7 @@ pub fn build_from(
     if is_whole(&library) {
         return Ok(library);
     }
-    // Built beside its place and then moved there, so that a build that was interrupted is no library.
+    // Built under a temporary name and renamed when complete, so that an interrupted build never counts as a library.
     let half = cache.join(format!(
         "{protocol}-{:016x}.{}",
         hasher.finish(),
@@ -136,7 +136,7 @@ pub fn build_from(
         fs::create_dir_all(&half).map_err(cannot)?;
         verilate(sources, &half, printed, shape, waveforms, stop)?;
         seal(&half.join(LIBRARY)).map_err(cannot)?;
-        // Somebody else may have built the same meanwhile; what is damaged makes room.
+        // Another process may have built the same library meanwhile; a damaged one is removed.
         if folder.exists() && !is_whole(&library) {
             fs::remove_dir_all(&folder)
                 .map_err(|error| BuildError::Folder(folder.clone(), error.to_string()))?;
@@ -147,19 +147,19 @@ pub fn build_from(
         }
     };
     let built = build();
-    // What is left where it was built helps nobody.
+    // Remove the files of a failed build.
     let _ = fs::remove_dir_all(&half);
     built.map(|()| library)
 }
 
-/// Most units of a slice whose C++ is made of the whole home in one piece.
+/// Maximum number of units per slice for which the C++ code of the home is compiled as one piece.
 const IN_ONE_PIECE: usize = 8;
 
-/// What the library is called, and the file beside it that has a number for its bytes.
+/// Name of the library, and of the file beside it with the checksum.
 const LIBRARY: &str = "lockstep.so";
 const SEAL: &str = "lockstep.sum";
 
-/// A number for the bytes of a library. To load one that is damaged can end the process.
+/// Returns a checksum of the library. Loading a damaged library can crash the process.
 fn sum(library: &Path) -> io::Result<String> {
     let mut hasher = rustc_hash::FxHasher::default();
     fs::read(library)?.hash(&mut hasher);
@@ -170,7 +170,7 @@ fn seal(library: &Path) -> io::Result<()> {
     fs::write(library.with_file_name(SEAL), sum(library)?)
 }
 
-/// Whether a library is there as it was built.
+/// True if the library exists with its original contents.
 fn is_whole(library: &Path) -> bool {
     let sealed = fs::read_to_string(library.with_file_name(SEAL));
     matches!((sealed, sum(library)), (Ok(sealed), Ok(sum)) if sealed == sum)
@@ -204,7 +204,7 @@ fn verilate(
     Err(why_not(output, folder))
 }
 
-/// What builds it, of sources that lie in its folder.
+/// Returns the build command, for sources in its working folder.
 fn command(
     sources: &[(&str, &str)],
     package_file: &str,
@@ -215,13 +215,13 @@ fn command(
     let mut command = Command::new("verilator");
     command.env("PATH", tool::search_path());
     command.args(["--cc", "--exe", "--build", "-j", "2", "--assert", "-Wall"]);
-    // Small homes run faster in one piece, of which large ones would make too much for the C++ compiler.
+    // Small homes run faster as one piece; for large homes the piece would be too large for the C++ compiler.
     if shape.units <= IN_ONE_PIECE {
         command.arg("-O3");
     }
-    // What runs once need not be fast.
+    // Code that runs once is not optimised.
     command.args(["-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"]);
-    // What is not reset begins with bits of chance, so that nothing can rely on it.
+    // State without a reset starts with random bits, so that nothing can depend on it.
     command.args(["--x-assign", "unique", "--x-initial", "unique"]);
     command.args([
         "--top-module",
@@ -234,8 +234,8 @@ fn command(
         "-shared",
     ]);
     command.arg(format!("-DPROTOCOL_PKG={}_pkg", printed.protocol));
-    // C++ compilers take long for functions of all of it, and as long for the declarations of all of it before each of many
-    // pieces.
+    // C++ compilers are slow both for one function with everything and for many pieces that each repeat all
+    // declarations; these limits balance the two.
     command.args(["--output-split", "50000", "--output-split-cfuncs", "5000"]);
     if waveforms {
         command.args(["--trace-fst", "--trace-structs"]);
@@ -278,7 +278,7 @@ fn command(
     command
 }
 
-/// Why there is no library, of what Verilator and those whom it starts have said.
+/// Derives the error from the output of Verilator and of the programs that it starts.
 fn why_not(output: Output, folder: &Path) -> BuildError {
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
@@ -286,7 +286,7 @@ fn why_not(output: Output, folder: &Path) -> BuildError {
     if said.contains(full) {
         return BuildError::Folder(folder.into(), full.into());
     }
-    // So a shell says that there is no such command.
+    // The shell reports an absent command with status 127.
     if said.contains("exited with 127") || said.contains("Error 127") {
         return BuildError::Missing(format!(
             "make or a C++ compiler is not installed\n  help: {}",
@@ -296,7 +296,7 @@ fn why_not(output: Output, folder: &Path) -> BuildError {
     let said: Vec<&str> = said
         .lines()
         .filter(|line| line.contains("rror") || line.contains("arning"))
-        // It is the whole command that failed.
+        // This line only reports that the command as a whole failed.
         .filter(|line| !line.starts_with("%Error: Command Failed"))
         .take(12)
         .collect();

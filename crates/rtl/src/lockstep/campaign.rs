@@ -1,4 +1,4 @@
-//! Many runs with different seeds, and runs with a spoilt ROM, which have to be noticed.
+//! Many runs with different seeds, and runs with a mutated ROM row, which must be detected.
 
 use super::bench::{Bench, Pattern, Report, Run, Withheld, Wrong, LINES};
 use super::chance::Chance;
@@ -11,11 +11,11 @@ use cohkit_protocol::protocol::Right;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Most runs in which a spoilt row may be noticed.
+/// Maximum number of runs for the detection of a mutated row.
 const ATTEMPTS: u64 = 20;
 
 impl Setup<'_> {
-    /// Does one run with the ROM as it is.
+    /// Performs one run with the unmodified ROM.
     ///
     /// # Errors
     /// [`Failed`].
@@ -24,8 +24,8 @@ impl Setup<'_> {
         self.run_with(&image, run, waveform)
     }
 
-    /// Does one run, and gives all that has happened on each of its lines, with the values of words that were read and
-    /// written: traces that go on until everything has come to rest.
+    /// Performs one run and returns the complete trace of each line, with the values of words read and written. The
+    /// traces end at quiescence.
     ///
     /// # Errors
     /// [`Failed`].
@@ -33,10 +33,10 @@ impl Setup<'_> {
         self.bench(run)?.traces()
     }
 
-    /// Plays an application that answers late. See [`Withheld`].
+    /// Plays an application that answers late; see [`Withheld`].
     ///
     /// # Errors
-    /// [`Failed`], also if nothing moves any more.
+    /// [`Failed`], also for a deadlock.
     pub fn control_lines(&self, withheld: Withheld) -> Result<(), Failed> {
         let mut bench = self.bench(measure::run(Pattern::OneUnit, LINES, 4, 8))?;
         let result = bench
@@ -45,8 +45,8 @@ impl Setup<'_> {
         result.map_err(|wrong| bench.failed(wrong))
     }
 
-    /// Has the invalidation engine take all lines, half of them dirty, while the remote rests, or not.
-    /// Gives the cycles that it took.
+    /// Lets the invalidation engine take all lines, half of them dirty, while the remote is idle or not. Returns the
+    /// duration in cycles.
     ///
     /// # Errors
     /// [`Failed`].
@@ -54,7 +54,7 @@ impl Setup<'_> {
         self.play(run, |bench| bench.sweep(rests))
     }
 
-    /// Does remote procedure calls in both slices, and gives the cycles of all together.
+    /// Performs remote procedure calls in both slices and returns the total duration in cycles.
     ///
     /// # Errors
     /// [`Failed`], also if a result is wrong.
@@ -74,14 +74,14 @@ impl Setup<'_> {
         result.map_err(|wrong| bench.failed(wrong))
     }
 
-    /// Spoils a row as [`Setup::spoilt`] says and lets runs be led to it, until one notices it. False if none of them does.
+    /// Mutates a row as in [`Setup::spoilt`] and directs runs to it until one detects it. Returns false if none does.
     ///
     /// # Errors
-    /// [`Failed`], but for a mismatch.
+    /// [`Failed`], except for a mismatch.
     pub fn notices(&self, state: usize, event: usize, seed: u64) -> Result<bool, Failed> {
         let aim = self.ways.and_then(|ways| ways.aim((state, event)));
         let spoilt = self.spoilt(state, event, seed);
-        // A way may be barred, and a row that is used where something is lacking does nothing; other runs use it again.
+        // A path may be blocked, and a row has no effect if a resource is missing; further runs use it again.
         for attempt in 0..ATTEMPTS {
             let seed = seed.wrapping_add(attempt);
             let run = match aim {
@@ -97,8 +97,8 @@ impl Setup<'_> {
         Ok(false)
     }
 
-    /// The row that stands in the place of another when that is spoilt: it follows from the place and from a seed, so that
-    /// no run can choose one that it notices.
+    /// Returns the mutated row. It is determined by the position and a seed, so that no run can select a mutation that
+    /// it detects.
     pub fn spoilt(&self, state: usize, event: usize, seed: u64) -> Row {
         // Seeds that follow each other are far apart, so that places do not share what is drawn.
         let own = Chance::new(seed).bits() ^ self.rom.address(state, event) as u64;

@@ -1,15 +1,15 @@
-//! Chance that repeats itself: everything follows from a seed.
+//! Deterministic pseudo-random numbers, derived from a seed.
 
-/// A small generator of numbers (SplitMix64).
+/// A pseudo-random generator (SplitMix64).
 pub struct Chance(u64);
 
 impl Chance {
-    /// Numbers that follow from the seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Chance {
         Chance(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -18,12 +18,12 @@ impl Chance {
         bits ^ bits >> 31
     }
 
-    /// A number below this one, which is not 0.
+    /// Returns a number below `limit`, which must not be 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Words of a line.
+    /// Returns random words for a line.
     pub fn bytes<const N: usize>(&mut self) -> [u64; N] {
         std::array::from_fn(|_| self.bits())
     }

@@ -1,44 +1,44 @@
-//! What whoever listens is told of the remote's rights: what the home's units have learnt, in the order of each unit, but
-//! what a unit had to tell while the change before still waited, which is lost.
+//! Reference model of the reported changes of the remote's permissions. The home reports what its units have learnt, in
+//! order per unit. A change is lost if it occurs while the unit's previous change still waits.
 
 use cohkit_protocol::protocol::Right;
 use std::collections::VecDeque;
 
-/// What the home learns of a line: the right that the remote had at most, and that it has now.
+/// A change in the home's knowledge of a line: the upper bounds of the remote's permission before and after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The line's number at the home's ports.
+    /// Number of the line at the home's ports.
     pub line: u64,
-    /// The right before.
+    /// Permission before.
     pub before: Right,
-    /// The right after.
+    /// Permission after.
     pub after: Right,
 }
 
 impl Change {
-    /// A change as it stands at the port.
+    /// Encodes the change as at the port.
     fn word(&self) -> u64 {
         (self.before as u64) << 38 | (self.after as u64) << 36 | self.line
     }
 }
 
-/// The changes of some units that are still to be told, those that were lost included.
+/// Expected reports of some units, including changes that may be lost.
 pub struct Changes {
     units: Vec<Unit>,
-    /// Most cycles until a change is told; not known if nobody listens for a while.
+    /// Maximum number of cycles until a change is reported; `None` if the listener may pause.
     most: Option<u64>,
 }
 
 #[derive(Default)]
 struct Unit {
-    /// With the cycle in which the unit learnt of each.
+    /// Unreported changes, each with the cycle in which the unit learnt of it.
     left: VecDeque<(u64, Change)>,
-    /// The cycle in which it learnt of the last one that was told.
+    /// Cycle in which the unit learnt of the last reported change.
     told: Option<u64>,
 }
 
 impl Changes {
-    /// Of so many units, whose changes are told within so many cycles, if that is known.
+    /// Creates a model of `units` units. `most` is the maximum number of cycles until a report, if known.
     pub fn new(units: usize, most: Option<u64>) -> Changes {
         Changes {
             units: (0..units).map(|_| Unit::default()).collect(),
@@ -46,20 +46,21 @@ impl Changes {
         }
     }
 
-    /// Cycles that suffice for a slice of so many units whose changes are always taken at once: each unit has its turn.
+    /// Returns a sufficient number of cycles until a report if reports are always accepted at once: each unit has its
+    /// turn.
     pub fn soon(units: usize) -> u64 {
         2 * units as u64 + 16
     }
 
-    /// A unit learns of a change.
+    /// Records that a unit has learnt of a change.
     pub fn learnt(&mut self, unit: usize, change: Change, cycle: u64) {
         self.units[unit].left.push_back((cycle, change));
     }
 
-    /// A change is told at the port; gives how many of the same unit were lost before it.
+    /// Checks a report at the port. Returns the number of earlier changes of the same unit that were lost.
     ///
     /// # Errors
-    /// If it is none that is to be told, or one before it could not be lost.
+    /// The change was not expected, or an earlier change could not have been lost.
     pub fn told(&mut self, word: u64) -> Result<u64, String> {
         let is = |(_, change): &(u64, Change)| change.word() == word;
         let places = self.units.iter_mut().map(|unit| {
@@ -81,10 +82,10 @@ impl Changes {
         Ok(place as u64)
     }
 
-    /// Nothing more is told of a unit: gives how many changes were lost.
+    /// Checks that a unit reports nothing more. Returns the number of lost changes.
     ///
     /// # Errors
-    /// If one could not be lost.
+    /// A change could not have been lost.
     pub fn rest(&mut self, unit: usize) -> Result<u64, String> {
         let unit = &mut self.units[unit];
         let lost = unit.left.len();
@@ -96,7 +97,7 @@ impl Changes {
 }
 
 impl Unit {
-    /// The next one was lost, because the one that was told before it still waited.
+    /// Accepts the loss of the next change, provided that the previously reported change still waited.
     fn lose(&mut self, most: Option<u64>) -> Result<(), String> {
         let Some((cycle, change)) = self.left.pop_front() else {
             return Ok(());

@@ -1,37 +1,38 @@
-//! Latencies and throughput of the Verilated home, with the same agents and checks as lockstep, but on time.
+//! Latencies and throughput of the Verilated home, with the agents and checks of lockstep but without random delays.
 //!
-//! Latencies are of an idle home, from header to header: memory and remote answer in the next cycle.
+//! Latencies are those of an idle home, from header to header; memory and remote answer in the next cycle.
 
 use super::bench::{Bench, Crossing, Pattern, Rate, Run, Traffic};
 use super::setup::{Failed, Setup};
 use cohkit_protocol::controller::{Access, Event};
 
-/// How long one thing takes the home, in cycles.
+/// Latency of one operation of the home, in cycles.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// What is done, and in which state the line was.
+    /// Description of the operation, with the state of the line.
     pub what: String,
-    /// From the cycle in which it enters, to that in which its answer leaves;
-    /// of what has no answer, to that in which memory has been given the bytes.
+    /// Cycles from the arrival of the operation to the departure of its answer. Without an answer: to the transfer of
+    /// the bytes to memory.
     pub cycles: u64,
 }
 
-/// Traffic to be measured, and what is around the home meanwhile.
+/// Traffic to be measured, and the environment of the home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scenario {
-    /// What is done with each line.
+    /// Operation on each line.
     pub traffic: Traffic,
-    /// What the remote has done with each line before.
+    /// Earlier operation of the remote on each line, if any.
     pub before: Option<Traffic>,
-    /// Which lines.
+    /// Selection of the lines.
     pub pattern: Pattern,
-    /// How many.
+    /// Number of lines.
     pub lines: usize,
-    /// Cycles from the address of a read of memory to its first beat, and from the bytes of a write to its response.
+    /// Memory latency in cycles: from the address of a read to its first beat, and from the bytes of a write to its
+    /// response.
     pub memory: u64,
-    /// Cycles that a message is under way, from port to port.
+    /// Message latency from port to port, in cycles.
     pub delay: u64,
-    /// Most lines in hand at a time, for the remote or the device.
+    /// Maximum number of lines in progress, for the remote or the device.
     pub most: usize,
 }
 
@@ -51,17 +52,17 @@ pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Ru
     }
 }
 
-/// Cycles that a directory of this size takes to empty itself after reset, and some more.
+/// Returns an upper bound of the cycles that a directory of this size takes to clear itself after reset.
 pub(super) fn settle(setup: &Setup) -> u64 {
     (setup.shape.ways as u64) << setup.shape.set_bits
 }
 
-/// Measures each thing once, on a line of its own.
+/// Measures each operation once, on a separate line.
 ///
 /// # Errors
-/// [`Failed`], also if the home does something else than the controllers.
+/// [`Failed`], also if the home deviates from the controllers.
 pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
-    // The first store gets the right, the second writes.
+    // The first store obtains permission, the second one writes.
     let (load, store, evict) = (Ok(Access::Load), Ok(Access::Store), Ok(Access::Evict));
     let mut things = vec![
         ("read, not held".to_string(), vec![], load),
@@ -99,7 +100,7 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
     Ok(latencies)
 }
 
-/// From the first thing that entered to the answer of its kind, or else to the write of memory.
+/// Returns the cycles from the first crossing to the answer of the same kind, or otherwise to the write of memory.
 fn latency(crossings: &[(u64, Crossing)]) -> Option<u64> {
     let &(begin, first) = crossings.first()?;
     let ends = |wanted: fn(&Crossing) -> bool| {
@@ -115,26 +116,27 @@ fn latency(crossings: &[(u64, Crossing)]) -> Option<u64> {
     }
 }
 
-/// How long parts of the home take, in cycles, as a model needs it to which messages and lines of memory come whole.
+/// Latencies of parts of the home in cycles, for a model that receives whole messages and whole lines of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parts {
-    /// From a request that lies before the home, for a line that nobody holds, to memory's being asked.
+    /// From a request at the home's port, for a line without holder, to the read request to memory.
     pub latency: u64,
-    /// From memory's answer, which lies before the home, to the last beat of the message that carries it.
+    /// From memory's answer at the home's port to the last beat of the message with its data.
     pub resume: u64,
-    /// For which that request occupies its unit.
+    /// Occupancy of the unit by such a request.
     pub occupancy: u64,
-    /// For which that answer does.
+    /// Occupancy of the unit by such an answer.
     pub resume_occupancy: u64,
-    /// Of a local operation that takes a line from the remote, beside what the remote and `latency` twice take.
+    /// Latency of a local operation that takes a line from the remote, without the remote's latency and twice
+    /// `latency`.
     pub local: u64,
 }
 
-/// Measures what a model of the home needs. A single line shows latencies; many that are asked for at once of one unit,
-/// how long each event occupies it: that is the least time from the end of another.
+/// Measures the parameters of a model of the home. A single line shows latencies. Many lines requested at once from one
+/// unit show occupancy: the minimum time between the ends of two events.
 ///
 /// # Errors
-/// [`Failed`], also if the home does something else than the controllers.
+/// [`Failed`], also if the home deviates from the controllers.
 pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
     let mut bench = setup.bench(run(Pattern::OneUnit, BURST, 1, 0))?;
     let result = (|| {
@@ -148,7 +150,7 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
     parts.ok_or_else(|| Failed::Tool("a part of the home shows no time of its own".into()))
 }
 
-/// Lines whose reads follow each other closely at a unit.
+/// Number of lines that are read back to back from one unit.
 const BURST: usize = 16;
 
 fn parts_of(
@@ -167,7 +169,7 @@ fn parts_of(
     let asks = |crossing: &Crossing| matches!(crossing, Crossing::Asks(_));
     let answers = |crossing: &Crossing| matches!(crossing, Crossing::Answers(_));
     let latency = when(read, reads)?.checked_sub(when(read, enters)?)?;
-    // The forward, and what follows from its answer.
+    // The forward, and the reaction to its answer.
     let there = when(taken, leaves)?.checked_sub(when(taken, asks)?)?;
     let back = when(taken, answers)?.checked_sub(when(taken, enters)?)?;
     let occupancy = |of: fn(Event) -> bool| {
@@ -190,10 +192,10 @@ fn parts_of(
     })
 }
 
-/// Measures how fast traffic goes.
+/// Measures throughput.
 ///
 /// # Errors
-/// [`Failed`], also if the home does something else than the controllers.
+/// [`Failed`], also if the home deviates from the controllers.
 pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, Failed> {
     let Scenario {
         traffic,

@@ -1,11 +1,11 @@
-//! Lockstep: the Verilated home among the agents that are checked.
+//! Lockstep: comparison of the Verilated home with the checked controllers.
 //!
-//! [`build`] makes the RTL a library, [`model`] loads it, [`bench`] puts it among a remote, a device and a memory that
-//! delay, reorder and push back by chance, and compares every step and message with the controllers.
-//! [`ways`] tells which rows can be used and how; lines are guided to the rare ones.
-//! [`setup`] is what a run is done with. [`shapes`] lists the sizes of homes over which seeds are spread.
-//! [`campaign`] does so for many seeds, and with spoilt ROMs to see that it is noticed.
-//! [`measure`] has the same agents act in order and on time, and counts cycles.
+//! [`build`] compiles the RTL to a library, and [`model`] loads it. [`bench`] connects it to a remote, a device and a
+//! memory with random delays, reordering and back-pressure, and compares every step and message with the controllers.
+//! [`ways`] finds the rows that can be used and paths to them; lines are directed to the rare ones.
+//! [`setup`] is the configuration of a run. [`shapes`] lists the parameters of homes over which seeds are distributed.
+//! [`campaign`] runs many seeds, and mutated ROMs that must be detected.
+//! [`measure`] lets the same agents act without random delays, and counts cycles.
 
 pub mod bench;
 pub mod build;

@@ -1,23 +1,23 @@
-//! The Verilated home, loaded as a library: pins in, a clock's edge, pins out.
+//! The Verilated home as a loaded library: inputs, a clock edge, outputs.
 //!
-//! `hardware/lockstep/lockstep.cpp` has the other half of this interface, with the same structs.
+//! `hardware/lockstep/lockstep.cpp` implements the other side of this interface, with the same structs.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::path::Path;
 
-/// Slices of a home.
+/// Number of slices of a home.
 pub const SLICES: usize = 2;
-/// Most circuits of a slice in each direction.
+/// Maximum number of circuits of a slice in each direction.
 pub const CIRCUITS: usize = 4;
-/// Words of 64 bits in a beat of payload.
+/// Number of 64-bit words per beat of payload.
 pub const BEAT: usize = 8;
-/// Most units of a slice.
+/// Maximum number of units of a slice.
 pub const UNITS: usize = 32;
 
-/// One value for each slice.
+/// One value per slice.
 type Pins<T = u64> = [T; SLICES];
 
-/// What is put on the home's input pins in a cycle. Bit masks have a bit for each circuit.
+/// Values of the home's input pins in a cycle. Bit masks have one bit per circuit.
 #[repr(C)]
 #[derive(Clone, Default)]
 #[allow(missing_docs)]
@@ -65,7 +65,7 @@ pub struct Inputs {
     pub app_r_last: Pins,
 }
 
-/// What stands on the home's output pins in a cycle.
+/// Values of the home's output pins in a cycle.
 #[repr(C)]
 #[derive(Clone, Default)]
 #[allow(missing_docs)]
@@ -134,22 +134,22 @@ type Delete = unsafe extern "C" fn(*mut c_void);
 type Trace = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
 type Step = unsafe extern "C" fn(*mut c_void, *const Inputs, *mut Outputs) -> *const c_char;
 
-/// A Verilated home in a library that was built by [`super::build`].
+/// A Verilated home in a library built by [`super::build`].
 pub struct Model {
     pointer: *mut c_void,
     step: Step,
     trace: Trace,
     delete: Delete,
-    /// Dropped last: the functions above are in it.
+    /// Dropped last, because the functions above belong to it.
     _library: libloading::Library,
 }
 
 impl Model {
-    /// Loads a library and makes a home in it, with the ROM's image of a file. `argument` has further ones of
-    /// Verilog's `+` arguments, with spaces between them and without the `+`; nothing if it is empty.
+    /// Loads a library and creates a home with the ROM's image from a file. `argument` holds further Verilog plusargs,
+    /// separated by spaces and without the `+`; it may be empty.
     ///
     /// # Errors
-    /// If the library is not one of [`super::build`], in words.
+    /// The library was not built by [`super::build`], with the reason.
     #[allow(unsafe_code)]
     pub fn open(library: &Path, image: &Path, argument: &str) -> Result<Model, String> {
         let what = |error: libloading::Error| {
@@ -184,25 +184,25 @@ impl Model {
         }
     }
 
-    /// Writes the waveform of what follows into a file; false if that cannot be opened, or if this library was built without
-    /// waveforms.
+    /// Starts to write a waveform to a file. Returns false if the file cannot be opened or the library was built
+    /// without waveforms.
     #[allow(unsafe_code)]
     pub fn trace(&mut self, file: &Path) -> bool {
         let Ok(file) = CString::new(file.to_string_lossy().as_bytes()) else {
             return false;
         };
-        // SAFETY: the pointer is what `lockstep_new` gave, and the text lives through the call.
+        // SAFETY: the pointer is the result of `lockstep_new`, and the text outlives the call.
         unsafe { (self.trace)(self.pointer, file.as_ptr()) != 0 }
     }
 
-    /// One cycle: the outputs are those of the moment before the clock's edge.
+    /// Executes one cycle. The outputs are those immediately before the clock edge.
     ///
     /// # Errors
-    /// What assertions of the RTL had to say.
+    /// Messages of failed assertions of the RTL.
     #[allow(unsafe_code)]
     pub fn step(&mut self, inputs: &Inputs, outputs: &mut Outputs) -> Result<(), String> {
-        // SAFETY: the pointer is what `lockstep_new` gave; the structs are those of the C++ side; what it returns is null
-        // or a text that stays until the next call.
+        // SAFETY: the pointer is the result of `lockstep_new`, and the structs match the C++ side. The result is null
+        // or a text that is valid until the next call.
         unsafe {
             let said = (self.step)(self.pointer, inputs, outputs);
             match said.is_null() {
@@ -216,7 +216,7 @@ impl Model {
 impl Drop for Model {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: the pointer is what `lockstep_new` gave, and nobody uses it any more.
+        // SAFETY: the pointer is the result of `lockstep_new`, and it is not used afterwards.
         unsafe { (self.delete)(self.pointer) }
     }
 }

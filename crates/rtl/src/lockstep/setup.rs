@@ -1,4 +1,4 @@
-//! What a run is done with, and why one has no report.
+//! Configuration of a run, and errors that prevent its report.
 
 use super::shapes::Shape;
 use super::ways::Ways;
@@ -9,71 +9,71 @@ use cohkit_protocol::protocol::Protocol;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// A home that was built, and what it is compared with.
+/// A built home and the reference for its comparison.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
     /// The protocol.
     pub protocol: &'a Protocol,
-    /// Its home.
+    /// The home's controller.
     pub home: &'a Controller,
-    /// The same as a ROM.
+    /// The home as a ROM.
     pub rom: &'a Rom,
-    /// The library of [`super::build::build`].
+    /// Library built by [`super::build::build`].
     pub library: &'a Path,
-    /// The size it was built in.
+    /// Parameters of the built home.
     pub shape: Shape,
-    /// The ways to its rows, by which runs are guided to rare ones; without them chance rules alone.
+    /// Paths to the ROM's rows, which direct runs to rare rows; without them, runs are purely random.
     pub ways: Option<&'a Ways>,
-    /// What the RTL is told at its start besides the image, as Verilog's `$value$plusargs` reads it without the `+`.
+    /// Further Verilog plusargs (`$value$plusargs`) besides the image, without the `+`.
     pub argument: &'a str,
-    /// A folder for images of ROMs.
+    /// Folder for images of ROMs.
     pub folder: &'a Path,
-    /// Runs end soon after this is set.
+    /// Cancels runs soon after it is set.
     pub stop: &'a AtomicBool,
 }
 
-/// Why a run has no report.
+/// Reason for which a run has no report.
 #[derive(Debug)]
 pub enum Failed {
-    /// The RTL did something else than the controllers.
+    /// The RTL deviated from the controllers.
     Mismatch(Box<Mismatch>),
-    /// The library or a file could not be used; why.
+    /// The library or a file could not be used, with the reason.
     Tool(String),
-    /// It was told to stop.
+    /// The run was cancelled.
     Stopped,
 }
 
-/// Where the waveform of a run goes, and the cycle from which on it is kept.
+/// Destination of a run's waveform, and the first recorded cycle.
 #[derive(Clone, Copy, Debug)]
 pub struct Waveform<'a> {
-    /// The file, of the kind that GTKWave reads (FST).
+    /// The file, in GTKWave's FST format.
     pub file: &'a Path,
-    /// The first cycle.
+    /// First recorded cycle.
     pub from: u64,
 }
 
-/// What notices that something is wrong.
+/// Kind of check that has detected a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
-    /// The comparison of steps, messages and bytes with the controllers.
+    /// Comparison of steps, messages and bytes with the controllers.
     Comparison,
     /// An assertion of the RTL.
     Assertion,
-    /// The watch over progress: nothing moves any more.
+    /// The progress watchdog: a deadlock or livelock.
     Progress,
-    /// The look at what is left over when everything has come to rest.
+    /// The check at quiescence for leftover state.
     Rest,
 }
 
-/// The RTL did something else than the controllers.
+/// A deviation of the RTL from the controllers.
 #[derive(Clone, Debug)]
 pub struct Mismatch {
-    /// What has noticed it.
+    /// The check that detected it.
     pub check: Check,
-    /// What, in words.
+    /// Description of the deviation.
     pub what: String,
-    /// The cycle.
+    /// Cycle of the detection.
     pub cycle: u64,
-    /// What happened before on the line, if it is about one.
+    /// Preceding events on the line, if the deviation concerns one.
     pub sequence: Option<Sequence>,
 }

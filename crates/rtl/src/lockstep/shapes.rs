@@ -1,58 +1,59 @@
-//! The sizes of homes, and those over which seeds are spread: the one that ships, and others that are small enough to be always full.
+//! Parameters of homes, over which seeds are distributed: the one that ships, and others that are small enough to be
+//! full most of the time.
 
-/// The size of the home that is built. Small directories are meant to overflow.
+/// Parameters of the home to build. Small directories are intended to overflow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub struct Shape {
-    /// Units of each slice, a power of two up to 32.
+    /// Units per slice, a power of two up to 32.
     pub units: usize,
-    /// Sets of each unit's directory, as a power of two.
+    /// Binary logarithm of the number of sets in each unit's directory.
     pub set_bits: u32,
-    /// Bits of a tag, at least 16: runs use lines of so large a range.
+    /// Width of a tag in bits, at least 16, because runs use lines of that range.
     pub tag_bits: u32,
-    /// Ways of a set, a power of two, at least 4.
+    /// Ways per set, a power of two, at least 4.
     pub ways: usize,
-    /// Ways that are compared in one cycle, a power of two up to all of them.
+    /// Ways compared per cycle, a power of two up to all of them.
     pub ways_per_step: usize,
     pub reads: usize,
     pub writes: usize,
     pub locals: usize,
-    /// Requests that a unit sets aside.
+    /// Maximum number of requests that a unit defers.
     pub waiting: usize,
     pub store_slots: usize,
-    /// Changes of rights that a slice keeps for whoever listens, a power of two.
+    /// Permission changes that a slice queues for the listener, a power of two.
     pub change_depth: usize,
     /// Units that share a port of the protocol ROM.
     pub units_per_port: usize,
-    /// Bits of a beat: 64, 128, 256 or 512, up to a line's. With an endpoint, 512.
+    /// Width of a beat in bits: 64, 128, 256 or 512, at most that of a line. With an endpoint, 512.
     pub payload: usize,
-    /// Cycles that a full set may take to get room by itself, as a power of two.
+    /// Binary logarithm of the cycles that a full set may take to free a way by itself, before a recall.
     pub patience: u32,
-    /// What is behind it.
+    /// Endpoint behind the home.
     pub endpoint: Endpoint,
-    /// Lines of each slice that a memory behind it holds, a power of two.
+    /// Lines per slice of a memory behind the home, a power of two.
     pub memory_lines: usize,
 }
 
-/// What is behind a home that is built; without one it is driven from outside.
+/// Endpoint behind the home that is built; without one, the home is driven from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Endpoint {
-    /// Nothing.
+    /// No endpoint.
     #[default]
     None,
     /// Coherent memory.
     Memory,
-    /// The same, and the invalidation engine at the ports for local operations.
+    /// Coherent memory, with the invalidation engine at the ports for local operations.
     Invalidation,
     /// Remote procedure calls over two lines of each slice.
     Rpc,
-    /// An application, named when the home is made, with pins for a memory of its own: see
+    /// An application, selected when the home is created, with pins for a memory of its own: see
     /// [`crate::verilated::Verilated::open_with`].
     Application,
 }
 
 impl Endpoint {
-    /// The kinds that there are.
+    /// All kinds of endpoints.
     pub const ALL: [Endpoint; 5] = [
         Endpoint::None,
         Endpoint::Memory,
@@ -63,7 +64,8 @@ impl Endpoint {
 }
 
 impl Shape {
-    /// A home that tracks a whole cache of so many sets and ways, with what ships of everything else.
+    /// Returns a home that tracks a whole cache with the given sets and ways, with the shipped values of all other
+    /// parameters.
     pub fn whole(units: usize, set_bits: u32, ways: usize) -> Shape {
         Shape {
             units,
@@ -83,10 +85,10 @@ impl Default for Shape {
     }
 }
 
-/// The name of the shape that ships: what `home.sv` is where nobody says otherwise.
+/// Name of the shape that ships: the default parameters of `home.sv`.
 pub const SHIPPED: &str = "shipped";
 
-/// Everything small, so that directories overflow and all that a unit has room for is often in use.
+/// Minimal parameters, so that directories overflow and a unit's resources are often exhausted.
 const SMALL: Shape = Shape {
     units: 2,
     set_bits: 1,
@@ -106,7 +108,7 @@ const SMALL: Shape = Shape {
     memory_lines: 64,
 };
 
-/// All shapes, by name. Seeds take them in turn, so a shape added at the end gives most seeds another one.
+/// All shapes, by name. Seeds use them in turn, so adding a shape changes the shape of most seeds.
 pub const SHAPES: [(&str, Shape); 14] = [
     ("small", SMALL),
     (
@@ -121,7 +123,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             ..SMALL
         },
     ),
-    // Four groups of ways, beats of an eighth of 1024 bits, and three of what a unit otherwise has two of.
+    // Four groups of ways, beats of an eighth of 1024 bits, and three of most resources instead of two.
     (
         "mixed",
         Shape {
@@ -141,7 +143,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
         },
     ),
     ("one-unit", Shape { units: 1, ..SMALL }),
-    // One of everything of which there may be one.
+    // One of each resource that may be single.
     (
         "one-of-each",
         Shape {
@@ -152,7 +154,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             ..SMALL
         },
     ),
-    // Ways one after the other.
+    // One way compared per cycle.
     (
         "way-by-way",
         Shape {
@@ -168,7 +170,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             ..SMALL
         },
     ),
-    // A whole set at once, of a directory that rarely overflows.
+    // All ways of a set compared at once, in a directory that rarely overflows.
     (
         "all-ways",
         Shape {
@@ -206,7 +208,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             ..SMALL
         },
     ),
-    // Ports of the ROM that several units share, the last of them fewer.
+    // ROM ports that several units share; the last port serves fewer.
     (
         "shared-ports",
         Shape {
@@ -231,12 +233,12 @@ pub const SHAPES: [(&str, Shape); 14] = [
     ),
 ];
 
-/// The name of a seed's shape.
+/// Returns the name of a seed's shape.
 pub fn of_seed(seed: u64) -> &'static str {
     SHAPES[(seed % SHAPES.len() as u64) as usize].0
 }
 
-/// The shape of a name.
+/// Returns the shape with this name.
 pub fn named(name: &str) -> Option<Shape> {
     SHAPES
         .iter()
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(named("none"), None);
     }
 
-    /// Of every parameter there are at least two values among the shapes.
+    /// Every parameter has at least two different values among the shapes.
     #[test]
     fn every_parameter_of_the_home_is_varied() {
         let fields: [fn(&Shape) -> usize; 14] = [
