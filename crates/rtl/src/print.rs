@@ -186,7 +186,8 @@ pub fn file_list(protocol: &Protocol) -> String {
     text
 }
 
-/// What the hardware has to know of messages: fields of `home_pkg::protocol_t`, each with its value.
+/// Returns the fields of `home_pkg::protocol_t`, the properties of messages that the hardware needs, each with its
+/// value.
 fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     let number = |value: usize| format!("8'd{value}");
     let mask = |bits: &mut dyn Iterator<Item = bool>, width: usize| {
@@ -195,7 +196,7 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
             .fold(0u64, |value, (place, bit)| value | u64::from(bit) << place);
         format!("{width}'h{value:x}")
     };
-    // For each circuit the mask of what travels by it, the last circuit first as in a packed array.
+    // For each circuit, the mask of its messages, with the last circuit first as in a packed array.
     let by_circuit = |circuits: Vec<usize>, width: usize| {
         let of = |circuit| mask(&mut circuits.iter().map(|&own| own == circuit), width);
         format!(
@@ -291,7 +292,8 @@ fn enumeration<'a>(
     let _ = writeln!(text, "  }} {name};");
 }
 
-/// A name as SystemVerilog reads it. A name with other signs than letters, digits and `_` is kept by escaping it.
+/// Returns a name in SystemVerilog syntax. A name with characters other than letters, digits and `_`, and a reserved
+/// word, is escaped.
 fn identifier(name: &str) -> String {
     let plain = name
         .chars()
@@ -304,7 +306,8 @@ fn identifier(name: &str) -> String {
     }
 }
 
-/// The ROM's image for `$readmemh`: every row that can be used, with its transition and the line of the text it is of.
+/// Prints the ROM's image for `$readmemh`: every row with a rule, with its transition and its line in the protocol
+/// file.
 pub fn image(protocol: &Protocol, home: &Controller, rom: &Rom, origin: &Origin) -> String {
     let words = rows(protocol, home).rows;
     let mut text = origin.header(&format!(
@@ -338,7 +341,7 @@ pub fn image(protocol: &Protocol, home: &Controller, rom: &Rom, origin: &Origin)
     text
 }
 
-/// A row in words.
+/// Returns a row as a phrase.
 fn sentence(row: &Words) -> String {
     let mut sentence = row.event.clone();
     if !row.actions.is_empty() {

@@ -51,7 +51,7 @@ pub struct Verilated {
     outputs: Box<Outputs>,
     slices: [Slice; SLICES],
     cycle: u64,
-    /// Cycles since anything moved.
+    /// Cycles since the last activity.
     rest: u32,
     application: Option<InRtl>,
 }

@@ -81,8 +81,8 @@ pub struct Run {
     /// First target row of directed lines, counted from the last row of the ROM; the preceding rows follow. Requires
     /// [`super::setup::Setup::ways`].
     pub aim: usize,
-    /// Of 256 cycles, in how many something comes to each port, if it is free, that nobody should send: what the home has to
-    /// refuse or drop. In three of eight runs there are some. Not with anything behind the home.
+    /// Number of cycles, of every 256, in which each free port receives illegal traffic that the home must refuse or
+    /// drop. Three of eight runs have some. Not used with an endpoint.
     pub strangers: u64,
     /// Memory and messages take their maximum latency, and memory answers in order: for measurements.
     pub exact: bool,
@@ -149,7 +149,7 @@ pub struct Report {
     pub strangers: u64,
     /// For each state and event of the ROM, true if the row was used.
     pub covered: Vec<Vec<bool>>,
-    /// Number of stalled events whose cause was verified, and of those whose cause could not be observed.
+    /// Number of stalled events with a unique possible cause, and of those with several.
     pub stalls: [u64; 2],
     /// Final values of the home's counters, summed over both slices, by position.
     pub counters: Vec<u64>,
@@ -370,14 +370,14 @@ pub struct Bench<'a> {
     progress: u64,
     advance: u64,
     report: Report,
-    /// What crossed the ports, while measurements keep it.
+    /// Recorded port crossings, during measurements.
     crossings: Option<Vec<(u64, Crossing)>>,
     ports: Ports,
     /// Expected counter values of each slice.
     counts: [registers::Counts; SLICES],
     /// Permission changes that each unit must report, including those that may be lost.
     changes: Changes,
-    /// What each unit has in hand, and how many messages that are no requests it has not yet taken.
+    /// Resources in use of each unit, and the number of its unconsumed messages other than requests.
     places: Vec<places::Places>,
     responses: Vec<usize>,
     shape: Shape,
@@ -385,7 +385,7 @@ pub struct Bench<'a> {
     behind: endpoints::EndpointModel,
     /// True if the listener accepts permission changes in every cycle.
     listens: bool,
-    /// Rows to be led to, and the lines that are on their way to one.
+    /// Target rows, and the lines directed to one.
     aims: Option<Aims<'a>>,
     guides: Vec<Guide>,
     /// File of a waveform that could not be opened.

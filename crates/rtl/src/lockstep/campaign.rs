@@ -100,15 +100,15 @@ impl Setup<'_> {
     /// Returns the mutated row. It is determined by the position and a seed, so that no run can select a mutation that
     /// it detects.
     pub fn spoilt(&self, state: usize, event: usize, seed: u64) -> Row {
-        // Seeds that follow each other are far apart, so that places do not share what is drawn.
+        // Derive an own generator per position, because consecutive seeds would share random numbers.
         let own = Chance::new(seed).bits() ^ self.rom.address(state, event) as u64;
         spoil(self.rom, self.rom.row(state, event), &mut Chance::new(own))
     }
 
-    /// Does one run with a row of the ROM that has another in its place.
+    /// Performs one run with a mutated row in the ROM.
     ///
     /// # Errors
-    /// [`Failed`]; this is what is hoped for.
+    /// [`Failed`]; a mismatch is the desired result.
     pub fn run_spoilt(
         &self,
         run: Run,
@@ -131,7 +131,7 @@ impl Setup<'_> {
         bench.finish(waveform)
     }
 
-    /// A home that has not yet been reset, with the ROM as it is.
+    /// Creates a home before reset, with the unmodified ROM.
     pub(super) fn bench(&self, run: Run) -> Result<Bench<'_>, Failed> {
         let image = self.image(None)?;
         self.bench_with(&image, run)
@@ -142,7 +142,7 @@ impl Setup<'_> {
         Ok(Bench::new(self, model, run))
     }
 
-    /// The image of the ROM, with another word at an address if asked for.
+    /// Writes the image of the ROM, optionally with a replaced word at one address.
     fn image(&self, other: Option<(usize, u64)>) -> Result<PathBuf, Failed> {
         let mut text = String::new();
         for (state, event) in self.rom.used() {
@@ -165,11 +165,11 @@ impl Setup<'_> {
     }
 }
 
-/// A row that differs in one field from what it should be, in one that the hardware looks at when it uses the row.
+/// Returns the row with a change in one field that the hardware evaluates when it uses the row.
 fn spoil(rom: &Rom, row: Row, chance: &mut Chance) -> Row {
     let effects = [Effect::Never, Effect::Leave, Effect::Refuse, Effect::Take];
     let mut fields = vec![effects.map(|effect| Row { effect, ..row }).to_vec()];
-    // A unit does nothing of what stands in the other fields unless it takes the event.
+    // A unit ignores the other fields unless it consumes the event.
     if row.effect == Effect::Take {
         let memories = [Memory::None, Memory::Read, Memory::Write];
         let rights = [Right::None, Right::Read, Right::Write];
@@ -201,7 +201,7 @@ fn spoil(rom: &Rom, row: Row, chance: &mut Chance) -> Row {
     for spoilt in &mut fields {
         spoilt.retain(|&spoilt| spoilt != row);
     }
-    // A home of one state has no other next state.
+    // A home with one state has no alternative next state.
     fields.retain(|spoilt| !spoilt.is_empty());
     let field = &fields[chance.below(fields.len() as u64) as usize];
     field[chance.below(field.len() as u64) as usize]

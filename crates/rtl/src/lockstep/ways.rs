@@ -1,8 +1,9 @@
-//! Which rows of the ROM can be used at all, and the way to each: what remote, circuits, device and memory have to do.
+//! Reachable rows of the ROM, and a path to each: the necessary actions of remote, circuits, device and memory.
 //!
-//! One line is followed with its remote and its home from the initial situation on, through every order in which
-//! accesses begin, messages arrive, memory ends and the device asks. This is what the checker explores for one remote and
-//! one line, without bytes and rights: a row that has no way here is one that the checker calls unreachable.
+//! The search follows one line with its remote and its home from the initial state, through all orders of accesses,
+//! message arrivals, memory completions and device operations. The state space equals the checker's for one remote and
+//! one line, without data and permissions. A row without a path here is therefore one that the checker reports as
+//! unreachable.
 
 use crate::rom::{Memory, Rom};
 use cohkit_protocol::controller::{Access, Controller, Event};
@@ -11,10 +12,12 @@ use cohkit_protocol::protocol::{MessageId, Protocol};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Most situations that are followed. A home that has more has no ways; the protocols at hand have thousands.
+/// Maximum number of states that are explored. A home with more has no paths; those of the shipped protocols have
+/// thousands.
 const MOST: usize = 2_000_000;
 
-/// Whether the bounds of the text let an access send what it sends while these messages of the line are in flight.
+/// True if the protocol's bounds permit the messages of an access while the messages `in_flight` of the line are in
+/// flight.
 pub(super) fn within_bounds(protocol: &Protocol, in_flight: &[MessageId], acts: &[Act]) -> bool {
     let sends = |kind| {
         let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
@@ -24,40 +27,41 @@ pub(super) fn within_bounds(protocol: &Protocol, in_flight: &[MessageId], acts: 
     protocol.bounds.let_begin(sends, count)
 }
 
-/// One thing that is done about a line, or let happen.
+/// A transition of a line, caused by the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Move {
-    /// The remote begins an access.
+    /// The remote starts an access.
     Access(Access),
     /// A message arrives at the remote.
     ToRemote(MessageId),
     /// A message arrives at the home.
     ToHome(MessageId),
-    /// The device asks for a local operation.
+    /// The device requests a local operation.
     Local(u8),
-    /// The device gives its lock back, or one that it does not have.
+    /// The device releases its lock, or one that it does not hold.
     Unlock,
-    /// Memory has read or written.
+    /// Memory completes a read or write.
     Memory,
 }
 
-/// A line with all that is under way for it. Messages of one order stand in it, all others by their numbers.
+/// State of a line with its pending operations. Messages of an ordered group are in order; all others are sorted by
+/// number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Situation {
     /// The remote's state.
     pub remote: u16,
     /// The home's state.
     pub home: u16,
-    /// What memory is doing.
+    /// Operation of memory in progress.
     pub memory: Memory,
-    /// Messages under way to the home.
+    /// Messages in flight to the home.
     pub to_home: Vec<MessageId>,
-    /// Messages under way to the remote.
+    /// Messages in flight to the remote.
     pub to_remote: Vec<MessageId>,
 }
 
 impl Situation {
-    /// Puts messages of one direction into the order in which situations are told apart.
+    /// Sorts the messages of one direction into their canonical order.
     pub fn arrange(protocol: &Protocol, messages: &mut [MessageId]) {
         messages.sort_by_key(|&message| match order(protocol, message) {
             Some(group) => (group + 1, 0),
@@ -70,23 +74,23 @@ fn order(protocol: &Protocol, message: MessageId) -> Option<usize> {
     protocol.order_of(protocol.message(message).channel)
 }
 
-/// A move out of a situation: the row that it uses, if the home takes part in it, and the situation that it leads to.
+/// A transition: the row that it uses if the home takes part, and the successor state.
 struct Edge {
     does: Move,
     row: Option<(u16, u16)>,
     to: u32,
 }
 
-/// Every situation of a line, and the moves between them.
+/// Reachable states of a line, and the transitions between them.
 pub struct Ways {
     situations: FxHashMap<Situation, u32>,
     edges: Vec<Vec<Edge>>,
-    /// The rows that some move uses, those with the shortest ways first, then in the order of the ROM.
+    /// Rows used by some transition, in order of distance from the initial state, then in the order of the ROM.
     rows: Vec<(usize, usize)>,
 }
 
 impl Ways {
-    /// Follows a line of this protocol; `None` if there are too many situations.
+    /// Explores a line of this protocol; `None` if there are too many states.
     pub fn new(protocol: &Protocol, home: &Controller, rom: &Rom) -> Option<Ways> {
         let explorer = Explorer {
             protocol,
@@ -134,25 +138,26 @@ impl Ways {
         Some(ways)
     }
 
-    /// The rows that can be used, the nearest to the initial situation first.
+    /// Returns the reachable rows, in order of distance from the initial state.
     pub fn rows(&self) -> &[(usize, usize)] {
         &self.rows
     }
 
-    /// The place of a row among them, counted from the last; `None` if it cannot be used.
+    /// Returns the index of a row among the reachable rows, counted from the last; `None` if it is unreachable.
     pub fn aim(&self, row: (usize, usize)) -> Option<usize> {
         self.rows.iter().rev().position(|&other| other == row)
     }
 
-    /// How many situations there are.
+    /// Returns the number of states.
     pub fn situations(&self) -> usize {
         self.edges.len()
     }
 
-    /// The moves that lead to one with which the row is used, that one included; `None` if there is no way from here.
+    /// Returns a shortest sequence of moves that ends with the use of the row; `None` if no path exists from this
+    /// state.
     pub fn to(&self, from: u32, (state, event): (usize, usize)) -> Option<Vec<Move>> {
         let row = Some((state as u16, event as u16));
-        // For each situation that was reached the one before it, and the move between.
+        // For each visited state, its predecessor and the move between them.
         let mut before: FxHashMap<u32, (u32, Move)> = FxHashMap::default();
         let mut queue = VecDeque::from([from]);
         while let Some(here) = queue.pop_front() {
@@ -177,12 +182,12 @@ impl Ways {
         None
     }
 
-    /// A situation's number, if it is one of this home.
+    /// Returns the number of a state, if this home can reach it.
     pub fn number(&self, situation: &Situation) -> Option<u32> {
         self.situations.get(situation).copied()
     }
 
-    /// The number of the situation that a move leads to.
+    /// Returns the number of the successor state of a move.
     pub fn after(&self, from: u32, does: Move) -> Option<u32> {
         self.edges[from as usize]
             .iter()
@@ -191,7 +196,7 @@ impl Ways {
     }
 }
 
-/// A move, the row that it uses, and the situation that it leads to.
+/// A move, the row that it uses, and its successor state.
 struct Step {
     does: Move,
     row: Option<(u16, u16)>,
@@ -255,7 +260,7 @@ impl Explorer<'_> {
         moves
     }
 
-    /// Places of the messages that can arrive next: of equal ones, and of an order, the first.
+    /// Returns the indices of the messages that may arrive next: the first of equal messages and of each ordered group.
     fn arrives(&self, messages: &[MessageId]) -> Vec<usize> {
         let first = |&place: &usize| {
             !messages[..place].iter().any(|&earlier| {
@@ -267,7 +272,7 @@ impl Explorer<'_> {
         (0..messages.len()).filter(first).collect()
     }
 
-    /// What an event at the remote leads to; `None` if there is no row for it, or it waits.
+    /// Returns the successor state of an event at the remote; `None` if there is no row for the event or it stalls.
     fn remote(&self, from: &Situation, event: Event) -> Option<Situation> {
         let mut remote = self.remote_machine.initial();
         remote.state = from.remote;
@@ -284,7 +289,7 @@ impl Explorer<'_> {
         let Ok(Outcome::Taken { acts, .. }) = stepped else {
             return None;
         };
-        // A victim that a bound holds back waits, and with it the access.
+        // An access stalls while a bound prevents its victim message.
         let begins = matches!(event, Event::Access(_));
         if begins && !within_bounds(self.protocol, &from.to_home, &acts) {
             return None;
@@ -300,7 +305,7 @@ impl Explorer<'_> {
         Some(next)
     }
 
-    /// Adds what an event at the home leads to. `rest` is the situation without the message that it takes.
+    /// Adds the successor state of an event at the home. `rest` is the state without the consumed message.
     fn home(
         &self,
         from: &Situation,
@@ -332,7 +337,7 @@ impl Explorer<'_> {
             .step(&mut home, occasion, &mut { self.home })
         {
             Ok(Outcome::Taken { acts, .. }) => acts,
-            // A message that is left stays; what the device asked for is refused or asked for again.
+            // A stalled message remains; an operation of the device is refused, or requested again.
             Ok(Outcome::Leave | Outcome::Refuse) => {
                 moves.push(Step {
                     does,

@@ -98,7 +98,7 @@ pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
     Err(first.unwrap_or_else(none))
 }
 
-/// The numbers in `Yosys 0.70 (git sha1 ...)`.
+/// Parses the version number in `Yosys 0.70 (git sha1 ...)`.
 fn number(version: &str) -> Option<(u32, u32)> {
     let (major, rest) = version.split_whitespace().nth(1)?.split_once('.')?;
     let minor = rest.split(|sign: char| !sign.is_ascii_digit()).next()?;
@@ -106,14 +106,15 @@ fn number(version: &str) -> Option<(u32, u32)> {
 }
 
 impl Yosys {
-    /// What it is called here.
+    /// Returns the name of the program.
     pub(crate) fn program(&self) -> &str {
         self.program
     }
 
-    /// Maps a slice, in a folder that gets the files it takes, and gives the netlist as JSON. Its top is [`TOP`].
+    /// Maps a slice with the top [`TOP`], in a folder that receives the necessary files. Returns the netlist as JSON.
     ///
-    /// `package` and `image` are what [`crate::print`] makes of the protocol's ROM. It ends soon after `stop` is set.
+    /// `package` and `image` are the outputs of [`crate::print`] for the protocol's ROM. The run ends soon after `stop`
+    /// is set.
     ///
     /// # Errors
     /// [`BuildError`].
@@ -131,7 +132,7 @@ impl Yosys {
         let package_file = format!("{protocol}_pkg.sv");
         let files = HOME
             .iter()
-            // The top has a slice where the home has two.
+            // The top contains one slice instead of the home's two.
             .filter(|(name, _)| *name != "home.sv")
             .copied()
             .chain([
@@ -148,7 +149,7 @@ impl Yosys {
             }
         }
         fs::write(folder.join("synth.ys"), script(protocol, &read, slice)).map_err(cannot)?;
-        // Paths are relative: what runs in WebAssembly sees this folder, and not every other.
+        // Use relative paths: a WebAssembly program can access this folder, but not every other.
         let mut command = Command::new(self.program);
         command.env("PATH", &self.path);
         command.args(["-q", "-l", "synth.log", "synth.ys"]);
@@ -169,9 +170,9 @@ impl Yosys {
     }
 }
 
-/// What a LUT costs the mapper, for each number of inputs: its area, and its delay in picoseconds.
-/// Here every LUT counts for one and is one level, so the mapper is told so. Yosys's own table takes a LUT of six inputs
-/// for 5/3 of one of three to five, for placers that put two small ones into a site.
+/// Cost of a LUT for the mapper, by number of inputs: area, and delay in picoseconds. Here every LUT counts as one LUT
+/// and one level. Yosys's own table gives a six-input LUT 5/3 of the area of one with three to five inputs, for placers
+/// that pack two small LUTs into one site.
 const LUTS: &str = "1 1 600\n2 1 600\n3 1 600\n4 1 600\n5 1 600\n6 1 600\n";
 
 fn script(protocol: &str, files: &[&str], slice: Slice) -> String {

@@ -203,7 +203,7 @@ impl InRtl {
 }
 
 impl OwnMemory {
-    /// What has passed at the pins of a slice.
+    /// Handles the transfers at the pins of a slice in this cycle.
     fn pass(
         &mut self,
         s: usize,
@@ -261,7 +261,7 @@ impl OwnMemory {
         Ok(())
     }
 
-    /// The application has taken a beat.
+    /// Completes a beat that the application has accepted.
     fn beat_taken(&mut self, beats: usize) {
         let Some((id, beat)) = &mut self.going else {
             return;
@@ -282,7 +282,7 @@ impl OwnMemory {
     }
 }
 
-/// The simulator's tag for what a slice's application has under a number at its memory, and back.
+/// Encodes a slice and the number of its application's access as the simulator's tag; [`from_tag`] decodes it.
 fn tag(slice: usize, id: u64) -> u32 {
     id as u32 * SLICES as u32 + slice as u32
 }
@@ -292,7 +292,7 @@ fn from_tag(tag: u32) -> (usize, u64) {
 }
 
 impl Verilated {
-    /// What the application of a slice has said to the home, and asked of its own memory.
+    /// Records the application's outputs: answers and operations to the home, and requests to its own memory.
     pub(super) fn acts(&mut self, s: usize, happened: &mut Vec<Happened>) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
         let Some(application) = &mut self.application else {
@@ -339,7 +339,7 @@ impl Verilated {
     }
 }
 
-/// The line whose read or write has this number, which is over.
+/// Removes and returns the line of the read or write with this number, which is complete.
 fn of_number(open: &mut FxHashMap<Line, u64>, number: u64) -> Option<Line> {
     let line = open
         .iter()

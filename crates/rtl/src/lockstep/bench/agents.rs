@@ -1,4 +1,4 @@
-//! The remote and the device of a run, and what is under way between remote and home.
+//! The remote and the device of a run, and the messages between remote and home.
 
 use super::*;
 use crate::lockstep::ways::within_bounds;
@@ -6,13 +6,13 @@ use cohkit_protocol::terms::StateId;
 use cohkit_system::agent::{Around, Sending};
 use cohkit_system::data::Extent;
 
-/// What stands around the remote while one of its rows is carried out.
+/// Execution context of the remote's rows.
 struct AtRemote<'b, 'a> {
     bench: &'b mut Bench<'a>,
     at: usize,
-    /// How much of the line the write under way writes.
+    /// Extent of the current write within the line.
     extent: Extent,
-    /// The access that begins.
+    /// The access that starts, if the row is that of an access.
     access: Option<Access>,
 }
 
@@ -80,19 +80,19 @@ impl Around for AtRemote<'_, '_> {
         Ok(after)
     }
 
-    // What messages bring was compared with the last write when memory was read for them.
+    // The contents of messages were compared with the last write when memory was read for them.
     fn read(&mut self, _copy: &Bytes) -> Checked {
         Ok(())
     }
 
-    // It is performed when the home starts to write it.
+    // The write is performed when the home starts to write it.
     fn written(&mut self, _found: Option<&Bytes>) -> Checked {
         Ok(())
     }
 
     fn gives_up(&mut self) {}
 
-    // Goals speak of one line, so no text with a constructed home has such a row.
+    // Goals concern a single line, so no protocol with a constructed home has such a row.
     fn every(&mut self, from: StateId, to: StateId) -> Checked {
         let states = &self.bench.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
@@ -104,11 +104,12 @@ impl Around for AtRemote<'_, '_> {
     }
 }
 
-/// How many of all accesses a remote with one home tries: the first ones, without those that order others.
+/// Number of accesses that a remote with one home attempts: the first ones of [`Access::ALL`], without those that order
+/// others.
 const ACCESSES: u64 = 8;
 
 impl Bench<'_> {
-    /// The remote begins an access now and then.
+    /// Lets the remote attempt up to three random accesses.
     pub(super) fn remote_acts(&mut self) -> Checked {
         for _ in 0..self.chance.below(4) {
             let line = self.chance.below(self.lines.len() as u64) as usize;
@@ -180,7 +181,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What the remote's controller does with an event; the configuration moves on with it.
+    /// Executes an event in the remote's controller, which updates the configuration.
     fn remote_steps(
         &self,
         at: usize,
@@ -200,7 +201,7 @@ impl Bench<'_> {
         stepped.or_else(|stopped| wrong(at, format!("{:?}", stopped.fault)))
     }
 
-    /// A row of the remote is carried out.
+    /// Applies a row of the remote.
     fn remote_does(
         &mut self,
         at: usize,
@@ -211,7 +212,7 @@ impl Bench<'_> {
         let (protocol, rules) = (self.protocol, self.rules.clone());
         let plan = &rules.plans[rule];
         let held = self.lines[at].copy;
-        // A write that ends and needs nothing of what was there before is one of the whole line.
+        // A write that completes without the previous contents covers the whole line.
         let extent = match access {
             Some(Access::WriteLine) => Extent::Whole,
             None if !plan.keeps_a_part => Extent::Whole,
@@ -236,7 +237,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// A trace of everything has the values of words in which accesses are performed.
+    /// Records the value of the accessed word, if the run keeps a complete trace.
     fn tells_word(&mut self, at: usize, access: Access, word: usize, value: u64) {
         if self.tells {
             let what = format!("performs a {} of word {word}: {value}", access.name());
@@ -250,12 +251,12 @@ impl Bench<'_> {
         self.note(at, REMOTE, Action::Becomes { state });
     }
 
-    /// The unit, among all, that a line belongs to.
+    /// Returns the unit of a line, numbered over all slices.
     pub(super) fn unit(&self, at: usize) -> usize {
         self.lines[at].number as usize % self.requests.len()
     }
 
-    /// A message is in flight from now on, until it is taken.
+    /// Records that a message is in flight until its consumption.
     pub(super) fn departs(&mut self, at: usize, message: MessageId) -> Checked {
         let line = &mut self.lines[at];
         line.in_flight.push(message);
@@ -265,7 +266,7 @@ impl Bench<'_> {
         }
     }
 
-    /// A message was taken.
+    /// Records the consumption of a message.
     pub(super) fn lands(&mut self, at: usize, message: MessageId) {
         let in_flight = &mut self.lines[at].in_flight;
         if let Some(place) = in_flight.iter().position(|&other| other == message) {
@@ -273,7 +274,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Puts a message on its way; those of an order arrive in order.
+    /// Schedules the arrival of a message; messages of an ordered group arrive in order.
     pub(super) fn send(&mut self, at: usize, to_home: bool, message: Message) {
         if self.lines[at].holds_back {
             self.lines[at].held.push((to_home, message));
@@ -281,7 +282,7 @@ impl Bench<'_> {
         }
         self.lines[at].under_way += 1;
         let channel = self.protocol.message(message.kind).channel;
-        // Some are much later than most.
+        // A random eighth of the messages has up to six times the latency.
         let slow = if self.chance.below(8) == 0 { 6 } else { 1 };
         let mut time = match self.run.exact {
             true => self.cycle + self.run.delay,
@@ -314,7 +315,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Puts a message before the home's port.
+    /// Queues a message at the home's port.
     pub(super) fn arrive(&mut self, at: usize, message: Message) {
         let slice = self.lines[at].number as usize % SLICES;
         let circuit = self.circuit_in(message.kind);
@@ -370,7 +371,7 @@ impl Bench<'_> {
         let begins = more && self.chance.below(16) < self.run.device && !self.lines[at].guided;
         if begins && !self.home.locals.is_empty() {
             let line = &mut self.lines[at];
-            // Now and then it gives back a lock that it may not have, if there are any.
+            // Sometimes the device releases a lock that it may not hold, if the protocol has locks.
             let locks = self.rom.locking.contains(&true);
             if locks && self.chance.below(8) == 0 && line.unlocks == 0 {
                 self.unlock(at);
@@ -380,7 +381,7 @@ impl Bench<'_> {
                 self.slices[slice].asks.push_back((at, operation));
             }
         }
-        // What it has locked it uses and gives back, sooner at the end.
+        // The device uses and releases the lines that it has locked; at the end of the run, all of them at once.
         let one = self.chance.below(self.lines.len() as u64) as usize;
         for at in if more {
             one..one + 1
@@ -413,7 +414,7 @@ impl Bench<'_> {
                     ),
                 );
             }
-            // What the remote may not read, the device may write.
+            // The device may write if the remote has no read permission.
             if kept == Right::None && !self.behind.remembers() && self.chance.below(2) == 0 {
                 line.memory = self.chance.bytes();
                 line.latest = line.memory;
@@ -423,7 +424,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The device gives a line's lock back.
+    /// Lets the device release a line's lock.
     pub(super) fn unlock(&mut self, at: usize) {
         self.lines[at].unlocks += 1;
         let slice = self.lines[at].number as usize % SLICES;

@@ -1,23 +1,25 @@
-//! An application behind the home that answers the CPU late: it has two control lines in one unit, and answers what the
-//! CPU asks of them only after a third line of that unit was used. Meanwhile the unit's waiting set is full.
+//! An application behind the home that answers the CPU late. It has two control lines in one unit, and answers the
+//! CPU's requests for them only after a third line of that unit was used. Meanwhile the unit's deferred requests are at
+//! their maximum.
 
 use super::*;
 
-/// How an application withholds its answers.
+/// Method by which an application withholds its answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Withheld {
-    /// It holds both control lines under locks. The requests for them fill the waiting set.
+    /// The application locks both control lines. The requests for them fill the unit's waiting set.
     Locks,
-    /// It is the memory, and does not answer the reads of both. Requests for two other, locked lines fill the waiting set.
+    /// The application serves as memory and withholds both read answers. Requests for two other, locked lines fill the
+    /// waiting set.
     Reads,
 }
 
-/// The control lines, and the third.
+/// Indices of the control lines, and of the third line.
 const CONTROL: [usize; 2] = [0, 1];
 const THIRD: usize = 2;
-/// Lines of the scenario; the last two are locked if the control lines are not.
+/// Number of lines of the scenario; the last two are locked if the control lines are not.
 pub const LINES: usize = 5;
-/// Cycles after which a request has come to where it waits.
+/// Number of cycles after which a request has arrived at the place where it waits.
 const SOON: u64 = 300;
 
 impl Bench<'_> {
@@ -52,7 +54,7 @@ impl Bench<'_> {
             self.access(CONTROL[1], Access::Store)?;
             self.pass(SOON)?;
         }
-        // The CPU writes the third line, and the application takes what was written.
+        // The CPU writes the third line, and the application takes it with the new contents.
         self.access(THIRD, Access::Store)?;
         self.until(|bench| bench.right(THIRD) == Right::Write)?;
         self.access(THIRD, Access::Store)?;
@@ -68,7 +70,7 @@ impl Bench<'_> {
                 );
             }
         }
-        // Now it answers.
+        // Now the application answers.
         for at in CONTROL {
             self.lines[at].withheld = false;
             let cycle = self.cycle;

@@ -1,22 +1,23 @@
-//! An endpoint of RTL behind the home: what memory and the device do is not seen at the pins, but foretold.
+//! An RTL endpoint behind the home: the actions of memory and device are not visible at the pins, but predicted by a
+//! model.
 //!
-//! Everything else is as in every other run: the remote, its messages, the steps of the home and the bytes of its answers,
-//! which here are those of the endpoint.
+//! All other checks are as in every run: the remote, its messages, the steps of the home and the bytes of its answers,
+//! which are the endpoint's here.
 
 use super::*;
 use crate::lockstep::shapes::Endpoint;
 
-/// What is foretold of the endpoint.
+/// Reference model of the endpoint.
 #[derive(Default)]
 pub(super) struct EndpointModel {
     pub endpoint: Endpoint,
-    /// Orders to the invalidation engine that are not yet taken, and whether they are done.
+    /// Pending commands to the invalidation engines, and true once they are complete.
     pub orders: [Option<u64>; SLICES],
     pub swept: [bool; SLICES],
-    /// By line, local operations that the endpoint has had done; and all of them.
+    /// Completed local operations of the endpoint, by line; and their total.
     taken: Vec<u64>,
     pub took: u64,
-    /// By slice, which of the two lines of a call the remote has.
+    /// For each slice, the line of a call (0 or 1) that the remote owns.
     remote: [usize; SLICES],
 }
 
@@ -29,24 +30,24 @@ impl EndpointModel {
         }
     }
 
-    /// Memory is the endpoint's.
+    /// True if the endpoint implements the memory.
     pub fn remembers(&self) -> bool {
         self.endpoint != Endpoint::None
     }
 
-    /// So are the ports for local operations.
+    /// True if the endpoint drives the ports for local operations.
     pub fn asks(&self) -> bool {
         matches!(self.endpoint, Endpoint::Invalidation | Endpoint::Rpc)
     }
 }
 
-/// What becomes of a word in a call.
+/// The remote procedure, which maps an argument word to a result word.
 fn procedure(word: u64) -> u64 {
     word.wrapping_mul(3).wrapping_add(1)
 }
 
 impl Bench<'_> {
-    /// What the endpoint must have done for the home to take this event.
+    /// Predicts the endpoint's action that must precede this event of the home.
     pub(super) fn foretell(&mut self, at: usize, event: Event, evict: bool) {
         let words = self.words;
         let line = &mut self.lines[at];
@@ -71,7 +72,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The endpoint hears that its operation is done.
+    /// Records the completion of the endpoint's local operation.
     pub(super) fn taken_inside(&mut self, at: usize) -> Checked {
         self.behind.taken[at] += 1;
         self.behind.took += 1;
@@ -79,7 +80,7 @@ impl Bench<'_> {
         if self.behind.endpoint != Endpoint::Rpc {
             return Ok(());
         }
-        // The arguments are here; the results become the other line's bytes.
+        // The arguments have been taken; the results become the contents of the other line.
         let slice = at % SLICES;
         if at / SLICES != self.behind.remote[slice] {
             return wrong(at, "the endpoint takes its own line".into());
@@ -91,7 +92,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The invalidation engine says that a range is done.
+    /// Handles the completion report of the invalidation engine for a range.
     pub(super) fn done_inside(&mut self, s: usize, outputs: &Outputs) -> Checked {
         let refused = outputs.local_rsp[s] & ((1 << 36) - 1);
         self.progress = self.cycle;
@@ -105,15 +106,15 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Orders the engines of both slices to take all lines.
+    /// Commands the engines of both slices to take all lines.
     pub(super) fn order_all(&mut self) {
         for s in 0..SLICES {
             self.behind.orders[s] = Some(((self.lines.len() / SLICES) as u64) << 40 | s as u64);
         }
     }
 
-    /// The remote holds every line, half of them dirty; then the engine takes all of them, while the remote rests, or not.
-    /// Gives the cycles that it took.
+    /// Lets the remote obtain every line, half of them dirty; then the engine takes all of them, while the remote is
+    /// idle or not. Returns the duration in cycles.
     pub(in crate::lockstep) fn sweep(&mut self, rests: bool) -> Checked<u64> {
         let lines = self.lines.len();
         for at in 0..lines {
@@ -148,14 +149,15 @@ impl Bench<'_> {
         Ok(cycles)
     }
 
-    /// So many calls in each slice; gives the cycles from the read of the other line to the right to it, added up.
+    /// Performs `calls` calls in each slice. Returns the sum of the cycles from the access to the other line until
+    /// permission.
     pub(in crate::lockstep) fn calls(&mut self, calls: u64) -> Checked<u64> {
         let mut cycles = 0;
         for call in 0..calls * SLICES as u64 {
             let slice = call as usize % SLICES;
             let own = slice + SLICES * self.behind.remote[slice];
             let other = slice + SLICES * (1 - self.behind.remote[slice]);
-            // The first call needs a line; later ones have the one of the results.
+            // The first call must obtain a line; later ones use the line with the results.
             self.access(own, Access::Store)?;
             self.until(|bench| bench.right(own) == Right::Write)?;
             for _ in 0..1 + self.chance.below(4) {

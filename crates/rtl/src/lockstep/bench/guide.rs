@@ -1,40 +1,40 @@
-//! Guided lines: what happens to them is led to a row of the ROM that chance would seldom use.
+//! Directed lines: their transitions are steered to a row of the ROM that random traffic would rarely use.
 //!
-//! A few lines at a time are guided while chance rules all others. A guided line first comes to rest; then its messages are
-//! held back and its memory does not answer, until the way to the row has them arrive one after the other.
-//! When the row was used, or the way turned out to be barred, chance has it again: the directory may take the line back,
-//! and what is held back may be what another line's message has to wait for.
+//! A few lines at a time are directed; all others are random. A directed line first comes to rest. Then its messages
+//! are held back and its memory does not answer, until the path to the row releases them one by one.
+//! After the row was used, or if the path is blocked, the line becomes random again: the directory may evict it, and a
+//! held message may be one for which another line's message waits.
 
 use super::*;
 use crate::lockstep::ways::{Move, Situation, Ways};
 use crate::rom;
 
-/// Most lines that are guided at a time.
+/// Maximum number of concurrently directed lines.
 const MOST: usize = 4;
 
-/// A line on its way to a row.
+/// A line directed to a row.
 pub(super) struct Guide {
     at: usize,
     row: (usize, usize),
     moves: VecDeque<Move>,
-    /// The situation in which the first of the moves is to be done, and the one that it leads to.
+    /// The state in which the first of the moves is to be made, and its successor.
     here: Option<u32>,
     next: Option<u32>,
-    /// The cycle in which the line was last seen in another situation.
+    /// Cycle in which the line last changed its state.
     since: u64,
 }
 
-/// Which rows are still to be led to.
+/// Rows that are still to be used.
 pub(super) struct Aims<'a> {
     pub ways: &'a Ways,
-    /// Place of the next one in the rows, from the last on.
+    /// Index of the next row, counted from the last.
     pub next: usize,
-    /// The cycle in which the next line may be chosen.
+    /// Earliest cycle in which the next line may be chosen.
     pub pause: u64,
 }
 
 impl Bench<'_> {
-    /// Chooses lines to be guided and moves them on.
+    /// Advances the directed lines and chooses further ones.
     pub(super) fn guide(&mut self) -> Checked {
         let patience = 600 + 8 * (self.run.memory + self.run.delay);
         for mut guide in std::mem::take(&mut self.guides) {
@@ -85,7 +85,7 @@ impl Bench<'_> {
         });
     }
 
-    /// Does the next move if it is time for it. False if there is no way any more.
+    /// Makes the next move if the line has settled. Returns false if no path exists any more.
     fn move_on(&mut self, guide: &mut Guide) -> Checked<bool> {
         let at = guide.at;
         let line = &self.lines[at];
@@ -106,7 +106,7 @@ impl Bench<'_> {
         let Some(here) = ways.number(&self.situation(at)) else {
             return Ok(false);
         };
-        // A move that could not be done yet is tried again; if somebody else has moved the line, another way is sought.
+        // A move that was blocked is retried. If another agent has changed the line's state, a new path is computed.
         if guide.next == Some(here) {
             guide.moves.pop_front();
         } else if guide.here != Some(here) {
@@ -145,7 +145,7 @@ impl Bench<'_> {
         Ok(true)
     }
 
-    /// Whether the home has done with the line all that it can, and everything that left it has been seen.
+    /// True if the home has no further work on the line and all of its outputs have been observed.
     fn has_settled(&self, line: &Line) -> bool {
         line.entering == 0
             && line.arrived.is_empty()
@@ -155,7 +155,7 @@ impl Bench<'_> {
             && line.expected.iter().all(VecDeque::is_empty)
             && match line.operation {
                 Memory::Idle => true,
-                // Of a burst that may go on the end comes by itself.
+                // A burst that may continue completes by itself.
                 Memory::Reading | Memory::Writing => line.withheld && !line.memory_goes_on,
                 _ => false,
             }
@@ -185,7 +185,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The oldest message of a kind that is held back.
+    /// Removes the oldest held message of a kind.
     fn release_one(&mut self, at: usize, to_home: bool, kind: MessageId) -> Message {
         let held = &mut self.lines[at].held;
         let place = held
@@ -195,7 +195,7 @@ impl Bench<'_> {
             .1
     }
 
-    /// The line's reads and writes at memory, to be given a time.
+    /// Returns the line's memory bursts, whose completion times the caller sets.
     pub(super) fn bursts(&mut self, at: usize) -> impl Iterator<Item = &mut Burst> {
         let slice = &mut self.slices[self.lines[at].number as usize % SLICES];
         self.lines[at].memory_goes_on = true;
@@ -203,7 +203,7 @@ impl Bench<'_> {
         bursts.filter(move |burst| burst.line == at)
     }
 
-    /// Leaves a line to chance again.
+    /// Returns a line to random traffic.
     pub(super) fn release(&mut self, at: usize) {
         let line = &mut self.lines[at];
         (line.guided, line.holds_back, line.withheld) = (false, false, false);
@@ -216,7 +216,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Leaves all lines to chance.
+    /// Returns all lines to random traffic.
     pub(super) fn release_all(&mut self) {
         for guide in std::mem::take(&mut self.guides) {
             self.release(guide.at);

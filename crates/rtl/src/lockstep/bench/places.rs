@@ -1,40 +1,40 @@
-//! The places of a unit, as far as they are seen from outside: what an event may lack, and what it must.
+//! Resources of a unit, as far as they are observable from outside: what an event may lack, and what it must lack.
 //!
-//! A place is taken with a step, which is seen. It is free again when what follows has left the unit, and that is seen only
-//! at the home's ports, which comes later. In between it may be either.
+//! A resource is allocated by a step, which is observable. It is freed when the resulting message has left the unit.
+//! That becomes observable only later, at the home's ports; in between, the resource may be free or not.
 
 use super::*;
 use crate::lockstep::shapes::Shape;
 use crate::rom;
 
-/// Cycles after which the unit has surely heard of what has crossed the home's ports.
+/// Number of cycles after which a unit has certainly observed a transfer at the home's ports.
 const HEARD: u64 = 16;
 
-/// What an event can lack, in the order in which a unit says so.
+/// Resource that an event can lack, in the order in which a unit reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lack {
     /// A way of the directory.
     Room,
-    /// A place for a read.
+    /// A read entry.
     Read,
-    /// A place for a local operation, or a lock.
+    /// An entry for a local operation, or a lock.
     Local,
-    /// The place of a message that leaves at once.
+    /// The buffer of a message that is sent without a memory operation.
     Send,
-    /// A place for a write; or a response goes first.
+    /// A write entry; or the event yields to a response.
     Write,
 }
 
-/// A row that is used, and for what.
+/// The use of a row by an event.
 #[derive(Clone, Copy)]
 pub(super) struct Use {
     pub event: Event,
     pub row: rom::Row,
-    /// The line's state before.
+    /// State of the line before the row.
     pub state: u16,
-    /// It is the directory's own operation.
+    /// True if the event is the directory's own operation.
     pub evict: bool,
-    /// So is the one in hand, which it may end.
+    /// True if the pending operation, which the row may complete, is the directory's own.
     pub ends_own: bool,
 }
 
@@ -47,25 +47,25 @@ impl Use {
         matches!(self.event, Event::Local(_)) && !self.evict
     }
 
-    /// A message leaves although no operation of memory has ended.
+    /// True if a message is sent although no memory operation has completed.
     fn immediate(&self) -> bool {
         self.row.grant.is_some() && !self.of_memory()
     }
 }
 
-/// How long a place is taken.
+/// End of the allocation of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Until {
-    /// What it is for is handled.
+    /// Until the event for which it is allocated is handled.
     Handled,
-    /// This message has left, or the device was told.
+    /// Until this message has left, or until the device has been notified.
     Left(u32),
     Told,
-    /// This cycle.
+    /// Until this cycle.
     Cycle(u64),
 }
 
-/// The line of each place of a kind that is taken, and for how long.
+/// Allocated resources of one kind: the line of each, and the end of its allocation.
 #[derive(Default)]
 struct Kind(Vec<(usize, Until)>);
 
@@ -74,7 +74,7 @@ impl Kind {
         self.0.push((at, until));
     }
 
-    /// Those that are surely taken, and those that may be.
+    /// Returns the number of resources that are certainly allocated, and of those that may be.
     fn taken(&mut self, cycle: u64) -> (usize, usize) {
         self.0
             .retain(|(_, until)| !matches!(until, Until::Cycle(end) if *end < cycle));
@@ -82,7 +82,7 @@ impl Kind {
         (sure.count(), self.0.len())
     }
 
-    /// The place of a line is not taken as before: until then, or no longer.
+    /// Changes the end of a line's allocation from `before` to `after`; `None` frees the resource.
     fn turns(&mut self, at: usize, before: Until, after: Option<Until>) {
         let place = self.0.iter().position(|&place| place == (at, before));
         match (place, after) {
@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-/// The places of a unit.
+/// Resources of a unit.
 #[derive(Default)]
 pub(super) struct Places {
     reads: Kind,
@@ -101,12 +101,12 @@ pub(super) struct Places {
     locals: Kind,
     immediate: Kind,
     locks: usize,
-    /// Lines in each set of its directory.
+    /// Number of lines in each set of the unit's directory.
     sets: FxHashMap<u64, usize>,
 }
 
 impl Bench<'_> {
-    /// What an event lacks by all that is seen: all that it may, in order, and whether it surely lacks the last of these.
+    /// Returns the resources that an event may lack, in order, and true if it certainly lacks the last of them.
     pub(super) fn lacks(&mut self, at: usize, used: &Use) -> (Vec<Lack>, bool) {
         let (unit, set) = (self.unit(at), self.set(at));
         let Shape {
@@ -168,7 +168,7 @@ impl Bench<'_> {
         (lacks, sure)
     }
 
-    /// Whether a response may be at the unit, which an event that is none lets go first.
+    /// True if the event may yield to a response that waits at the unit; memory events and responses never yield.
     fn yields(&self, unit: usize, used: &Use) -> bool {
         let response = |kind| self.protocol.class(kind) != Some(Class::Request);
         let first =
@@ -180,10 +180,10 @@ impl Bench<'_> {
         self.lines[at].number % ((self.requests.len() as u64) << self.shape.set_bits)
     }
 
-    /// An event was taken, or was refused: what becomes of the places. `flight` is that of the message that was granted.
+    /// Updates the resources after an event was consumed or refused. `flight` identifies the message that was granted.
     pub(super) fn takes_places(&mut self, at: usize, used: &Use, flight: Option<u32>) {
         let (unit, set) = (self.unit(at), self.set(at));
-        // An endpoint hears at once; each unit has its turn to tell it.
+        // An endpoint observes the result directly; each unit has its turn to report it.
         let told = match self.behind.asks() {
             true => Until::Cycle(self.cycle + HEARD + self.requests.len() as u64),
             false => Until::Told,
@@ -229,7 +229,7 @@ impl Bench<'_> {
         }
     }
 
-    /// A message has left the home, so its unit hears of it.
+    /// Frees resources after a message has left the home.
     pub(super) fn frees(&mut self, at: usize, flight: u32) {
         let heard = Some(Until::Cycle(self.cycle + HEARD));
         let unit = self.unit(at);
@@ -239,7 +239,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The device was told of an operation, so the unit hears of it.
+    /// Frees the resource of a local operation after the device was notified.
     pub(super) fn frees_local(&mut self, at: usize) {
         let heard = Some(Until::Cycle(self.cycle + HEARD));
         let unit = self.unit(at);

@@ -1,4 +1,4 @@
-//! The home's ports: what is put on its pins in a cycle, and what crossed them.
+//! Ports of the home: driving the pins, and observing the transfers.
 
 use super::*;
 
@@ -61,13 +61,13 @@ impl Bench<'_> {
                 inputs.unlock_line[s] = self.lines[at].number;
             }
             inputs.local_rsp_ready[s] = often();
-            // Whoever listens may be slow, and miss some.
+            // The listener may be slow and miss some changes.
             let listens = self.listens || cycle % 512 < 32 * ready;
             inputs.change_ready[s] = often() & u64::from(listens);
             inputs.aw_ready[s] = often();
             inputs.w_ready[s] = often() & !(stalled >> stalls::MEMORY);
             inputs.ar_ready[s] = often();
-            // Of the reads that memory has done, any: also one whose beats others have interrupted.
+            // Choose any completed read, also one whose beats were interleaved with others.
             if slice.reading.is_none() && often() != 0 {
                 let done: Vec<usize> = (0..slice.reads.len())
                     .filter(|&read| slice.reads[read].at <= cycle)
@@ -103,7 +103,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Looks at what the home did in this cycle: first its steps, then what crossed its ports.
+    /// Observes the home's outputs of this cycle: first its steps, then the transfers at its ports.
     pub(super) fn observe(&mut self) -> Checked {
         let outputs = std::mem::take(&mut self.outputs);
         for s in 0..SLICES {
@@ -135,7 +135,7 @@ impl Bench<'_> {
         }
     }
 
-    /// What entered the home.
+    /// Records the transfers into the home.
     pub(super) fn enter(&mut self, s: usize, outputs: &Outputs) -> Checked {
         for c in 0..CIRCUITS {
             if self.inputs.rx_valid[s] & outputs.rx_ready[s] & 1 << c == 0 {
@@ -195,7 +195,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What left the home toward the remote.
+    /// Checks the messages that leave the home towards the remote.
     pub(super) fn leave(&mut self, s: usize, outputs: &Outputs) -> Checked {
         for c in 0..CIRCUITS {
             if outputs.tx_valid[s] & self.inputs.tx_ready[s] & 1 << c == 0 {
@@ -276,7 +276,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The cycle in which memory answers what it is asked now; never, as long as that is withheld.
+    /// Returns the cycle in which memory answers a request that arrives now; `u64::MAX` if its answers are withheld.
     fn answers_at(&mut self, at: usize) -> u64 {
         let time = self.after(self.run.memory);
         let line = &mut self.lines[at];
@@ -287,7 +287,7 @@ impl Bench<'_> {
         }
     }
 
-    /// What the device was told.
+    /// Checks the answer to the device.
     pub(super) fn answers(&mut self, s: usize, outputs: &Outputs) -> Checked {
         if outputs.local_rsp_valid[s] & self.inputs.local_rsp_ready[s] == 0 {
             return Ok(());
@@ -345,7 +345,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The right that the remote gets with the line that the home begins to read; none if it does not cache it.
+    /// Returns the permission that the remote receives with the line being read; `None` for an uncached read.
     pub(super) fn gets(&self, at: usize) -> Right {
         let mut home = self.lines[at].home.clone();
         let has = self.rom.rights[usize::from(home.state)];
@@ -366,7 +366,7 @@ impl Bench<'_> {
         }
     }
 
-    /// What whoever listens is told of rights: what the controllers say, in the order of each unit, but what was lost.
+    /// Checks a reported permission change against the controllers' changes, in order per unit, except for lost ones.
     fn learns(&mut self, s: usize, outputs: &Outputs) -> Checked {
         if outputs.change_valid[s] & self.inputs.change_ready[s] == 0 {
             return Ok(());
@@ -380,7 +380,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What memory was asked and what it answered.
+    /// Checks memory requests, and completes memory operations.
     pub(super) fn memory(&mut self, s: usize, outputs: &Outputs) -> Checked {
         self.strangers_of_memory(s);
         self.memory_reads(s, outputs)?;
@@ -446,7 +446,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Addresses and bytes of writes, each by itself.
+    /// Records addresses and data beats of writes, which arrive independently.
     fn memory_takes(&mut self, s: usize, outputs: &Outputs) -> Checked {
         let line_bytes = u64::from(self.protocol.line_bytes);
         if outputs.aw_valid[s] & self.inputs.aw_ready[s] != 0 {
@@ -489,7 +489,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Writes of which address and bytes are there.
+    /// Checks and performs the writes whose address and data have both arrived.
     fn memory_writes(&mut self, s: usize) -> Checked {
         while !self.slices[s].addresses.is_empty() && !self.slices[s].data.is_empty() {
             let slice = &mut self.slices[s];

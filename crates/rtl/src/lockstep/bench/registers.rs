@@ -1,24 +1,24 @@
-//! The home's registers: what its counters have to say is counted from its pins, and compared at the end.
+//! The home's registers: expected counter values are derived from its pins and compared at the end of a run.
 
 use super::places::{Lack, Use};
 use super::*;
 use crate::registers::place as first;
 use crate::registers::{present, register, Register, COUNTERS, PLACES, REGISTERS};
 
-/// Most cycles until a register answers.
+/// Maximum number of cycles until a register access is answered.
 const PATIENCE: u64 = 2_000;
-/// AXI's answers.
+/// AXI response codes.
 const OKAY: u64 = 0;
 const ERROR: u64 = 2;
-/// Addresses of nothing.
+/// Addresses without a register.
 const NOWHERE: [u64; 5] = [0x38, 0x3f8, 0x800, 0xc00, 0xff8];
-/// Cycles after which everything that happened has been told and counted.
+/// Number of cycles after which all events have been reported and counted.
 const COUNTED: u64 = 200;
 
-/// A register's value and AXI's answer, of each slice.
+/// Value and AXI response of a register in each slice.
 type Answers = [(u64, u64); SLICES];
 
-/// Counters of which one counts an event of which it is not always seen from outside which.
+/// Groups of counters: an event increments one counter of its group, but the pins do not always show which one.
 const GROUPS: [&[usize]; 5] = [
     &[
         first("StallsRoom"),
@@ -33,12 +33,12 @@ const GROUPS: [&[usize]; 5] = [
     &[first("RxWaitsUnit") + 3, first("RxWaitsSlot") + 3],
 ];
 
-/// What a slice's counters should say, by place: surely so much, and perhaps so much more.
+/// Expected counter values of a slice, by position: a certain minimum, and a possible excess.
 #[derive(Clone)]
 pub(super) struct Counts {
     sure: [u64; PLACES],
     perhaps: [u64; PLACES],
-    /// Of each group, how often it was not seen which of its counters counts.
+    /// For each group, the number of events whose counter is ambiguous.
     either: [u64; GROUPS.len()],
 }
 
@@ -57,7 +57,7 @@ impl Counts {
         self.sure[place + number] += by;
     }
 
-    /// One of these places counts, all of one group.
+    /// Records an event that increments one of these positions, all of one group.
     fn one_of(&mut self, places: &[usize]) {
         if let [place] = *places {
             return self.add(place, 0, 1);
@@ -71,7 +71,7 @@ impl Counts {
         }
     }
 
-    /// Whether a counter can have this value.
+    /// True if a counter may have this value.
     fn allow(&self, place: usize, counted: u64) -> bool {
         let sure = self.sure[place];
         (sure..=sure + self.perhaps[place]).contains(&counted)
@@ -79,7 +79,7 @@ impl Counts {
 }
 
 impl Bench<'_> {
-    /// Counts what has happened at the pins of a slice in this cycle.
+    /// Updates the expected counts with a slice's pin activity of this cycle.
     pub(super) fn tally(&mut self, s: usize, outputs: &Outputs) {
         let (inputs, slice, rom) = (&self.inputs, &self.slices[s], self.rom);
         let counts = &mut self.counts[s];
@@ -87,7 +87,7 @@ impl Bench<'_> {
         for (c, entrance) in slice.entrances.iter().enumerate() {
             if (inputs.rx_valid[s] & !outputs.rx_ready[s]) >> c & 1 != 0 {
                 let [unit, slot] = const { [first("RxWaitsUnit"), first("RxWaitsSlot")] };
-                // What has entered last waits for room if it is a first beat, and for its unit if it is the last.
+                // After a first beat of data, the stream waits for a slot; after a last beat, for the unit.
                 match entrance.before {
                     Some((true, true)) => counts.one_of(&[unit + c, slot + c]),
                     Some((true, false)) => counts.one_of(&[slot + c]),
@@ -111,7 +111,7 @@ impl Bench<'_> {
         for (c, leaving) in slice.leaving.iter().enumerate() {
             let waits = (outputs.tx_valid[s] & !inputs.tx_ready[s]) >> c & 1;
             counts.add(const { first("TxWaits") }, c, waits);
-            // A header; what is no message of the home is told elsewhere.
+            // Count headers; an unknown message number is reported elsewhere.
             let number = (outputs.tx_header[s][c] >> 40 & 0xff) as usize;
             if (outputs.tx_valid[s] & inputs.tx_ready[s]) >> c & 1 != 0
                 && leaving.is_none()
@@ -157,7 +157,7 @@ impl Bench<'_> {
         );
     }
 
-    /// A unit has done nothing with an event, because its line has something in hand, or it lacks one of these.
+    /// Records a stalled event, whose line has a pending operation or which lacks one of the given resources.
     pub(super) fn stalls(&mut self, s: usize, lacks: &[Lack]) {
         let place = |lack: &Lack| match lack {
             Lack::Room => const { first("StallsRoom") },
@@ -174,7 +174,8 @@ impl Bench<'_> {
         self.report.stalls[usize::from(places.len() > 1)] += 1;
     }
 
-    /// A unit has handled an event that is none of a message. All that came is handled when everything rests.
+    /// Records a handled event other than a message. Messages are counted on arrival; all of them are handled at
+    /// quiescence.
     pub(super) fn counts_event(&mut self, s: usize, number: usize, used: &Use, effect: usize) {
         let counts = &mut self.counts[s];
         if used.evict {
@@ -185,25 +186,25 @@ impl Bench<'_> {
         }
     }
 
-    /// Changes of rights were not told.
+    /// Records lost permission changes.
     pub(super) fn lost(&mut self, s: usize, count: u64) {
         self.counts[s].add(const { first("ChangesLost") }, 0, count);
     }
 
-    /// Reads all registers of the home, which is at rest, and writes those that can be written.
+    /// Reads all registers of the quiescent home, and writes the writable ones.
     pub(super) fn registers(&mut self) -> Checked {
         self.listens = true;
         for _ in 0..COUNTED {
             self.quiet_cycle()?;
         }
-        // What was not told by now never will be.
+        // Changes that have not been reported by now are lost.
         for unit in 0..self.requests.len() {
             let lost = self.changes.rest(unit).or_else(said)?;
             self.lost(unit % SLICES, lost);
         }
         let expected = self.counts.clone();
         let mut read = vec![[0; SLICES]; PLACES];
-        // In an order in which the home comes to the next one soon.
+        // Use an order in which the home's counter scan reaches the next position soon.
         for place in (0..PLACES).map(|step| step * 21 % PLACES) {
             let address = COUNTERS + 8 * place as u64;
             let before = self.cycle;
@@ -216,7 +217,7 @@ impl Bench<'_> {
                         "address {address:#x} of slice {s} answers {answer}; it should be {right}"
                     ));
                 }
-                // All cycles but the few of the reset, up to some moment of the reading.
+                // All cycles except a few of the reset, up to some moment of the read.
                 if about.is_some_and(|(about, _)| about.name == "Cycles")
                     && !(before.saturating_sub(8)..=self.cycle).contains(&value)
                 {
@@ -261,7 +262,7 @@ impl Bench<'_> {
         self.control()
     }
 
-    /// What was refused first and what was dropped first stand in registers, until these are cleared.
+    /// Checks the registers of the first refusal and of the first dropped event, which keep their values until cleared.
     fn first_strangers(&mut self, cleared: bool) -> Checked {
         for (kind, name) in ["FirstWrong", "FirstImpossible"].into_iter().enumerate() {
             let answers = self.read(register(name).address)?;
@@ -280,7 +281,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What is seen neither at the pins nor in what units do: all cycles, and ports between the home and an endpoint.
+    /// True for counters that are observable neither at the pins nor in the steps of units: all cycles, and ports
+    /// between home and endpoint.
     fn hidden(&self, name: &str) -> bool {
         match name {
             "Cycles" => true,
@@ -290,7 +292,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The register of a counter, and its number among those of one name, if this home has it.
+    /// Returns the register of a counter position and the index within its array, if this home implements it.
     fn counter(&self, at: usize) -> Option<(&'static Register, usize)> {
         let mut counters = REGISTERS
             .iter()
@@ -303,7 +305,7 @@ impl Bench<'_> {
         present(self.rom, register, number).then_some((register, number))
     }
 
-    /// What the registers say of protocol and home, and that there is nothing elsewhere.
+    /// Checks the registers that describe protocol and home, and that unused addresses return errors.
     fn about(&mut self) -> Checked {
         let rom = self.rom;
         let about = rom.messages as u64
@@ -344,7 +346,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Stops counting, clears, and lets count again.
+    /// Checks the control register: stops counting, clears the counters, and restarts counting.
     fn control(&mut self) -> Checked {
         let control = register("Control").address;
         let cycles = register("Cycles").address;
@@ -385,7 +387,7 @@ impl Bench<'_> {
         }
     }
 
-    /// A cycle in which nobody begins anything.
+    /// Executes a cycle without new operations.
     fn quiet_cycle(&mut self) -> Checked {
         self.deliver()?;
         self.drive();
@@ -418,7 +420,7 @@ impl Bench<'_> {
         said(format!("the register at {address:#x} does not answer"))
     }
 
-    /// Writes a register of both slices; address and data come one before the other, either way.
+    /// Writes a register of both slices. Address and data are offered at independent times, in either order.
     fn write(&mut self, address: u64, value: u64) -> Checked<[u64; SLICES]> {
         let mut given = [[false; 2]; SLICES];
         let mut offered = [[false; 2]; SLICES];

@@ -1,4 +1,4 @@
-//! The end of a run: whether everything has come to rest, what may not be left over, and what never comes to rest.
+//! End of a run: detection of quiescence, checks for leftover state, and reports of deadlocks.
 
 use super::*;
 
@@ -18,12 +18,12 @@ impl Bench<'_> {
                 && slice.data.is_empty()
                 && slice.strangers.rest()
         });
-        // A request may still wait until a full set makes room by itself.
+        // A request may still wait until a full set frees a way by itself.
         let rests = 300 + (1 << self.shape.patience);
         slices_rest && self.under_way.is_empty() && self.cycle > self.progress + rests
     }
 
-    /// Nothing may be left over.
+    /// Checks that no operation or message is left and that memory or the remote holds the last write.
     pub(super) fn at_the_end(&self) -> Checked {
         if self.outputs.idle.contains(&0) {
             let what = "at the end, the home has something in hand that nobody waits for";

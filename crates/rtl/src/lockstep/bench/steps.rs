@@ -1,11 +1,11 @@
-//! The steps of the home's units: each is taken with the controller too, and announces what has to leave the RTL.
+//! Steps of the home's units: the controller takes each step as well, which determines the expected outputs of the RTL.
 
 use super::places::Use;
 use super::*;
 use cohkit_system::agent::{AroundHome, Sending, Taken, Wish};
 
 impl Bench<'_> {
-    /// A unit has done a step: the controller does the same.
+    /// Checks a step of a unit against the controller.
     pub(super) fn home_steps(&mut self, step: u64) -> Checked {
         let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
         let (next, effect, state, number) =
@@ -49,13 +49,13 @@ impl Bench<'_> {
             ends_own: evict || line.pending.is_some_and(|(_, own)| own),
         };
         let slice = line.number as usize % SLICES;
-        // A refusal of the directory's own is no step either.
+        // A refusal of the directory's own operation is no step either.
         if expected == 1 || expected == 2 && evict {
             self.stalls(slice, &[]);
         } else {
             self.has_places(at, slice, &used, held, &place)?;
         }
-        // Something is lacking, and the event will be tried again.
+        // A resource is missing; the unit will retry the event.
         if held {
             return Ok(());
         }
@@ -99,8 +99,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What the controller does with an event: its configuration then, the number of the effect, and its acts. Effect and
-    /// next state that a unit tells of have to be the same.
+    /// Executes an event in the controller. Returns its new configuration, the number of the effect, and its actions.
+    /// Fails if effect or next state differ from those that the unit reports.
     fn by_controller(
         &self,
         at: usize,
@@ -150,7 +150,8 @@ impl Bench<'_> {
         Ok((home, expected, acts))
     }
 
-    /// Whether the unit has held an event up for a reason, and not taken one for which there surely was no place.
+    /// Checks that the unit had a reason to stall an event, and that it had the resources for an event that it
+    /// consumed.
     fn has_places(
         &mut self,
         at: usize,
@@ -177,7 +178,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Takes the event that a step is about from where it waits.
+    /// Removes the event of a step from its queue.
     pub(super) fn consume(
         &mut self,
         at: usize,
@@ -284,7 +285,7 @@ impl Bench<'_> {
         Ok(None)
     }
 
-    /// What the home's controller does, which the RTL has to do now.
+    /// Applies the actions of the home's controller, which the RTL must then perform.
     fn home_does(
         &mut self,
         at: usize,
@@ -315,13 +316,13 @@ impl Bench<'_> {
     }
 }
 
-/// What stands around the home while one of its rows is carried out.
+/// Execution context of the home's rows.
 struct AtHome<'b, 'a> {
     bench: &'b mut Bench<'a>,
     at: usize,
-    /// What it has taken.
+    /// The message that the row consumes, if any.
     message: Option<&'b Message>,
-    /// Where this happens, in words.
+    /// Description of the event for error messages.
     place: &'b str,
 }
 
@@ -347,7 +348,7 @@ impl AroundHome for AtHome<'_, '_> {
         self.bench.lines[self.at].is_current(copy, self.bench.words)
     }
 
-    /// Bytes are what they were; that they are no longer the last ones is seen by them.
+    /// Bytes carry their values, so comparison with the last write shows that they are stale.
     fn aged(&self, copy: &Bytes) -> Bytes {
         *copy
     }
@@ -441,7 +442,7 @@ impl AroundHome for AtHome<'_, '_> {
                 return self.wrong("the remote gave old bytes back");
             }
         } else {
-            // The moment at which a write without caching is performed.
+            // A write without caching is performed at this moment.
             for (word, &bytes) in bytes.iter().enumerate().take(words) {
                 let covered = covered(mask, word, words);
                 latest[word] = latest[word] & !covered | bytes & covered;

@@ -1,11 +1,11 @@
-//! What nobody should send: messages with numbers that are none, or about lines of others, and events that can never happen,
-//! amid all other traffic. The home has to drop or refuse and count them, and everything else goes on as before.
+//! Illegal traffic: messages with invalid numbers or for lines of other slices, and events that can never occur, amid
+//! all regular traffic. The home must drop or refuse and count it, without any effect on the regular traffic.
 
 use super::*;
 use crate::registers::place as first;
 use crate::rom::Effect;
 
-/// What an assertion says of a stranger.
+/// Parts of the assertion messages that illegal traffic causes.
 const SAID: &[&str] = &[
     "does not come by circuit",
     "has another number of beats than it should",
@@ -19,7 +19,7 @@ const SAID: &[&str] = &[
     "dcu: the ROM has no row for event",
 ];
 
-/// Why something is refused: `wrong_e` of `home_pkg.sv`.
+/// Reason for a refusal: `wrong_e` of `home_pkg.sv`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
     Number = 1,
@@ -42,11 +42,11 @@ const ORDER: [Why; 5] = [
     Why::Unlock,
 ];
 
-/// A message that nobody should send.
+/// An illegal message.
 #[derive(Clone, Debug)]
 pub(super) struct Stranger {
     header: u64,
-    /// Why it is dropped; otherwise it reaches a unit, which has no row for it.
+    /// Reason for which the home drops the message; `None` if it reaches a unit, which has no row for it.
     why: Option<Why>,
     beats: usize,
     /// The beat at which the error is detected, counted from 1.
@@ -54,7 +54,7 @@ pub(super) struct Stranger {
     beat: usize,
 }
 
-/// What of the kind stands at a slice's ports, and what should come of it.
+/// Illegal traffic at a slice's ports, and its expected effects.
 #[derive(Default)]
 pub(super) struct Strangers {
     messages: [Option<Stranger>; CIRCUITS],
@@ -62,9 +62,9 @@ pub(super) struct Strangers {
     unlock: Option<u64>,
     /// IDs of this cycle's memory answers to reads and to writes that are not in flight.
     answered: [Option<u64>; 2],
-    /// Answers of which the device is told.
+    /// Expected refusals that the device receives.
     answers: Vec<u64>,
-    /// Events that can never happen and that no unit has yet dropped: of a line, by number.
+    /// Impossible events that no unit has dropped yet: line and event number.
     impossible: Vec<(u64, usize)>,
     /// The first refusal: its cycle, its rank within the cycle, and the value of `FirstWrong`.
     wrong: Option<(u64, usize, u64)>,
@@ -73,7 +73,7 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    /// Nothing of it is left.
+    /// True if no illegal traffic is left.
     pub(super) fn rest(&self) -> bool {
         self.messages.iter().all(Option::is_none)
             && self.ask.is_none()
@@ -82,7 +82,7 @@ impl Strangers {
             && self.impossible.is_empty()
     }
 
-    /// Whether one is entering by a circuit.
+    /// True if an illegal message is entering through this circuit.
     pub(super) fn enters(&self, circuit: usize) -> bool {
         self.messages[circuit].is_some()
     }
@@ -105,7 +105,7 @@ impl Strangers {
 }
 
 impl Bench<'_> {
-    /// Puts strangers at ports where nothing stands, and keeps them there.
+    /// Puts illegal traffic at free ports and keeps it there.
     pub(super) fn strangers_come(&mut self) {
         let more = self.more() && self.shape.endpoint == Endpoint::None;
         for s in 0..SLICES {
@@ -154,13 +154,13 @@ impl Bench<'_> {
         self.lines[at].number
     }
 
-    /// Lines of the home, slices, units and sets included.
+    /// Returns the number of lines of the home, over all slices, units and sets.
     fn range(&self) -> u64 {
         (self.requests.len() as u64) << (self.shape.set_bits + self.shape.tag_bits)
     }
 
-    /// The number of a line that is not the slice's: of the other one, or beyond the range, where it would be another line
-    /// of the home if its upper bits were dropped.
+    /// Returns the number of a line that does not belong to the slice. It belongs to the other slice, or lies beyond
+    /// the range, where it would alias a line of the home if its upper bits were dropped.
     fn wrong_line(&mut self, s: usize) -> u64 {
         let own = self.any_line() & !1 | s as u64;
         let beyond =
@@ -202,7 +202,7 @@ impl Bench<'_> {
                 }
                 (number, 0, line, None)
             }
-            // Those first that internal events have, and those that become them when upper bits are dropped.
+            // Try numbers of internal events first, then numbers that alias them if upper bits are dropped.
             kind => loop {
                 let number = match kind {
                     3 => self.strange.below(64),
@@ -250,7 +250,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Puts them on the pins, in place of what else would stand there.
+    /// Drives illegal traffic to the pins instead of regular traffic.
     pub(super) fn drive_strangers(&mut self, s: usize) {
         let more = self.more() && self.shape.endpoint == Endpoint::None;
         self.slices[s].strangers.answered = [None; 2];
@@ -287,7 +287,7 @@ impl Bench<'_> {
         }
     }
 
-    /// A beat of a stranger has entered by a circuit, if one stands there.
+    /// Handles a beat that entered through a circuit. Returns true if it belongs to an illegal message.
     pub(super) fn stranger_enters(&mut self, s: usize, c: usize) -> bool {
         let Some(stranger) = &mut self.slices[s].strangers.messages[c] else {
             return false;
@@ -302,9 +302,10 @@ impl Bench<'_> {
             ..
         } = *stranger;
         let (number, line) = ((header >> 40 & 0xff) as usize, header & ((1 << 36) - 1));
-        // What is dropped never waits, and nothing behind it.
+        // A dropped message never waits and blocks no message behind it.
         self.slices[s].entrances[c].before = match why {
-            // Up to the beat that shows the wrong length it is a message like others: its first beat waits for a slot.
+            // Up to the beat that reveals the wrong length, the message is treated as a regular one: its first beat
+            // waits for a slot.
             Some(Why::Length) if beat < shows => {
                 Some((self.rom.events[number].payload && beat == 1, false))
             }
@@ -340,7 +341,8 @@ impl Bench<'_> {
         true
     }
 
-    /// An operation that there is not, or one on a line that is not the slice's, was taken, if one stood there.
+    /// Handles an accepted local operation. Returns true if it was illegal: an unknown operation, or one on a line of
+    /// another slice.
     pub(super) fn stranger_asks(&mut self, s: usize) -> bool {
         let Some((ask, why)) = self.slices[s].strangers.ask.take() else {
             return false;
@@ -355,7 +357,7 @@ impl Bench<'_> {
         true
     }
 
-    /// The same of an unlock.
+    /// Handles an accepted unlock. Returns true if it was illegal.
     pub(super) fn stranger_unlocks(&mut self, s: usize) -> bool {
         let Some(line) = self.slices[s].strangers.unlock.take() else {
             return false;
@@ -400,7 +402,7 @@ impl Bench<'_> {
         self.report.strangers += 1;
     }
 
-    /// Whether an answer is one to a stranger.
+    /// True if an answer to the device is the refusal of an illegal operation.
     pub(super) fn stranger_is_told(&mut self, s: usize, answer: u64) -> bool {
         let answers = &mut self.slices[s].strangers.answers;
         let place = answers
@@ -409,7 +411,7 @@ impl Bench<'_> {
         place.map(|place| answers.swap_remove(place)).is_some()
     }
 
-    /// Whether a unit's step is that with which it drops an event that can never happen.
+    /// True if a unit's step drops an impossible event.
     pub(super) fn stranger_is_dropped(
         &mut self,
         line: u64,
@@ -438,13 +440,14 @@ impl Bench<'_> {
         true
     }
 
-    /// Whether assertions have said nothing but what they say of strangers.
+    /// True if all assertion messages are those that illegal traffic causes.
     pub(super) fn is_of_strangers(&self, said: &str) -> bool {
         let mut lines = said.lines().filter(|line| !line.trim().is_empty());
         self.run.strangers > 0 && lines.all(|line| SAID.iter().any(|what| line.contains(what)))
     }
 
-    /// What the registers should say was the first, of each slice: one of these words, or 0 if there are none.
+    /// Returns the expected values of the registers for the first refusal and for the first dropped event: one of these
+    /// words, or 0.
     pub(super) fn firsts(&self, s: usize) -> [Vec<u64>; 2] {
         let strangers = &self.slices[s].strangers;
         let wrong = strangers.wrong.map_or(0, |(_, _, word)| word);

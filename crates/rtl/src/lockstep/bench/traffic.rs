@@ -1,34 +1,34 @@
-//! Traffic for measurements: what the remote and the device do is given, and what crosses the ports is kept.
+//! Traffic for measurements: the actions of remote and device are prescribed, and port crossings are recorded.
 
 use super::*;
 
-/// Cycles without any movement after which something must be wrong.
+/// Number of cycles without activity after which the run is considered deadlocked.
 const PATIENCE: u64 = 20_000;
 
-/// What crossed a port, of a line by its index.
+/// A port crossing; the index is that of the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crossing {
-    /// A message to the home, with its header.
+    /// Header of a message to the home.
     Enters(usize),
-    /// A message to the remote, with its header.
+    /// Header of a message to the remote.
     Leaves(usize),
-    /// The last beat of a message to the remote.
+    /// Last beat of a message to the remote.
     HasLeft(usize),
-    /// A unit has done what an event asks for.
+    /// A unit has handled an event.
     Handles(usize, Event),
-    /// A local operation.
+    /// Request of a local operation.
     Asks(usize),
-    /// The answer to one.
+    /// Answer to a local operation.
     Answers(usize),
-    /// The address of a read of memory.
+    /// Address of a read of memory.
     Reads(usize),
-    /// The first beat of its answer.
+    /// First beat of the read data.
     IsRead(usize),
-    /// All of a write of memory.
+    /// Address and all beats of a write to memory.
     Writes(usize),
 }
 
-/// In how many cycles something passed each port, of both slices together.
+/// Number of cycles with a transfer at each port, summed over both slices.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub struct Ports {
@@ -70,32 +70,32 @@ impl Ports {
     }
 }
 
-/// What the remote or the device does with every line, in the order of the lines.
+/// Operation of the remote or the device on every line, in the order of the lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traffic {
-    /// The remote gets the right to read.
+    /// The remote obtains read permission.
     Reads,
-    /// The remote gets the right to write, and gives the line back dirty.
+    /// The remote obtains write permission and writes the line back dirty.
     Writes,
-    /// The remote gets the right to write and keeps the line dirty.
+    /// The remote obtains write permission and keeps the line dirty.
     Dirties,
-    /// The device begins this local operation.
+    /// The device requests this local operation.
     Local(u8),
-    /// The invalidation engine behind the home takes all lines from the remote, as fast as it can.
+    /// The invalidation engine behind the home takes all lines from the remote, at its maximum rate.
     Engine,
 }
 
-/// How fast traffic went, in the middle half of its lines.
+/// Throughput over the middle half of the lines.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rate {
-    /// Lines of it.
+    /// Number of lines in that half.
     pub lines: u64,
-    /// Cycles that they took.
+    /// Their duration in cycles.
     pub cycles: u64,
-    /// Messages of the remote and local operations that the home had in hand, on the average:
-    /// from entering until the answer left, or for writes until memory had the bytes.
+    /// Mean number of the remote's messages and of local operations in progress. Each counts from its arrival to the
+    /// departure of its answer, or, for writes, to the transfer of the bytes to memory.
     pub in_hand: f64,
-    /// What passed the ports in these cycles.
+    /// Transfers at the ports in these cycles.
     pub ports: Ports,
 }
 
@@ -117,7 +117,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Resets the home and lets it empty its directory.
+    /// Resets the home and waits until its directory is cleared.
     pub(in crate::lockstep) fn begin(&mut self, settle: u64) -> Checked {
         self.reset()?;
         for _ in 0..settle {
@@ -127,7 +127,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Lets everything come to rest.
+    /// Runs until quiescence.
     pub(in crate::lockstep) fn settle(&mut self) -> Checked {
         while !self.at_rest() {
             self.one_cycle()?;
@@ -136,7 +136,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Has the remote or the device do one thing with a line and gives what crossed the ports until everything rests.
+    /// Performs one operation of the remote or the device on a line and returns the port crossings until quiescence.
     pub(in crate::lockstep) fn single(
         &mut self,
         at: usize,
@@ -151,7 +151,7 @@ impl Bench<'_> {
         Ok(self.crossings.take().unwrap_or_default())
     }
 
-    /// Has the remote read all lines at once and gives what crossed the ports until everything rests.
+    /// Lets the remote read all lines at once and returns the port crossings until quiescence.
     pub(in crate::lockstep) fn burst(&mut self) -> Checked<Vec<(u64, Crossing)>> {
         self.crossings = Some(Vec::new());
         for at in 0..self.lines.len() {
@@ -171,7 +171,7 @@ impl Bench<'_> {
         self.protocol.remote.states[usize::from(self.lines[at].remote.state)].right
     }
 
-    /// Traffic on all lines, of which at most `most` are in hand at a time.
+    /// Performs an operation on all lines, with at most `most` lines in progress at a time.
     pub(in crate::lockstep) fn traffic(&mut self, traffic: Traffic, most: usize) -> Checked<Rate> {
         let lines = self.lines.len();
         let (first, last) = (lines / 4, lines * 3 / 4);
@@ -188,7 +188,7 @@ impl Bench<'_> {
                     Traffic::Reads => self.right(at) >= Right::Read,
                     Traffic::Writes | Traffic::Dirties => {
                         self.right(at) == Right::Write && {
-                            // The right has come; now the line is written.
+                            // Permission has been granted; write the line now.
                             self.access(at, Access::Store)?;
                             true
                         }
@@ -256,8 +256,8 @@ impl Bench<'_> {
     }
 }
 
-/// How many messages and operations the home had in hand on the average between two cycles.
-/// Each that enters is over with the next thing of its line that leaves.
+/// Returns the mean number of messages and operations in progress at the home between two cycles.
+/// Each ends with the next output for its line.
 fn in_hand(crossings: &[(u64, Crossing)], from: u64, to: u64) -> f64 {
     let mut since: FxHashMap<usize, Vec<u64>> = FxHashMap::default();
     let mut total = 0;
