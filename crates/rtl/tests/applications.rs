@@ -1,6 +1,6 @@
-//! Applications in RTL behind the home in RTL, in machines of the simulator.
+//! Applications in RTL behind the home in RTL, as parts of simulated machines.
 //!
-//! These tests build the RTL with Verilator. Where there is none they say so and do nothing.
+//! These tests build the RTL with Verilator. Without it, they report that and do nothing.
 
 #[path = "../../sim/tests/common/mod.rs"]
 mod common;
@@ -20,10 +20,10 @@ use homes::seeded::{argument, seeded, Fault};
 use homes::{compiled, Built};
 use std::sync::Arc;
 
-/// How many seeds each application is played with, unless COHKIT_SEEDS says otherwise.
+/// Number of seeds per application, unless COHKIT_SEEDS sets it.
 const SEEDS: u64 = 8;
 
-/// A small home, with a place more than the two contexts of a slice may withhold.
+/// A small home with one more read entry than the reads that the two contexts of a slice may withhold.
 fn home() -> Option<Built> {
     let shape = Shape {
         set_bits: 4,
@@ -39,8 +39,8 @@ fn home() -> Option<Built> {
     seeded(compiled("eci.coh"), shape, faults)
 }
 
-/// Faults of the applications, each with a name that begins with the application's.
-/// All tests share a build, so they are in it, asleep.
+/// Faults of the applications; each name begins with the application's name.
+/// All tests share one build, which contains every fault, inactive by default.
 const FAULTS: &[(&str, Fault)] = &[
     (
         "rpc: wrong result",
@@ -92,7 +92,7 @@ const FAULTS: &[(&str, Fault)] = &[
     ),
 ];
 
-/// Makes homes with an application; a seed of 0 has it go as fast as it can.
+/// Returns a constructor of homes with an application; with seed 0, the application has minimal delays.
 fn maker(built: &Built, application: Application, seed: u16, fault: usize) -> MakeHome {
     let protocol = &built.compiled.protocol;
     let image = built.compiled.rom.clone();
@@ -122,13 +122,13 @@ fn play(setup: &Setup) -> Result<Tally, String> {
     Ok(simulation.tally())
 }
 
-/// A machine that makes races likely, with every byte watched.
+/// A machine that makes races likely, with a check of every byte.
 fn machine(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
     let protocol = common::protocol("eci");
     let mut platform = Platform::torture(1);
     platform.lines = 4096;
     let line = u64::from(protocol.line_bytes);
-    // Every second group of three seeds has something between the cores and their caches.
+    // In every second group of three seeds, cores have write buffers and L1 caches.
     if seed / 3 % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
@@ -139,7 +139,7 @@ fn machine(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
     setup
 }
 
-/// A run of an application by its name, with sizes that follow from the seed.
+/// Returns an application by its name, with parameters derived from the seed.
 fn scenario(name: &str, seed: u64, built: &Built) -> (Application, Arc<dyn Playable>) {
     match name {
         "rpc" => {
@@ -163,7 +163,7 @@ fn scenario(name: &str, seed: u64, built: &Built) -> (Application, Arc<dyn Playa
         }
         _ => {
             let (blocks, threads) = (1 + (seed % 8) as u32, 1 + (seed % 3) as u32);
-            // The longest regions have more lines than blocks.
+            // The longest regions have more lines than the blocks hold.
             let lines = 2 * (64 + 97 * (seed % 5) as u32);
             let written = 300 * (seed % 3) as u32;
             let (application, region) = region(lines, blocks, threads, Some(400), written);
@@ -172,7 +172,7 @@ fn scenario(name: &str, seed: u64, built: &Built) -> (Application, Arc<dyn Playa
     }
 }
 
-/// Plays an application with all seeds. COHKIT_SEED=n repeats one.
+/// Runs an application with all seeds. COHKIT_SEED=n repeats one.
 fn torture(name: &str, judge: impl Fn(u64, &Tally)) {
     let Some(built) = home() else {
         return;
@@ -187,7 +187,7 @@ fn torture(name: &str, judge: impl Fn(u64, &Tally)) {
     }
 }
 
-/// Plays an application with a seed, with one of its faults or none (0).
+/// Runs an application with a seed, with one of its faults or none (0).
 fn tortured(built: &Built, name: &str, seed: u64, fault: usize) -> Result<Tally, String> {
     let (application, scenario) = scenario(name, seed, built);
     let mut setup = machine(scenario, seed);
@@ -220,12 +220,12 @@ fn prefetcher() {
         assert_eq!(written, (1 + seed % 3) * 120 * (seed % 3));
         let read = tally.counts["lines read"];
         assert_eq!(read, (1 + seed % 3) * 400 - written);
-        // A block is read at once, and more of it than was asked for.
+        // A read fetches a whole block, hence more lines than were requested.
         assert!(tally.counts["lines fetched"] > 64, "{:?}", tally.counts);
     });
 }
 
-/// Each fault is noticed with one of a few seeds, by what it does.
+/// Each fault is detected with one of a few seeds, by its effect.
 #[test]
 fn faults_of_applications_are_noticed() {
     let Some(built) = home() else {
@@ -252,7 +252,7 @@ fn faults_of_applications_are_noticed() {
     "#]].assert_eq(&all);
 }
 
-/// The machine whose home has the RTL's times, with this home in it and a cache of its directory's size.
+/// The machine whose home has the RTL's latencies, with the given home and a cache of its directory's size.
 fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
     let mut platform = Platform::shipped("enzian-cohkit").expect("it ships");
     platform.lines = 1 << 20;
@@ -273,8 +273,8 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
     Setup::with_scenario(common::protocol("eci"), platform, scenario).expect("there is a home")
 }
 
-/// How far the application in RTL behind the home in RTL is from the modelled one behind the modelled home, in `rates` of
-/// what is counted and in the mean of what is timed.
+/// Returns the relative difference between the RTL (application and home) and their models, in the rates of the
+/// counters `rates` and in the mean of the timed intervals.
 fn difference<S>(
     what: &str,
     built: &Built,
@@ -366,7 +366,8 @@ fn the_prefetcher_takes_the_times_of_the_model() {
     }
 }
 
-/// A region with the prefetcher's own sizes of blocks and bursts, and threads that read, or write a share of each thousand lines.
+/// A region with the prefetcher's fixed sizes of blocks and bursts. Threads read, or write the given share of each
+/// thousand lines.
 fn region(
     lines: u32,
     blocks: u32,

@@ -1,4 +1,5 @@
-//! Do the endpoints in RTL behave behind the home as memory and device should? The CPU, its messages and its data are lockstep's.
+//! Checks that the RTL endpoints behave as memory and device behind the home. The CPU, its messages and its data are
+//! lockstep's.
 //!
 //! These tests build the RTL with Verilator.
 
@@ -21,7 +22,7 @@ fn behind(endpoint: Endpoint, file: &str) -> Option<Built> {
     built(compiled(file), SOURCES, shape)
 }
 
-/// The same in the size of `cohkit rtl measure --units 4`.
+/// Builds with an endpoint in the size of `cohkit rtl measure --units 4`.
 fn behind_whole(endpoint: Endpoint, file: &str) -> Option<Built> {
     let shape = Shape {
         endpoint,
@@ -30,7 +31,7 @@ fn behind_whole(endpoint: Endpoint, file: &str) -> Option<Built> {
     built(compiled(file), SOURCES, shape)
 }
 
-/// A run of few lines, one after the other, whose quantities follow from the seed.
+/// A run on a few consecutive lines; the seed determines its other parameters.
 fn run(seed: u64, lines: usize) -> Run {
     Run {
         lines,
@@ -39,7 +40,7 @@ fn run(seed: u64, lines: usize) -> Run {
     }
 }
 
-/// Everything that CPUs and devices do by chance, on coherent memory: what is read is what was written last.
+/// Random traffic of CPUs and devices on coherent memory: every read returns the last write.
 #[test]
 fn coherent_memory_keeps_what_is_written() {
     for file in ["eci.coh", "back-invalidate.coh"] {
@@ -47,7 +48,7 @@ fn coherent_memory_keeps_what_is_written() {
             return;
         };
         let mut setup = built.setup();
-        // Memory answers when it does, so lines cannot be led anywhere.
+        // The memory's latency is not under the bench's control, so lines cannot be directed.
         setup.ways = None;
         let (mut messages, mut evictions) = (0, 0);
         for seed in 0..12 {
@@ -66,7 +67,7 @@ fn coherent_memory_keeps_what_is_written() {
     }
 }
 
-/// The last line that memory has can be read, and the next one cannot.
+/// The last line of the memory can be read; the next one is outside.
 #[test]
 fn a_line_behind_the_memory_is_noticed_by_name() {
     let Some(built) = behind(Endpoint::Memory, "eci.coh") else {
@@ -93,7 +94,7 @@ fn a_line_behind_the_memory_is_noticed_by_name() {
     assert!(said.contains(&address), "{said}");
 }
 
-/// Afterwards the CPU has nothing of the range, memory has what was dirty, and each line was taken once.
+/// Afterwards the CPU holds no line of the range, memory has the dirty data, and each line was taken once.
 #[test]
 fn the_invalidation_engine_takes_a_range_from_the_cpu() {
     for file in ["eci.coh", "back-invalidate.coh"] {
@@ -103,7 +104,7 @@ fn the_invalidation_engine_takes_a_range_from_the_cpu() {
         let mut setup = built.setup();
         setup.ways = None;
         for seed in 0..8 {
-            // The directories hold all lines, so that the home takes none by itself.
+            // The directories hold all lines, so that the home evicts none by itself.
             let run = run(seed, 32);
             for rests in [true, false] {
                 let cycles = setup.sweep(run, rests);
@@ -117,7 +118,7 @@ fn the_invalidation_engine_takes_a_range_from_the_cpu() {
     }
 }
 
-/// The engine asks as often as the home lets it: lines go as fast as with a device that has many operations in hand.
+/// The engine issues operations at the home's maximum rate: as fast as a device with many outstanding operations.
 #[test]
 fn the_invalidation_engine_keeps_the_home_busy() {
     let rate = |endpoint, traffic: fn(u8) -> Traffic| {
@@ -231,7 +232,7 @@ fn the_guide_tells_of_every_parameter_of_the_home() {
     }
 }
 
-/// The result of each call is that of the procedure, and the arguments have left the CPU.
+/// Each call returns the result of the procedure, and the CPU no longer holds the arguments.
 #[test]
 fn calls_over_two_lines_give_their_results() {
     let Some(built) = behind(Endpoint::Rpc, "eci.coh") else {

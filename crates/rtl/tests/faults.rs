@@ -1,8 +1,8 @@
-//! Would lockstep notice a fault of the RTL? A copy of the sources gets all faults below, each asleep until the run
-//! names it, so that one build serves for all. The sources themselves know nothing of it.
+//! Checks that lockstep detects faults of the RTL. A copy of the sources contains all faults below. Each is inactive
+//! until the run enables it, so that all share one build. The original sources are unmodified.
 //!
-//! A fault is a line of a source and what it becomes; `@` stands for "this fault is awake". A line that is no longer
-//! there fails the tests: the fault has to be moved to where its matter is now. After it stands what notices it first.
+//! A fault replaces a line of a source; `@` means "this fault is enabled". If the line no longer exists, the tests
+//! fail, and the fault must be adapted to the new code. The last part is the check that detects the fault first.
 
 mod homes;
 
@@ -16,7 +16,7 @@ use homes::{compiled, Built};
 struct Named {
     name: &'static str,
     fault: Fault,
-    /// What notices it first.
+    /// The check that detects the fault first.
     by: Check,
 }
 
@@ -32,7 +32,7 @@ macro_rules! faults {
             by: Check::$by,
         }),*];
 
-        /// Each fault's test has its name.
+        /// Each test has the name of its fault.
         mod is_caught {
             $(#[test]
             fn $name() {
@@ -149,8 +149,8 @@ fn faulty(file: &str) -> Option<Built> {
     seeded(compiled(file), Shape::default(), faults)
 }
 
-/// The first of some seeds whose run notices something, and what. Nothing takes long in these runs, so that one in which
-/// nothing moves any more is soon over.
+/// Returns the first of several seeds whose run detects a failure, and that failure. The runs have low latencies, so
+/// that deadlocks are detected soon.
 fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     let argument = argument(number);
     let setup = Setup {
@@ -162,7 +162,7 @@ fn noticed(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
         Run {
             memory: run.memory.min(30),
             delay: run.delay.min(60),
-            // The last faults need illegal traffic.
+            // The last faults show only with illegal traffic.
             strangers: if number + OF_STRANGERS > FAULTS.len() {
                 20
             } else {
@@ -203,7 +203,8 @@ fn faults_that_are_asleep_do_no_harm() {
     assert!(found.is_none(), "{found:?}");
 }
 
-/// Another home shows every fault but those of what it has not: its lines are one beat long, and nobody locks them.
+/// Another home detects all faults except those of features that it lacks: its lines have one beat, and it has no
+/// locks.
 #[test]
 fn another_home_shows_the_same_faults() {
     let Some(built) = faulty("back-invalidate.coh") else {

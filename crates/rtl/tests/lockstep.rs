@@ -1,4 +1,4 @@
-//! Does the RTL do what the controllers do, and would it be noticed if it did not?
+//! Checks that the RTL behaves as the controllers, and that deviations are detected.
 //!
 //! These tests build the RTL with Verilator.
 
@@ -25,15 +25,15 @@ fn eci() -> Option<Built> {
     built(compiled("eci.coh"), SOURCES, Shape::default())
 }
 
-/// What the runs of the first seeds came to, of 2000 messages each, every one without a mismatch.
+/// Results of the runs with the first seeds, of 2000 messages each, all without a mismatch.
 struct Runs {
     messages: u64,
     evictions: u64,
-    /// Rows that the checker can reach, and no run has used.
+    /// Rows that the checker can reach but no run has used.
     left: Vec<String>,
-    /// What the home has counted, by place.
+    /// Sums of the home's counters, by position.
     counters: Vec<u64>,
-    /// How often a unit did nothing with an event, and it was seen why; and how often not.
+    /// Number of stalled events with a unique possible cause, and of those with several.
     stalls: [u64; 2],
 }
 
@@ -70,7 +70,7 @@ fn runs(built: &Built, seeds: u64) -> Runs {
     runs
 }
 
-/// Spoils every so manieth row that can be used, and gives those of which nothing was noticed.
+/// Mutates every `step`-th reachable row, and returns those whose mutation was not detected.
 fn not_noticed(built: &Built, step: usize) -> Vec<(usize, usize)> {
     let setup = built.setup();
     let rows = built.compiled.ways.rows().iter().copied().step_by(step);
@@ -92,11 +92,11 @@ fn messages_bytes_and_every_row_are_those_of_the_controllers() {
     assert!(runs.evictions >= 1000, "{} evictions", runs.evictions);
     assert_eq!(built.compiled.ways.rows().len(), 1556);
     assert_eq!(runs.left, [""; 0]);
-    // Each run compares what the home counts with what crossed its ports, and why units say that they wait with what they
-    // have in hand by all that is seen from outside. That was enough each time.
+    // Each run compares the home's counters with its port activity, and the stall causes that units report with the
+    // resources that are in use. The latter always had a unique explanation.
     assert!(runs.stalls[0] >= 100_000, "{:?}", runs.stalls);
     assert_eq!(runs.stalls[1], 0);
-    // There was something to count of every kind.
+    // Every counter was exercised.
     let mut never = Vec::new();
     for register in REGISTERS.iter().filter(|about| about.address >= COUNTERS) {
         let first = (register.address - COUNTERS) as usize / 8;
@@ -107,17 +107,17 @@ fn messages_bytes_and_every_row_are_those_of_the_controllers() {
             }
         }
     }
-    // A message leaves at once if it answers a request without memory, which none of ECI's does.
+    // A message is sent at once if it answers a request without memory; ECI has no such message.
     let rom = &built.compiled.rom;
     let at_once =
         |(state, event)| rom.row(state, event).grant.is_some() && rom.events[event].request;
     assert!(!rom.used().any(at_once));
-    // A read with a wrong number of beats is lost with its line, so runs have none: see `strangers`.
+    // A read with a wrong number of beats is lost with its line, so these runs contain none: see `strangers`.
     assert_eq!(never, ["StallsSend[0]", "WrongBursts[0]"]);
 }
 
-/// The shape that ships, and one with several groups of ways, narrow beats and other numbers of everything. (The campaign of
-/// `cohkit rtl test` takes all shapes in turn.)
+/// The shape that ships, and one with several groups of ways, narrow beats and different numbers of all resources. (The
+/// campaign of `cohkit rtl test` uses all shapes in turn.)
 #[test]
 fn homes_of_other_shapes_do_what_the_controllers_do() {
     for (name, seeds) in [(SHIPPED, 6), ("mixed", 20)] {
@@ -128,12 +128,13 @@ fn homes_of_other_shapes_do_what_the_controllers_do() {
         let runs = runs(&built, seeds);
         assert!(runs.messages >= 2000 * seeds, "{name}: {}", runs.messages);
         assert_eq!(runs.stalls[1], 0, "{name}");
-        // A directory that is smaller than what is used of it overflows.
+        // A directory that is smaller than the set of lines in use overflows.
         assert!(name == SHIPPED || runs.evictions > 0);
     }
 }
 
-/// What is wrong of a row follows from it and the seed; over all rows and a few seeds every field is wrong once.
+/// The mutated field of a row is determined by the row and the seed. Over all rows and a few seeds, every field is
+/// mutated at least once.
 #[test]
 fn of_a_row_one_field_is_spoilt_and_always_the_same() {
     let compiled = compiled("eci.coh");
@@ -172,7 +173,7 @@ fn of_a_row_one_field_is_spoilt_and_always_the_same() {
             let wrong = fields(row, spoilt);
             let place = wrong.iter().position(|&wrong| wrong).expect("it is spoilt");
             assert_eq!(wrong.iter().filter(|&&wrong| wrong).count(), 1);
-            // The other fields of a row that takes nothing are not looked at.
+            // The hardware ignores the other fields of a row that consumes nothing.
             assert!(place == 0 || row.effect == Effect::Take);
             times[place] += 1;
         }
@@ -189,7 +190,7 @@ fn a_spoilt_row_is_noticed() {
     assert_eq!(not_noticed(&built, 40), []);
 }
 
-/// Another protocol, with other messages, circuits and lines, an ordered circuit and no lock.
+/// Another protocol, with different messages, circuits and lines, an ordered circuit and no lock.
 #[test]
 fn a_second_home_passes_through_the_same_rtl() {
     let home = compiled("back-invalidate.coh");
@@ -205,19 +206,19 @@ fn a_second_home_passes_through_the_same_rtl() {
     assert_eq!(not_noticed(&built, 10), []);
 }
 
-/// A home that relies on the bounds of its text: another victim of a kind waits until the one before has arrived.
+/// A home that relies on the protocol's bounds: a second victim of a kind waits until the first one has arrived.
 #[test]
 fn bounds_of_the_text_are_kept_to() {
     let file = "../../protocols/eci.coh";
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
     let text = text.expect("the text is there");
-    // A reader is served while the victim that it sent before is under way, so that there may be a further one.
+    // A read is served while the victim that the reader sent earlier is in flight, so a second victim is possible.
     let policy = "reach I with ForwardInvalid\n";
     let bounds = "bounds {\n  VictimShared 1\n}\n\nremote cpu";
     let text = text.replace(policy, &format!("{policy}  serve past VictimShared\n"));
     let text = text.replace("remote cpu", bounds);
     let home = compiled_text("eci-bounded.coh", &text);
-    // Rows that only a second victim of a kind would use are no rows that can be used.
+    // Rows that only a second victim of a kind would use are unreachable.
     let mut unbounded = home.protocol.clone();
     unbounded.bounds.per_message.clear();
     let ways = Ways::new(&unbounded, &home.home, &home.rom).expect("a line has few situations");
@@ -232,7 +233,7 @@ fn bounds_of_the_text_are_kept_to() {
             protocol,
             ..built.setup()
         };
-        // Amid strangers the assertion is not listened to, and the comparison of steps notices it in other words.
+        // With illegal traffic, the assertion is ignored, and the comparison of steps reports the error in other words.
         let run = |seed| Run {
             strangers: 0,
             ..Run::new(seed, 2000)
@@ -243,15 +244,15 @@ fn bounds_of_the_text_are_kept_to() {
             other => panic!("nothing is noticed: {other:?}"),
         }
     };
-    // A remote that sends a second victim reaches a row that the home does not have.
+    // A remote that sends a second victim reaches a row that the home lacks.
     assert!(found(&unbounded).contains("the ROM has no row"));
     let span = built.compiled.protocol.bounds.per_message[0].1.span;
     unbounded.bounds.in_flight = Some(Bound { limit: 1, span });
     assert!(found(&unbounded).contains("more than 1 message in flight"));
 }
 
-/// Both control lines of an application in one unit, whose waiting set is full; the application answers only after
-/// a third line of that unit was used.
+/// Both control lines of an application in one unit with the maximum of deferred requests. The application answers only
+/// after a third line of that unit was used.
 #[test]
 fn an_application_that_answers_late_stops_no_other_line() {
     let Some(built) = eci() else {
@@ -261,7 +262,7 @@ fn an_application_that_answers_late_stops_no_other_line() {
     locks.unwrap_or_else(|failed| panic!("{failed:#?}"));
 }
 
-/// Reads that are withheld occupy places of the unit, so it needs one more than these.
+/// Withheld reads occupy read entries of the unit, so the unit needs one more entry.
 #[test]
 fn an_application_may_withhold_all_reads_of_a_unit_but_one() {
     let with_reads = |reads| {
@@ -341,7 +342,7 @@ fn verilator_has_nothing_to_say_of_the_rtl() {
                 files.push(name);
             }
         }
-        // One unit, a few, many with a directory as large as the published one's, and odd numbers of places.
+        // One unit, a few, many with a directory of the published size, and odd numbers of resources.
         for parameters in [
             "-GUnits=1 -GSetWidth=1 -GWays=4 -GReads=1 -GLocals=1",
             "-GUnits=4 -GSetWidth=3 -GWays=8 -GReads=4 -GLocals=3",
@@ -374,7 +375,7 @@ fn verilator_has_nothing_to_say_of_the_rtl() {
     }
 }
 
-/// The top with some parameters, and nothing at its ports.
+/// The top with parameters and unconnected ports.
 const TOP: &str = "module top #(
   parameter int unsigned NumRemotes = 1, Units = 2, SetWidth = 1, TagWidth = 16, Ways = 4, WaysPerStep = 4, Reads = 2,
   Writes = 2, Locals = 2, Waiting = 2, StoreSlots = 2, ChangeDepth = 16, UnitsPerPort = 8, PayloadWidth = 512,
@@ -473,8 +474,8 @@ fn a_parameter_out_of_range_is_named() {
     }
 }
 
-/// Cycles from a request's header entering an idle home to its answer's header leaving, with memory that answers
-/// in the cycle after it was asked.
+/// Latency in cycles from the request's header to the header of its answer, with an idle home and memory that answers
+/// in the next cycle.
 #[test]
 fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
     let Some(built) = eci() else {
@@ -520,7 +521,8 @@ fn a_read_of_a_line_nobody_holds_takes_at_most_20_cycles() {
         }
     }
     let left: u64 = left.expect("the request is answered");
-    // The directory of this home has one group of ways; one of 16 ways has four, compared one after the other.
+    // The directory of this home has one group of ways; one with 16 ways has four, which are compared one after the
+    // other.
     assert_eq!(left, 17);
     assert!(left + 3 <= 20);
 }

@@ -1,6 +1,6 @@
-//! Is it noticed by name when those around the home do not keep to what its input streams ask of them?
+//! Checks that violations of the input streams' rules by the home's environment are detected and reported by name.
 //!
-//! These tests build the RTL with Verilator. Where there is none they say so and do nothing.
+//! These tests build the RTL with Verilator. Without it, they report that and do nothing.
 
 mod homes;
 
@@ -9,10 +9,10 @@ use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::sources::SOURCES;
 use homes::{built, compiled, Built};
 
-/// The even slice.
+/// Number of the even slice.
 const SLICE: usize = 0;
 
-// Messages of ECI, all by circuit 0; the second carries a line, in two beats.
+// Numbers of ECI messages, all on circuit 0; the second one carries a line, in two beats.
 const READ_SHARED: u64 = 0;
 const WRITE_LINE: u64 = 4;
 
@@ -24,7 +24,7 @@ fn eci() -> Option<Built> {
     Some(built)
 }
 
-/// A home out of reset, and what is at its ports: nothing at first, and nobody takes anything.
+/// A home after reset with its ports: at first no input is valid and no output is accepted.
 struct Ports {
     model: Model,
     inputs: Inputs,
@@ -47,35 +47,35 @@ impl Ports {
         ports
     }
 
-    /// A cycle of which the RTL has nothing to say.
+    /// Executes a cycle in which no assertion may fail.
     fn step(&mut self) {
         let said = self.model.step(&self.inputs, &mut self.outputs);
         said.expect("no assertion fails");
     }
 
-    /// What the RTL says in some cycles with these inputs, the first time that it says something.
+    /// Executes up to four cycles with the same inputs and returns the first assertion messages.
     fn said(&mut self) -> String {
         let mut step = |_| self.model.step(&self.inputs, &mut self.outputs).err();
         (0..4).find_map(&mut step).unwrap_or_default()
     }
 }
 
-/// A stream into the home.
+/// An input stream of the home.
 struct Stream {
-    /// What its ports' names begin with.
+    /// Prefix of the stream's port names.
     name: &'static str,
     valid: fn(&mut Inputs) -> &mut u64,
     ready: fn(&Outputs) -> u64,
-    /// Puts a beat there, by its number, so that the home lets one wait sooner or later.
+    /// Drives the beat with the given number; the home eventually lets one wait.
     put: fn(&mut Inputs, u64),
-    /// Makes the beat another one.
+    /// Changes the beat.
     spoil: fn(&mut Inputs),
-    /// What the home says of it.
+    /// Part of the home's error message.
     says: &'static str,
 }
 
 impl Stream {
-    /// Offers beats, until one has waited for so long that nothing else can happen.
+    /// Offers beats until one has waited so long that the home's state no longer changes.
     fn wait(&self, ports: &mut Ports) {
         let (mut number, mut cycles) = (0, 0);
         *(self.valid)(&mut ports.inputs) = 1;
@@ -96,20 +96,21 @@ fn header(message: u64, line: u64) -> u64 {
     0xffff << 48 | message << 40 | line
 }
 
-/// Requests for lines of a unit, one after the other: all that need memory, which does not answer.
+/// Requests for consecutive lines of one unit, all of which need memory, which does not answer.
 fn put_reads(inputs: &mut Inputs, number: u64) {
     inputs.rx_header[SLICE][0] = header(READ_SHARED, 4 * number);
     inputs.rx_last[SLICE] = 1;
 }
 
-/// The same with bytes. What waits at last is the second beat of one that no slot is free for.
+/// Writes with data. The beat that finally waits is the second one of a message, for which no slot is free.
 fn put_writes(inputs: &mut Inputs, number: u64) {
     inputs.rx_header[SLICE][0] = header(WRITE_LINE, 4 * (number / 2));
     inputs.rx_data[SLICE][0][7] = number;
     inputs.rx_last[SLICE] = number % 2;
 }
 
-/// Requests without bytes until the unit takes no more, then some with. What waits at last is the first beat of one.
+/// Requests without data until the unit accepts no more, then some with data. The beat that finally waits is the first
+/// one of a message.
 fn put_both(inputs: &mut Inputs, number: u64) {
     match number.checked_sub(3) {
         None => put_reads(inputs, number),
@@ -146,7 +147,7 @@ const RX: Stream = Stream {
     says: "dcs: the header on circuit 0 was not stable until it was taken",
 };
 
-/// The streams at whose ports something can wait, and what the home does not see changed in silence.
+/// Streams whose beats can wait, each with the change that the home must detect.
 const STREAMS: &[Stream] = &[
     RX,
     Stream {
@@ -212,7 +213,7 @@ const STREAMS: &[Stream] = &[
     },
 ];
 
-/// The streams that the home always takes, so that nothing waits there.
+/// Streams that the home always accepts, so that no beat waits.
 const NEVER_WAIT: &[&str] = &["axi_b", "axi_r"];
 
 #[test]
@@ -234,7 +235,7 @@ fn a_beat_that_is_withdrawn_is_noticed_by_name() {
     let Some(built) = eci() else {
         return;
     };
-    // With its bytes a message's header is gone, too, and that is told first.
+    // Withdrawing `valid` also withdraws the header, which is reported first.
     let told = |stream: &&Stream| !stream.says.contains("bytes") && !stream.says.contains("last");
     for stream in STREAMS.iter().filter(told) {
         let mut ports = Ports::new(&built);
@@ -288,7 +289,7 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
         noticed(&mut ports, not_written);
     }
 
-    // A read's answer before memory has taken its address, and once more after its end.
+    // A read response before memory has accepted the address, and another one after the end of the read.
     let reads = || {
         let mut ports = Ports::new(&built);
         put_reads(&mut ports.inputs, 0);
@@ -313,7 +314,7 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
     ports.step();
     ports.inputs.r_last[SLICE] = 0;
     noticed(&mut ports, not_read);
-    // One that ends too soon.
+    // A read response that ends too soon.
     let mut ports = reads();
     ports.inputs.ar_ready[SLICE] = 1;
     ports.step();
@@ -323,7 +324,7 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
         "dcs: memory answered a read with another number of beats than 2",
     );
 
-    // A write's answer before memory has its address, or its bytes, and once more after it.
+    // A write response before memory has accepted the address or the data, and a second one.
     let writes = |address: u64, bytes: u64| {
         let mut ports = Ports::new(&built);
         ports.inputs.tx_ready[SLICE] = 3;
@@ -351,7 +352,7 @@ fn an_answer_of_memory_that_is_not_under_way_is_noticed_by_name() {
     noticed(&mut ports, not_written);
 }
 
-/// What is put at the ports, and what the home says of it.
+/// A change of the inputs, and part of the home's error message.
 type Wrong = (fn(&mut Inputs), &'static str);
 
 #[test]
@@ -414,7 +415,7 @@ fn what_the_home_does_not_know_is_noticed_by_name() {
     }
 }
 
-/// A stream that the home gets one day has to find its place above.
+/// A new input stream of the home must be added to the lists above.
 #[test]
 fn every_input_stream_of_the_home_is_tested() {
     let home = cohkit_rtl::proof::right("home.sv");

@@ -1,6 +1,6 @@
-//! Is what is claimed of the RTL's parts so in every cycle, and would it be noticed if it were not?
+//! Checks that the claims about the RTL's parts hold in every cycle, and that the proofs detect faults.
 //!
-//! These tests take Yosys and Z3, of `.venv` or of the system.
+//! These tests need Yosys and Z3, from `.venv` or from the system.
 
 #[path = "../../../tests/require.rs"]
 mod require;
@@ -9,7 +9,7 @@ use cohkit_rtl::proof::{right, Proof, Prover, Verdict, PROOFS};
 use require::require;
 use std::path::Path;
 
-/// `None` where the developer does without.
+/// Returns `None` if the tools are absent and not required.
 fn prover() -> Option<Prover> {
     if !(require("yosys") && require("z3")) {
         return None;
@@ -36,7 +36,7 @@ fn every_claim_about_the_rtl_is_proven() {
     }
 }
 
-/// A proof, a file of its part, what stands there once, and a fault instead.
+/// Name of the proof, file of the module, original text that occurs once, and its faulty replacement.
 const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "fifo_proof",
@@ -86,21 +86,21 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
         "if (take && keeps && first_q && unit",
         "if (take && keeps && last_q && unit",
     ),
-    // What is dropped is shown to a unit all the same.
+    // A dropped message is offered to a unit nevertheless.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
         "= valid_q && hands_on",
         "= valid_q && last_q && fits",
     ),
-    // The slot of a message of a wrong length stays taken.
+    // The slot of a message with a wrong length stays allocated.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
         "assign gives_up = valid_q",
         "assign gives_up = !valid_q",
     ),
-    // Surplus beats of a message begin another message.
+    // Surplus beats of a message start another message.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
@@ -121,35 +121,35 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
         "used_q[i] && before_q[i] == '0 &&",
         "used_q[i] &&",
     ),
-    // An event without a row stays where it was.
+    // An event without a row stays in its queue.
     (
         "dcu_proof",
         "dcu.sv",
         "&& row_q.effect == Never && !of_local && !source_q[FromUnlock];",
         "&& row_q.effect == Never && of_read;",
     ),
-    // Responses come after requests.
+    // Requests have priority over responses.
     (
         "dcu_proof",
         "dcu.sv",
         "assign pick      = ask_early != '0 ? pick_early : pick_late;",
         "assign pick      = ask_late == '0 ? pick_early : pick_late;",
     ),
-    // A request takes the place that a response has waited for.
+    // A request takes the entry for which a response has waited.
     (
         "dcu_proof",
         "dcu.sv",
         "!writes_full_q && !yields_q",
         "!writes_full_q",
     ),
-    // What was held up is forgotten.
+    // Stalled events are forgotten.
     (
         "dcu_proof",
         "dcu.sv",
         "if (unblock_q) blocked_d = '0;",
         "if (unblock_q && takes) blocked_d = '0;",
     ),
-    // The group that is judged is not the one that was read.
+    // The compared group is not the one that was read.
     (
         "dcu_proof",
         "dcu.sv",

@@ -1,4 +1,4 @@
-//! The registers have one source, and their addresses do not overlap.
+//! Consistency of the registers: the derived files match the list, and addresses do not overlap.
 
 use cohkit_rtl::registers::{document, package, BYTES, COUNTERS, PLACES, REGISTERS};
 use expect_test::expect_file;
@@ -16,7 +16,7 @@ fn registers_do_not_overlap() {
         assert!(register.address >= free, "{}", register.name);
         assert!(register.address.is_multiple_of(8), "{}", register.name);
         free = register.address + 8 * register.count as u64;
-        // Counters and others have a range each.
+        // Counters and other registers have separate address ranges.
         assert_eq!(register.address >= COUNTERS, free > COUNTERS);
     }
     assert!(free <= COUNTERS + 8 * PLACES as u64 && free <= BYTES);

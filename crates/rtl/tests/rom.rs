@@ -1,4 +1,4 @@
-//! Do the rows say what the controllers say, and is what does not fit refused?
+//! Checks that the rows equal the controllers' rows, and that unsupported controllers are rejected.
 
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
@@ -23,7 +23,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect("the file can be read")
 }
 
-/// The protocol of a text, its home for one remote, and that as a ROM.
+/// Compiles a protocol, its home for one remote, and the ROM.
 fn compile(text: &str) -> (Protocol, Controller, Result<Rom, Refusal>) {
     let protocol = text::parse(text).expect("the text is right");
     let (home, rom) = match &protocol.home {
@@ -39,7 +39,7 @@ fn compile(text: &str) -> (Protocol, Controller, Result<Rom, Refusal>) {
     (protocol, home, rom)
 }
 
-/// The words of an image by address, as `$readmemh` reads them.
+/// Returns the words of an image by address, as `$readmemh` reads them.
 fn words(image: &str) -> Vec<(usize, u64)> {
     let rows = image.lines().filter_map(|line| line.strip_prefix('@'));
     rows.map(|row| {
@@ -54,7 +54,7 @@ fn words(image: &str) -> Vec<(usize, u64)> {
     .collect()
 }
 
-/// Takes the fields out of a word again, the last one first.
+/// Decodes the fields of a word, starting with the last one.
 struct Fields(u64);
 
 impl Fields {
@@ -65,7 +65,8 @@ impl Fields {
     }
 }
 
-/// What a controller does on an event, as the word of a row says it: effect, memory, acknowledge, grant, forward, next.
+/// Returns the reaction of a controller to an event as the fields of a row: effect, memory, acknowledge, grant,
+/// forward, next.
 fn meaning(
     protocol: &Protocol,
     rom: &Rom,
@@ -118,7 +119,7 @@ fn meaning(
     meaning
 }
 
-/// Every row of the printed image means what the controller does, and there is no other.
+/// Checks that every row of the printed image equals the controller's reaction, and that there are no further rows.
 fn verify(text: &str) -> usize {
     let (protocol, home, rom) = compile(text);
     let rom = rom.unwrap_or_else(|refusal| panic!("{}: {}", protocol.name, refusal.what));
@@ -138,7 +139,7 @@ fn verify(text: &str) -> usize {
             let mut fields = Fields(word);
             let next = fields.take(rom.state_bits());
             let known = [fields.take(2), fields.take(2)];
-            // What the home does not take leaves what it knows as it is, and says nothing of it.
+            // A row that does not consume its event leaves the home's knowledge unchanged and reports nothing.
             let of = |state: usize| match expected[0] {
                 3 => rom.rights[state] as u64,
                 _ => 0,
@@ -171,7 +172,7 @@ fn every_row_is_what_the_controller_does() {
         .collect();
     names.sort();
     for path in names {
-        // They have no operation by which a directory could make room, until it is offered without a lock too.
+        // These protocols lack an operation by which the directory could evict until it is offered without a lock, too.
         let text = std::fs::read_to_string(&path).expect("the file can be read");
         let text = text.replace(
             "local clean_invalidate lock",

@@ -1,4 +1,5 @@
-//! What no partner should send: is it refused or dropped, counted and kept for software, while everything else goes on?
+//! Checks that illegal traffic is refused or dropped, counted and recorded for software, without an effect on regular
+//! traffic.
 //!
 //! These tests build the RTL with Verilator.
 
@@ -14,8 +15,8 @@ use homes::{built, compiled, Built};
 use std::collections::VecDeque;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Strangers come to all ports amid everything that a remote and a device do. All bytes are those of the controllers, and
-/// the registers say what came.
+/// Illegal traffic at all ports amid all activity of a remote and a device. All bytes match the controllers, and the
+/// registers record the illegal traffic.
 #[test]
 fn what_nobody_should_send_is_refused_and_counted_and_all_else_goes_on() {
     for file in ["eci.coh", "back-invalidate.coh"] {
@@ -57,11 +58,11 @@ fn what_nobody_should_send_is_refused_and_counted_and_all_else_goes_on() {
     }
 }
 
-/// The even slice.
+/// Number of the even slice.
 const SLICE: usize = 0;
 const BYTES: u64 = 128;
 
-// Messages, operations and internal events of ECI.
+// Numbers of messages, operations and internal events of ECI.
 const READ_SHARED: u64 = 0;
 const READ_EXCLUSIVE: u64 = 1;
 const WRITE_LINE: u64 = 4;
@@ -79,27 +80,27 @@ fn eci() -> Option<Built> {
     Some(built)
 }
 
-/// A home out of reset with memory whose every word is its address, a link that takes everything, and a device that
-/// hears its answers; and what they have heard.
+/// A home after reset with its environment: memory in which every word equals its address, a link that accepts
+/// everything, and a device that accepts answers. Their inputs are recorded.
 struct Home {
     model: Model,
     inputs: Inputs,
     outputs: Outputs,
     reads: VecDeque<(u64, u64)>,
     beat: usize,
-    /// The beats of an answer to a read: the line's word, and the value of `last`.
+    /// Beats of a read response: the index of the line's word, and the value of `last`.
     beats: Vec<(u64, bool)>,
-    /// IDs of writes whose address has come, and the number of their beats so far; complete writes are answered.
+    /// IDs of writes whose address has arrived, and the number of data beats so far; complete writes are answered.
     writes: VecDeque<u64>,
     written: u64,
-    /// Memory takes no read addresses and no write data.
+    /// True if memory accepts no read addresses and no write data.
     refuses: bool,
-    /// Unsolicited answers in the next cycle: a read beat of ones, and a write's.
+    /// Unsolicited responses in the next cycle: a read beat of ones, and a write response.
     read_answer: Option<(u64, bool)>,
     write_answer: Option<u64>,
-    /// Memory does not answer.
+    /// True if memory does not answer.
     withholds: bool,
-    /// Circuits toward the remote that take nothing.
+    /// Bit mask of circuits to the remote that accept nothing.
     full: u64,
     /// Headers and first words of messages to the remote, by circuit; answers to the device.
     sent: [Vec<(u64, u64)>; CIRCUITS],
@@ -134,7 +135,7 @@ impl Home {
         home
     }
 
-    /// Assertions may say what they want: this is about what hardware does, which has none.
+    /// Ignores assertion messages, because synthesised hardware has no assertions.
     fn cycle(&mut self) {
         let inputs = &mut self.inputs;
         inputs.tx_ready[SLICE] = !self.full & 3;
@@ -199,7 +200,7 @@ impl Home {
         }
     }
 
-    /// Offers something until it is taken.
+    /// Offers an input until it is accepted.
     fn offer(&mut self, valid: fn(&mut Inputs) -> &mut u64, ready: fn(&Outputs) -> u64) {
         *valid(&mut self.inputs) = 1;
         for _ in 0..200 {
@@ -212,7 +213,7 @@ impl Home {
         panic!("it is not taken");
     }
 
-    /// Sends a message of so many beats on the request circuit, with `last` at its last beat.
+    /// Sends a message with the given number of beats on the request circuit, with `last` at its last beat.
     fn request(&mut self, message: u64, line: u64, beats: u64) {
         for beat in 1..=beats {
             // The header of further beats is ignored: here it is a request for another line.
@@ -262,7 +263,7 @@ impl Home {
         panic!("{name} does not answer");
     }
 
-    /// Whether a line was granted with its own bytes, once.
+    /// True if a line was granted exactly once, with its own bytes.
     fn granted(&self, line: u64) -> bool {
         let grants = self.sent[GRANTS].iter();
         let own: Vec<u64> = grants
@@ -282,8 +283,8 @@ const READ: u64 = 8 << 56;
 const BURST: u64 = 9 << 56;
 const WRITE: u64 = 10 << 56;
 
-/// A duplicated read beat shifted the line, and a missing one left old bytes. A beat without a read overwrote the bytes
-/// of a completed read. The wrong bytes left for the remote, and every register stayed 0.
+/// Regression: a duplicated read beat shifted the line, and a missing one left old bytes. A beat without a read
+/// overwrote the bytes of a completed read. The remote received the wrong bytes, and every register stayed 0.
 fn beats_of_memory(built: &Built) {
     for (beats, id) in [
         (&[(0, false), (0, false), (1, true)][..], 0),
@@ -301,7 +302,7 @@ fn beats_of_memory(built: &Built) {
         assert_eq!(home.register("FirstWrong", 0), BURST | id, "{beats:?}");
         assert_eq!(home.register("WrongBursts", 0), 1, "{beats:?}");
         assert_eq!(home.register("WrongReads", 0), 0, "{beats:?}");
-        // Its place is free, so that the unit can still read as many lines at a time.
+        // The read entry is free, so the unit can still have the same number of outstanding reads.
         home.beats = LINE.to_vec();
         home.withholds = true;
         home.request(READ_SHARED, 8, 1);
@@ -345,7 +346,7 @@ fn beats_of_memory(built: &Built) {
     assert_eq!(home.register("Events", MEMORY_DATA), 1);
 }
 
-/// An early write response ended the write, so a read returned the old bytes.
+/// Regression: an early write response ended the write, so a read returned the old bytes.
 fn answers_to_writes(built: &Built) {
     let mut home = Home::new(built.model());
     home.refuses = true;
@@ -372,8 +373,9 @@ fn answers_to_writes(built: &Built) {
     assert_eq!(home.register("Status", 0), 3);
 }
 
-/// A message with a beat too few took the next header for bytes, and one with a beat too many had its bytes taken for a
-/// header. The same happened if the message number was damaged to that of a message without bytes, or to none.
+/// Regression: a message with a missing beat consumed the next header as data, and data of a message with a surplus
+/// beat was decoded as a header. The same happened if the message number was corrupted to that of a message without
+/// data, or to an unused one.
 fn lengths_of_messages(built: &Built) {
     for (message, beats, word) in [
         (WRITE_LINE, 1, LENGTH),
@@ -404,13 +406,13 @@ fn lengths_of_messages(built: &Built) {
             "WrongMessages"
         };
         assert_eq!(home.register(name, 0), 3, "{message} {beats}");
-        // No slot is left taken.
+        // No slot stays allocated.
         assert_eq!(home.register("Status", 0), 3, "{message} {beats}");
     }
 }
 
-/// Errors of the device were recorded when they were refused, after errors of messages that came later; long after them
-/// if the device took no answers.
+/// Regression: errors of the device were recorded when they were refused, hence after errors of later messages; long
+/// after them if the device accepted no answers.
 fn what_came_first(built: &Built) {
     let wrong_operation = 4 << 56 | 4 << 40 | 4;
     let wrong_message = 1 << 56 | MEMORY_DATA << 40 | 8;
@@ -452,8 +454,8 @@ fn what_came_first(built: &Built) {
     }
 }
 
-/// A lock that waited for an unlock blocked all later operations of the slice, also those that the device needed before
-/// it would unlock: four locks on lines of one unit were a deadlock.
+/// Regression: a lock that waited for an unlock blocked all later operations of the slice, including those that the
+/// device needed before it would unlock. Four locks on lines of one unit caused a deadlock.
 fn locks_that_wait(built: &Built) {
     const CLEAN: u64 = 0;
     const LOCK: u64 = 1;
@@ -511,8 +513,8 @@ fn locks_that_wait(built: &Built) {
     assert_eq!(home.register("Status", 0), 3);
 }
 
-/// Message 24, the number of `memory_data`, came while line 4 was read, and the home took the line's bytes for there. With
-/// upper bits dropped, 56 and 88 were the same.
+/// Regression: message 24, the number of `memory_data`, arrived while line 4 was being read, and the home treated the
+/// line's bytes as present. With their upper bits dropped, 56 and 88 had the same effect.
 fn numbers_that_are_no_messages(built: &Built) {
     let rom = &built.compiled.rom;
     for number in [MEMORY_DATA, 19, 23, 25, 31, 32, 56, 88, 64, 255] {
@@ -531,7 +533,7 @@ fn numbers_that_are_no_messages(built: &Built) {
         assert_eq!(home.register("WrongMessages", 0), 1, "{number}");
         assert_eq!(home.register("Status", 0), 3, "{number}");
     }
-    // One of another circuit that has bytes is dropped with them, so that what follows is what it was.
+    // A message of another circuit with data is dropped with its data, so that the following messages are unaffected.
     let other = rom
         .events
         .iter()
@@ -545,7 +547,7 @@ fn numbers_that_are_no_messages(built: &Built) {
     assert_eq!(home.register("WrongMessages", 0), 1);
 }
 
-/// Upper bits of a line's number were dropped, and so was the slice's, and another line was read.
+/// Regression: the upper bits and the slice bit of a line's number were dropped, so another line was read.
 fn lines_of_others(built: &Built) {
     for wrong in [5, 4 | 1 << 19, 4 | 1 << 35] {
         let mut home = Home::new(built.model());
@@ -569,7 +571,7 @@ fn lines_of_others(built: &Built) {
     }
 }
 
-/// Operation 5 of four was the event `memory_data`.
+/// Regression: operation 5, with only four operations, aliased the event `memory_data`.
 fn operations_that_there_are_not(built: &Built) {
     let mut home = Home::new(built.model());
     home.withholds = true;
@@ -590,8 +592,8 @@ fn operations_that_there_are_not(built: &Built) {
     assert_eq!(home.register("WrongOperations", 0), 4);
 }
 
-/// A unit had one queue for all that it sends: while the circuit of the forwards was held up, its grants waited behind
-/// them, although the link's circuits are said not to hold each other up.
+/// Regression: a unit had a single queue for all outgoing messages. While the forwards' circuit was blocked, grants
+/// waited behind forwards, although the link's circuits are specified as independent.
 fn a_grant_behind_forwards(built: &Built) {
     let line_of = |&(header, _): &(u64, u64)| header & ((1 << 36) - 1);
     let mut home = Home::new(built.model());
@@ -601,7 +603,7 @@ fn a_grant_behind_forwards(built: &Built) {
     }
     home.cycles(200);
     assert!(taken.iter().all(|&line| home.granted(line)));
-    // What the other unit forwards stands at the port, so that all forwards of this one stay in its queue.
+    // A forward of the other unit occupies the port, so that all forwards of this unit stay in its queue.
     home.full = 1 << FORWARDS;
     for line in taken {
         home.ask(0, line);
@@ -613,7 +615,7 @@ fn a_grant_behind_forwards(built: &Built) {
     home.cycles(200);
     assert!(home.granted(12) && home.granted(16) && home.granted(20));
     assert_eq!(home.sent[FORWARDS], []);
-    // Nothing is lost of what was held up, and a unit's forwards come in order.
+    // No blocked message is lost, and the forwards of a unit leave in order.
     home.full = 0;
     home.cycles(80);
     let forwarded: Vec<u64> = home.sent[FORWARDS].iter().map(line_of).collect();
@@ -621,8 +623,8 @@ fn a_grant_behind_forwards(built: &Built) {
     assert!(of_unit(0).eq(&[4, 8]) && of_unit(1).eq(&[6, 10]));
 }
 
-/// An event without a row was tried again for ever, and with it its unit did little else. The ROM lacks a row of each kind
-/// of event here.
+/// Regression: an event without a row was retried forever, and its unit made little other progress. Here the ROM lacks
+/// one row for each kind of event.
 fn events_without_a_row(built: &Built) {
     let rom = &built.compiled.rom;
     let reading = usize::from(rom.row(0, READ_SHARED as usize).next);
@@ -632,7 +634,7 @@ fn events_without_a_row(built: &Built) {
         1 << 63 | unit << 52 | (state as u64) << 44 | (event as u64) << 36 | line
     };
 
-    // A request.
+    // A request without a row.
     let lost = (0, READ_SHARED as usize);
     let mut home = Home::new(built.model_without(&[lost]));
     for line in [4, 8, 12, 16, 6] {
@@ -646,7 +648,7 @@ fn events_without_a_row(built: &Built) {
     assert_eq!(home.register("Impossible", 0), 5);
     assert_eq!(home.register("Status", 0), 3);
 
-    // An answer of memory, whose place others need.
+    // A memory response without a row, whose read entry other requests need.
     let lost = (reading, MEMORY_DATA as usize);
     let mut home = Home::new(built.model_without(&[lost]));
     for line in [4, 8, 12] {
@@ -661,7 +663,7 @@ fn events_without_a_row(built: &Built) {
     assert_eq!(first, told(lost.0, lost.1, 4));
     assert_eq!(home.register("Impossible", 0), 3);
 
-    // What the device asks for is refused.
+    // Operations of the device without a row are refused.
     let mut home = Home::new(built.model_without(&[(0, clean), (0, rom.unlock())]));
     for line in [4, 8, 12] {
         home.ask(0, line);
@@ -685,7 +687,7 @@ fn events_without_a_row(built: &Built) {
     assert_eq!(home.register("Refused", 0), 4);
 }
 
-/// A home whose RTL is right passes the checks above.
+/// A correct home passes the checks above.
 macro_rules! holds {
     ($($name:ident: $check:ident;)*) => {
         $(#[test]
@@ -720,10 +722,10 @@ macro_rules! once {
     };
 }
 
-/// A test of a home, which panics if it does not hold.
+/// A test of a home, which panics on failure.
 type Check = fn(&Built);
 
-/// What the RTL was before it had these checks, and the check that is about it.
+/// Former faults of the RTL, each with the check that detects it.
 const ONCE: &[(Check, Fault)] = once! {
     numbers_that_are_no_messages of "dcs_ingress.sv":
         "why = WrongNumber;"
@@ -784,7 +786,7 @@ const ONCE: &[(Check, Fault)] = once! {
         becomes "assign refuses    = step_q == Exec && (row_q.effect == Refuse || row_q.effect == Never && !@)";
 };
 
-/// Each way in which the RTL was wrong, put back into a copy of it, is noticed by its check.
+/// Each former fault of the RTL, seeded into a copy, is detected by its check.
 #[test]
 fn what_the_rtl_once_did_wrong_would_be_noticed() {
     let faults = ONCE.iter().map(|(_, fault)| fault);

@@ -1,4 +1,4 @@
-//! Sizes and paths of netlists made by hand, small enough to count on paper.
+//! Sizes and paths of small hand-written netlists, whose results can be verified on paper.
 
 use cohkit_rtl::synth::levels::{paths, Path, Start};
 use cohkit_rtl::synth::netlist::{Netlist, Size};
@@ -30,7 +30,7 @@ fn lut(inputs: &[usize], output: usize) -> Value {
     cell(&format!("LUT{}", inputs.len()), &pins, &[("O", output)])
 }
 
-/// A design of one module with these cells and names of nets; its ports are those of the first two lists.
+/// A design of one module with these cells and net names; the first two lists are its ports.
 fn design(
     inputs: &[usize],
     outputs: &[usize],
@@ -68,7 +68,7 @@ fn levels(netlist: &Netlist, start: Start) -> Vec<u32> {
 
 #[test]
 fn the_longest_of_two_ways_is_told() {
-    // From a_q to b_q there are ways of one and of three levels.
+    // There are paths of one and of three levels from a_q to b_q.
     let netlist = design(
         &[2],
         &[],
@@ -138,12 +138,12 @@ fn a_memory_block_begins_paths_of_its_own_kind() {
         ];
         design(&[2], &[], &cells, &[("end_q", 14)])
     };
-    // The address is an end too, and the second lut sees a register as well.
+    // The address is an endpoint too, and the second LUT is also reached from a register.
     let netlist = around(block("00000000"));
     assert_eq!(levels(&netlist, Start::Memory), [2]);
     assert_eq!(levels(&netlist, Start::Register), [2, 0]);
     assert_eq!(netlist.size().bram36(), 0.5);
-    // With a register at its output it is one.
+    // With an output register, the memory block counts as a register.
     assert!(levels(&around(block("00000001")), Start::Memory).is_empty());
 }
 
@@ -168,7 +168,7 @@ fn a_memory_of_luts_is_a_level_to_read_and_an_end_to_write() {
             ),
             lut(&[12], 13),
             register(13, 14),
-            // The address of what is written does not reach what is read elsewhere.
+            // A write address does not affect the read data of another port.
             lut(&[11], 15),
         ],
         &[("words", 12), ("end_q", 14)],
@@ -230,7 +230,7 @@ fn modules_are_looked_into_and_counted_by_name() {
         ),
         ("half", 2, 2, 2)
     );
-    // The two differ in numbers only, so there is one path.
+    // The two endpoints differ only in indices, so one path is reported.
     let paths = paths(&netlist).expect("no circle");
     assert_eq!(paths.len(), 1, "{paths:#?}");
     assert!(paths

@@ -1,6 +1,6 @@
-//! Machines whose home is the Verilated RTL: races, real data, the device's operations, and rows of the ROM that are wrong.
+//! Machines whose home is the Verilated RTL: races, real data, the device's operations, and mutated ROM rows.
 //!
-//! These tests build the RTL with Verilator. Where there is none they say so and do nothing.
+//! These tests build the RTL with Verilator. Without it, they report that and do nothing.
 
 #[path = "../../sim/tests/common/mod.rs"]
 mod common;
@@ -22,7 +22,7 @@ fn home_of(file: &str) -> Option<Built> {
     built(compiled(file), SOURCES, Shape::default())
 }
 
-/// Makes homes with the ROM's image; one word of it can be another than it should be.
+/// Returns a constructor of homes with the ROM's image, optionally with one replaced word.
 fn maker(built: &Built, spoilt: Option<(usize, u64)>) -> MakeHome {
     let (protocol, rom) = (&built.compiled.protocol, built.compiled.rom.clone());
     let mut image = String::new();
@@ -42,7 +42,7 @@ fn maker(built: &Built, spoilt: Option<(usize, u64)>) -> MakeHome {
     })
 }
 
-/// A short run that makes races likely, as those of the simulated home.
+/// A short run that makes races likely, as for the simulated home.
 fn torture(built: &Built, home: &MakeHome, seed: u64) -> Setup {
     let compiled = &built.compiled;
     let mut setup = torture_of(compiled.protocol.clone(), compiled.home.clone(), 1, seed);
@@ -76,7 +76,7 @@ fn the_home_in_hardware_keeps_the_data_of_a_machine() {
     }
 }
 
-/// The same run again, to the byte.
+/// A repeated run gives identical results, to the byte.
 #[test]
 fn runs_with_hardware_can_be_repeated() {
     let Some(built) = home_of("eci.coh") else {
@@ -87,7 +87,7 @@ fn runs_with_hardware_can_be_repeated() {
     assert_eq!(format!("{:?}", values()), format!("{:?}", values()));
 }
 
-/// Rows that do something else than the controller are told by line and state, whatever it is that is wrong.
+/// Rows that deviate from the controller are reported with line and state, whatever the deviation is.
 #[test]
 fn a_wrong_row_is_found_out() {
     let Some(built) = home_of("eci.coh") else {
@@ -97,7 +97,7 @@ fn a_wrong_row_is_found_out() {
     let read = rom.event("ReadShared").expect("a message of ECI");
     let row = rom.row(0, read);
     assert_eq!((row.effect, row.memory), (Effect::Take, Memory::Read));
-    // The state to which memory's answer leads is told to whoever listens to changes of rights.
+    // The listener for permission changes receives the state after memory's answer.
     let data = rom.memory_data();
     let granted = rom.row(row.next.into(), data);
     assert_ne!(granted.known.before, granted.known.after);

@@ -1,6 +1,6 @@
 //! Homes that tests build with Verilator.
 
-// Each test uses a part of this.
+// Each test uses only some of these functions.
 #![allow(dead_code)]
 
 #[path = "../../../../tests/require.rs"]
@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::Mutex;
 
-/// What nobody sets.
+/// A stop flag that is never set.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// A protocol, its home for one remote, that as a ROM, the ways to its rows, and the package.
+/// A protocol, its home for one remote, the ROM, the paths to its rows, and the package.
 pub struct Compiled {
     pub protocol: Protocol,
     pub home: Controller,
@@ -52,7 +52,7 @@ pub fn compiled_text(file: &str, text: &str) -> Compiled {
     let rom = Rom::new(&protocol, &home).expect("it fits");
     let rom = rom.with_rights(&home, &construction.flat_rights(true));
     let ways = Ways::new(&protocol, &home, &rom).expect("a line has few situations");
-    // As the command prints it, so that what one has built the other finds.
+    // Print with the same header as the command, so that both share cached builds.
     let origin = Origin {
         file,
         text,
@@ -74,7 +74,7 @@ pub struct Built {
     pub shape: Shape,
     pub library: PathBuf,
     pub folder: tempfile::TempDir,
-    /// What the RTL is told at its start.
+    /// Further Verilog plusargs for the RTL.
     pub argument: String,
 }
 
@@ -100,12 +100,12 @@ impl Built {
         }
     }
 
-    /// The home by itself, with its ROM.
+    /// Creates the home alone, with its ROM.
     pub fn model(&self) -> Model {
         self.model_without(&[])
     }
 
-    /// The same with a ROM that lacks these rows, by state and event.
+    /// Creates the home alone, with a ROM that lacks these rows, by state and event.
     pub fn model_without(&self, lost: &[(usize, usize)]) -> Model {
         let rom = &self.compiled.rom;
         let row = |(state, event)| {
@@ -120,7 +120,8 @@ impl Built {
     }
 }
 
-/// The RTL of a protocol's home, built of these sources once for all tests; `None` where the developer does without Verilator.
+/// Builds the RTL of a protocol's home from these sources, once for all tests; `None` if Verilator is absent and not
+/// required.
 pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Option<Built> {
     if !require("verilator") {
         return None;

@@ -1,4 +1,4 @@
-//! Homes with faults in a copy of their RTL, asleep: an argument wakes one, so that all share a build.
+//! Homes with faults in a copy of their RTL, inactive by default. A plusarg enables one, so that all share a build.
 
 use super::{built, Built, Compiled};
 use cohkit_rtl::lockstep::shapes::Shape;
@@ -6,20 +6,20 @@ use cohkit_rtl::sources::SOURCES;
 
 /// A fault of the RTL.
 pub struct Fault {
-    /// A source.
+    /// Name of the source file.
     pub file: &'static str,
-    /// A part of it, which occurs once.
+    /// The original text, which occurs once.
     pub right: &'static str,
-    /// What it becomes; `@` stands for "this fault is awake".
+    /// The replacement; `@` means "this fault is enabled".
     pub wrong: &'static str,
 }
 
-/// The argument that wakes a fault by its number, from 1; 0 lets all sleep.
+/// Returns the plusarg that enables a fault by its number, from 1; 0 enables none.
 pub fn argument(number: usize) -> String {
     format!("fault={number}")
 }
 
-/// The home of a protocol with these faults.
+/// Builds the home of a protocol with these faults.
 pub fn seeded<'f>(
     compiled: Compiled,
     shape: Shape,
