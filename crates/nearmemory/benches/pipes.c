@@ -1,4 +1,4 @@
-// Two threads with a pipe each way, of the library for near-memory cores: what pipes.rs measures.
+// Two threads with one pipe in each direction, from the near-memory library; pipes.rs measures them.
 
 #include "nearmemory/pipe.h"
 
@@ -32,7 +32,7 @@ void pair_free(struct pair *pair) {
   free(pair);
 }
 
-// Receives so many words and adds them up.
+// Receives `count` words and returns their sum.
 static uint64_t take(struct nm_receiver *in, uint64_t count) {
   uint64_t words[NM_WORDS], sum = 0;
   while (count > 0) {
@@ -43,7 +43,7 @@ static uint64_t take(struct nm_receiver *in, uint64_t count) {
   return sum;
 }
 
-// So many times as many words as that, each time until as many have come back; the sum of what came.
+// Sends `batch` words and receives as many, `times` times. Returns the sum of the received words.
 uint64_t pair_ask(struct pair *pair, uint64_t times, uint64_t batch) {
   struct nm_sender out = nm_sender(pair->there, LINES);
   struct nm_receiver in = nm_receiver(pair->back, LINES);
@@ -56,7 +56,7 @@ uint64_t pair_ask(struct pair *pair, uint64_t times, uint64_t batch) {
   return sum;
 }
 
-// Sends back what comes, line by line.
+// Sends all received words back, line by line.
 void pair_answer(struct pair *pair, uint64_t words) {
   struct nm_receiver in = nm_receiver(pair->there, LINES);
   struct nm_sender out = nm_sender(pair->back, LINES);

@@ -235,7 +235,7 @@ impl Host {
         self.cores.len() > 1 || self.given
     }
 
-    /// True if random evictions change no value that a core loads: none occur, or all copies are clean and equal memory.
+    /// True if random evictions change no loaded value: they are disabled, or all copies are clean and equal to memory.
     pub(crate) fn evictions_are_invisible(&self, memory: impl Fn(u64) -> Data) -> bool {
         let mut copies = (self.llc.ways()).filter_map(|way| Some((way.line, way.copy.as_deref()?)));
         let is_current = |(line, copy): (u64, &Copy)| !copy.dirty && copy.data == memory(line);

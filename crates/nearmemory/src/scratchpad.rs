@@ -90,11 +90,14 @@ struct Slot {
 /// The lines, and the queue of notices to the core.
 ///
 /// A read of a line that is locked for reads is held until the core releases it. The answer then carries the line's
-/// current contents. A write-back to a line that is locked for write-backs is stored at once, and only its
-/// acknowledgement is held. Until the release, no other write-back changes the line, and a read behind such a
-/// write-back waits, so that a host reads what it has written back. Each request held by a lock creates one notice, so
-/// there are never more notices than outstanding host requests. Accesses of the core and of the copy engine are never
-/// held.
+/// current contents.
+///
+/// A write-back to a line that is locked for write-backs is stored at once, and only its acknowledgement is held. Until
+/// the release, no other write-back changes the line. A read behind such a write-back waits, so that a host reads what
+/// it has written back.
+///
+/// Each request held by a lock creates one notice, so there are never more notices than outstanding host requests.
+/// Accesses of the core and of the copy engine are never held.
 ///
 /// Times are plain numbers. `now` must not decrease; stamps record it.
 #[derive(Clone)]

@@ -1,5 +1,6 @@
 //! A compiled program on a near-memory core adds up the host's write-backs to a locked line and answers the host's held
-//! reads of another line, for any interleaving of core and host. A second program does so by register pipes.
+//! reads of another line. The test varies the interleaving of core and host. A second program does so by register
+//! pipes.
 
 #[path = "../../../tests/require.rs"]
 mod require;

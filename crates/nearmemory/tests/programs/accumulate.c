@@ -1,5 +1,5 @@
-// Adds up what the host writes back to line 0: a word that says how many, and so many words behind it. Whoever reads
-// line 1 gets the sum, how many words that were, and when the last ones came. A line without words ends the program.
+// Adds up the host's write-backs to line 0: a word count, followed by that number of words. A read of line 1 returns
+// the sum, the number of words, and the time of the last write-back. A line without words ends the program.
 
 #include "nearmemory/scratchpad.h"
 

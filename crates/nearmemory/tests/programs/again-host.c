@@ -1,5 +1,5 @@
-// Starts the program `again` on one core again and again, and looks whether each sum is that of its own numbers: what the host has in
-// its caches of the pipes of a program before is nothing of the next one.
+// Starts the program `again` on one core repeatedly and checks that each sum covers only its own numbers: the next
+// program is unaffected by lines of an earlier program's pipes in the host's caches.
 
 #include "nearmemory/host.h"
 

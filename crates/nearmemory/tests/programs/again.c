@@ -1,5 +1,5 @@
-// Adds up the numbers of one pipe and sends their sum by another one. They begin with this line of the scratchpad, which no binary of
-// this length reaches.
+// Adds up the numbers of one pipe and sends their sum through another. The pipes start at the line `first` of the
+// scratchpad, beyond the loaded binary.
 
 #include "nearmemory/channel.h"
 

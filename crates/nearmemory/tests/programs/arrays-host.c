@@ -1,4 +1,4 @@
-// Does operations on arrays of many lengths and compares each element with what it must be; and refuses what cannot be done.
+// Performs operations on arrays of many lengths, checks each element, and checks that invalid operations are rejected.
 
 #include "nearmemory/programs/bench.h"
 
@@ -16,7 +16,8 @@ static void numbers(uint64_t length) {
   require(nm_do(&arrays, WIDE, bytes, &words) == (int64_t)length, "how many are mapped");
   for (uint64_t i = 0; i < length; i++)
     require(NM_ELEMENT(uint64_t, words, i) == (uint8_t)mixed(i) * 3u + 1, "what is mapped to more bytes");
-  // What the host writes between two operations is seen, and what it has read of a result before is not.
+  // Stores of the host between two operations are seen; stale copies of results, which the host has read before, are
+  // not.
   for (uint64_t round = 0; round < 2; round++) {
     for (uint64_t i = 0; i < length; i += 3) NM_ELEMENT(uint64_t, words, i) = i + round * 100;
     require(nm_do(&arrays, NARROW, words, &bytes) == (int64_t)length, "how many are mapped back");
@@ -25,7 +26,7 @@ static void numbers(uint64_t length) {
       require(NM_ELEMENT(uint8_t, bytes, i) == (uint8_t)(word / 5), "what is mapped to fewer bytes");
     }
   }
-  // In its own place.
+  // In place.
   uint64_t kept = 0, found = nm_do(&arrays, ODD, halves, &halves);
   for (uint64_t i = 0; i < length; i++)
     if (mixed(i) & 1) require(NM_ELEMENT(uint16_t, halves, kept++) == (uint16_t)mixed(i), "what is kept");
@@ -69,7 +70,8 @@ static void lines(uint64_t length) {
   require(nm_do(&arrays, MIX, wide, &one) == 1 && NM_ELEMENT(uint64_t, one, 0) == value, "what lines are reduced to");
 }
 
-// Values of a type by a pipe in the host's own memory, which this core also receives from: as many as there is room for.
+// Sends values of a type through a pipe in the host's own memory, from which this core also receives, up to its
+// capacity.
 static void typed(uint64_t count) {
   static struct nm_line pipe[9];
   memset(pipe, 0, sizeof pipe);

@@ -1,4 +1,4 @@
-// Operations on arrays of elements of many sizes; and a channel of values of a type, which comes back.
+// Operations on arrays of elements of many sizes, and a typed channel whose values are sent back.
 
 #include "nearmemory/channel.h"
 

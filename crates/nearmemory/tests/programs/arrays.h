@@ -1,4 +1,4 @@
-// Elements of arrays.h's tests, and their operations in the order of arrays.c.
+// Element types of the array tests, and their operations in the order of arrays.c.
 
 #ifndef TEST_ARRAYS_H
 #define TEST_ARRAYS_H
@@ -16,7 +16,7 @@ struct wide {
 
 enum { WIDE, NARROW, ODD, MOVE, RIGHT, JOIN, GROW, MIX };
 
-// A value of three words and a half.
+// A value of 3.5 words.
 struct record {
   uint64_t number;
   char name[20];

@@ -1,4 +1,5 @@
-// Never ends, uses what it has not asked for, or sends more than a FIFO holds to a program that ends without taking it.
+// Never ends, uses resources that it has not requested, or sends more words than a FIFO holds to a program that ends
+// without receiving them.
 
 #include "nearmemory/channel.h"
 
@@ -9,7 +10,7 @@ static uint64_t data[1] = {0x80828082};
 
 __attribute__((noipa)) static uint64_t hidden(uint64_t at) { return at; }
 
-// (What is done behind the call keeps it from being a loop.)
+// (The operation after the call prevents a tail call.)
 __attribute__((noinline)) static uint64_t deep(uint64_t depth) {
   calls++;
   return depth == 0 ? 0 : 1 + deep(depth - 1) * calls;
@@ -36,7 +37,7 @@ int channel(uint64_t what, uint64_t b, uint64_t c, uint64_t d) {
     break;
   case 14: calls = nm_fifo_take(2); break;
   case 15:
-    // A word that is on its way is waited for.
+    // A load waits for a word in flight.
     for (int i = 0; i < 1500; i++) nm_fifo_send(2, i), calls += nm_fifo_take(2) == i;
     return calls == 1500 ? 0 : 1;
   default: for (;;) calls++;

@@ -1,17 +1,17 @@
-// Copies so many lines of far memory from one place to another, as two transfers that are under way beside each other, by
-// turns. It knows by the stamps alone when a line has come and when it may be filled anew.
+// Copies lines of far memory by alternating between two concurrent transfers. Only stamps show when a line has arrived
+// and when it may be refilled.
 
 #include "nearmemory/scratchpad.h"
 
 __attribute__((naked)) void _start(void) {
-  // From, to and lines are in a0 to a2.
+  // The arguments (source, destination, number of lines) are in a0 to a2.
   __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
           "la sp, stack + 1024\n j work");
 }
 
 __attribute__((aligned(16), used)) char stack[1024];
 
-// Lines of a transfer.
+// Lines per transfer.
 #define BATCH 4
 
 __attribute__((used, noreturn)) void work(uint64_t from, uint64_t to, uint64_t lines) {

@@ -1,5 +1,5 @@
-// Cores of a host that share its memory: they count with atomic accesses, add to a number under a lock, pass words to each other
-// in turns, and meet at a barrier; and what they may not do is refused.
+// Host cores that share memory: they count with atomic accesses, update a number under a lock, pass words in turns, and
+// meet at a barrier. Invalid calls are rejected.
 
 #include "nearmemory/cores.h"
 
@@ -20,7 +20,7 @@ static void take(void) {
 static void work(void *argument) {
   uint64_t own = (uintptr_t)argument;
   for (int i = 0; i < TIMES; i++) {
-    // An addition, and one by a reservation.
+    // One atomic addition, and one by compare-and-swap.
     __atomic_fetch_add(&counted, 1, __ATOMIC_RELAXED);
     uint64_t before = __atomic_load_n(&counted, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&counted, &before, before + 1, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -53,7 +53,7 @@ int main(void) {
   if (nm_hart(99, 0, 0, 0) != -2) return 5;
   work(NULL);
   for (uint64_t i = 1; i < cores; i++) nm_thread_join(&threads[i]);
-  // A core that has ended begins again.
+  // A core that has ended is started again.
   if (cores > 1) {
     barrier.cores = cores = 1;
     for (int i = 0; i < 3; i++) early[i] = 0;

@@ -1,4 +1,4 @@
-// Counts the nodes of a tree of the benchmark UTS, which is told as uts-host.c is.
+// Counts the nodes of a tree of the benchmark UTS; the arguments are those of uts-host.c.
 
 #include "nearmemory/programs/tree.h"
 

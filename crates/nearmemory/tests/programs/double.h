@@ -1,3 +1,3 @@
-// What host and core tell each other by register pipes: "so many lines are yours", and "they are done".
+// Parameters shared by host and core, which hand over lines and report completion by register pipes.
 #define PIECES 4
 #define WORDS (PIECES * 16)

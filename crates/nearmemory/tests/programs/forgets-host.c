@@ -1,5 +1,5 @@
-// Lets a core double the words of some lines twice. With FORGETS, one thing that manages caches is wrong; the lines that the
-// detector is to tell are marked.
+// Lets a core double the words of some lines twice. FORGETS selects a fault of cache management. Lines that the
+// detector must report are marked.
 
 #include "nearmemory/host.h"
 #include "double.h"
@@ -25,9 +25,9 @@ int main(void) {
   for (int i = 0; i < WORDS; i++)
     far[i] = i;  // stores
   if (FORGETS == 1) {
-    // nothing is cleaned
+    // Fault: no clean.
   } else if (FORGETS == 2) {
-    // no barrier behind
+    // Fault: no barrier after the clean.
     for (int i = 0; i < PIECES; i++)
       __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(far + 16 * i) : "memory");
     *nm_control(0, 0) = 1, *nm_control(0, 8) = NM_FULL;
@@ -42,7 +42,7 @@ int main(void) {
   if (FORGETS == 4) flush(far, PIECES), sum += far[20];  // fetched again before the core has written
   if (FORGETS != 2) signal_and_wait();
   if (FORGETS == 5) {
-    // nothing is flushed
+    // Fault: no flush.
   } else if (FORGETS == 6) {
     clean(far, PIECES);
   } else if (FORGETS == 7) {
@@ -53,7 +53,7 @@ int main(void) {
   for (int i = 0; i < WORDS; i++)
     sum += far[i];  // loads
   if (FORGETS == 8) {
-    // A word of a line that the core is still to write.
+    // Stores a word of a line that the core has yet to write.
     nm_send_word(nm_registers_of(0, 0), 1);
     far[3] = 7;  // stores too early
     nm_order();
@@ -62,7 +62,7 @@ int main(void) {
     }
     flush(far, PIECES);
   } else if (FORGETS == 9) {
-    // It writes one word into a line that it knows is stale.
+    // Stores one word in a line that is known to be stale.
     signal_and_wait();
     far[3] = 7;  // stores in what is stale
     flush(far, PIECES);

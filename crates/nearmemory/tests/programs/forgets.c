@@ -1,4 +1,4 @@
-// Doubles the words of some lines of far memory each time that the host says so.
+// Doubles the words of some lines of far memory, once per command of the host.
 
 #include "nearmemory/channel.h"
 #include "double.h"
@@ -13,7 +13,7 @@ int channel(uint64_t far, uint64_t b, uint64_t c, uint64_t d) {
   uint64_t word, before[PIECES], rounds = 0;
   while (nm_receive_word(nm_register_pipe(0), &word)) {
     for (int i = 0; i < PIECES; i++) before[i] = nm_write_stamp(i);
-    // What it has of the first time may be old by then.
+    // Fault 13: the lines fetched in the first round may be stale by now.
     const int fetches = FORGETS != 13 || rounds++ == 0;
     if (fetches) nm_fetch(0, far, PIECES);
     if (fetches && FORGETS != 11)
@@ -21,7 +21,7 @@ int channel(uint64_t far, uint64_t b, uint64_t c, uint64_t d) {
     for (int i = 0; i < WORDS; i++) nm_words(0)[i] *= 2;  // doubles
     for (int i = 0; i < PIECES; i++) before[i] = nm_read_stamp(i);
     if (FORGETS == 8)
-      // The host is slow.
+      // Delays the store, because the host is slow.
       for (uint64_t start = nm_now(); nm_now() < start + 2000;) {
       }
     nm_store(0, far, PIECES);

@@ -1,5 +1,5 @@
-// Waits for a program (WAITS), which it may stop before (STOPS), or sends into its pipe for ever: it ran until 10,000,000,000 instructions
-// were over.
+// Waits for a program (WAITS), optionally after stopping it (STOPS), or sends into its pipe forever. Regression: it ran
+// up to the limit of 10,000,000,000 instructions.
 
 #include "nearmemory/host.h"
 

@@ -1,4 +1,5 @@
-// Ends, waits for a word that nobody sends (WAITS), or ends late: after a while by its clock (LATE), or of instructions (BUSY).
+// Ends, waits for a word that is never sent (WAITS), or ends late: after a delay by its clock (LATE) or in instructions
+// (BUSY).
 
 #include "nearmemory/channel.h"
 

@@ -1,5 +1,5 @@
-// Adds up the words of a line that is locked for write-backs. Unless TAG looks first at the word that the host stores last, a line that a
-// cache evicts between two stores is taken for a whole one.
+// Adds up the words of a line that is locked for write-backs. With TAG, it checks the word that the host stores last.
+// Without, a line that a cache evicts between two stores is mistaken for a complete one.
 
 #include "nearmemory/channel.h"
 

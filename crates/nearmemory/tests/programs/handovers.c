@@ -1,5 +1,5 @@
-// Hand-overs of a line of far memory from one program to another, each by another kind of synchronisation. With RACES one step of it is
-// missing or comes too early.
+// Hand-overs of a line of far memory from one program to another, each by a different kind of synchronisation. With
+// RACES, one step is missing or too early.
 
 #include "nearmemory/channel.h"
 
@@ -23,7 +23,8 @@ static void fetch(uint64_t far) {
 int channel(uint64_t far, uint64_t me, uint64_t flag, uint64_t d) {
   uint64_t word, stamp;
   switch (HANDOVER * 10 + me) {
-  // A chain of FIFOs: core 1 passes on to core 2 what core 0 has told it, or does so before it knows.
+  // A chain of FIFOs: core 1 forwards the word of core 0 to core 2, or sends its own word before it has received that
+  // word.
   case 10:
     store(far);
     nm_fifo_send(1, 1);
@@ -41,7 +42,7 @@ int channel(uint64_t far, uint64_t me, uint64_t flag, uint64_t d) {
     nm_fifo_receive(1, &word);
     fetch(far);
     break;
-  // A flag in the host's own memory: copied there once the line is stored, or at once.
+  // A flag in the host's own memory, copied there after the line has been stored, or at once.
   case 20:
 #ifdef RACES
     store_lines(far);
@@ -51,7 +52,8 @@ int channel(uint64_t far, uint64_t me, uint64_t flag, uint64_t d) {
     nm_words(2)[0] = 1;
     nm_store(2, flag, 1);
     break;
-  // A ring of one line: it is stored again once the receiver says that it has fetched it, or once it has taken the word that told of it.
+  // A ring of one line: the line is stored again after the receiver has reported its fetch, or already when the
+  // receiver has taken the announcing word.
   case 30:
     store(far);
     word = nm_fifo_room(1);
@@ -68,21 +70,21 @@ int channel(uint64_t far, uint64_t me, uint64_t flag, uint64_t d) {
     fetch(far);
     nm_fifo_send(0, 1);
     break;
-  // A stamp: the host reads a line of the scratchpad when it has done with the one of far memory, or before.
+  // A stamp: the host reads a line of the scratchpad after it has finished with the line of far memory, or before.
   case 40:
     stamp = nm_read_stamp(2);
     nm_send_word(nm_register_pipe(0), 1);
     while (nm_read_stamp(2) == stamp) nm_relax();
     store(far);
     break;
-  // The end of a program, which its stores do not outlive: the next program is started then, or before.
+  // The end of a program, at which its stores are complete: the next program is started after it, or before.
   case 50:
     store_lines(far);
     break;
   case 51:
     fetch(far);
     break;
-  // Register pipes: the host stores again when it has received an answer, or before.
+  // Register pipes: the host stores again after it has received an answer, or before.
   case 60:
     nm_receive_word(nm_register_pipe(0), &word);
     fetch(far);

@@ -1,5 +1,5 @@
-// Stores a line of far memory and then releases what the host waits for: a read of a line, or with ACKNOWLEDGES the acknowledgement of a
-// write-back. With EARLY it releases first.
+// Stores a line of far memory and then releases what the host waits for: a read of a line, or with ACKNOWLEDGES the
+// acknowledgement of a write-back. With EARLY, it releases first.
 
 #include "nearmemory/channel.h"
 

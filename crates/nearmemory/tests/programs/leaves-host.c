@@ -1,4 +1,4 @@
-// Sends values to a program that takes some of them, sends half as many back, and ends before either stream does.
+// Sends values to a program that receives some of them, sends back about half, and ends before either stream does.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/typed.h"
@@ -12,7 +12,7 @@ NM_TYPED(pairs, pair)
 static struct pairs_sender out;
 static struct pairs_receiver in;
 
-// How many values are sent, or received, before it is told that there are no others.
+// Returns the number of values sent until the receiver's end is reported.
 static uint64_t sent(void) {
   uint64_t count = 0;
   while (count < 10000 && !pairs_send_to(1, &out, (pair){count, count * 3})) count++;
@@ -34,7 +34,7 @@ int main(void) {
     received++;
   }
   require(found == -1 && received == 49, "it ends without the end of its stream");
-  // Another one takes and sends all.
+  // A second program receives and returns all values.
   require(nm_spawn(1, "leaves", (uint64_t[4]){1 << 20}) == 0, "the core starts again");
   out = pairs_sender(nm_pipe_of(1, 0), 4);
   in = pairs_receiver(nm_pipe_of(1, 10), 8);

@@ -1,4 +1,5 @@
-// Takes so many values, or up to the end of their stream, and sends them back; without an end if the stream had none.
+// Receives at most `most` values, or up to the end of their stream, and sends back those before `most / 2`. Ends its
+// own stream only if the received one has ended.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/typed.h"

@@ -1,7 +1,7 @@
-// Lends a core beside far memory some of this host's own memory: the core copies lines from there, and copies them back changed.
-// The host's own memory is coherent, so that nothing is flushed, and a word in it tells that all is there.
+// Lends part of the host's own memory to a core, which copies lines from there and copies them back changed. The host's
+// own memory is coherent, so no flush is necessary, and a word in it signals completion.
 //
-// Called with an address and a number of bytes, lends that alone, and tells what becomes of the core.
+// With an address and a length as arguments, lends only that range and prints the core's final state.
 
 #include "nearmemory/programs/bench.h"
 

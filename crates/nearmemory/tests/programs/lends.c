@@ -1,6 +1,7 @@
-// Copies lines of the host's own memory to the scratchpad, and copies them, changed, back there and to far memory; then tells the
-// host so by a line of its memory. Called with where lines come from, where they go, where it is told, and far memory; a register
-// pipe brings the number of a round. At its end, tells how long a line takes from the host's memory and from far memory.
+// Copies lines of the host's own memory to the scratchpad, and copies them, changed, back there and to far memory. Then
+// signals the host by a line of its memory. The arguments are source, destination, address of the signal, and far
+// memory; a register pipe carries the number of each round. At its end, reports the latency of a line from the host's
+// memory and from far memory.
 
 #include "nearmemory/channel.h"
 

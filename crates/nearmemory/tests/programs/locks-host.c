@@ -1,6 +1,6 @@
-// Sends numbers to a core by a line that is locked for write-backs, and after each asks for their sum by one that is locked for
-// reads: each is held until the core has dealt with it. It writes a line back in pieces, and does not wait between them. Then it
-// stops a program that never ends, and starts one behind it.
+// Sends numbers to a core through a line that is locked for write-backs, and reads their sum from a line that is locked
+// for reads: each request is held until the core has handled it. Writes one line back in pieces without waiting between
+// them. Then stops a program that never ends, and starts another one.
 
 #include "nearmemory/programs/bench.h"
 
@@ -13,7 +13,8 @@ static void start(uint64_t forever) {
   require(nm_receive_word(nm_registers_of(0, 0), &word) && word == 1, "it says that it runs");
 }
 
-// Numbers by a line whose last word is written last, so that one that is evicted by half is told from one that is not.
+// Sends numbers in a line whose last word is written last, so that a partly written line is distinguishable from a
+// complete one.
 static void send(uint64_t tag, uint64_t count, uint64_t first) {
   uint64_t words[16] = {count};
   for (uint64_t i = 0; i < count; i++) words[1 + i] = first + i;
@@ -36,7 +37,7 @@ static void add_up(void) {
   require(nm_wait(0, &status) == NM_EXITED && status == TIMES, "it ends by itself");
 }
 
-// Each piece is behind the one before, which is held: so is the read of the line that it is stored in.
+// Each write-back waits behind the previous one, which is held, and so does the read of the line for the next store.
 static void in_pieces(void) {
   start(4);
   volatile uint64_t *line = nm_line_of(0, 3);
@@ -60,7 +61,7 @@ int main(void) {
     int status = 0;
     require(nm_wait(0, &status) == NM_EXITED && status == -1, "it is stopped");
   }
-  // Locks are gone with their program.
+  // Locks are removed at the end of their program.
   uint64_t words[16] = {7};
   nm_write_line(0, 0, words);
   words[0] = 0;

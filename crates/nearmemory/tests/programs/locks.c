@@ -1,5 +1,5 @@
-// Adds up the numbers that a host writes back to a line, and gives it the sum when it reads another one; lets a line go late that the
-// host writes back in pieces; or never ends: it only calculates, takes and releases locks, or waits for what nobody sends.
+// Adds up the numbers that a host writes back to a line, and returns the sum in another line. Other modes release the
+// pieces of a line late, or never end: computing, locking and unlocking, or waiting for a word that is never sent.
 
 #include "nearmemory/channel.h"
 
@@ -29,7 +29,7 @@ static int add_up(void) {
   return (int)lines;
 }
 
-// Lets write-backs go late, one by one, and says in the end how many words are right.
+// Releases write-backs late, one by one, and returns the number of correct words.
 static int late(void) {
   uint64_t word, right = 0;
   while (nm_try_receive_word(nm_register_pipe(1), &word) == 0) {

@@ -1,4 +1,4 @@
-// Loads from a line of far memory that is on its way, and stores in it before and behind them: tells what the loads have got.
+// Loads from a line of far memory in flight, with stores to it before and after, and prints the loaded values.
 
 #include "nearmemory/host.h"
 
@@ -7,7 +7,7 @@ int main(void) {
   uint64_t first, second, part, last;
   __asm__ volatile(
       "ld %0, 0(%3)\n sd %4, 0(%3)\n ld %1, 0(%3)\n"
-      // Of a word some bytes are stored before, and others behind.
+      // Some bytes of the loaded word are stored before, others after.
       "sh %4, 10(%3)\n sh %5, 8(%3)\n ld %2, 8(%3)\n sd %6, 8(%3)\n"
       : "=&r"(first), "=&r"(second), "=&r"(part)
       : "r"(far), "r"(3l), "r"(4l), "r"(9l)

@@ -1,5 +1,6 @@
-// Follows pointers through eight pages of 4 KiB, so many times, and tells how many cycles that took; then hints at lines of far
-// memory in eight such pages before one of them is accessed, and behind. Tells how large the last cache is, too.
+// Follows pointers through eight pages of 4 KiB for the given number of rounds and prints the cycles. Then prefetches
+// lines of far memory in eight such pages, before and after one of them is accessed. Also prints the size of the
+// last-level cache.
 
 #include "nearmemory/programs/bench.h"
 
@@ -8,7 +9,7 @@
 
 static char area[PAGES * PAGE] __attribute__((aligned(PAGE)));
 
-// The word of a page that leads to the next one: each in a set of its own of any cache.
+// Returns the word of a page that points to the next page; these words map to different sets of every cache.
 static void **place(int page) { return (void **)(area + page * PAGE + page * NM_LINE); }
 
 static void hint(char *far, int line) {

@@ -1,4 +1,4 @@
-// The other source of parts.c.
+// Second source file of parts.c.
 
 #include "nearmemory/channel.h"
 

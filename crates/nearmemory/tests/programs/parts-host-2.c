@@ -1,4 +1,4 @@
-// The other source of parts-host.c.
+// Second source file of parts-host.c.
 
 #include "nearmemory/host.h"
 

@@ -1,4 +1,4 @@
-// A host of two sources: each has far memory of its own, and one stops the program that the other one has started.
+// A host program of two source files: each allocates far memory, and one stops the program that the other has started.
 
 #include "nearmemory/host.h"
 #include "nearmemory/programs/bench.h"

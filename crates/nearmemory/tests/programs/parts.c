@@ -1,4 +1,4 @@
-// A channel program of two sources: adds up a word of two lines, and waits for its end.
+// A channel program of two source files: adds up one word of each of two lines, and waits for its end.
 
 #include "nearmemory/channel.h"
 

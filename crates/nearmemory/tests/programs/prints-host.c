@@ -1,4 +1,4 @@
-// Prints while four cores do, of which one is stopped for what it does, and one by the host.
+// Prints concurrently with four cores, of which one is stopped by an exception and one by the host.
 
 #include "nearmemory/programs/bench.h"
 

@@ -1,4 +1,4 @@
-// Prints some lines and a part of one, and ends by itself, does what it must not, or never ends.
+// Prints some lines and part of a line, and then ends by itself, causes an exception, or never ends.
 
 #include "nearmemory/channel.h"
 

@@ -1,5 +1,5 @@
-// Receives words by the first two registers that host and core share, as a register pipe, and sends their running sum by the
-// next two.
+// Receives words through a register pipe, the first two shared registers, and sends their running sum through the next
+// two.
 
 #include "nearmemory/pipe.h"
 #include "nearmemory/scratchpad.h"

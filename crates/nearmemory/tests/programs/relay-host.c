@@ -1,6 +1,6 @@
-// Sends so many words to core 0, which passes them on to core 1, and looks whether they come back from there: by line pipes, by
-// register pipes, by line pipes with many lines at once, there by a line pipe and back by a stream of lines, or with many
-// lines at once between the cores, too. Called with which of it, the words and the lines of each pipe.
+// Sends words to core 0, which forwards them to core 1, and checks that they return from there. The modes are line
+// pipes, register pipes, line pipes with several lines, a line pipe there and a stream back, and lines between the
+// cores. The arguments are the mode, the number of words, and the lines per pipe.
 
 #include "nearmemory/host.h"
 #include "nearmemory/stream.h"
@@ -9,14 +9,14 @@ static uint64_t word(uint64_t i) { return (i + 1) * 0x9e3779b97f4a7c15; }
 
 enum { LINES, REGISTERS, BATCHES, STREAM, FAR };
 
-// The most words that are sent at once: as a line takes in part, as several lines take, or as there is room for on the way.
+// Maximum number of words sent at once: part of a line, several lines, or the capacity of all pipes.
 #define LINE_WORDS 40
 #define BATCH_WORDS 200
 #define STREAM_WORDS 900
 
 static uint64_t kind, all, received;
 
-// Whether these words are those that come next.
+// Checks that these words are the next ones.
 static void arrive(const volatile uint64_t *words, int count) {
   for (int i = 0; i < count; i++, received++)
     if (words[i] != word(received)) {
@@ -25,7 +25,7 @@ static void arrive(const volatile uint64_t *words, int count) {
     }
 }
 
-// Makes words from this one on, as many as are sent at once this time, and says how many.
+// Generates the next words and returns their number, which varies with `sent`.
 static uint64_t made(uint64_t *words, uint64_t sent, uint64_t most) {
   uint64_t count = sent % most + 1;
   if (count > all - sent) count = all - sent;
@@ -33,7 +33,7 @@ static uint64_t made(uint64_t *words, uint64_t sent, uint64_t most) {
   return count;
 }
 
-// Sends and receives what is possible now, and waits for neither.
+// Sends and receives without blocking.
 static void by_pipes(struct nm_sender *out, struct nm_receiver *in) {
   struct nm_registers *to = nm_registers_of(0, 0), *from = nm_registers_of(1, 3);
   uint64_t sent = 0, words[BATCH_WORDS];
@@ -42,7 +42,7 @@ static void by_pipes(struct nm_sender *out, struct nm_receiver *in) {
     if (sent < all && kind == REGISTERS) {
       sent += nm_try_send_word(to, word(sent));
     } else if (sent < all) {
-      // What was not taken is made again.
+      // Words that were not accepted are generated again.
       uint64_t count = made(words, sent, kind == LINES ? LINE_WORDS : BATCH_WORDS);
       sent += kind == LINES ? nm_try_send(out, words, count) : nm_send_some(out, words, count);
     } else if (!ended && (kind == REGISTERS || nm_has_room(out))) {
@@ -59,7 +59,7 @@ static void by_pipes(struct nm_sender *out, struct nm_receiver *in) {
   }
 }
 
-// Sends some words and waits until all of them are back, in lines that have as many as the core had.
+// Sends some words and waits until all of them have returned, in lines as full as the core's.
 static void by_stream(struct nm_sender *out) {
   static uint64_t words[STREAM_WORDS];
   uint64_t ready = 0;

@@ -1,4 +1,5 @@
-// Core 0 passes on what the host sends to core 1 by their FIFO, or by lines of far memory, and core 1 sends it back to the host.
+// Core 0 forwards the host's words to core 1 by their FIFO, or by lines of far memory, and core 1 returns them to the
+// host.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/far-pipe.h"
@@ -9,7 +10,7 @@ NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(3), NM_FIFO(0), NM_FIFO(1
 enum { LINES, REGISTERS, BATCHES, STREAM, FAR };
 
 #define BATCH_WORDS 100
-// Where the lines between the two cores begin in their scratchpads.
+// First line of the pipes between the two cores in their scratchpads.
 #define FAR_LINES 64
 
 static int first(uint64_t kind, uint64_t lines) {
@@ -27,7 +28,7 @@ static int first(uint64_t kind, uint64_t lines) {
   return 10;
 }
 
-// By lines of a stream, whose last word says how many words there are: none in the last line.
+// Returns words by a stream of lines whose last word is the number of words, 0 in the last line.
 static int streamed(void) {
   struct nm_stream out = nm_stream(0);
   nm_send_word(nm_register_pipe(3), 1);
@@ -36,11 +37,11 @@ static int streamed(void) {
     volatile uint64_t *line = nm_stream_next(&out);
     uint64_t count = 0, word;
     while ((found = nm_try_fifo_receive(0, &word)) == 0) nm_stream_look(&out);
-    // As many as there are, at least one.
+    // All available words, at least one.
     for (; found > 0; found = count < NM_WORDS ? nm_try_fifo_receive(0, &word) : 0) line[count++] = word;
     line[15] = count;
     nm_stream_send(&out);
-    // The end comes in a line of its own.
+    // The end is a line of its own.
     if (found < 0 && count > 0) {
       nm_stream_next(&out)[15] = 0;
       nm_stream_send(&out);
@@ -50,7 +51,7 @@ static int streamed(void) {
   return 11;
 }
 
-// Sends as many words at once as have come, so that they take several lines, of which the last one is full in part.
+// Forwards all words received so far at once, so that they occupy several lines and the last line is partly full.
 static int first_far(uint64_t lines, uint64_t far) {
   struct nm_receiver in = nm_receiver(nm_pipe_at(0), lines);
   struct nm_far_sender out = nm_far_sender(1, far, FAR_LINES, lines);
@@ -69,7 +70,7 @@ static int second_far(uint64_t lines, uint64_t far) {
   struct nm_far_receiver in = nm_far_receiver(0, far, FAR_LINES, lines);
   struct nm_sender out = nm_sender(nm_pipe_at(0), lines);
   uint64_t words[BATCH_WORDS], count;
-  // Fewer words are received at once than may be there.
+  // The maximum per call varies, so that some calls return fewer words than available.
   for (uint64_t most = 1; (count = nm_far_receive(&in, words, most)); most = most % BATCH_WORDS + 1) nm_send(&out, words, count);
   nm_end(&out);
   return 11;
@@ -81,7 +82,7 @@ static int second(uint64_t kind, uint64_t lines) {
   uint64_t words[BATCH_WORDS];
   int ended;
   do {
-    // As many as there are, but for batches at least one.
+    // All available words; for batches, at least one.
     uint64_t count = 0;
     if (kind == BATCHES)
       count = nm_fifo_receive_some(0, words, BATCH_WORDS, &ended);

@@ -1,4 +1,5 @@
-// A core sends words and the end of a stream to one that ends without taking them, and then a word for the program behind it.
+// A core sends words and an end mark to a program that ends without receiving them, and then a word for the next
+// program.
 
 #include "nearmemory/programs/bench.h"
 

@@ -1,4 +1,4 @@
-// Takes nothing of what it is sent, sends, or takes what was sent to it.
+// Receives nothing, sends, or receives, by mode.
 
 #include "nearmemory/channel.h"
 

@@ -1,4 +1,5 @@
-// Takes streams of four cores, line by line in turn, and tells each by a word where to begin only once it has asked for lines of all.
+// Receives streams of four cores, alternating line by line. Sends each core its start value only after it has opened
+// all streams.
 
 #define NM_STREAM 8
 #include "nearmemory/programs/bench.h"

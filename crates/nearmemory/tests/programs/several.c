@@ -1,4 +1,4 @@
-// Sends lines by a stream that is short, as others do, from the number on that the host tells.
+// Sends lines by a short stream, with numbers from the start value that the host sends.
 
 #define NM_STREAM 8
 #include "nearmemory/channel.h"

@@ -1,5 +1,5 @@
-// Starts the program `stray` on core 0 with the words it is called with, waits for its end on a line that the program has
-// locked or not, and prints what has come of it.
+// Starts the program `stray` on core 0 with its own arguments. Waits for its end on a line that the program may have
+// locked, and prints the result.
 
 #include "nearmemory/host.h"
 
@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
     printf("error %d\n", error);
     return 1;
   }
-  // Held if the program has locked the line, and let go when it is stopped.
+  // Held if the program has locked the line, and released when the program is stopped.
   nm_flush_all(nm_line_of(0, 5), NM_LINE);
   uint64_t word = *nm_line_of(0, 5);
   int status;
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
   nm_flush_all(far, 4096);
   printf("state %d status %d cause %d value %#lx word %lu far %lu\n", state, status, (int)fault.cause,
          (unsigned long)fault.value, (unsigned long)word, (unsigned long)far[16]);
-  // The core takes another one.
+  // The core accepts another program.
   words[0] = 0;
   nm_give(0, far, 4096);
   error = nm_spawn(0, "stray", words);

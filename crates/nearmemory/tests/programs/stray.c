@@ -1,4 +1,4 @@
-// Does what it is told, some of which it must not.
+// Performs the access that its argument selects; some of them are forbidden.
 
 #include "nearmemory/channel.h"
 
@@ -15,7 +15,7 @@ __attribute__((noipa)) static volatile uint64_t *hidden(uint64_t at) { return (v
 int channel(uint64_t what, uint64_t b, uint64_t far, uint64_t d) {
   nm_words(5)[0] = 42;
   nm_lock(5, NM_READ);
-  // The host's read is there by then.
+  // The host's read has arrived by then.
   if (what) while (nm_notice() == NM_NO_NOTICE);
   uint64_t before = nm_write_stamp(0), stored = nm_read_stamp(0);
   switch (what) {

@@ -1,4 +1,4 @@
-// Takes two streams of a core, one behind the other, of numbers of lines at which something begins anew.
+// Receives two consecutive streams of a core, with numbers of lines at which counters and buffers wrap around.
 
 #include "nearmemory/host.h"
 #include "nearmemory/stream.h"

@@ -1,4 +1,4 @@
-// Sends two streams of so many lines each, one behind the other, from the same lines of the scratchpad.
+// Sends two consecutive streams with the given number of lines each, from the same lines of the scratchpad.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/stream.h"

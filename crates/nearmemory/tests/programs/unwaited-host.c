@@ -1,5 +1,6 @@
-// Starts a program that ends in three ways while its copies are under way, and behind each another one on the same core at once:
-// it finds nothing of the one before, and the host all that was stored. Then it stops a core that loads a binary.
+// Starts a program that ends in three ways with outstanding copies, and immediately afterwards another program on the
+// same core. The second program finds no trace of the first, and the host finds all stored data. Then stops a core that
+// is loading a binary.
 
 #include "nearmemory/programs/bench.h"
 

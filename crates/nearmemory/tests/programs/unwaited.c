@@ -1,5 +1,5 @@
-// Begins copies that it does not wait for, and ends by itself, does what it must not, or never ends; or looks whether all lines are
-// zero.
+// Starts copies without waiting for them, and ends by itself, causes an exception, or never ends. Another mode checks
+// that all lines are zero.
 
 #include "nearmemory/channel.h"
 
