@@ -1,8 +1,8 @@
 //! Proofs of parts of the RTL by induction. Yosys translates the RTL and the claims in `hardware/formal` to formulas,
 //! and an SMT solver searches for a counterexample.
 //!
-//! A claim is proven if it holds in the first cycles, and if no sequence of cycles in which all claims hold, from an
-//! arbitrary state, leads to a violation. A proven claim holds in every cycle.
+//! A claim is proven in two steps: it holds in the first cycles, and no sequence of cycles in which all claims hold
+//! leads to a violation. The sequence may start in an arbitrary state, so a proven claim holds in every cycle.
 
 use crate::lockstep::build::BuildError;
 use crate::sources::SOURCES;

@@ -2,9 +2,9 @@
 //!
 //! A row holds the effect on the event, the next state and the operations of a unit: at most one memory operation, one
 //! grant, one forward and one acknowledgement to the device.
-//! A controller fits if each of its rules is such a row, and if a unit never needs more resources for operations in
-//! progress than it has. Both are verified here, by following the pending memory operation and local operation of a
-//! line from the initial state. The hardware therefore relies on both without checks.
+//! A controller fits if each of its rules is such a row. In addition, a unit must never need more resources for
+//! operations in progress than it has. Both are verified here, by following the pending memory operation and local
+//! operation of a line from the initial state. The hardware therefore relies on both without checks.
 
 use crate::keywords::PACKAGE_NAMES;
 use crate::sources::SOURCES;

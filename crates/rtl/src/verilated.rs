@@ -119,8 +119,8 @@ struct Entrance {
 }
 
 impl Verilated {
-    /// Creates a home after reset. `image` is the file of the ROM's image. With `fold` > 0, lines have the numbers of
-    /// [`folded`] with that many bits at the ports, so that the directory is indexed like a hashed cache.
+    /// Creates a home after reset. `image` is the file of the ROM's image. With `fold` > 0, the ports use the line
+    /// numbers of [`folded`] with that many bits. The directory is then indexed like a hashed cache.
     ///
     /// # Errors
     /// The library or the image cannot be used, with the reason.

@@ -72,7 +72,8 @@ pub struct Run {
     pub pattern: Pattern,
     /// Maximum memory latency, in cycles.
     pub memory: u64,
-    /// Maximum message latency, in cycles.
+    /// Maximum latency of most messages, in cycles; without `exact`, one message in eight may take up to six times as
+    /// long.
     pub delay: u64,
     /// Number of cycles, of every 16, in which each port is ready.
     pub ready: u64,

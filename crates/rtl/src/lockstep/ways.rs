@@ -1,6 +1,6 @@
 //! Reachable rows of the ROM, and a path to each: the necessary actions of remote, circuits, device and memory.
 //!
-//! The search follows one line with its remote and its home from the initial state, through all orders of accesses,
+//! The search follows one line with its remote and its home from the initial state. It explores all orders of accesses,
 //! message arrivals, memory completions and device operations. The state space equals the checker's for one remote and
 //! one line, without data and permissions. A row without a path here is therefore one that the checker reports as
 //! unreachable.
