@@ -247,7 +247,7 @@ pub enum Action {
     Fetch {
         /// Returned with each line, in [`Event::Fetched`].
         tag: u32,
-        /// The first line.
+        /// First line.
         first: Line,
         /// Number of lines.
         lines: u32,
@@ -306,7 +306,7 @@ pub enum Action {
     },
     /// Answers a thread's register read.
     Reply {
-        /// The thread.
+        /// Number of the thread.
         thread: u32,
         /// Value of the register.
         value: u64,
@@ -316,7 +316,7 @@ pub enum Action {
     HostFetch {
         /// Returned with the words.
         tag: u32,
-        /// The first word.
+        /// Index of the first word.
         first: u32,
         /// Number of words.
         words: u32,
@@ -324,7 +324,7 @@ pub enum Action {
     /// Writes words of the CPU's own memory over the device bus. Writes become visible in the order they were issued;
     /// there is no reply. If that memory is a line space of its own, no cache keeps a stale copy.
     HostStore {
-        /// The first word.
+        /// Index of the first word.
         first: u32,
         /// New values.
         words: Words,
@@ -334,7 +334,7 @@ pub enum Action {
     CoherentLoad {
         /// Returned with the words.
         tag: u32,
-        /// The first word.
+        /// Index of the first word.
         first: u32,
         /// Number of words, at least one.
         words: u32,
@@ -347,7 +347,7 @@ pub enum Action {
     CoherentStore {
         /// Returned when every line has been performed.
         tag: u32,
-        /// The first word.
+        /// Index of the first word.
         first: u32,
         /// New values, at least one word.
         words: Words,
@@ -371,7 +371,7 @@ pub enum Action {
     },
     /// Interrupts a thread over the device bus, ordered behind all earlier writes on the bus.
     Interrupt {
-        /// The thread.
+        /// Number of the thread.
         thread: u32,
     },
     /// Starts the interval timed under `tag`. It has no other effect.
@@ -415,17 +415,17 @@ impl Actions {
         self.0.push(action);
     }
 
-    /// [`Action::Answer`].
+    /// Appends an [`Action::Answer`].
     pub fn answer(&mut self, line: Line, words: Words) {
         self.push(Action::Answer { line, words });
     }
 
-    /// [`Action::Accept`].
+    /// Appends an [`Action::Accept`].
     pub fn accept(&mut self, line: Line) {
         self.push(Action::Accept { line });
     }
 
-    /// [`Action::Local`].
+    /// Appends an [`Action::Local`].
     pub fn local(&mut self, line: Line, operation: Operation, lock: bool) {
         self.push(Action::Local {
             line,
@@ -434,22 +434,22 @@ impl Actions {
         });
     }
 
-    /// [`Action::Unlock`].
+    /// Appends an [`Action::Unlock`].
     pub fn unlock(&mut self, line: Line) {
         self.push(Action::Unlock { line });
     }
 
-    /// [`Action::Fetch`].
+    /// Appends an [`Action::Fetch`].
     pub fn fetch(&mut self, tag: u32, first: Line, lines: u32) {
         self.push(Action::Fetch { tag, first, lines });
     }
 
-    /// [`Action::Store`].
+    /// Appends an [`Action::Store`].
     pub fn store(&mut self, tag: u32, line: Line, words: Words) {
         self.push(Action::Store { tag, line, words });
     }
 
-    /// [`Action::ReadWords`].
+    /// Appends an [`Action::ReadWords`].
     pub fn read_words(&mut self, tag: u32, line: Line, word: u16, words: u16) {
         self.push(Action::ReadWords {
             tag,
@@ -459,7 +459,7 @@ impl Actions {
         });
     }
 
-    /// [`Action::WriteWords`].
+    /// Appends an [`Action::WriteWords`].
     pub fn write_words(&mut self, tag: u32, line: Line, word: u16, words: Words) {
         self.push(Action::WriteWords {
             tag,
@@ -469,7 +469,7 @@ impl Actions {
         });
     }
 
-    /// [`Action::UpdateWord`].
+    /// Appends an [`Action::UpdateWord`].
     pub fn update_word(&mut self, tag: u32, line: Line, word: u16, update: Update) {
         self.push(Action::UpdateWord {
             tag,
@@ -479,27 +479,27 @@ impl Actions {
         });
     }
 
-    /// [`Action::Wake`].
+    /// Appends an [`Action::Wake`].
     pub fn wake(&mut self, tag: u32, after: Time) {
         self.push(Action::Wake { tag, after });
     }
 
-    /// [`Action::Reply`].
+    /// Appends an [`Action::Reply`].
     pub fn reply(&mut self, thread: u32, value: u64) {
         self.push(Action::Reply { thread, value });
     }
 
-    /// [`Action::HostFetch`].
+    /// Appends an [`Action::HostFetch`].
     pub fn host_fetch(&mut self, tag: u32, first: u32, words: u32) {
         self.push(Action::HostFetch { tag, first, words });
     }
 
-    /// [`Action::HostStore`].
+    /// Appends an [`Action::HostStore`].
     pub fn host_store(&mut self, first: u32, words: Words) {
         self.push(Action::HostStore { first, words });
     }
 
-    /// [`Action::CoherentLoad`].
+    /// Appends an [`Action::CoherentLoad`].
     pub fn coherent_load(&mut self, tag: u32, first: u32, words: u32, cached: bool) {
         self.push(Action::CoherentLoad {
             tag,
@@ -509,7 +509,7 @@ impl Actions {
         });
     }
 
-    /// [`Action::CoherentStore`].
+    /// Appends an [`Action::CoherentStore`].
     pub fn coherent_store(&mut self, tag: u32, first: u32, words: Words, cached: bool) {
         self.push(Action::CoherentStore {
             tag,
@@ -519,32 +519,32 @@ impl Actions {
         });
     }
 
-    /// [`Action::CoherentUpdate`].
+    /// Appends an [`Action::CoherentUpdate`].
     pub fn coherent_update(&mut self, tag: u32, word: u32, update: Update) {
         self.push(Action::CoherentUpdate { tag, word, update });
     }
 
-    /// [`Action::Forgo`].
+    /// Appends an [`Action::Forgo`].
     pub fn forgo(&mut self, tag: u32) {
         self.push(Action::Forgo { tag });
     }
 
-    /// [`Action::Interrupt`].
+    /// Appends an [`Action::Interrupt`].
     pub fn interrupt(&mut self, thread: u32) {
         self.push(Action::Interrupt { thread });
     }
 
-    /// [`Action::Begin`].
+    /// Appends an [`Action::Begin`].
     pub fn begin(&mut self, tag: u32) {
         self.push(Action::Begin { tag });
     }
 
-    /// [`Action::End`].
+    /// Appends an [`Action::End`].
     pub fn end(&mut self, tag: u32, what: &'static str) {
         self.push(Action::End { tag, what });
     }
 
-    /// [`Action::Count`].
+    /// Appends an [`Action::Count`].
     pub fn count(&mut self, what: &'static str, by: u64) {
         self.push(Action::Count { what, by });
     }
@@ -588,7 +588,7 @@ pub enum Step {
         line: Line,
         /// Index of the word within the line.
         word: u16,
-        /// Its new value.
+        /// New value.
         value: u64,
     },
     /// Stores the same value in several words of a line, in one access.
@@ -616,7 +616,7 @@ pub enum Step {
         line: Line,
         /// Index of the word within the line.
         word: u16,
-        /// Its new value.
+        /// New value.
         value: u64,
     },
     /// Updates a word atomically and returns its previous value.
@@ -642,7 +642,7 @@ pub enum Step {
     WriteRegister {
         /// Index of the register.
         register: u32,
-        /// Its new value.
+        /// New value.
         value: u64,
     },
     /// Loads a word of the CPU's own memory and returns its value. That memory is not behind the home and starts as
@@ -656,7 +656,7 @@ pub enum Step {
     StoreHost {
         /// Index of the word.
         word: u32,
-        /// Its new value.
+        /// New value.
         value: u64,
     },
     /// Waits for an interrupt from the application. Completes immediately if one has arrived since the last wait.
@@ -748,7 +748,7 @@ pub struct Table {
     pub rows: Vec<Vec<u64>>,
 }
 
-/// An application and the threads that use it.
+/// A device application with the threads that use it, and the verification of a run.
 pub trait Scenario {
     /// Type of the application.
     type Application: Application;

@@ -437,7 +437,7 @@ pub trait Kernel: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Kernels<K>(pub K);
 
-/// A thread of a kernel.
+/// State of one thread of a kernel.
 pub struct Running<K> {
     kernel: K,
     number: u32,

@@ -142,7 +142,7 @@ pub enum Happened {
     Polling(Vec<Poll>),
 }
 
-/// A machine with a program on its host.
+/// A simulated machine with a program on its host.
 pub struct Machine {
     platform: Platform,
     host: Host,
@@ -355,7 +355,7 @@ impl Machine {
         }
     }
 
-    /// The loads that all cores repeat, if nothing will ever change.
+    /// Returns the loads that the cores repeat, if the run is in a livelock.
     fn polls_for_ever(&self) -> Option<Vec<Poll>> {
         let window = self.queue.polling.as_ref()?;
         let recurs = |(who, runner): (Who, &Runner)| window.recurs(who, runner.waits, self.now);

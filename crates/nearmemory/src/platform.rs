@@ -27,10 +27,10 @@ enum Form {
 
 macro_rules! quantities {
     ($($field:ident $table:literal $key:literal $unit:ident ($low:expr, $high:expr) $form:ident $meaning:literal;)*) => {
-        /// A machine.
+        /// A machine with near-memory cores.
         #[derive(Clone, Debug)]
         pub struct Platform {
-            /// Its name.
+            /// Name of the machine.
             pub name: String,
             $(#[doc = $meaning] pub $field: Quantity,)*
         }
@@ -47,7 +47,7 @@ macro_rules! quantities {
                 Some(Platform { name, $($field: quantities.next()?,)* })
             }
 
-            /// All quantities with their names, units and meanings.
+            /// Returns all quantities with their names, units and meanings.
             pub fn quantities(&self) -> Vec<(&'static str, Unit, &Quantity, &'static str)> {
                 vec![$((concat!($table, ".", $key), Unit::$unit, &self.$field, $meaning),)*]
             }

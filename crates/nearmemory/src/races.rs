@@ -337,7 +337,7 @@ impl Races {
         clock
     }
 
-    /// Returns the knowledge of a core; all cores of the host share theirs.
+    /// Returns the knowledge of a core; the cores of the host share theirs.
     fn known(&self, who: Who) -> Clock {
         match who {
             Who::Mcc(_) => self.clocks[self.number(who)].clone(),

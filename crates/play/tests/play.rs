@@ -118,7 +118,7 @@ const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
 #[test]
 fn no_increment_of_a_shared_table_is_lost() {
     let all = UNITS.map(|(units, waiting)| holds(&play(&table(2), 1, 2, units, waiting)));
-    // Two lines that share a unit get in each other's way.
+    // Two lines that share a unit delay each other.
     assert!(all[0] > all[1], "{all:?}");
 }
 

@@ -273,8 +273,8 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
     Setup::with_scenario(common::protocol("eci"), platform, scenario).expect("there is a home")
 }
 
-/// Asserts that the RTL (application and home) deviates from the models by at most 10 %, in the rates of the counters
-/// `rates` and in the mean of the intervals `times`.
+/// Asserts that the RTL (application and home) deviates from the models by at most 10 %. Compares the rates of the
+/// counters `rates` and the means of the intervals `times`.
 fn difference<S>(
     what: &str,
     built: &Built,

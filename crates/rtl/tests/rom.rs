@@ -255,14 +255,14 @@ fn the_package_of_eci() {
     "#]].assert_eq(&beginning);
 }
 
-/// Why a text's home does not fit.
+/// Returns the reason for which a protocol's home is rejected.
 fn refusal(text: &str) -> String {
     let (_, _, rom) = compile(text);
     rom.err()
         .map_or_else(|| "it fits".into(), |refusal| refusal.what)
 }
 
-/// Shipped texts whose home is no hardware.
+/// Shipped protocols whose homes the hardware does not support.
 const REFUSED: [&str; 10] = [
     "protocols/msi.coh",
     "protocols/msi-policy.coh",
@@ -352,7 +352,7 @@ fn what_the_hardware_cannot_hold_is_refused() {
     "#]].assert_eq(&reasons);
 }
 
-/// Every name that the package has besides those of the text.
+/// Checks that all names which the package defines itself are rejected.
 #[test]
 fn names_that_the_package_needs_are_refused() {
     let eci = read("protocols/eci.coh");
@@ -377,7 +377,7 @@ fn names_that_the_package_needs_are_refused() {
         names,
         ["eci_pkg", "state_e", "event_e", "send_e", "row_t", "Protocol"]
     );
-    // It speaks of another package.
+    // The package refers to another package, whose name is reserved too.
     assert!(package.contains("home_pkg::"));
     names.push("home_pkg");
     for name in names {
@@ -389,7 +389,7 @@ fn names_that_the_package_needs_are_refused() {
     }
 }
 
-/// A text with a name in the place of another.
+/// Returns the protocol with a name replaced by another.
 fn renamed(text: &str, from: &str, to: &str) -> String {
     let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
     let mut other = String::new();
@@ -448,6 +448,6 @@ fn a_response_that_begins_a_read_is_refused() {
         };
         refused += usize::from(reason.contains("memory is read for a response"));
     }
-    // The others have memory in hand already.
+    // The other rules already have a memory operation in progress.
     assert!(refused > 100, "{refused}");
 }

@@ -1,7 +1,7 @@
-//! Synthesis for UltraScale+: how large the RTL is, and how many levels of logic lie between its registers.
+//! Synthesis for UltraScale+: size of the RTL, and levels of logic between its registers.
 //!
-//! [`yosys`] has Yosys map a slice to the primitives of the FPGA; [`netlist`] reads what comes out and counts it;
-//! [`levels`] finds the longest paths. All figures are of the mapped netlist, before placement.
+//! [`yosys`] runs Yosys to map a slice to the primitives of the FPGA. [`netlist`] reads the result and counts
+//! resources; [`levels`] finds the longest paths. All figures are of the mapped netlist, before placement.
 
 pub mod levels;
 pub mod netlist;

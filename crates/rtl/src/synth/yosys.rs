@@ -171,8 +171,8 @@ impl Yosys {
 }
 
 /// Cost of a LUT for the mapper, by number of inputs: area, and delay in picoseconds. Here every LUT counts as one LUT
-/// and one level. Yosys's own table gives a six-input LUT 5/3 of the area of one with three to five inputs, for placers
-/// that pack two small LUTs into one site.
+/// and one level. In Yosys's own table, a six-input LUT has 5/3 of the area of one with three to five inputs. That
+/// table is for placers that pack two small LUTs into one site.
 const LUTS: &str = "1 1 600\n2 1 600\n3 1 600\n4 1 600\n5 1 600\n6 1 600\n";
 
 fn script(protocol: &str, files: &[&str], slice: Slice) -> String {
