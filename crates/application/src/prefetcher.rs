@@ -24,7 +24,8 @@ pub struct Prefetch {
     pub threads: u32,
     /// Lines that each thread reads or writes; unlimited if `None`.
     pub reads: Option<u64>,
-    /// Lines written instead of read, per thousand; the selection varies between passes.
+    /// Lines written instead of read, per thousand, evenly spaced. Successive passes select different lines, unless
+    /// `written` times the lines of a thread is a multiple of 1000.
     pub written: u32,
 }
 
