@@ -1,6 +1,7 @@
 //! Instructions per second of one core: the functional engine, the timed one, and single steps.
 //!
-//! Prints one line per case. Rates are per second of processor time, where the system tells it. An argument selects cases by name.
+//! Prints one line per case. Rates are per second of processor time, if the system reports it. An argument selects
+//! cases by name.
 
 #[path = "../tests/oracle/mod.rs"]
 mod oracle;
@@ -16,10 +17,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// Memory for numbers.
+/// Address of the data array.
 const ARRAY: u64 = 0x2_0000;
 
-/// A loop of arithmetic: a generator of random numbers, whose bits are counted.
+/// An arithmetic loop: a random number generator, and a population count of its numbers.
 fn arithmetic() -> Vec<u32> {
     vec![
         r_type("mul", 5, 5, 6),
@@ -35,17 +36,17 @@ fn arithmetic() -> Vec<u32> {
     ]
 }
 
-/// Sorts 512 numbers, which are made before, by insertion. They stay in any first cache.
+/// Insertion sort of 512 generated numbers, which fit in any first-level cache.
 fn sort() -> Vec<u32> {
     vec![
-        // Fill: x5 random, x13 the place, x14 the end.
+        // Fill: x5 random number, x13 address, x14 end.
         i_type("addi", 13, 15, 0),
         r_type("mul", 5, 5, 6),
         i_type("addi", 5, 5, 1442),
         s_type("sd", 5, 13, 0),
         i_type("addi", 13, 13, 8),
         b_type("bltu", 13, 14, -16),
-        // Insert each: x13 the place of the one, x16 where it may go.
+        // Insert each number: x13 its address, x16 the insertion point.
         i_type("addi", 13, 15, 8),
         i_type("ld", 17, 13, 0),
         i_type("addi", 16, 13, 0),
@@ -62,7 +63,7 @@ fn sort() -> Vec<u32> {
     ]
 }
 
-/// A loop of floating-point arithmetic.
+/// A floating-point loop.
 fn floats() -> Vec<u32> {
     vec![
         bits("fmul.d", 7 << 12 | 2 << 7 | 2 << 15 | 3 << 20),
@@ -73,7 +74,7 @@ fn floats() -> Vec<u32> {
     ]
 }
 
-/// A program that does this so many times.
+/// Wraps a program in a loop of `times` iterations.
 fn program(words: &[u32], times: u64) -> Program {
     let mut program = Program {
         data_at: ARRAY,
@@ -119,7 +120,7 @@ fn main() {
             if !name.contains(&chosen) {
                 continue;
             }
-            // Single steps are slow, so they do a tenth.
+            // Single steps are slow, so they run a tenth of the iterations.
             let times = if engine == "step" { times / 10 } else { times };
             let program = program(&words, times);
             let (mut fast, mut timed) = (Fast::default(), Timed::new(Latencies::small()));
@@ -149,7 +150,7 @@ fn main() {
     }
 }
 
-/// Measures a program that is compiled, and the same one under QEMU, if both programs for that are there.
+/// Measures a compiled program, also under QEMU, if compiler and emulator are installed.
 fn compiled(what: &str, options: &[&str], chosen: &str) {
     if !["fast", "timed"]
         .iter()
@@ -199,7 +200,7 @@ fn compiled(what: &str, options: &[&str], chosen: &str) {
     let Some((carried, rate)) = ours else {
         return;
     };
-    // Its start is measured, too, which is some milliseconds.
+    // Includes the emulator's start-up time of some milliseconds.
     let begin = Instant::now();
     match Command::new("qemu-riscv64").arg(&file).status() {
         Ok(status) => assert!(status.success(), "{what} ends with {status} under QEMU"),
@@ -210,7 +211,7 @@ fn compiled(what: &str, options: &[&str], chosen: &str) {
     println!("{name:24} {theirs:8.1} million instructions per second, ours are {ratio:.2} of it");
 }
 
-/// Runs a program to its end: how many instructions in how many seconds.
+/// Runs a program to its end. Returns its instruction count and its run time in seconds.
 fn measure(image: &Image, engine: &str) -> (u64, f64) {
     let mut memory = Flat::new(0x1_0000, 0x10_0000);
     for segment in &image.segments {

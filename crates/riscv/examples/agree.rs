@@ -1,4 +1,4 @@
-//! Random programs by QEMU and by ours: `agree --seed 1 --count 1000000`.
+//! Compares random programs under QEMU and this crate: `agree --seed 1 --count 1000000`.
 
 #[path = "../tests/oracle/mod.rs"]
 mod oracle;
@@ -47,7 +47,7 @@ fn main() -> std::process::ExitCode {
             at += if word & 3 == 3 { 4 } else { 2 };
         }
     }
-    // A file has a hundred programs, so that starting QEMU costs little.
+    // One file holds a hundred programs, to amortise the start-up time of QEMU.
     let (mut done, mut bad) = (0, 0);
     while done < count {
         let some = (count - done).min(100);

@@ -1,18 +1,18 @@
-//! What instructions on integers compute.
+//! Integer arithmetic and branch conditions.
 
 use crate::table::Op;
 
-/// Sign-extends the lower half.
+/// Sign-extends the low 32 bits.
 fn word(value: u64) -> u64 {
     value as i32 as u64
 }
 
-/// The upper half of a product.
+/// Upper 64 bits of a product.
 fn high(a: i128, b: i128) -> u64 {
     (a.wrapping_mul(b) >> 64) as u64
 }
 
-/// The result of an operation on two operands. Operations that are none on integers give zero.
+/// Result of an integer operation; zero for all other operations.
 #[inline(always)]
 #[rustfmt::skip]
 pub fn compute(op: Op, a: u64, b: u64) -> u64 {
@@ -41,7 +41,8 @@ pub fn compute(op: Op, a: u64, b: u64) -> u64 {
         Mulh => high(sa.into(), sb.into()),
         Mulhsu => high(sa.into(), b.into()),
         Mulhu => ((u128::from(a) * u128::from(b)) >> 64) as u64,
-        // Divisions by zero give all ones and the dividend; the one that overflows gives the dividend and zero.
+        // Division by zero returns all ones and remainder `a`; a signed overflow returns quotient `a` and remainder
+        // zero.
         Div => if b == 0 { u64::MAX } else { sa.wrapping_div(sb) as u64 },
         Divu => a.checked_div(b).unwrap_or(u64::MAX),
         Rem => if b == 0 { a } else { sa.wrapping_rem(sb) as u64 },
@@ -82,7 +83,7 @@ pub fn compute(op: Op, a: u64, b: u64) -> u64 {
         Ror => a.rotate_right(b as u32 & 63),
         Rorw => word(wa.rotate_right(wb & 31).into()),
         OrcB => {
-            // The lowest bit of each byte says whether one of its bits is set, then fills it.
+            // The lowest bit of each byte collects whether the byte is non-zero, and then fills the byte.
             let any = a | a >> 4 & 0x0f0f_0f0f_0f0f_0f0f;
             let any = any | any >> 2 & 0x3f3f_3f3f_3f3f_3f3f;
             let any = any | any >> 1 & 0x7f7f_7f7f_7f7f_7f7f;
@@ -98,7 +99,7 @@ pub fn compute(op: Op, a: u64, b: u64) -> u64 {
     }
 }
 
-/// Whether a branch is taken.
+/// True if a branch with these operands is taken.
 #[inline(always)]
 pub fn taken(op: Op, a: u64, b: u64) -> bool {
     match op {

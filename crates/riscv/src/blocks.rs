@@ -1,18 +1,18 @@
-//! Decoded instructions, kept as blocks that are carried out one after the other; and the engine that is nothing else.
+//! Cache of decoded instructions, in straight-line blocks, and the engine [`Fast`] that executes them.
 
 use crate::decode::Inst;
 use crate::hart::{Hart, Stop};
 use crate::memory::Memory;
 use crate::table::Op;
 
-/// Places for blocks. A block whose place another one takes is read again when it is needed.
+/// Number of block slots. A block whose slot is taken by another is decoded again when needed.
 const PLACES: usize = 1 << 14;
-/// The longest block.
+/// Maximum instructions per block.
 const LONGEST: usize = 64;
-/// Instructions that are kept; where there are more, all are dropped.
+/// Maximum decoded instructions. The cache is emptied when it exceeds this.
 const KEPT: usize = 1 << 18;
 
-/// Instructions that are carried out in a row, if none of them is refused.
+/// A straight-line sequence of instructions.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     pc: u64,
@@ -20,14 +20,14 @@ struct Block {
     length: u32,
 }
 
-/// No instruction stands at an odd address.
+/// An empty slot: no instruction has an odd address.
 const NOWHERE: Block = Block {
     pc: 1,
     start: 0,
     length: 0,
 };
 
-/// The blocks of a core.
+/// Decoded blocks of a core.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
     places: Vec<Block>,
@@ -49,7 +49,7 @@ impl Blocks {
         self.insts.clear();
     }
 
-    /// The block that begins where the core stands. What cannot be read behind its first instruction ends it.
+    /// Returns the block that starts at `pc`. The block ends before the first later instruction that cannot be fetched.
     #[inline(always)]
     pub(crate) fn next<M: Memory>(
         &mut self,
@@ -79,7 +79,7 @@ impl Blocks {
                 break;
             }
             match hart.fetch(at, memory) {
-                // Counters are read by a block of one, so that they tell of what comes before.
+                // A CSR access starts a block, so that it reads counters that include all earlier instructions.
                 Ok(next) if !next.is_csr() => inst = next,
                 _ => break,
             }
@@ -92,22 +92,22 @@ impl Blocks {
     }
 }
 
-/// Runs a core as fast as can be, without time.
+/// Functional engine: executes as fast as possible, without time.
 ///
-/// Instructions are read once and kept until the core executes `fence.i`, or [`Fast::forget`] is called because code has
-/// changed in another way.
+/// Decoded instructions are kept until the core executes `fence.i`. If code changes in another way, the caller must
+/// call [`Fast::forget`].
 #[derive(Clone, Debug, Default)]
 pub struct Fast {
     blocks: Blocks,
 }
 
 impl Fast {
-    /// Keeps no instruction that has been read before.
+    /// Drops all decoded instructions.
     pub fn forget(&mut self) {
         self.blocks.forget();
     }
 
-    /// Carries out so many instructions, or those before one that stops. Says how many they were.
+    /// Executes at most `most` instructions, or those before a stop. Returns their number and the reason of the stop.
     pub fn run<M: Memory>(
         &mut self,
         hart: &mut Hart,

@@ -1,12 +1,15 @@
-//! Programs for cores beside memory, which are looked through before they run.
+//! Programs for near-memory cores, verified before they run.
 //!
-//! A channel program is an ELF file with a section `.channel`, its manifest: the eight bytes `CHANNEL1`, the bytes of stack
-//! it needs, and what it wants to use, each as three little-endian double words. The first says what it is; for a pipe (1) its
-//! number and a zero follow, for a range of far memory (2) where it begins and how long it is, and for those that it is given
-//! when it is spawned (3) two zeroes.
+//! A channel program is an ELF file with a manifest in section `.channel`. The manifest is `CHANNEL1` (8 bytes), the
+//! stack size in bytes, and one entry per resource. Numbers are little-endian double words. An entry is three double
+//! words, of which the first is the kind:
 //!
-//! [`verify`] looks through everything that stands in the file. Where a program's pointers and indirect jumps go is not
-//! known before it runs: [`crate::Confined`] stops it where they go astray.
+//! - 1, a pipe: its number and 0,
+//! - 2, a range of far memory: its start and its length in bytes,
+//! - 3, the ranges granted when the program is spawned: 0 and 0.
+//!
+//! [`verify`] checks everything that is static in the file. Pointers and targets of indirect jumps are not known before
+//! the program runs: [`crate::Confined`] faults on illegal ones.
 
 use crate::decode::{Decoder, Inst};
 use crate::elf::{self, Image, Segment};
@@ -14,48 +17,48 @@ use crate::table::{Extension, Extensions, Op};
 use std::fmt;
 use std::ops::Range;
 
-/// The name of the section that tells what a program needs.
+/// Name of the manifest section.
 const SECTION: &str = ".channel";
 const MAGIC: &[u8; 8] = b"CHANNEL1";
-/// The most bytes that travel to a core.
+/// Maximum total size of the segments sent to a core, in bytes.
 const LARGEST: usize = 1 << 20;
-/// The register that is the stack pointer.
+/// Register number of the stack pointer.
 const SP: u8 = 2;
 
-/// What a program says that it needs.
+/// Resources that a program requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// Bytes of stack. It lies at the end of the private memory.
+    /// Stack size in bytes. The stack lies at the end of private memory.
     pub stack: u64,
-    /// Pipes, by their numbers.
+    /// Numbers of the requested pipes.
     pub pipes: Vec<u64>,
-    /// Ranges of far memory.
+    /// Requested ranges of far memory.
     pub far: Vec<Range<u64>>,
-    /// Whether it wants the ranges besides that it is given when it is spawned, whichever they are.
+    /// True if the program also requests the ranges that are granted when it is spawned.
     pub given: bool,
 }
 
-/// What a program is given.
+/// Resources granted to a program.
 #[derive(Clone, Debug)]
 pub struct Grant {
-    /// The instructions that its core has.
+    /// Extensions of its core.
     pub extensions: Extensions,
-    /// The memory of its core.
+    /// Private memory of its core.
     pub private: Range<u64>,
-    /// Pipes, by their numbers.
+    /// Numbers of the granted pipes.
     pub pipes: Vec<u64>,
-    /// Ranges of far memory.
+    /// Granted ranges of far memory.
     pub far: Vec<Range<u64>>,
 }
 
-/// Why a program may not run.
+/// Reason why a program is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The address of what is wrong; nothing if it is the file or its manifest.
+    /// Address of the defect; `None` for a defect of the file or its manifest.
     pub at: Option<u64>,
-    /// The name of the function or data there, and how far behind its beginning it is.
+    /// Symbol that contains the address, and the offset from its start in bytes.
     pub name: Option<(String, u64)>,
-    /// What is wrong.
+    /// Description of the defect.
     pub reason: String,
 }
 
@@ -87,13 +90,16 @@ fn at(at: u64, reason: impl Into<String>) -> Refusal {
     }
 }
 
-/// Whether one range lies in another. The empty one lies nowhere.
+/// True if `inner` lies within `outer`. False for an empty `inner`.
 fn within(inner: &Range<u64>, outer: &Range<u64>) -> bool {
     outer.start <= inner.start && inner.start < inner.end && inner.end <= outer.end
 }
 
 impl Manifest {
     /// Reads the manifest of a file.
+    ///
+    /// # Errors
+    /// Section `.channel` is missing, has another version, or is malformed.
     fn read(file: &[u8]) -> Result<Manifest, String> {
         let bytes = elf::section(file, SECTION)
             .ok_or("the file has no section `.channel`, which says what the program needs")?;
@@ -132,7 +138,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Refuses what is wanted and not given.
+    /// Rejects a manifest that requests resources that are not granted.
     fn compare(&self, grant: &Grant) -> Result<(), Refusal> {
         if let Some(pipe) = self.pipes.iter().find(|pipe| !grant.pipes.contains(pipe)) {
             return Err(nowhere(format!(
@@ -148,14 +154,17 @@ impl Manifest {
     }
 }
 
-/// Reads a program and its manifest, if all of it is as it has to be for what the program is given:
+/// Reads and verifies a program and its manifest:
 ///
-/// - all segments and the stack lie apart in the private memory,
-/// - none is both written and executed,
-/// - what is executed is nothing but instructions that the core has, of user mode,
-/// - the entry and all targets of direct jumps and branches are beginnings of such instructions,
-/// - no frame that is made by one `addi` is larger than the stack,
-/// - pipes and ranges of far memory that the manifest names are given.
+/// - all segments and the stack are disjoint and lie in private memory,
+/// - no segment is both writable and executable,
+/// - executable segments contain only instructions of the core's extensions that are legal in user mode,
+/// - the entry point and all targets of direct jumps and branches are the start of such an instruction,
+/// - no frame allocated by a single `addi` is larger than the stack,
+/// - all requested pipes and ranges of far memory are granted.
+///
+/// # Errors
+/// The first violated rule, with its address.
 pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest), Refusal> {
     let image = Image::read(file).map_err(nowhere)?;
     let manifest = Manifest::read(file).map_err(nowhere)?;
@@ -172,14 +181,16 @@ pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest)
     Ok((image, manifest))
 }
 
-/// Reads a program and its manifest without looking through it.
+/// Reads a program and its manifest without verifying them.
 pub fn unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Refusal> {
     let image = Image::read(file).map_err(nowhere)?;
     Ok((image, Manifest::read(file).map_err(nowhere)?))
 }
 
-/// The program without the names and lines that only people need, as it travels: what is loaded, and the manifest. An error
-/// says why it cannot be read.
+/// Returns the program without symbols and line tables, as it is sent to a core: segments and manifest.
+///
+/// # Errors
+/// The file cannot be read, or its segments are larger than 1 MiB.
 pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
     const HEADER: usize = 64;
     const PROGRAM_HEADER: usize = 56;
@@ -239,7 +250,7 @@ pub fn stripped(file: &[u8]) -> Result<Vec<u8>, String> {
     Ok(elf)
 }
 
-/// Refuses segments and a stack that are not where they may be.
+/// Rejects segments and a stack outside private memory, or overlapping.
 fn places(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
     let private = &grant.private;
     let stack = private.end.checked_sub(manifest.stack);
@@ -289,7 +300,7 @@ fn places(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refus
     Ok(())
 }
 
-/// Refuses a program whose executed segments have anything but instructions that it may execute.
+/// Rejects executable segments with anything but legal instructions, and direct jumps to other targets.
 fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(), Refusal> {
     let decoder = Decoder::new(grant.extensions.without(Extension::Machine));
     let mut begins = Vec::new();
@@ -307,7 +318,7 @@ fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
             let here = segment.at + offset as u64;
             let inst = decoder.decode(word).filter(|_| there == length);
             let Some(inst) = inst else {
-                // One of another core is called by its name.
+                // Disassemble an instruction of an extension that this core lacks.
                 let text = Decoder::new(Extensions::HOST).text(word);
                 return Err(at(here, format!("{text} is no instruction of this core")));
             };
@@ -340,9 +351,12 @@ fn instructions(image: &Image, manifest: &Manifest, grant: &Grant) -> Result<(),
     Ok(())
 }
 
-/// Whether a program may have this instruction, and why not.
+/// Rejects instructions that a program must not contain.
+///
+/// # Errors
+/// The reason, as the end of a sentence that begins with the instruction.
 fn allowed(inst: &Inst, manifest: &Manifest) -> Result<(), String> {
-    // The standard has written the lowest mode that may use a register into its number.
+    // Bits 9:8 of a CSR number are the lowest privilege level that may access it.
     if inst.is_csr() && inst.csr() >> 8 & 3 != 0 {
         return Err("uses a register that is not the program's".into());
     }

@@ -1,4 +1,5 @@
-//! What a channel program may touch while it runs, whatever its pointers and indirect jumps are.
+//! Memory protection of channel programs at run time, for pointers and indirect jumps that cannot be verified
+//! statically.
 
 use crate::channel::Manifest;
 use crate::elf::Image;
@@ -7,7 +8,7 @@ use crate::timed::TimedMemory;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A range of addresses that a program has.
+/// An accessible range of addresses, with its permissions.
 #[derive(Clone, Debug)]
 struct Place {
     range: Range<u64>,
@@ -15,20 +16,20 @@ struct Place {
     executable: bool,
 }
 
-/// Memory of which a core gets what its program was given: its segments, each with its rights, its stack, its pipes, and its
-/// ranges of far memory. All else is a fault, which stops that core and reaches nothing behind.
+/// Memory restricted to what a program was granted: its segments with their permissions, its stack, its pipes and its
+/// ranges of far memory. Every other access faults, which stops the core without reaching the memory behind.
 ///
-/// A block that is to be dropped is flushed instead, as machine mode may order: it may hold what belongs to others.
+/// Invalidating a block flushes it instead, as machine mode may configure: the block may hold data of other programs.
 #[derive(Clone, Debug)]
 pub struct Confined<M> {
-    /// The memory behind.
+    /// Memory behind the protection.
     pub memory: M,
     places: Arc<[Place]>,
 }
 
 impl<M> Confined<M> {
-    /// This memory for a program that [`crate::channel::verify`] has passed, whose private memory ends there and whose pipes
-    /// have these addresses.
+    /// Restricts `memory` to a program that [`crate::channel::verify`] accepted. `private_end` is the end of its
+    /// private memory, and `pipes` the address ranges of its pipes.
     pub fn new(
         memory: M,
         image: &Image,
@@ -55,7 +56,7 @@ impl<M> Confined<M> {
         }
     }
 
-    /// The same rights to another memory.
+    /// Applies the same permissions to another memory.
     pub fn over<N>(&self, memory: N) -> Confined<N> {
         Confined {
             memory,
@@ -63,7 +64,7 @@ impl<M> Confined<M> {
         }
     }
 
-    /// Whether an access lies within one place, and it allows that.
+    /// True if the access lies within one permitted range, and `allowed` accepts that range.
     #[inline(always)]
     fn may(&self, at: u64, length: u64, allowed: impl Fn(&Place) -> bool) -> bool {
         self.places.iter().any(|place| {

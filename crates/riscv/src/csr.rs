@@ -1,43 +1,43 @@
-//! Control and status registers, traps, and the way back from them.
+//! Control and status registers (CSRs), trap entry and trap return.
 
 use crate::float::Rounding;
 use std::fmt;
 
-/// Why an instruction was not carried out.
+/// Exception raised by an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exception {
-    /// A jump to this address, where no instruction of this core can stand.
+    /// Jump to a misaligned address.
     MisalignedFetch(u64),
-    /// No instruction can be read there.
+    /// Instruction access fault at this address.
     FetchFault(u64),
-    /// These bits are no instruction, or none that may be executed here.
+    /// Illegal instruction: these bits encode none, or none that is permitted in this mode.
     Illegal(u32),
-    /// `ebreak`, there.
+    /// `ebreak` at this address.
     Breakpoint(u64),
-    /// A load that its alignment forbids.
+    /// Misaligned load, at this address.
     MisalignedLoad(u64),
-    /// A load from where nothing is.
+    /// Load access fault, at this address.
     LoadFault(u64),
-    /// A store or atomic access that its alignment forbids.
+    /// Misaligned store or atomic access, at this address.
     MisalignedStore(u64),
-    /// A store or atomic access where nothing is.
+    /// Store or atomic access fault, at this address.
     StoreFault(u64),
-    /// A stack pointer that was to be moved down to this address, beyond the end of its stack.
+    /// Stack overflow: the stack pointer would move to this address, below a stack limit.
     StackOverflow(u64),
-    /// `ecall`, in user mode.
+    /// `ecall` in user mode.
     UserCall,
-    /// `ecall`, in machine mode.
+    /// `ecall` in machine mode.
     MachineCall,
-    /// An instruction on a page that is not mapped.
+    /// Instruction page fault, at this address.
     FetchUnmapped(u64),
-    /// A load from a page that is not mapped.
+    /// Load page fault, at this address.
     LoadUnmapped(u64),
-    /// A store or atomic access to a page that is not mapped.
+    /// Store or atomic page fault, at this address.
     StoreUnmapped(u64),
 }
 
 impl Exception {
-    /// Its number and what `mtval` is to hold.
+    /// Values for `mcause` and `mtval`.
     pub fn cause(self) -> (u64, u64) {
         use Exception::*;
         match self {
@@ -48,7 +48,7 @@ impl Exception {
             MisalignedLoad(at) => (4, at),
             LoadFault(at) => (5, at),
             MisalignedStore(at) => (6, at),
-            // As a guard page below the stack would have it.
+            // A stack overflow reports what a guard page below the stack would raise.
             StoreFault(at) | StackOverflow(at) => (7, at),
             UserCall => (8, 0),
             MachineCall => (11, 0),
@@ -80,46 +80,45 @@ impl fmt::Display for Exception {
     }
 }
 
-/// How much may be done.
+/// Privilege level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// Programs.
+    /// User mode.
     User = 0,
-    /// Everything.
+    /// Machine mode.
     Machine = 3,
 }
 
 const MIE: u64 = 1 << 3;
 const MPIE: u64 = 1 << 7;
 const MPP: u64 = 3 << 11;
-/// What of `mstatus` never changes: floating point is on and its state taken for changed (`FS` and `SD`), and programs have
-/// 64 bits (`UXL`).
+/// Constant bits of `mstatus`: floating point enabled and dirty (`FS` = 3, `SD` = 1), and 64-bit user mode (`UXL` = 2).
 const MSTATUS_FIXED: u64 = 3 << 13 | 1 << 63 | 2 << 32;
-/// Interrupts of software, timer and outside.
+/// Interrupt bits of `mip` and `mie`: software, timer and external.
 const INTERRUPTS: u64 = 1 << 3 | 1 << 7 | 1 << 11;
-/// The fields of `menvcfg` that let programs manage cache blocks: `CBIE` and `CBCFE`.
+/// Fields of `menvcfg` that permit block management in user mode: `CBIE` and `CBCFE`.
 const MENVCFG: u64 = 7 << 4;
 
-/// The registers. Those that are not listed hold nothing but what [`Csrs::read`] says.
+/// Control and status registers. A register without a field here has the value that [`Csrs::read`] returns.
 #[derive(Clone, Debug)]
 pub struct Csrs {
-    /// How much may be done now.
+    /// Current privilege level.
     pub mode: Mode,
-    /// The flags that floating-point instructions have raised.
+    /// Accrued floating-point exception flags.
     pub fflags: u8,
-    /// The rounding mode, which need not be one.
+    /// Dynamic rounding mode. Its value may be reserved.
     pub frm: u8,
-    /// What `time` is. Whoever has a clock sets it.
+    /// Value of `time`. Set by the owner of the clock.
     pub time: u64,
-    /// Cycles so far. It is one more for each instruction, if no engine that knows better sets it.
+    /// Cycles so far. Incremented by one per instruction, unless a timed engine sets it.
     pub cycle: u64,
-    /// Instructions carried out so far.
+    /// Instructions completed so far.
     pub instret: u64,
-    /// Interrupts that are there, as the bits of `mip`. Whoever has devices sets it.
+    /// Pending interrupts, as bits of `mip`. Set by the owner of the devices.
     pub interrupts: u64,
-    /// The number of this core.
+    /// Number of this core (`mhartid`).
     pub hart: u64,
-    /// The letters of the extensions there are, as `misa` has them.
+    /// Value of `misa`: width, and one bit per extension letter.
     pub(crate) misa: u64,
     mstatus: u64,
     mie: u64,
@@ -133,7 +132,7 @@ pub struct Csrs {
 }
 
 impl Csrs {
-    /// As they are in the beginning: in machine mode, with counters and block management open to programs.
+    /// Reset state: machine mode, with counters and block management enabled for user mode.
     pub(crate) fn new(hart: u64, misa: u64) -> Csrs {
         Csrs {
             mode: Mode::Machine,
@@ -157,12 +156,12 @@ impl Csrs {
         }
     }
 
-    /// The rounding mode of an instruction with this field; nothing if it is none.
+    /// Rounding mode for this value of field `rm` (7 selects `frm`); `None` if it is reserved.
     pub fn rounding(&self, rm: u8) -> Option<Rounding> {
         Rounding::new(if rm == 7 { self.frm } else { rm })
     }
 
-    /// What a register holds; nothing if there is none of this number, or not in this mode.
+    /// Value of a register; `None` if it does not exist or is not accessible in the current mode.
     pub fn read(&self, number: u16) -> Option<u64> {
         if u16::from(self.mode as u8) < number >> 8 & 3 {
             return None;
@@ -190,26 +189,26 @@ impl Csrs {
             0xb00 => self.cycle,
             0xb02 => self.instret,
             0xf14 => self.hart,
-            // Vendor, architecture, implementation and configuration are not told.
+            // Vendor, architecture, implementation and configuration are not provided and read as zero.
             0xf11..=0xf13 | 0xf15 => 0,
             _ => return None,
         })
     }
 
-    /// Writes a register, which keeps what it can hold. Nothing if there is none, or it may not be written.
+    /// Writes a register; unsupported bits are ignored. Returns `None` if the register does not exist or is read-only.
     pub fn write(&mut self, number: u16, value: u64) -> Option<()> {
         self.read(number)?;
         if number >> 10 == 3 {
             return None;
         }
-        // An address of an instruction of this core: even, and a multiple of four without short instructions.
+        // Instruction addresses: even, and multiples of four without extension C.
         let place = !if self.misa & 4 != 0 { 1 } else { 3 };
         match number {
             0x001 => self.fflags = value as u8 & 31,
             0x002 => self.frm = value as u8 & 7,
             0x003 => (self.frm, self.fflags) = (value as u8 >> 5, value as u8 & 31),
             0x300 => {
-                // A mode that there is not is not taken.
+                // An unsupported mode in `MPP` is ignored.
                 let mpp = if matches!(value & MPP, 0 | MPP) {
                     value & MPP
                 } else {
@@ -220,13 +219,13 @@ impl Csrs {
             0x304 => self.mie = value & INTERRUPTS,
             0x305 => self.mtvec = value & !2,
             0x306 => self.mcounteren = value & 7,
-            // Two in `CBIE` is reserved.
+            // Value 2 of `CBIE` is reserved.
             0x30a if value >> 4 & 3 != 2 => self.menvcfg = value & MENVCFG,
             0x340 => self.mscratch = value,
             0x341 => self.mepc = value & place,
             0x342 => self.mcause = value,
             0x343 => self.mtval = value,
-            // The instruction that writes a counter does not count.
+            // The writing instruction is not counted: the increment that follows it restores `value`.
             0xb00 => self.cycle = value.wrapping_sub(1),
             0xb02 => self.instret = value.wrapping_sub(1),
             _ => {}
@@ -234,31 +233,30 @@ impl Csrs {
         Some(())
     }
 
-    /// Whether blocks may be invalidated; and if not, flushed instead.
+    /// Permission for `cbo.inval` in the current mode: (invalidate, flush instead).
     pub(crate) fn may_invalidate(&self) -> (bool, bool) {
         let field = self.menvcfg >> 4 & 3;
         let machine = self.mode == Mode::Machine;
         (machine || field == 3, field == 1)
     }
 
-    /// Whether blocks may be cleaned and flushed.
+    /// True if `cbo.clean` and `cbo.flush` are permitted in the current mode.
     pub(crate) fn may_clean(&self) -> bool {
         self.mode == Mode::Machine || self.menvcfg >> 6 & 1 != 0
     }
 
-    /// The number of the interrupt that is to be taken before the next instruction.
+    /// Number of the enabled pending interrupt with the highest priority, if any.
     pub fn interrupt(&self) -> Option<u64> {
         let open = self.mode == Mode::User || self.mstatus & MIE != 0;
         let there = self.interrupts & self.mie & INTERRUPTS;
-        // The order is the standard's: from outside, of software, of the timer.
+        // Priority of the privileged specification: external, software, timer.
         let first = [11, 3, 7]
             .into_iter()
             .find(|number| there >> number & 1 != 0);
         first.filter(|_| open)
     }
 
-    /// Enters machine mode because of an exception, or of an interrupt of this number, at this instruction. Gives where to
-    /// go on.
+    /// Enters machine mode for the trap (`mcause`, `mtval`) at `pc`. Returns the address of the handler.
     pub(crate) fn enter(&mut self, (cause, value): (u64, u64), interrupt: bool, pc: u64) -> u64 {
         let enabled = if self.mstatus & MIE != 0 { MPIE } else { 0 };
         self.mstatus = (self.mode as u64) << 11 | enabled;
@@ -269,7 +267,7 @@ impl Csrs {
         (self.mtvec & !3).wrapping_add(if vectored { 4 * cause } else { 0 })
     }
 
-    /// Leaves machine mode; nothing if this is not in it. Gives where to go on.
+    /// Executes `mret`: leaves machine mode and returns the target address; `None` outside machine mode.
     pub(crate) fn leave(&mut self) -> Option<u64> {
         if self.mode != Mode::Machine {
             return None;

@@ -1,46 +1,46 @@
-//! Instructions from their bits, and their text.
+//! Decoder and disassembler.
 
 use crate::table::{Extension, Extensions, Form, Op, Row, ROWS};
 use std::fmt::Write;
 
-/// An instruction with its operands. Registers are numbered through: 0 to 31 are `x`, 32 to 63 are `f`; an operand that an
-/// instruction does not have is `x0`. So a second operand always is `r[rs2] + imm`, whichever of both there is.
+/// A decoded instruction. Register numbers 0 to 31 are `x`, 32 to 63 are `f`. An absent register operand is `x0`, and
+/// an absent immediate is 0, so the second operand is always `r[rs2] + imm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inst {
-    /// What it does.
+    /// Operation.
     pub op: Op,
-    /// The register written.
+    /// Destination register.
     pub rd: u8,
-    /// The first register read, or base of the address.
+    /// First source register, or base of the address.
     pub rs1: u8,
-    /// The second register read.
+    /// Second source register.
     pub rs2: u8,
-    /// The third register read.
+    /// Third source register.
     pub rs3: u8,
-    /// The rounding mode; 7 is the one in `frm`.
+    /// Rounding mode; 7 selects `frm`.
     pub rm: u8,
-    /// Double precision, or double words of memory at once.
+    /// True for double precision, and for atomic accesses to double words.
     pub wide: bool,
-    /// Its length in bytes, 2 or 4.
+    /// Length in bytes, 2 or 4.
     pub length: u8,
-    /// The immediate operand, or the number and operand of a CSR instruction (see [`Inst::csr`]).
+    /// Immediate operand, also of a CSR instruction (see [`Inst::csr`]).
     pub imm: i32,
-    /// The bits it was read from.
+    /// Encoding.
     pub word: u32,
 }
 
 impl Inst {
-    /// The control and status register that is meant.
+    /// Number of the control and status register that a CSR instruction names.
     pub fn csr(&self) -> u16 {
         (self.word >> 20) as u16
     }
 
-    /// Whether it reads or writes a control and status register.
+    /// True if the instruction accesses a control and status register.
     pub fn is_csr(&self) -> bool {
         matches!(self.op, Op::Csrrw | Op::Csrrs | Op::Csrrc)
     }
 
-    /// Whether what follows it in memory need not be what is executed next, or it has to be seen before that is.
+    /// True if the instruction may change the control flow, the code, or state that later instructions must observe.
     pub fn ends_block(&self) -> bool {
         use Op::*;
         matches!(
@@ -64,14 +64,14 @@ impl Inst {
     }
 }
 
-/// Reads instructions of a set of extensions.
+/// Decoder for a set of extensions.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// The rows that may fit, by the bits that tell most.
+    /// Candidate rows, by the most selective bits of the encoding.
     buckets: Vec<Vec<&'static Row>>,
 }
 
-/// Major opcode and function, where every row but the compressed has them.
+/// Bucket of an encoding: major opcode and `funct3`, which all rows but the compressed ones have.
 fn bucket(word: u32) -> usize {
     let key = match word & 3 {
         3 => word >> 2 & 31 | (word >> 12 & 7) << 5,
@@ -81,7 +81,7 @@ fn bucket(word: u32) -> usize {
 }
 
 impl Decoder {
-    /// A decoder of these extensions.
+    /// Creates a decoder for these extensions.
     pub fn new(extensions: Extensions) -> Decoder {
         let mut buckets = vec![Vec::new(); 256 + 32];
         for row in ROWS {
@@ -98,14 +98,14 @@ impl Decoder {
         Decoder { buckets }
     }
 
-    /// The row an instruction belongs to. Of 16-bit instructions the upper half is not looked at.
+    /// Row that matches an encoding. Ignores the upper half of 16-bit instructions.
     pub fn row(&self, word: u32) -> Option<&'static Row> {
         let word = if word & 3 == 3 { word } else { word & 0xffff };
         let rows = self.buckets[bucket(word)].iter();
         rows.copied().find(|row| word & row.mask == row.bits)
     }
 
-    /// The instruction that these bits are; nothing if they are none or reserved.
+    /// Decodes an instruction; `None` if the encoding is illegal or reserved.
     pub fn decode(&self, word: u32) -> Option<Inst> {
         let row = self.row(word)?;
         if row.short {
@@ -115,7 +115,7 @@ impl Decoder {
         }
     }
 
-    /// An instruction as assemblers write it, or its bits.
+    /// Disassembles an instruction; illegal encodings become `.2byte` or `.4byte`.
     pub fn text(&self, word: u32) -> String {
         match (self.row(word), self.decode(word)) {
             (Some(row), Some(inst)) => text(row, &inst),
@@ -130,12 +130,12 @@ fn bits(word: u32, high: u32, low: u32) -> u32 {
     word >> low & ((1 << (high - low + 1)) - 1)
 }
 
-/// The lowest `width` bits with their sign.
+/// Sign-extends the lowest `width` bits.
 fn signed(value: u32, width: u32) -> i32 {
     ((value << (32 - width)) as i32) >> (32 - width)
 }
 
-/// An instruction of 32 bits.
+/// Decodes a 32-bit instruction.
 fn whole(row: &Row, word: u32) -> Option<Inst> {
     let field = |low| bits(word, low + 4, low) as u8;
     let (rd, rs1, rs2) = (field(7), field(15), field(20));
@@ -186,14 +186,14 @@ fn whole(row: &Row, word: u32) -> Option<Inst> {
         Form::CsrI => (inst.rd, inst.imm) = (rd, i32::from(rs1)),
         Form::Cbo => inst.rs1 = rs1,
         Form::Hint => (inst.rs1, inst.imm) = (rs1, i_imm & !31),
-        // What a fence orders stands in the word; its other fields are reserved and to be ignored.
+        // The access sets of a fence are in `word`; its other fields are reserved and must be ignored.
         Form::Order | Form::Plain => {}
         _ => return floating(row, inst),
     }
     Some(inst)
 }
 
-/// An instruction of 32 bits on floating-point registers.
+/// Decodes a 32-bit instruction on floating-point registers.
 fn floating(row: &Row, mut inst: Inst) -> Option<Inst> {
     let field = |low| bits(inst.word, low + 4, low) as u8;
     let (rd, rs1, rs2) = (field(7), field(15), field(20));
@@ -221,11 +221,11 @@ fn floating(row: &Row, mut inst: Inst) -> Option<Inst> {
     Some(inst)
 }
 
-/// An instruction of 16 bits.
+/// Decodes a 16-bit instruction.
 fn compressed(row: &Row, word: u32) -> Option<Inst> {
     let b = |high, low| bits(word, high, low);
     let (rd, rs2) = (b(11, 7) as u8, b(6, 2) as u8);
-    // Three bits name x8 to x15.
+    // Three-bit register fields name x8 to x15.
     let (near1, near2) = (b(9, 7) as u8 + 8, b(4, 2) as u8 + 8);
     let six = b(12, 12) << 5 | b(6, 2);
     let imm6 = signed(six, 6);
@@ -297,7 +297,7 @@ fn compressed(row: &Row, word: u32) -> Option<Inst> {
     })
 }
 
-/// The name of a register, as the standard's ABI has it.
+/// ABI name of a register.
 pub fn register(number: u8) -> &'static str {
     const NAMES: [&str; 64] = [
         "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4",
@@ -309,7 +309,7 @@ pub fn register(number: u8) -> &'static str {
     NAMES[usize::from(number & 63)]
 }
 
-/// A decoded instruction as text. Targets of jumps are written as distances.
+/// Formats a decoded instruction. Jump targets are written as offsets.
 fn text(row: &Row, inst: &Inst) -> String {
     let [rd, rs1, rs2, rs3] = [inst.rd, inst.rs1, inst.rs2, inst.rs3].map(register);
     let imm = inst.imm;

@@ -1,4 +1,4 @@
-//! Programs from ELF files.
+//! Reader for statically linked programs in ELF files.
 
 use object::elf::{
     FileHeader64, EM_RISCV, ET_EXEC, PF_W, PF_X, PT_INTERP, PT_LOAD, SHT_SYMTAB, STT_FUNC,
@@ -7,47 +7,51 @@ use object::elf::{
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::LittleEndian;
 
-/// A part of memory that a program fills.
+/// A loadable segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// Where the program has it.
+    /// Virtual address (`p_vaddr`).
     pub at: u64,
-    /// Where it is put on a machine without an operating system. The program copies it from there if that is another place.
+    /// Load address on a machine without an operating system (`p_paddr`). If it differs, the program copies the segment
+    /// itself.
     pub put_at: u64,
-    /// How long it is. It does not reach beyond the last address from either place.
+    /// Length in memory, in bytes. Neither start address plus length exceeds the last address.
     pub length: u64,
-    /// What is in it. Behind that are zeroes.
+    /// Initial contents. The remaining bytes of the segment are zero.
     pub bytes: &'a [u8],
-    /// Whether the program may change it.
+    /// True if the program may write the segment.
     pub writable: bool,
-    /// Whether it has instructions.
+    /// True if the segment contains instructions.
     pub executable: bool,
 }
 
-/// A name in a program.
+/// A symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Symbol<'a> {
-    /// Where what it names begins.
+    /// Start address.
     pub at: u64,
-    /// How long that is, if it is told.
+    /// Length in bytes; 0 if unknown.
     pub length: u64,
-    /// The name.
+    /// Name.
     pub name: &'a str,
 }
 
 /// A statically linked program for RV64.
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
-    /// The address of the first instruction.
+    /// Address of the first instruction.
     pub entry: u64,
-    /// What is to be in memory, as the file has it.
+    /// Loadable segments, in file order.
     pub segments: Vec<Segment<'a>>,
-    /// Names by their addresses, if the file has them.
+    /// Symbols sorted by address; empty if the file has none.
     pub symbols: Vec<Symbol<'a>>,
 }
 
 impl<'a> Image<'a> {
-    /// Reads a file. An error says what is wrong with it; names are left out where they cannot be read.
+    /// Reads a file. Unreadable symbols are omitted.
+    ///
+    /// # Errors
+    /// The file is not a statically linked RV64 executable, or a segment is invalid.
     pub fn read(file: &'a [u8]) -> Result<Image<'a>, String> {
         let bad = |error: object::read::Error| {
             format!("this is no ELF file of 64 bits that can be read: {error}")
@@ -108,11 +112,11 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// The name of what is at an address, and how far behind its beginning that is.
+    /// Symbol that contains an address, and the offset from its start in bytes.
     pub fn name(&self, at: u64) -> Option<(&'a str, u64)> {
         let behind = self.symbols.partition_point(|symbol| symbol.at <= at);
         let before = self.symbols[..behind].iter().rev();
-        // What has no length goes on to the end of its segment.
+        // A symbol without a length extends to the end of its segment.
         let together = |from: u64| {
             let mut segments = self.segments.iter();
             segments.any(|part| from >= part.at && at - part.at < part.length)
@@ -124,14 +128,14 @@ impl<'a> Image<'a> {
         near.next().map(|symbol| (symbol.name, at - symbol.at))
     }
 
-    /// The address of a name.
+    /// Address of the symbol with this name, if any.
     pub fn address(&self, name: &str) -> Option<u64> {
         let found = self.symbols.iter().find(|symbol| symbol.name == name);
         found.map(|symbol| symbol.at)
     }
 }
 
-/// The bytes of a section of this name; nothing if there is none or it cannot be read.
+/// Contents of the section with this name; `None` if it does not exist or cannot be read.
 pub fn section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
     let endian = header.endian().ok()?;
@@ -140,13 +144,13 @@ pub fn section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
     section.data(endian, file).ok()
 }
 
-/// The file of the source that an instruction comes from, without its folder, and the line there, if the program was compiled
-/// with `-g`.
+/// Source file (without its directory) and line of an instruction, if the program was compiled with `-g`.
 pub fn line(file: &[u8], at: u64) -> Option<(String, u64)> {
     lines(file, at).into_iter().next()
 }
 
-/// The same, and of an instruction of a function that is part of another one behind it the place where that calls it, and so on.
+/// Source file and line of an instruction. If its function is inlined, the locations of the calls follow, innermost
+/// first.
 pub fn lines(file: &[u8], at: u64) -> Vec<(String, u64)> {
     let read = |id: gimli::SectionId| {
         let bytes = section(file, id.name()).unwrap_or_default();
@@ -168,7 +172,7 @@ pub fn lines(file: &[u8], at: u64) -> Vec<(String, u64)> {
     lines
 }
 
-/// The names of functions, of data, and of places in code written by hand.
+/// Returns the symbols of functions, data and hand-written assembly, sorted by address.
 fn symbols<'a>(
     header: &FileHeader64<LittleEndian>,
     endian: LittleEndian,
@@ -181,7 +185,7 @@ fn symbols<'a>(
         let kind = symbol.st_type();
         let name = symbol.name(endian, table.strings()).ok();
         let name = name.and_then(|name| std::str::from_utf8(name).ok());
-        // Names with a dollar sign mark code and data for disassemblers.
+        // Symbols that start with `$` mark code and data for disassemblers.
         let name = name.filter(|name| !name.is_empty() && !name.starts_with('$'));
         if let (STT_FUNC | STT_OBJECT | STT_NOTYPE, Some(name)) = (kind, name) {
             symbols.push(Symbol {

@@ -1,12 +1,13 @@
-//! IEEE 754 arithmetic with every rounding mode and exact flags, on the bits of numbers.
+//! IEEE 754 arithmetic on bit patterns, with all rounding modes and exact flags.
 //!
-//! It is written here because no library serves. `rustc_apfloat` has no square root, tells no overflow where the result is
-//! the largest number, and no underflow where it is the smallest normal one; the tests compare with it what it has.
-//! Berkeley SoftFloat takes a C compiler to build, and `simple-soft-float` computes with fractions of big integers.
-//! With integers of 128 bits it is short: every operation gives an exact number, or one whose lowest bit says that there is
-//! more behind it, and one function rounds that to a result.
+//! No library is suitable. `rustc_apfloat` has no square root. It also reports no overflow if the result is the largest
+//! number, and no underflow if it is the smallest normal one; the tests compare against it elsewhere. Berkeley
+//! SoftFloat needs a C compiler, and `simple-soft-float` computes with fractions of big integers.
+//!
+//! With 128-bit integers the code is short. Every operation computes an exact number, or one whose lowest bit is sticky
+//! (it represents all lower bits). One function rounds this number to the result.
 
-/// How results are rounded. The numbers are those of the `rm` field.
+/// Rounding mode. Values are those of the `rm` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Rounding {
@@ -23,7 +24,7 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// The mode of this number, if there is one.
+    /// Returns the rounding mode with this value of `rm`; `None` if it is reserved.
     pub fn new(number: u8) -> Option<Rounding> {
         use Rounding::*;
         [NearestEven, Zero, Down, Up, NearestAway]
@@ -31,7 +32,8 @@ impl Rounding {
             .copied()
     }
 
-    /// Whether a magnitude is rounded away from zero: by its sign, its last bit, the one behind it and whether there is more.
+    /// True if a magnitude is rounded away from zero. `odd` is its last bit, `half` the bit below, and `more` the OR of
+    /// all lower bits.
     fn up(self, negative: bool, odd: bool, half: bool, more: bool) -> bool {
         match self {
             Rounding::NearestEven => half && (more || odd),
@@ -43,21 +45,21 @@ impl Rounding {
     }
 }
 
-/// The flag of an inexact result.
+/// Flag NX: the result is inexact.
 pub const INEXACT: u8 = 1;
-/// The flag of a result that is tiny after rounding, and inexact.
+/// Flag UF: the result is tiny after rounding, and inexact.
 pub const UNDERFLOW: u8 = 2;
-/// The flag of a result too large.
+/// Flag OF: the result is too large.
 pub const OVERFLOW: u8 = 4;
-/// The flag of a division of a finite number by zero.
+/// Flag DZ: a finite number is divided by zero.
 pub const DIVIDE_BY_ZERO: u8 = 8;
-/// The flag of an invalid operation.
+/// Flag NV: the operation is invalid.
 pub const INVALID: u8 = 16;
 
-/// A binary format, by the widths of its fields. Numbers of it are the low bits of words.
+/// A binary format, by its field widths. Numbers are in the low bits of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Bits of the significand that are stored.
+    /// Stored bits of the significand.
     fraction: u32,
     /// Bits of the exponent.
     exponent: u32,
@@ -74,8 +76,8 @@ pub const DOUBLE: Format = Format {
     exponent: 11,
 };
 
-/// A finite number but zero: its magnitude is `digits` times two to the `exponent`. Where a number does not fit, its lowest
-/// bit is set: it stands for all that is behind.
+/// A finite, non-zero number: its magnitude is `digits` times two to the power of `exponent`. The lowest bit is sticky:
+/// it is set if any lower bit of the exact number is.
 #[derive(Clone, Copy)]
 struct Number {
     negative: bool,
@@ -83,7 +85,7 @@ struct Number {
     digits: u128,
 }
 
-/// What a word of a format is.
+/// Decoded number.
 enum Value {
     Nan { signalling: bool },
     Infinite(bool),
@@ -91,7 +93,7 @@ enum Value {
     Finite(Number),
 }
 
-/// Shifts right; what is lost is in the lowest bit.
+/// Shifts right; the lowest bit of the result is sticky.
 fn jam(digits: u128, by: u32) -> u128 {
     match by {
         0 => digits,
@@ -101,7 +103,7 @@ fn jam(digits: u128, by: u32) -> u128 {
 }
 
 impl Number {
-    /// The same with its highest bit at this place, which is not below where it is.
+    /// Normalises the number so that its highest bit is bit `top`, at or above its current position.
     fn with_top_at(self, top: u32) -> Number {
         let by = top + self.digits.leading_zeros() - 127;
         Number {
@@ -111,7 +113,7 @@ impl Number {
         }
     }
 
-    /// The sum of two, exact or with more behind at least 15 bits below the last of both; nothing if it is zero.
+    /// Sum of two numbers, exact or sticky at least 15 bits below the last bit of both; `None` if it is zero.
     fn plus(self, other: Number) -> Option<Number> {
         let (a, b) = (self.with_top_at(124), other.with_top_at(124));
         let (big, small) = if (a.exponent, a.digits) >= (b.exponent, b.digits) {
@@ -146,12 +148,12 @@ impl Format {
         ((1 << self.exponent) - 1) << self.fraction
     }
 
-    /// The one NaN that results are.
+    /// The canonical NaN.
     pub fn nan(self) -> u64 {
         self.infinity() | 1 << (self.fraction - 1)
     }
 
-    /// The exponent of the last place of the smallest numbers.
+    /// Exponent of the last place of subnormal numbers.
     fn last_place(self) -> i32 {
         2 - (1 << (self.exponent - 1)) - self.fraction as i32
     }
@@ -188,20 +190,20 @@ impl Format {
         })
     }
 
-    /// The word for a number, rounded. If it has more behind it, at least three of its bits are behind the last place.
+    /// Rounds a number to this format. If its lowest bit is sticky, at least three bits must lie below the last place.
     fn round(self, number: Number, mode: Rounding, flags: &mut u8) -> u64 {
         let Number {
             negative,
             exponent,
             digits,
         } = number;
-        // Rounds to this last place, and says whether that changed anything.
+        // Rounds to a last place. Returns the rounded digits, and whether the result is inexact.
         let to_place = |place: i32| {
             let by = place - exponent;
             if by <= 0 {
                 return (digits << -by, false);
             }
-            // The shifted number with two bits more: the half, and whether there is more.
+            // Shifted number with two extra bits: half, and sticky.
             let kept = jam(digits << 2, by as u32);
             let (odd, half, more) = (kept & 4 != 0, kept & 2 != 0, kept & 1 != 0);
             let up = mode.up(negative, odd, half, more);
@@ -210,7 +212,7 @@ impl Format {
         let top = exponent + 127 - digits.leading_zeros() as i32;
         let place = (top - self.fraction as i32).max(self.last_place());
         let (kept, inexact) = to_place(place);
-        // A carry into the next power of two, or from the subnormal numbers, is a carry into the exponent.
+        // A carry into the next power of two, or out of the subnormal numbers, carries into the exponent field.
         let field = (place - self.last_place()) as u64;
         if field >= 1 << self.exponent || (field << self.fraction) + kept as u64 >= self.infinity()
         {
@@ -220,7 +222,7 @@ impl Format {
         }
         if inexact {
             *flags |= INEXACT;
-            // Tiny is what would be below the smallest normal number if exponents had no bound.
+            // Tiny: below the smallest normal number if the exponent range were unbounded.
             let below = self.last_place() + self.fraction as i32 - top;
             let tiny = below > 1
                 || below == 1 && to_place(self.last_place() - 1).0 < 1 << (self.fraction + 1);
@@ -229,7 +231,7 @@ impl Format {
         self.signed(negative, (field << self.fraction) + kept as u64)
     }
 
-    /// The NaN of an operation, invalid if one of its operands signals.
+    /// NaN result of an operation; raises the invalid flag if an operand is signalling.
     fn nan_of(self, words: &[u64], flags: &mut u8) -> u64 {
         for &word in words {
             if let Value::Nan { signalling: true } = self.value(word) {
@@ -244,7 +246,7 @@ impl Format {
         self.nan()
     }
 
-    /// The sum, where neither is a NaN.
+    /// Sum of two operands of which neither is NaN.
     fn sum(self, a: Value, b: Value, mode: Rounding, flags: &mut u8) -> u64 {
         let cancelled = mode == Rounding::Down;
         match (a, b) {
@@ -294,7 +296,7 @@ impl Format {
     pub fn multiply_add(self, a: u64, b: u64, c: u64, mode: Rounding, flags: &mut u8) -> u64 {
         let negative = (a ^ b) & self.sign() != 0;
         let product = match (self.value(a), self.value(b)) {
-            // The standard leaves open whether this is invalid beside a quiet NaN; RISC-V says that it is.
+            // IEEE 754 leaves open whether this is invalid with a quiet NaN; RISC-V defines it as invalid.
             (Value::Zero(_), Value::Infinite(_)) | (Value::Infinite(_), Value::Zero(_)) => {
                 return self.invalid(flags)
             }
@@ -375,7 +377,7 @@ impl Format {
         }
     }
 
-    /// The smaller one, or the larger. The negative zero is smaller than the other; of a number and a NaN it is the number.
+    /// Minimum, or maximum if `larger`. Negative zero is less than positive zero; a NaN operand is ignored.
     pub fn extreme(self, a: u64, b: u64, larger: bool, flags: &mut u8) -> u64 {
         match (self.value(a), self.value(b)) {
             (Value::Nan { .. }, Value::Nan { .. }) => self.nan_of(&[a, b], flags),
@@ -392,7 +394,7 @@ impl Format {
         }
     }
 
-    /// Numbers in the order of the numbers they stand for, and the negative zero before the other.
+    /// Maps a number to an integer of the same order; negative zero is less than positive zero.
     fn order(self, word: u64) -> i64 {
         let magnitude = (word & (self.sign() - 1)) as i64;
         if word & self.sign() != 0 {
@@ -402,7 +404,7 @@ impl Format {
         }
     }
 
-    /// How two compare; nothing if one is a NaN, which is invalid if it signals or they were to be in an `ordered` relation.
+    /// Compares two numbers; `None` if one is NaN. A NaN is invalid if it signals, or if `ordered` is true.
     pub fn compare(
         self,
         a: u64,
@@ -421,7 +423,7 @@ impl Format {
         }
     }
 
-    /// The bit of its class, as `fclass` numbers them.
+    /// Class bit of a number, as in `fclass`.
     pub fn class(self, word: u64) -> u64 {
         let subnormal = word & self.infinity() == 0;
         let bit = match self.value(word) {
@@ -464,7 +466,7 @@ impl Format {
         1 << bit
     }
 
-    /// As an integer between these bounds. What does not fit is the bound that is nearest, and a NaN the upper one.
+    /// Converts to an integer. An out-of-range number becomes the nearest bound, and NaN the upper bound.
     pub fn to_integer(
         self,
         word: u64,
@@ -509,7 +511,7 @@ impl Format {
         integer
     }
 
-    /// The number of an integer of no more than 64 bits and a sign.
+    /// Converts an integer of at most 64 bits plus sign.
     pub fn from_integer(self, integer: i128, mode: Rounding, flags: &mut u8) -> u64 {
         if integer == 0 {
             return 0;
@@ -522,7 +524,7 @@ impl Format {
         self.round(number, mode, flags)
     }
 
-    /// A number of this format in another.
+    /// Converts a number to another format.
     pub fn convert(self, word: u64, to: Format, mode: Rounding, flags: &mut u8) -> u64 {
         match self.value(word) {
             Value::Nan { .. } => {

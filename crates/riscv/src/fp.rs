@@ -1,4 +1,4 @@
-//! Floating-point instructions on registers: boxes of single numbers, and the host's arithmetic where it gives the same.
+//! Floating-point instructions: NaN boxing of single precision, and host arithmetic where its result is identical.
 
 use crate::csr::Csrs;
 use crate::decode::Inst;
@@ -6,7 +6,7 @@ use crate::float::{Format, Rounding, DOUBLE, INEXACT, SINGLE};
 use crate::table::Op;
 use std::cmp::Ordering;
 
-/// A single number in a register: boxed by ones above it. What is not boxed is taken for a NaN.
+/// Unboxes a register: a single-precision number must be boxed by ones in the upper half, otherwise it reads as NaN.
 fn unbox(format: Format, register: u64) -> u64 {
     match format {
         SINGLE if register >> 32 != 0xffff_ffff => SINGLE.nan(),
@@ -15,7 +15,7 @@ fn unbox(format: Format, register: u64) -> u64 {
     }
 }
 
-/// A number as registers hold it.
+/// Boxes a number for a register.
 pub(crate) fn boxed(format: Format, number: u64) -> u64 {
     if format == SINGLE {
         number | 0xffff_ffff << 32
@@ -24,7 +24,7 @@ pub(crate) fn boxed(format: Format, number: u64) -> u64 {
     }
 }
 
-/// Computes one instruction. Nothing if it has no rounding mode and needs one.
+/// Executes one instruction. Returns `None` if its rounding mode is reserved.
 pub(crate) fn execute(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs) -> Option<()> {
     let format = if inst.wide { DOUBLE } else { SINGLE };
     let register = |number: u8| r[usize::from(number & 63)];
@@ -72,7 +72,7 @@ pub(crate) fn execute(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs) -> Option
     Some(())
 }
 
-/// Computes one of the instructions that round.
+/// Executes an instruction that rounds.
 fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> Option<()> {
     let mode = csrs.rounding(inst.rm)?;
     let flags = &mut csrs.fflags;
@@ -121,9 +121,10 @@ fn rounded(inst: &Inst, r: &mut [u64; 64], csrs: &mut Csrs, format: Format) -> O
     Some(())
 }
 
-/// An operation by the host, which rounds to the nearest, ties to even, and tells no flags. Where its result is finite and
-/// larger than the smallest normal number, no operand was infinite or a NaN, nothing was divided by zero, and neither was it
-/// too large nor tiny. So it may only be inexact, and where that flag is raised already, nothing is left to be told.
+/// Computes an operation on the host, which rounds to nearest, ties to even, and reports no flags. The result is used
+/// only if it is finite and larger than the smallest normal number. Then no operand was infinite or NaN, nothing was
+/// divided by zero, and the result neither overflowed nor was tiny. Only the inexact flag may be missing, so it must
+/// already be raised.
 #[inline]
 fn by_host(inst: &Inst, operands: [u64; 3], mode: Rounding, flags: u8) -> Option<u64> {
     if mode != Rounding::NearestEven || flags & INEXACT == 0 {

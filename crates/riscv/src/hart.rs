@@ -1,4 +1,4 @@
-//! A core: its registers, and what each instruction does to them.
+//! A core (hart): its registers and the effect of each instruction.
 
 use crate::csr::{Csrs, Exception, Mode};
 use crate::decode::{Decoder, Inst};
@@ -7,12 +7,12 @@ use crate::memory::{Amo, AmoOp, Cbo, Fence as Orders, Memory, Prefetch, Reply, S
 use crate::table::{Extension, Extensions, Op};
 use crate::{alu, fp};
 
-/// Why a step was not one.
+/// Reason why a step did not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The memory, or a register that waits for it. Nothing has happened; the same step is to be tried again.
+    /// The memory or a register with an outstanding load is not ready. Nothing has changed; retry the same step.
     Wait,
-    /// The instruction could not be carried out. The core stands before it still: [`Hart::trap`] takes it to its handler.
+    /// The instruction raised an exception. `pc` still points to it; [`Hart::trap`] enters the handler.
     Exception(Exception),
 }
 
@@ -22,7 +22,7 @@ impl From<Exception> for Stop {
     }
 }
 
-/// How what is loaded fills its register.
+/// Extension of a loaded value to the register width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fill {
     Unsigned,
@@ -44,8 +44,7 @@ impl Fill {
     }
 }
 
-/// What of an instruction has been read while something made it wait, so that waiting for one access does not begin another
-/// one anew.
+/// Partially fetched instruction of a stalled step, kept so that the retry does not repeat completed fetches.
 #[derive(Clone, Copy, Debug)]
 enum Begun {
     Nothing,
@@ -53,35 +52,35 @@ enum Begun {
     Whole(u64, Inst),
 }
 
-/// The register that is the stack pointer, by convention.
+/// Register number of the stack pointer (`sp`), by ABI convention.
 const STACK_POINTER: u8 = 2;
 
-/// A core.
+/// A core (hart).
 #[derive(Clone, Debug)]
 pub struct Hart {
     /// The address of the next instruction.
     pub pc: u64,
     /// Control and status registers.
     pub csrs: Csrs,
-    /// Addresses below which no addition to the stack pointer may take it. Whoever knows where stacks end sets them.
+    /// Stack limits: an addition to the stack pointer that moves it below one of them raises a stack overflow. Set by
+    /// the loader, which knows the stack layout.
     pub stack_ends: [u64; 2],
-    /// The last jump to an address in a register: from where, and to where.
+    /// Last indirect jump: (source, target) addresses.
     jumped: Option<(u64, u64)>,
-    /// Reads of counters so far, whose values depend on time.
+    /// Number of counter reads so far. Counter values depend on time.
     counter_reads: u64,
-    /// The `x` registers and, from 32 on, the `f` registers.
+    /// `x` registers (0 to 31) and `f` registers (32 to 63).
     r: [u64; 64],
-    /// Which of them wait for the memory, and how they are then filled.
+    /// Bit set of registers with an outstanding load or atomic access; `fills` holds the extension of each.
     late: u64,
     fills: [Fill; 64],
     begun: Begun,
     decoder: Decoder,
-    /// The bits of a target that must be zero.
+    /// Bits of a jump target that must be zero.
     misaligned: u64,
 }
 
-/// The state of a core that runs a program in one mode: its registers, those that wait for the memory, and how often counters
-/// were read.
+/// State of a core that runs a program in one mode: its registers, outstanding loads, and the number of counter reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HartState {
     pc: u64,
@@ -92,12 +91,12 @@ pub struct HartState {
 }
 
 impl Hart {
-    /// A core of this number with these extensions, in machine mode, before the instruction at address 0.
+    /// Creates core `number` with these extensions, in machine mode, with `pc` = 0.
     pub fn new(number: u64, extensions: Extensions) -> Hart {
         use Extension::*;
         let letters = [(I, 8), (M, 12), (A, 0), (F, 5), (D, 3), (C, 2)];
         let there = letters.iter().filter(|letter| extensions.has(letter.0));
-        // Programs are told of user mode, and of 64 bits.
+        // `misa` reports user mode (U) and 64 bits (MXL = 2).
         let misa = there.fold(2 << 62 | 1 << 20, |misa, letter| misa | 1 << letter.1);
         Hart {
             pc: 0,
@@ -114,18 +113,18 @@ impl Hart {
         }
     }
 
-    /// An integer register.
+    /// Value of an integer register.
     pub fn x(&self, number: u8) -> u64 {
         self.r[usize::from(number & 31)]
     }
 
-    /// Sets an integer register, but `x0`.
+    /// Sets an integer register. A write to `x0` has no effect.
     pub fn set_x(&mut self, number: u8, value: u64) {
         self.r[usize::from(number & 31)] = value;
         self.r[0] = 0;
     }
 
-    /// A floating-point register.
+    /// Bits of a floating-point register.
     pub fn f(&self, number: u8) -> u64 {
         self.r[usize::from(number & 31) + 32]
     }
@@ -135,12 +134,12 @@ impl Hart {
         self.r[usize::from(number & 31) + 32] = value;
     }
 
-    /// What reads its instructions.
+    /// Decoder of this core's extensions.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
-    /// Hands over what a load or atomic access has read that was answered with [`Reply::Later`].
+    /// Delivers the value of a load or atomic access that memory answered with [`Reply::Later`].
     pub fn deliver(&mut self, to: u8, value: u64) {
         let to = usize::from(to & 63);
         self.r[to] = self.fills[to].whole(value);
@@ -148,12 +147,12 @@ impl Hart {
         self.late &= !(1 << to);
     }
 
-    /// The registers that wait to be delivered to, a bit for each.
+    /// Bit set of registers with an outstanding load or atomic access.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// The state on which, besides memory, depends all that a program does from here on.
+    /// Snapshot of the state that, together with memory, determines the program's further execution.
     pub fn state(&self) -> HartState {
         HartState {
             pc: self.pc,
@@ -164,19 +163,20 @@ impl Hart {
         }
     }
 
-    /// The address of the jump to a register that led to `pc`, if that was the last such jump.
+    /// Address of the indirect jump that led to `pc`, if the last indirect jump targeted `pc`.
     pub fn jumped_from(&self) -> Option<u64> {
         let (from, to) = self.jumped?;
         (to == self.pc).then_some(from)
     }
 
-    /// Goes to the handler of an exception.
+    /// Enters the handler of an exception.
     pub fn trap(&mut self, exception: Exception) {
         self.begun = Begun::Nothing;
         self.pc = self.csrs.enter(exception.cause(), false, self.pc);
     }
 
-    /// Goes to the handler of the interrupt that is to be taken, if one is. (Which are there, `csrs.interrupts` says.)
+    /// Enters the handler of the pending interrupt with the highest priority, if one is enabled. Returns true if it
+    /// did. The caller sets the pending interrupts in `csrs.interrupts`.
     pub fn interrupt(&mut self) -> bool {
         let number = self.csrs.interrupt();
         if let Some(number) = number {
@@ -186,7 +186,7 @@ impl Hart {
         number.is_some()
     }
 
-    /// Reads the instruction at an address.
+    /// Fetches and decodes the instruction at an address.
     pub(crate) fn fetch<M: Memory>(&mut self, at: u64, memory: &mut M) -> Result<Inst, Stop> {
         let mut half = |at: u64| match memory.fetch(at) {
             Reply::Done(half) => Ok(half),
@@ -204,7 +204,7 @@ impl Hart {
         let mut word = u32::from(first);
         if word & 3 == 3 {
             let second = half(at.wrapping_add(2));
-            // Only who waits goes on with the first half: behind an exception it may be another one.
+            // Keep the first half only while the second half waits: after an exception, memory may have changed.
             self.begun = match second {
                 Err(Stop::Wait) => Begun::Half(at, first),
                 _ => Begun::Nothing,
@@ -215,7 +215,7 @@ impl Hart {
         inst.ok_or(Exception::Illegal(word).into())
     }
 
-    /// Carries out the next instruction.
+    /// Executes the next instruction.
     pub fn step<M: Memory>(&mut self, memory: &mut M) -> Result<(), Stop> {
         let inst = match self.begun {
             Begun::Whole(at, inst) if at == self.pc => inst,
@@ -231,7 +231,7 @@ impl Hart {
         done
     }
 
-    /// Counts instructions that were carried out.
+    /// Adds completed instructions to the counters `cycle` and `instret`.
     pub(crate) fn count(&mut self, instructions: u64) {
         self.csrs.cycle = self.csrs.cycle.wrapping_add(instructions);
         self.csrs.instret = self.csrs.instret.wrapping_add(instructions);
@@ -248,7 +248,7 @@ impl Hart {
         self.r[0] = 0;
     }
 
-    /// Carries out an instruction that stands at `pc`. It is not counted.
+    /// Executes `inst`, located at `pc`, without counting it.
     #[inline(always)]
     pub(crate) fn execute<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
         use Op::*;
@@ -309,7 +309,8 @@ impl Hart {
         Ok(())
     }
 
-    /// Refuses to move the stack pointer down beyond the end of a stack. Other stacks, wherever they are, begin by moves and loads.
+    /// Raises a stack overflow if an addition moves the stack pointer below a stack limit. Programs switch to other
+    /// stacks by moves and loads, which this check does not cover.
     #[inline(always)]
     fn check_stack(&self, from: u64, to: u64) -> Result<(), Stop> {
         match self.stack_ends.iter().any(|end| to < *end && *end <= from) {
@@ -359,7 +360,7 @@ impl Hart {
         done.ok_or(Exception::Illegal(inst.word).into())
     }
 
-    /// Atomic accesses and what concerns more than registers and memory.
+    /// Executes atomic accesses, fences, block management, and system instructions.
     #[inline(never)]
     fn special<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
         use Op::*;
@@ -375,7 +376,7 @@ impl Hart {
                 stored(self.pc, memory.fence(fence))?;
             }
             FenceI => {
-                // Nor does a first half stay that waits for its second one.
+                // Discard a first half that waits for its second half.
                 self.begun = Begun::Nothing;
                 stored(self.pc, memory.fence_i())?
             }
@@ -389,7 +390,7 @@ impl Hart {
                 };
                 return Ok(());
             }
-            // Whoever drives the core looks for interrupts, and may give it time until one is there.
+            // No effect: the run loop checks for interrupts, and may advance time until one is pending.
             Wfi => {}
             Csrrw | Csrrs | Csrrc => self.csr(inst)?,
             CboInval | CboClean | CboFlush => {
@@ -413,7 +414,7 @@ impl Hart {
     }
 
     fn csr(&mut self, inst: &Inst) -> Result<(), Stop> {
-        // The register, or in its place a small number: one of both is zero.
+        // Register operand or immediate operand; the other one is zero.
         let operand = self.read(inst.rs1) | inst.imm as u64;
         let number = inst.csr();
         self.counter_reads += u64::from(matches!(number, 0xc00..=0xc02 | 0xb00 | 0xb02));
@@ -426,7 +427,7 @@ impl Hart {
             Op::Csrrs => old | operand,
             _ => old & !operand,
         };
-        // Nothing is written where the operand is `x0` or the number zero.
+        // `csrrs` and `csrrc` with `x0` or immediate 0 do not write.
         if inst.op == Op::Csrrw || inst.word >> 15 & 31 != 0 {
             let written = self.csrs.write(number, new);
             written.ok_or(Exception::Illegal(inst.word))?;
@@ -466,7 +467,7 @@ impl Hart {
         } else {
             Reply::Misaligned
         };
-        // What a conditional store reads is no part of memory.
+        // The status of a store-conditional is not data from memory, so it is not sign-extended.
         let fill = if op == AmoOp::StoreConditional {
             Fill::Unsigned
         } else {
@@ -494,7 +495,7 @@ impl Hart {
     }
 }
 
-/// What follows from the answer to an access that gives nothing back.
+/// Converts the reply to an access without a return value.
 #[inline(always)]
 fn stored(at: u64, reply: Reply<()>) -> Result<(), Stop> {
     match reply {

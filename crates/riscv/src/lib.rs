@@ -1,14 +1,14 @@
 //! RV64 cores: IMAFDC with Zicsr, Zifencei, Zba, Zbb, Zbs, Zicbom and Zicbop, in machine mode and user mode.
 //!
-//! [`Hart`] is a core that takes single steps. [`Fast`] runs one over instructions that were decoded before; [`Timed`] runs
-//! one in time, in order, with a cost for each kind of instruction. All three do the same.
+//! [`Hart`] is a core that takes single steps. [`Fast`] executes pre-decoded instructions as fast as possible.
+//! [`Timed`] adds an in-order pipeline with a cost per kind of instruction. All three compute the same results.
 //!
-//! [`Paged`] puts virtual addresses in front of a memory, [`map`] says what lies where, and [`Shared`]
-//! gives a memory to several cores. [`elf`] reads programs, [`channel`] looks
-//! through those of strangers, which [`Confined`] keeps to what they are given, and [`system`] serves their calls.
+//! [`Paged`] adds virtual addresses, [`map`] an address map, and [`Shared`] shares one memory among several cores.
+//! [`elf`] reads programs. [`channel`] verifies untrusted programs, [`Confined`] restricts them to their grants, and
+//! [`system`] serves their calls.
 //!
-//! A core knows nothing of coherence, files or the rest of Cohkit. It asks a [`Memory`], which may answer "wait", and
-//! gives exceptions as values; no bits and no address make it panic.
+//! A core has no notion of coherence, files or the rest of Cohkit. It calls a [`Memory`], which may answer "wait", and
+//! returns exceptions as values. No instruction bits and no address cause a panic.
 //!
 //! ```
 //! use cohkit_riscv::{Extensions, Flat, Hart};

@@ -1,63 +1,66 @@
-//! What lies where for a core: memory, scratchpads and registers, as data, and what may be done with each.
+//! Address map of a core: regions of memory, scratchpads and registers, with the accesses that each permits.
 
 use crate::memory::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size};
 use crate::timed::TimedMemory;
 
-/// What lies in a region, by which follows what may be done there.
+/// Kind of a region. It determines the permitted accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Memory that caches keep coherent. Everything may be done there.
+    /// Coherent memory. Permits all accesses.
     Memory,
-    /// Memory that is cached and not kept coherent: the core cleans, flushes and drops what it has of it. Nothing is executed
-    /// from there, and atomic accesses are none, as nobody else would see them.
+    /// Cached memory without coherence: the core itself cleans, flushes and drops its copies. Permits neither
+    /// instruction fetches nor atomic accesses, which other cores would not observe.
     Far,
-    /// Another name for memory by which no cache is asked: neither atomic accesses nor execution. Hints and block management
-    /// do nothing.
+    /// Uncached alias of memory. Permits neither atomic accesses nor instruction fetches. Prefetches and block
+    /// management have no effect.
     Uncached,
-    /// Lines that two sides hand each other, cached and not kept coherent; the rules are those of far memory.
+    /// Lines that two sides pass to each other, cached without coherence. The rules are those of far memory.
     Scratchpad,
-    /// Registers: loads and stores of aligned words and double words, which are never held.
+    /// Registers: permits loads and stores of aligned words and double words, which never stall.
     Registers,
 }
 
-/// A part of the addresses.
+/// A range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Its name.
+    /// Name, for messages.
     pub name: String,
-    /// Where it begins for the core.
+    /// Start address for the core.
     pub at: u64,
-    /// How long it is.
+    /// Length in bytes.
     pub length: u64,
-    /// Where that is for the memory behind; the same place for two regions gives it two names.
+    /// Start address in the memory behind the map. Two regions with the same `to` are aliases.
     pub to: u64,
-    /// What lies there.
+    /// Kind of the region.
     pub kind: Kind,
-    /// Cycles that each load and store takes more than in other regions.
+    /// Extra latency of each load and store in this region, in cycles.
     pub longer: u64,
 }
 
-/// Memory that is told in which region an access lies.
+/// Memory that is notified of the region of each access.
 pub trait Regional: TimedMemory {
-    /// The next access, hint or block to manage lies in this region.
+    /// Announces the region of the next access, prefetch or block management.
     fn region(&mut self, _region: &Region) {}
 }
 
-/// Memory behind a map of addresses. Where there is no region, or it does not allow an access, is a fault.
+/// Memory behind an address map. An access outside all regions, or not permitted by its region, faults.
 #[derive(Clone, Debug)]
 pub struct Mapped<M> {
-    /// The memory behind.
+    /// Memory behind the map.
     pub memory: M,
-    /// By their addresses.
+    /// Regions, sorted by address.
     regions: Vec<Region>,
-    /// The region of the last access.
+    /// Index of the region of the last access.
     last: usize,
-    /// What the last access takes more.
+    /// Extra latency of the last access, in cycles.
     longer: u64,
 }
 
 impl<M> Mapped<M> {
-    /// Memory behind these regions. An error says which of them cannot be.
+    /// Creates a map of these regions in front of `memory`.
+    ///
+    /// # Errors
+    /// A region is empty, extends beyond the last address, or overlaps another.
     pub fn new(memory: M, mut regions: Vec<Region>) -> Result<Mapped<M>, String> {
         regions.sort_by_key(|region| region.at);
         for region in &regions {
@@ -85,14 +88,14 @@ impl<M> Mapped<M> {
         })
     }
 
-    /// The region of an address.
+    /// Region that contains an address, if any.
     pub fn find(&self, at: u64) -> Option<&Region> {
         let behind = self.regions.partition_point(|region| region.at <= at);
         let region = self.regions.get(behind.checked_sub(1)?)?;
         (at - region.at < region.length).then_some(region)
     }
 
-    /// The place among the regions of an access that does not reach over the end of one.
+    /// Index of the region that contains the whole access, if any.
     #[inline(always)]
     fn place(&mut self, at: u64, length: u64) -> Option<usize> {
         let holds = |region: &Region| {
@@ -112,7 +115,7 @@ impl<M> Mapped<M> {
 }
 
 impl<M: Regional> Mapped<M> {
-    /// Where an access goes, if it is allowed in its region.
+    /// Translates an access, if its region permits it, and announces the region to the memory.
     #[inline(always)]
     fn route(&mut self, at: u64, length: u64, allowed: impl Fn(Kind) -> bool) -> Option<u64> {
         let place = self.place(at, length)?;
@@ -125,7 +128,7 @@ impl<M: Regional> Mapped<M> {
         Some(region.to + (at - region.at))
     }
 
-    /// Where a load or store goes.
+    /// Translates a load or store.
     #[inline(always)]
     fn access(&mut self, at: u64, size: Size) -> Option<u64> {
         let length = size as u64;
@@ -134,7 +137,7 @@ impl<M: Regional> Mapped<M> {
         })
     }
 
-    /// What comes of a load or store: a register lets nobody wait.
+    /// Converts a reply to a load or store: a register that stalls is a fault.
     #[inline(always)]
     fn answer<T>(&self, reply: Reply<T>) -> Reply<T> {
         match reply {

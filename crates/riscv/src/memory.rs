@@ -1,8 +1,8 @@
-//! What a core asks of its memory. Every question may be answered with "wait".
+//! Interface between a core and its memory. Memory may answer every request with "wait".
 
 use std::fmt;
 
-/// How much of memory is accessed at once.
+/// Width of an access, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Size {
@@ -16,25 +16,26 @@ pub enum Size {
     Double = 8,
 }
 
-/// The answer to an access.
+/// Response of memory to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<T> {
-    /// It is done, and this was read.
+    /// Completed, with the value read.
     Done(T),
-    /// It has begun, and [`crate::Hart::deliver`] will be called with what is read. The core goes on until it needs that.
+    /// Accepted; [`crate::Hart::deliver`] supplies the value later. The core continues until an instruction needs the
+    /// value.
     Later,
-    /// It could not begin. Nothing has happened; the core asks again at its next step.
+    /// Not accepted, without any effect. The core retries at its next step.
     Wait,
-    /// No access of this size is possible there because of its alignment.
+    /// Refused: the access is misaligned, and its alignment is not supported at this address.
     Misaligned,
-    /// There is nothing, or it may not be accessed in this way.
+    /// Refused: no memory at this address, or the access is not permitted there.
     Fault,
-    /// The address is mapped to nothing.
+    /// Refused: no page maps the address, or its page does not permit the access.
     Unmapped,
 }
 
 impl<T> Reply<T> {
-    /// This answer, with what was read changed.
+    /// Applies `change` to the value read, if the access completed.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Reply<U> {
         match self {
             Reply::Done(value) => Reply::Done(change(value)),
@@ -47,13 +48,13 @@ impl<T> Reply<T> {
     }
 }
 
-/// What an atomic access does.
+/// Operation of an atomic access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // They have the names of the standard.
 pub enum AmoOp {
-    /// A load that reserves its place.
+    /// Load-reserved: reads the location and reserves it.
     LoadReserved,
-    /// A store if the place is reserved still. What it reads is 0 if it stored, otherwise 1.
+    /// Store-conditional: stores only if the reservation still holds. Returns 0 on success and 1 on failure.
     StoreConditional,
     Swap,
     Add,
@@ -67,7 +68,8 @@ pub enum AmoOp {
 }
 
 impl AmoOp {
-    /// What is stored where this has been read. (Reservations are the memory's matter.)
+    /// Value to store, given the `old` value. Comparisons of words use only the low 32 bits. Memory handles
+    /// reservations.
     pub fn result(self, old: u64, operand: u64, size: Size) -> u64 {
         // A word is compared as a word.
         let signed = |v: u64| {
@@ -103,46 +105,46 @@ impl AmoOp {
 /// An atomic access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amo {
-    /// What it does.
+    /// Operation.
     pub op: AmoOp,
-    /// A word or a double word.
+    /// [`Size::Word`] or [`Size::Double`].
     pub size: Size,
-    /// Its operand; the upper half of a word's is nothing to go by.
+    /// Operand. The upper half of a word's operand is unspecified.
     pub operand: u64,
-    /// Later accesses of this core come behind it.
+    /// Acquire (`.aq`): later accesses of this core are ordered after this one.
     pub acquire: bool,
-    /// Earlier accesses of this core come before it.
+    /// Release (`.rl`): earlier accesses of this core are ordered before this one.
     pub release: bool,
 }
 
-/// What a cache is to do with the block of an address.
+/// Cache-block management operation (Zicbom).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cbo {
-    /// Drop it, whatever is in it.
+    /// Drops the block without a write-back.
     Invalidate,
-    /// Write it back if it is dirty, and keep it.
+    /// Writes the block back if dirty, and keeps it.
     Clean,
-    /// Write it back if it is dirty, and drop it.
+    /// Writes the block back if dirty, and drops it.
     Flush,
 }
 
-/// What a block will soon be needed for.
+/// Kind of access that a prefetch anticipates (Zicbop).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefetch {
-    /// To be executed.
+    /// Instruction fetch.
     Execute,
-    /// To be read.
+    /// Load.
     Read,
-    /// To be written.
+    /// Store.
     Write,
 }
 
 impl Prefetch {
-    /// The cache that a hint at this address is for, the one nearest to the core being 1.
+    /// Target cache level of a prefetch at this address: 1 is the cache nearest to the core.
     ///
-    /// Zicbop names no level. Blocks have 64 bytes or more and offsets of hints are multiples of 32, so that one bit of the
-    /// address is free: `prefetch.r 0(a0)`, where a block begins, is for the first cache, and `prefetch.r 32(a0)` for the
-    /// second.
+    /// Zicbop names no level. Blocks have at least 64 bytes and prefetch offsets are multiples of 32, so bit 5 of the
+    /// address is free. `prefetch.r 0(a0)`, at the start of a block, targets level 1; `prefetch.r 32(a0)` targets level
+    /// 2.
     pub fn level(at: u64) -> u8 {
         if at & 32 == 0 {
             1
@@ -152,49 +154,51 @@ impl Prefetch {
     }
 }
 
-/// Kinds of accesses, as a `fence` names them: the bits of writes, reads, output and input, the first being 1.
+/// Access kinds that a `fence` orders, as bit sets: bit 0 writes, bit 1 reads, bit 2 device output, bit 3 device input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
-    /// These earlier accesses
+    /// Predecessor set: earlier accesses that become visible
     pub before: u8,
-    /// are seen before these later ones.
+    /// before the accesses of this successor set.
     pub after: u8,
-    /// Whether only order among reads, among writes and of writes behind reads is asked for (`fence.tso`).
+    /// True for `fence.tso`: orders reads before reads and writes, and writes before writes, but not writes before
+    /// reads.
     pub total_store_order: bool,
 }
 
-/// Memory as a core sees it.
+/// Memory as seen by one core.
 ///
-/// Values are the low bytes of words, and memory is little-endian. `to` names the register that waits for a value: who
-/// answers [`Reply::Later`] delivers to it.
+/// Values are in the low bytes of words; memory is little-endian. `to` is the register that receives the value. A
+/// memory that answers [`Reply::Later`] must deliver the value to this register.
 pub trait Memory {
-    /// Whether an answer may ever be [`Reply::Later`]. Cores of memories that never give it do not look for it.
+    /// True if the memory ever answers [`Reply::Later`]. If false, cores do not check for outstanding loads.
     const SPLIT: bool = false;
 
-    /// Reads half a word of an instruction; the address is even.
+    /// Fetches 16 bits of an instruction from an even address.
     fn fetch(&mut self, at: u64) -> Reply<u16>;
-    /// Reads. Unread upper bytes are zero.
+    /// Loads a value. Its unused upper bytes are zero.
     fn load(&mut self, at: u64, size: Size, to: u8) -> Reply<u64>;
-    /// Writes the low bytes.
+    /// Stores the low `size` bytes of `value`.
     fn store(&mut self, at: u64, size: Size, value: u64) -> Reply<()>;
-    /// Reads and writes at once. A misaligned one does not come here.
+    /// Performs an atomic access. Cores reject misaligned ones before this call.
     fn amo(&mut self, at: u64, amo: Amo, to: u8) -> Reply<u64>;
     /// Orders accesses.
     fn fence(&mut self, fence: Fence) -> Reply<()>;
-    /// What was stored is to be seen by fetches from now on.
+    /// Makes all previous stores visible to later fetches (`fence.i`).
     fn fence_i(&mut self) -> Reply<()>;
-    /// Manages the block that the address lies in.
+    /// Manages the cache block that contains the address.
     fn cbo(&mut self, at: u64, what: Cbo) -> Reply<()>;
-    /// Hints at later accesses. It never fails.
+    /// Prefetches the block that contains the address. Never fails.
     fn prefetch(&mut self, at: u64, what: Prefetch);
 }
 
-/// Bytes from an address on, for one core: nothing waits, and misaligned accesses are fine. Block management does nothing.
+/// A range of bytes for one core. Accesses complete at once, misaligned accesses are allowed, and block management has
+/// no effect.
 #[derive(Clone)]
 pub struct Flat {
     start: u64,
     bytes: Vec<u8>,
-    /// The place that is reserved.
+    /// Reserved address, if any.
     reserved: Option<u64>,
 }
 
@@ -205,7 +209,7 @@ impl fmt::Debug for Flat {
 }
 
 impl Flat {
-    /// So many zeroes from there on.
+    /// Creates `length` zero bytes from address `start` on.
     pub fn new(start: u64, length: usize) -> Flat {
         Flat {
             start,
@@ -214,24 +218,24 @@ impl Flat {
         }
     }
 
-    /// The address behind the last one.
+    /// First address after the range.
     pub fn end(&self) -> u64 {
         self.start.wrapping_add(self.bytes.len() as u64)
     }
 
-    /// Where these bytes are kept, if all of them are.
+    /// Index of `at` in `bytes`, if the whole access is in range.
     fn place(&self, at: u64, length: usize) -> Option<usize> {
         let place = usize::try_from(at.wrapping_sub(self.start)).ok()?;
         (place <= self.bytes.len().checked_sub(length)?).then_some(place)
     }
 
-    /// These bytes, if all are there.
+    /// Returns `length` bytes from address `at` on, or `None` if any of them is out of range.
     pub fn bytes(&self, at: u64, length: usize) -> Option<&[u8]> {
         self.place(at, length)
             .map(|place| &self.bytes[place..place + length])
     }
 
-    /// These bytes to be changed, if all are there.
+    /// Returns `length` bytes for modification, or `None` if any of them is out of range.
     pub fn bytes_mut(&mut self, at: u64, length: usize) -> Option<&mut [u8]> {
         self.place(at, length)
             .map(|place| &mut self.bytes[place..place + length])

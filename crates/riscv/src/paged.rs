@@ -1,10 +1,10 @@
-//! Virtual addresses: pages of 4 KiB and 2 MiB, and the buffer of translations in front of them.
+//! Virtual addresses: pages of 4 KiB and 2 MiB, and a translation lookaside buffer (TLB).
 
 use crate::memory::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size};
 use crate::timed::TimedMemory;
 use std::collections::BTreeMap;
 
-/// How large a page is.
+/// Page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSize {
     /// 4 KiB.
@@ -14,10 +14,10 @@ pub enum PageSize {
 }
 
 impl PageSize {
-    /// All there are.
+    /// All page sizes, in ascending order.
     pub const ALL: [PageSize; 2] = [PageSize::Small, PageSize::Large];
 
-    /// Its bytes.
+    /// Size in bytes.
     pub fn bytes(self) -> u64 {
         match self {
             PageSize::Small => 1 << 12,
@@ -25,26 +25,26 @@ impl PageSize {
         }
     }
 
-    /// The one of so many bytes, if there is one.
+    /// Returns the page size of this many bytes, if supported.
     pub fn of(bytes: u64) -> Option<PageSize> {
         PageSize::ALL.into_iter().find(|size| size.bytes() == bytes)
     }
 }
 
-/// A page.
+/// A mapped page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Its virtual address.
+    /// Virtual start address, a multiple of the page size.
     pub at: u64,
-    /// Where it is in memory.
+    /// Physical start address, a multiple of the page size.
     pub to: u64,
-    /// Its size, of which both are multiples.
+    /// Page size.
     pub size: PageSize,
-    /// Whether it may be read.
+    /// True if loads are permitted.
     pub readable: bool,
-    /// Whether it may be written.
+    /// True if stores are permitted.
     pub writable: bool,
-    /// Whether it may be executed.
+    /// True if instruction fetches are permitted.
     pub executable: bool,
 }
 
@@ -54,13 +54,13 @@ impl Page {
     }
 }
 
-/// What an access does.
+/// Kind of access, for the permission check.
 #[derive(Clone, Copy)]
 enum Use {
     Read,
     Write,
     Execute,
-    /// Managing a block, for which any right to its data is enough.
+    /// Block management; read or write permission is sufficient.
     Manage,
 }
 
@@ -75,16 +75,16 @@ impl Use {
     }
 }
 
-/// Pages one behind the other, both by their virtual addresses and in memory.
+/// A run of pages with consecutive virtual and consecutive physical addresses.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     first: Page,
-    /// The last address.
+    /// Last virtual address.
     last: u64,
 }
 
 impl Run {
-    /// The page of an address that is in it.
+    /// Page that contains `at`, which must lie in the run.
     fn page(&self, at: u64) -> Page {
         let before = (at - self.first.at) & !(self.first.size.bytes() - 1);
         Page {
@@ -95,27 +95,26 @@ impl Run {
     }
 }
 
-/// The pages that a core knows, and the buffer of their translations, which takes any page in any place and gives up the one
-/// that was not used for longest.
+/// Page table of a core, with a fully associative TLB and LRU replacement.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     runs: BTreeMap<u64, Run>,
-    /// The buffer: pages, and which of them the core has turned to how late. The last one is that at `last`.
+    /// TLB entries: page, and value of `turns` at its last use. `last` is the index of the entry used last.
     buffer: Vec<(Page, u64)>,
     last: usize,
     turns: u64,
     places: usize,
-    /// Cycles that a miss takes.
+    /// Latency of a page walk after a TLB miss, in cycles.
     walk: u64,
-    /// By how many cycles the access that is under way begins later.
+    /// Delay of the current access due to a TLB miss, in cycles.
     later: u64,
-    /// Accesses that had a page and did not wait, and those that missed the buffer.
+    /// Accesses with a valid translation that memory did not stall, and accesses that missed the TLB.
     accesses: u64,
     misses: u64,
 }
 
 impl Pages {
-    /// No page, and a buffer of so many places, whose misses take so many cycles.
+    /// Creates an empty page table with a TLB of `places` entries (at least 1) and a page walk of `walk` cycles.
     pub fn new(places: usize, walk: u64) -> Pages {
         Pages {
             places: places.max(1),
@@ -124,12 +123,18 @@ impl Pages {
         }
     }
 
-    /// Adds a page. An error says why it cannot be.
+    /// Maps a page.
+    ///
+    /// # Errors
+    /// The page is misaligned, beyond the last address, or overlaps a mapped page.
     pub fn map(&mut self, page: Page) -> Result<(), String> {
         self.map_run(page, 1)
     }
 
-    /// Adds so many pages one behind the other, of which this is the first one. An error says why they cannot be.
+    /// Maps `pages` consecutive pages, the first of which is `first`.
+    ///
+    /// # Errors
+    /// The pages are misaligned, none, beyond the last address, or overlap a mapped page.
     pub fn map_run(&mut self, first: Page, pages: u64) -> Result<(), String> {
         let (at, bytes) = (first.at, first.size.bytes());
         if (at | first.to) & (bytes - 1) != 0 {
@@ -158,8 +163,8 @@ impl Pages {
         Ok(())
     }
 
-    /// Takes away the pages that were added with that there, also from the buffer. (An engine that keeps decoded instructions
-    /// is to forget them, too.) The first one of them.
+    /// Unmaps the run of pages that was mapped at `at`, and evicts them from the TLB. Returns the first page of the
+    /// run. The caller must also invalidate engines that keep decoded instructions.
     pub fn unmap(&mut self, at: u64) -> Option<Page> {
         let run = self.runs.remove(&at)?;
         self.buffer
@@ -167,34 +172,34 @@ impl Pages {
         Some(run.first)
     }
 
-    /// Empties the buffer.
+    /// Invalidates all TLB entries.
     pub fn flush(&mut self) {
         self.buffer.clear();
     }
 
-    /// How often the buffer was missed.
+    /// Number of TLB misses.
     pub fn misses(&self) -> u64 {
         self.misses
     }
 
-    /// How often it had the page of an access.
+    /// Number of TLB hits.
     pub fn hits(&self) -> u64 {
         self.accesses.saturating_sub(self.misses)
     }
 
-    /// The page of an address.
+    /// Page that maps an address, if any. Bypasses the TLB.
     pub fn page(&self, at: u64) -> Option<Page> {
         let (_, run) = self.runs.range(..=at).next_back()?;
         (at <= run.last).then(|| run.page(at))
     }
 
-    /// The page of an address, if the buffer has it.
+    /// Page that maps an address, if it is in the TLB. Neither fills the TLB nor updates the replacement order.
     fn buffered(&self, at: u64) -> Option<&Page> {
         let mut pages = self.buffer.iter().map(|(page, _)| page);
         pages.find(|page| page.holds(at))
     }
 
-    /// The page of an address, by the buffer; a miss brings it there.
+    /// Page that maps an address, through the TLB. A miss fills the TLB and delays the access by the page walk.
     #[inline(always)]
     fn find(&mut self, at: u64) -> Option<Page> {
         match self.buffer.get(self.last) {
@@ -203,7 +208,7 @@ impl Pages {
         }
     }
 
-    /// Turns to another page than before.
+    /// Looks up an address that is not in the entry used last.
     #[inline(never)]
     fn turn(&mut self, at: u64) -> Option<Page> {
         let place = self.buffer.iter().position(|(page, _)| page.holds(at));
@@ -222,7 +227,7 @@ impl Pages {
         Some(*page)
     }
 
-    /// Puts a page where there is room, or where the one is that was not used for longest.
+    /// Inserts a page into a free entry, or replaces the least recently used one. Returns the index.
     fn put(&mut self, page: Page) -> usize {
         if self.buffer.len() < self.places {
             self.buffer.push((page, 0));
@@ -237,21 +242,21 @@ impl Pages {
 
 /// Memory behind virtual addresses.
 ///
-/// Loads, stores, atomic accesses and block management go through the buffer of translations. One that misses it begins when
-/// the walk is over, and the core does nothing before; a prefetch that misses it does nothing. Instructions have
-/// translations of their own, which are always there. An access that reaches over the end of a page is misaligned.
+/// Loads, stores, atomic accesses and block management go through the TLB. A miss stalls the core for the page walk; a
+/// prefetch that misses is dropped. Instruction translations are separate and always hit. An access that crosses the
+/// end of a page is misaligned.
 #[derive(Clone, Debug)]
 pub struct Paged<M> {
-    /// The memory behind.
+    /// Memory behind the page table.
     pub memory: M,
-    /// The pages, which may go on before another memory.
+    /// Page table. It may be moved to another memory.
     pub pages: Pages,
-    /// The cycle in which the access begins that is under way.
+    /// Cycle in which the current access begins.
     now: u64,
 }
 
 impl<M> Paged<M> {
-    /// This memory behind these pages.
+    /// Puts this page table in front of this memory.
     pub fn new(memory: M, pages: Pages) -> Paged<M> {
         Paged {
             memory,
@@ -262,7 +267,7 @@ impl<M> Paged<M> {
 }
 
 impl<M: TimedMemory> Paged<M> {
-    /// Where an access goes. One that its page does not allow is answered like one of no page.
+    /// Translates an access. An access that its page does not permit is answered like one without a page.
     #[inline(always)]
     fn translate<T>(&mut self, at: u64, length: u64, what: Use) -> Result<u64, Reply<T>> {
         let Some(page) = self.pages.find(at).filter(|page| what.may(page)) else {
@@ -278,7 +283,7 @@ impl<M: TimedMemory> Paged<M> {
         Ok(page.to + offset)
     }
 
-    /// An access is asked again if it waits, and counts once.
+    /// Counts an access. A stalled access is retried, and counts once.
     #[inline(always)]
     fn counted<T>(&mut self, reply: Reply<T>) -> Reply<T> {
         self.pages.accesses += u64::from(!matches!(reply, Reply::Wait));
@@ -286,7 +291,7 @@ impl<M: TimedMemory> Paged<M> {
     }
 }
 
-/// Goes on with a translated address, or gives the answer that there is already.
+/// Continues with the translated address, or returns the reply.
 macro_rules! translated {
     ($translation:expr) => {
         match $translation {

@@ -1,25 +1,25 @@
-//! Memory that several cores share, without time.
+//! Memory shared by several cores, without time.
 
 use crate::memory::{Amo, AmoOp, Cbo, Fence, Flat, Memory, Prefetch, Reply, Size};
 use crate::system::Bytes;
 use crate::timed::TimedMemory;
 
-/// Reservations are of blocks of so many bytes: what another core stores in the block ends them.
+/// Reservation granularity in bytes. A store by another core to the same block ends the reservation.
 const BLOCK: u64 = 64;
 
-/// Bytes that several cores access one after the other, so that each sees at once what another one has done.
+/// Sequentially consistent memory of several cores: each access is performed at once and visible to all.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// The bytes.
+    /// Contents.
     pub memory: Flat,
-    /// The place that each core has reserved.
+    /// Reserved address of each core, if any.
     reserved: Vec<Option<u64>>,
-    /// How many have.
+    /// Number of reservations.
     held: usize,
 }
 
 impl Shared {
-    /// This memory, for so many cores.
+    /// Shares `memory` among `cores` cores.
     pub fn new(memory: Flat, cores: usize) -> Shared {
         Shared {
             memory,
@@ -28,12 +28,12 @@ impl Shared {
         }
     }
 
-    /// The memory as a core sees it; nothing if there is no such core.
+    /// Memory as seen by one core; `None` if there is no such core.
     pub fn port(&mut self, core: usize) -> Option<Port<'_>> {
         (core < self.reserved.len()).then_some(Port { shared: self, core })
     }
 
-    /// Stores bytes for somebody who is none of the cores, and says whether they are there.
+    /// Stores bytes on behalf of an agent that is not one of the cores. Returns false if the range is not in memory.
     pub fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
         if !bytes.is_empty() {
             self.stored(usize::MAX, at, bytes.len() as u64);
@@ -47,7 +47,7 @@ impl Shared {
         before
     }
 
-    /// Ends the reservations of other cores that a store touches.
+    /// Ends the reservations of other cores in the stored range.
     #[inline(always)]
     fn stored(&mut self, core: usize, at: u64, length: u64) {
         if self.held > 0 {
@@ -69,7 +69,7 @@ impl Shared {
     }
 }
 
-/// Shared memory as one core sees it.
+/// Shared memory as seen by one core.
 #[derive(Debug)]
 pub struct Port<'a> {
     shared: &'a mut Shared,
@@ -105,7 +105,7 @@ impl Memory for Port<'_> {
         match amo.op {
             AmoOp::LoadReserved => self.shared.memory.load(at, amo.size, to),
             AmoOp::StoreConditional if mine != Some(at) => {
-                // Nothing is stored, but the address has to be one that could be.
+                // Nothing is stored, but an invalid address must still fault.
                 let there = self.shared.memory.load(at, amo.size, to);
                 there.map(|_| 1)
             }

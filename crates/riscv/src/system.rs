@@ -1,63 +1,63 @@
-//! What programs ask of an operating system: the few calls of Linux that a static program needs, and semihosting as
-//! picolibc uses it. Files and clocks are somebody else's, behind [`World`].
+//! Services for programs: the few Linux system calls that a static program needs, and semihosting as used by picolibc.
+//! [`World`] provides files and the clock.
 
 use crate::csr::Exception;
 use crate::hart::Hart;
 use crate::memory::Flat;
 use std::ops::Range;
 
-/// Why a call failed, by the numbers of Linux.
+/// Linux error number of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Errno {
-    /// There is no such file.
+    /// ENOENT: no such file.
     NotFound = 2,
-    /// It could not be read or written.
+    /// EIO: input or output error.
     Io = 5,
-    /// No file is open by this number.
+    /// EBADF: no open file with this number.
     BadFile = 9,
-    /// It may not be done.
+    /// EACCES: permission denied.
     Denied = 13,
-    /// The program has no memory there.
+    /// EFAULT: the program has no memory at the address.
     Fault = 14,
-    /// What is asked for makes no sense.
+    /// EINVAL: invalid argument.
     Invalid = 22,
-    /// There is no room for it.
+    /// ENOSPC: no space left.
     NoSpace = 28,
-    /// There is no such call.
+    /// ENOSYS: no such system call.
     NoCall = 38,
 }
 
-/// How a file is opened.
+/// Open mode of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Open {
-    /// It will be read.
+    /// Opened for reading.
     pub read: bool,
-    /// It will be written.
+    /// Opened for writing.
     pub write: bool,
-    /// It is made if it is not there.
+    /// Create the file if it does not exist.
     pub create: bool,
-    /// What was in it is dropped.
+    /// Discard the previous contents.
     pub truncate: bool,
-    /// What is written comes behind what is in it.
+    /// Write at the end of the file.
     pub append: bool,
 }
 
-/// A place in a file.
+/// A file position, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// From the beginning.
+    /// Offset from the start of the file.
     Start(u64),
-    /// From where it stands.
+    /// Offset from the current position.
     Current(i64),
-    /// From the end.
+    /// Offset from the end of the file.
     End(i64),
 }
 
-/// Files and the clock. Files 0, 1 and 2 are open: the standard input, output and errors. A world that says nothing else has
-/// no other files and no input, and its clock stands.
+/// Files and the clock. Files 0, 1 and 2 are open: standard input, output and error. The default methods provide no
+/// other files, no input, and a clock that always reads 0.
 pub trait World {
-    /// Opens a file, whose number is 3 or more.
+    /// Opens a file. Returns its number, at least 3.
     fn open(&mut self, _name: &str, _how: Open) -> Result<u32, Errno> {
         Err(Errno::Denied)
     }
@@ -65,27 +65,27 @@ pub trait World {
     fn close(&mut self, _file: u32) -> Result<(), Errno> {
         Err(Errno::BadFile)
     }
-    /// Reads from a file; nothing at its end.
+    /// Reads from a file. Returns the number of bytes read, 0 at the end of the file.
     fn read(&mut self, _file: u32, _bytes: &mut [u8]) -> Result<usize, Errno> {
         Err(Errno::BadFile)
     }
-    /// Writes to a file.
+    /// Writes to a file. Returns the number of bytes written.
     fn write(&mut self, file: u32, bytes: &[u8]) -> Result<usize, Errno>;
-    /// Goes to a place in a file, and says where that is from the beginning.
+    /// Moves the file position. Returns the new position, in bytes from the start.
     fn seek(&mut self, _file: u32, _place: Place) -> Result<u64, Errno> {
         Err(Errno::BadFile)
     }
-    /// Nanoseconds since the beginning of 1970.
+    /// Current time in nanoseconds since the start of 1970.
     fn now(&mut self) -> u64 {
         0
     }
 }
 
-/// Memory as the calls of a program reach it, whatever that takes.
+/// Memory as accessed by the services on behalf of a program.
 pub trait Bytes {
-    /// Reads all of these, or says that it cannot.
+    /// Reads all of `bytes` from address `at` on. Returns false if it cannot.
     fn get(&mut self, at: u64, bytes: &mut [u8]) -> bool;
-    /// Writes all of these, or says that it cannot.
+    /// Writes all of `bytes` from address `at` on. Returns false if it cannot.
     fn put(&mut self, at: u64, bytes: &[u8]) -> bool;
 }
 
@@ -107,46 +107,47 @@ impl Bytes for Flat {
     }
 }
 
-/// What comes of an exception.
+/// Result of handling an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// It was a call. The core stands behind it.
+    /// A call, handled. `pc` points past it.
     Done,
-    /// The program has ended, with this code.
+    /// The program exited with this code.
     Exit(i32),
-    /// It was no call.
+    /// Not a call.
     Exception(Exception),
 }
 
-/// The longest piece that is read or written at once. Programs ask again for the rest.
+/// Maximum bytes per read or write call. Programs repeat the call for the remainder.
 const PIECE: u64 = 1 << 20;
-/// The longest string.
+/// Maximum string length in bytes.
 const STRING: u64 = 4096;
 
-/// What an operating system remembers of a program.
+/// Per-program state of the services.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// Memory that is for the heap, and where its end is now.
+    /// Memory reserved for the heap. `end` is the current end of the heap (the program break).
     heap: Range<u64>,
     end: u64,
-    /// Where the stack begins, and how far it may go down.
+    /// Stack memory. The stack grows down from `end` to at most `start`.
     stack: Range<u64>,
     command: String,
     begun: Option<u64>,
     errno: u64,
-    /// How far the list of what semihosting can do has been read.
+    /// Read position in the semihosting feature file.
     told: u64,
 }
 
-/// The name of a file that says what semihosting can do, and its number, by which no other file goes.
+/// Name and number of the semihosting feature file. No other file has this number.
 const FEATURES: &str = ":semihosting-features";
 const FEATURES_FILE: u32 = 0x7fff_fffe;
-/// What is in it: that programs may end with a code, and that standard output and errors are two files.
+/// Contents of the feature file: magic `SHFB`, then the feature bits 0 (SYS_EXIT_EXTENDED) and 1 (separate standard
+/// output and error).
 const FEATURES_BYTES: &[u8] = b"SHFB\x03";
 
 type Answer = Result<u64, Errno>;
 
-/// Bytes that a program has.
+/// Reads `N` bytes of the program's memory.
 fn get<const N: usize>(memory: &mut impl Bytes, at: u64) -> Result<[u8; N], Errno> {
     let mut bytes = [0; N];
     memory
@@ -159,7 +160,7 @@ fn put(memory: &mut impl Bytes, at: u64, bytes: &[u8]) -> Answer {
     memory.put(at, bytes).then_some(0).ok_or(Errno::Fault)
 }
 
-/// A string of this length, or up to a zero.
+/// Reads a string of `length` bytes, or up to a zero byte, of at most [`STRING`] bytes.
 fn string(memory: &mut impl Bytes, at: u64, length: Option<u64>) -> Result<Vec<u8>, Errno> {
     let mut bytes = Vec::new();
     for offset in 0..length.unwrap_or(STRING).min(STRING) {
@@ -172,12 +173,13 @@ fn string(memory: &mut impl Bytes, at: u64, length: Option<u64>) -> Result<Vec<u
     Ok(bytes)
 }
 
-/// The name of a file.
+/// Reads a file name. It must be valid UTF-8.
 fn name(memory: &mut impl Bytes, at: u64, length: Option<u64>) -> Result<String, Errno> {
     String::from_utf8(string(memory, at, length)?).map_err(|_| Errno::Invalid)
 }
 
-/// Writes bytes to a file, or reads them, piece by piece. How many are left.
+/// Transfers bytes between a file and memory in pieces of at most [`PIECE`] bytes. Returns the number of bytes not
+/// transferred.
 fn transfer(
     memory: &mut impl Bytes,
     world: &mut impl World,
@@ -198,7 +200,7 @@ fn transfer(
             Err(errno) if done == 0 => return Err(errno),
             Err(_) => break,
         }
-        // A file is read to its end, a terminal as far as there is something.
+        // Read a file to its end, but standard input only as far as data is available.
         if !writes && file == 0 {
             break;
         }
@@ -240,8 +242,8 @@ fn write(
 }
 
 impl System {
-    /// A program with this heap and stack, called with these words, which programs split. (As the first one, which is to be its
-    /// own name, picolibc gives a program one of its choice.)
+    /// Creates the services of a program with this heap, this stack and this command line, which the program splits
+    /// itself. The first word should be the program's name; picolibc supplies a name of its own.
     pub fn new(heap: Range<u64>, stack: Range<u64>, command: &str) -> System {
         let command = command.to_string();
         System {
@@ -255,13 +257,13 @@ impl System {
         }
     }
 
-    /// The lowest addresses of the stack, and of the heap that is below it: a stack that grows beyond the first takes memory of the
-    /// heap, and beyond the second, where it begins elsewhere, memory of the program.
+    /// Stack limits: the start of the stack and the start of the heap below it. A stack below the first overwrites the
+    /// heap; one below the second, if the stack starts elsewhere, overwrites the program.
     pub fn stack_ends(&self) -> [u64; 2] {
         [self.stack.start, self.heap.start]
     }
 
-    /// Serves an exception of a core that stands before the instruction that raised it.
+    /// Handles an exception of a core whose `pc` still points to the instruction that raised it.
     pub fn serve(
         &mut self,
         exception: Exception,
@@ -299,7 +301,7 @@ impl System {
         Served::Done
     }
 
-    /// One of the calls of Linux.
+    /// Handles a Linux system call.
     fn linux(
         &mut self,
         call: u64,
@@ -334,7 +336,8 @@ impl System {
             113 | 169 => {
                 let now = world.now();
                 let rest = now % 1_000_000_000;
-                // One tells nanoseconds, the other one microseconds, and where they go is another argument.
+                // clock_gettime returns nanoseconds, gettimeofday microseconds; the result address is a different
+                // argument.
                 let (at, rest) = if call == 113 {
                     (b, rest)
                 } else {
@@ -353,7 +356,7 @@ impl System {
         }
     }
 
-    /// One of the calls of semihosting. Their files are numbered from one on.
+    /// Handles a semihosting call. Semihosting handles are file numbers plus one.
     fn semihosting(
         &mut self,
         call: u64,
@@ -440,14 +443,14 @@ impl System {
     }
 }
 
-/// Whether a breakpoint stands between the two instructions that mark a call.
+/// True if the breakpoint is enclosed by the two instructions that mark a semihosting call.
 fn is_semihosting(memory: &mut impl Bytes, at: u64) -> bool {
     let before = get(memory, at.wrapping_sub(4)).map(u32::from_le_bytes);
     let behind = get(memory, at.wrapping_add(4)).map(u32::from_le_bytes);
     (before, behind) == (Ok(0x01f0_1013), Ok(0x4070_5013))
 }
 
-/// The end of a program: for this reason, and if it is that it ended by itself, with this code.
+/// Handles SYS_EXIT: returns the program's code if the reason is ADP_Stopped_ApplicationExit (0x20026), otherwise 1.
 fn exit(memory: &mut impl Bytes, block: u64) -> Served {
     let word = |memory: &mut _, at| get(memory, at).map(u64::from_le_bytes);
     match (word(memory, block), word(memory, block.wrapping_add(8))) {
@@ -456,7 +459,7 @@ fn exit(memory: &mut impl Bytes, block: u64) -> Served {
     }
 }
 
-/// Opens a file by one of the twelve modes that C knows; `:tt` is the terminal.
+/// Opens a file in one of the twelve C modes (`r` to `a+b`); `:tt` is the terminal.
 fn open(name: &str, mode: u64, world: &mut impl World) -> Answer {
     if mode > 11 {
         return Err(Errno::Invalid);
@@ -475,7 +478,7 @@ fn open(name: &str, mode: u64, world: &mut impl World) -> Answer {
     world.open(name, how).map(|file| u64::from(file) + 1)
 }
 
-/// A world that has the file which says what semihosting can do.
+/// Adds the semihosting feature file to a world.
 struct Features<'a, W> {
     world: &'a mut W,
     told: &'a mut u64,

@@ -1,6 +1,6 @@
-//! The encodings, once. Decoder, disassembler and random programs all read [`ROWS`].
+//! Instruction encodings. Decoder, disassembler and random programs all read [`ROWS`].
 
-/// What a row belongs to. A core is built with some of them.
+/// RISC-V extension that an encoding belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // They have the names of the standard.
 pub enum Extension {
@@ -26,13 +26,13 @@ pub enum Extension {
 pub struct Extensions(u32);
 
 impl Extensions {
-    /// RV64IMAFDC with everything else that is in the table.
+    /// RV64IMAFDC with all other extensions of the table.
     pub const HOST: Extensions = Extensions(u32::MAX);
-    /// RV64IMFC with bit manipulation, as cores beside memory have it.
+    /// RV64IMFC with bit manipulation: extensions of near-memory cores, which lack A and D.
     pub const NEAR_MEMORY: Extensions =
         Extensions::HOST.without(Extension::A).without(Extension::D);
 
-    /// This set and not that extension. Without F there is no D either.
+    /// Removes an extension. Removing F also removes D.
     pub const fn without(self, extension: Extension) -> Extensions {
         let more = match extension {
             Extension::F => 1 << Extension::D as u32,
@@ -41,13 +41,13 @@ impl Extensions {
         Extensions(self.0 & !(1 << extension as u32) & !more)
     }
 
-    /// Whether it is in the set.
+    /// True if the set contains the extension.
     pub const fn has(self, extension: Extension) -> bool {
         self.0 & 1 << extension as u32 != 0
     }
 }
 
-/// What an instruction does, whatever its form: `addi`, `lui` and `c.mv` all are [`Op::Add`].
+/// Operation of an instruction, independent of its form: `addi`, `lui` and `c.mv` all are [`Op::Add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)] // They have the names of the standard.
@@ -69,13 +69,13 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether it loads, stores or does both at once.
+    /// True for loads, stores and atomic accesses.
     #[inline(always)]
     pub fn accesses(self) -> bool {
         (Op::Lb as u8..=Op::AmoMaxu as u8).contains(&(self as u8))
     }
 
-    /// Whether it asks the memory for anything: an access, an order, a block to manage, or a hint.
+    /// True if the operation calls the memory: accesses, fences, block management and prefetches.
     #[inline(always)]
     pub fn asks(self) -> bool {
         let manages = Op::CboInval as u8..=Op::PrefetchW as u8;
@@ -83,14 +83,14 @@ impl Op {
     }
 }
 
-/// Where the operands stand in the instruction. Letters F and X in names tell which registers are meant.
+/// Operand format. The letters F and X in a name select floating-point and integer registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[rustfmt::skip]
 #[allow(missing_docs)] // The letters are those of the standard.
 pub enum Form {
     R, Imm, Shift, ShiftW, Unary, U, J, Indirect, B, Load, Store, LoadF, StoreF, Amo, Reserve, Order, Plain, Csr, CsrI, Cbo,
     Hint,
-    /// Floating point: registers read, whether the rounding mode is a field, and which registers.
+    /// Floating-point formats, by number of source registers, rounding mode field (none in `Plain`) and register files.
     F4, F2, F2Plain, FCompare, F1, FToX, FToXPlain, XToF, XToFPlain,
     CAddi4spn, CLw, CLd, CFld, CSw, CSd, CFsd, CAddi, CAddiw, CLi, CAddi16sp, CLui, CShift, CAndi, CArith, CJ, CBranch,
     CSlli, CFldsp, CLwsp, CLdsp, CJr, CJalr, CMv, CAdd, CFsdsp, CSwsp, CSdsp, CPlain,
@@ -99,36 +99,37 @@ pub enum Form {
 /// One encoding.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// As assemblers write it.
+    /// Assembler mnemonic.
     pub name: &'static str,
-    /// What it belongs to.
+    /// Extension that provides it.
     pub extension: Extension,
-    /// What it does.
+    /// Operation.
     pub op: Op,
-    /// Where its operands stand.
+    /// Operand format.
     pub form: Form,
-    /// The bits that are fixed,
+    /// Mask of the fixed bits,
     pub mask: u32,
-    /// and to what.
+    /// and their values.
     pub bits: u32,
-    /// Whether it has 16 bits.
+    /// True for 16-bit encodings.
     pub short: bool,
 }
 
 impl Row {
-    /// An instruction of this row with these bits where they are free. It may be one of the reserved.
+    /// Combines the fixed bits of this row with `free` in its other bits. The result may be a reserved encoding.
     pub fn filled(&self, free: u32) -> u32 {
         let whole = if self.short { 0xffff } else { u32::MAX };
         self.bits | free & !self.mask & whole
     }
 }
 
-/// The row that has this name.
+/// Returns the row with this mnemonic, if any.
 pub fn row(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// A row from its bits as text, the highest first; `.` is free. Its length is that of the instruction.
+/// Creates a row from its bit pattern, highest bit first; `.` is an operand bit. The pattern's length is the
+/// encoding's.
 const fn r(name: &'static str, extension: Extension, op: Op, form: Form, pattern: &str) -> Row {
     let text = pattern.as_bytes();
     let (mut mask, mut bits, mut length, mut at) = (0, 0, 0, 0);
@@ -156,10 +157,10 @@ use Extension::*;
 use Form::*;
 use Op::*;
 
-/// All encodings. Of two that fit, the earlier one counts.
+/// All encodings. If two rows match, the earlier one takes precedence.
 #[rustfmt::skip]
 pub static ROWS: &[Row] = &[
-    // The prefetches are `ori x0` to cores that do not know them.
+    // Cores without Zicbop execute prefetches as `ori x0`, a no-op.
     r("prefetch.i", Zicbop, PrefetchI, Hint, "....... 00000 ..... 110 00000 0010011"),
     r("prefetch.r", Zicbop, PrefetchR, Hint, "....... 00001 ..... 110 00000 0010011"),
     r("prefetch.w", Zicbop, PrefetchW, Hint, "....... 00011 ..... 110 00000 0010011"),

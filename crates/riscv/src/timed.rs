@@ -1,4 +1,4 @@
-//! A core in time: one instruction at a time and in order, which waits for the registers it needs and not for loads.
+//! Timed core: in-order and single-issue. It stalls on registers that are not ready, but not on loads.
 
 use crate::blocks::Blocks;
 use crate::decode::Inst;
@@ -6,26 +6,26 @@ use crate::hart::{Hart, Stop};
 use crate::memory::{Flat, Memory};
 use crate::table::Op;
 
-/// A memory that takes time.
+/// Memory with latency.
 pub trait TimedMemory: Memory {
-    /// The next access, fence, hint or block to manage begins in this cycle.
+    /// Announces the cycle in which the next access, fence, block management or prefetch begins.
     fn at(&mut self, _cycle: u64) {}
 
-    /// The next one is of the instruction that stands there.
+    /// Announces the address of the instruction that makes the next access.
     fn by(&mut self, _pc: u64) {}
 
-    /// By how many cycles the last access, block to manage or hint begins later than the core came to it: the core begins
-    /// nothing else before, and asks again by then if it waits.
+    /// Delay of the last access, block management or prefetch after the cycle in which the core issued it, in cycles.
+    /// The core starts nothing else in the meantime. If the request stalls, the core retries it after the delay.
     fn later(&mut self) -> u64 {
         0
     }
 
-    /// How many cycles more than its [`Latencies`] say the last access takes that was answered at once.
+    /// Extra cycles of the last access beyond its [`Latencies`]. Applies to accesses that were completed at once.
     fn longer(&mut self) -> u64 {
         0
     }
 
-    /// Whether the core is to stop behind what it has just asked, as something has begun that others are to know of first.
+    /// True if the core must stop after the last request, because other components must observe an event first.
     fn stops(&self) -> bool {
         false
     }
@@ -33,26 +33,26 @@ pub trait TimedMemory: Memory {
 
 impl TimedMemory for Flat {}
 
-/// What one kind of instruction takes.
+/// Cost of one kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Cycles until its result may be used.
+    /// Cycles until the result is available.
     pub latency: u16,
-    /// Cycles until the next instruction may begin.
+    /// Cycles until the next instruction can start.
     pub busy: u16,
 }
 
-/// What instructions take, in cycles, by their kind. The standard says nothing of it: whoever describes a core does.
+/// Instruction costs in cycles, by operation. The instruction set does not specify them, so each core model does.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     costs: [Cost; 256],
     wide: [Cost; 256],
-    /// Cycles that are lost behind a jump or a branch that is taken.
+    /// Penalty of a jump or taken branch, in cycles.
     pub taken: u16,
 }
 
 impl Default for Latencies {
-    /// An ideal core: everything takes a cycle, and jumps cost nothing.
+    /// An ideal core: each instruction takes one cycle, and jumps have no penalty.
     fn default() -> Latencies {
         let ideal = Cost {
             latency: 1,
@@ -67,7 +67,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// A small core. Its cycles are assumed: they are what such cores take by order of magnitude, and of no core that is known.
+    /// A small core. Its cycles are assumptions of the right order of magnitude, and do not describe a real core.
     pub fn small() -> Latencies {
         use Op::*;
         let mut latencies = Latencies::default()
@@ -82,11 +82,11 @@ impl Latencies {
         latencies
     }
 
-    /// These with another cost of some operations. Of floating-point and atomic ones this is the cost in single precision or
-    /// of words; of all others it is the cost.
+    /// Sets the cost of some operations. For floating-point operations it applies to single precision, for atomic
+    /// accesses to words; [`Latencies::with_wide`] sets the others.
     pub fn with(mut self, ops: &[Op], latency: u16, busy: u16) -> Latencies {
         for &op in ops {
-            // What takes no time would never end.
+            // An instruction without a cycle would never advance time.
             self.costs[op as usize] = Cost {
                 latency,
                 busy: busy.max(1),
@@ -95,7 +95,7 @@ impl Latencies {
         self
     }
 
-    /// These with another cost in double precision, or of double words in atomic accesses.
+    /// Sets the cost of some operations in double precision, or of atomic accesses to double words.
     pub fn with_wide(mut self, ops: &[Op], latency: u16, busy: u16) -> Latencies {
         for &op in ops {
             self.wide[op as usize] = Cost {
@@ -106,7 +106,7 @@ impl Latencies {
         self
     }
 
-    /// The cost of an instruction.
+    /// Cost of an instruction.
     #[inline(always)]
     pub fn of(&self, inst: &Inst) -> Cost {
         let costs = if inst.wide { &self.wide } else { &self.costs };
@@ -114,19 +114,19 @@ impl Latencies {
     }
 }
 
-/// Runs a core in time. Instructions are there when they are needed: reading them takes no cycle.
+/// Timed engine for a core. Instruction fetch takes no cycles.
 #[derive(Clone, Debug)]
 pub struct Timed {
     blocks: Blocks,
     latencies: Latencies,
-    /// The cycle in which the next instruction may begin. Who lets a core wait sets it to when it goes on.
+    /// Cycle in which the next instruction can start. A caller that stalls the core sets it to the cycle of resumption.
     pub now: u64,
-    /// The cycle in which each register may be used.
+    /// Cycle in which each register is ready.
     ready: [u64; 64],
 }
 
 impl Timed {
-    /// In the beginning of time.
+    /// Creates an engine at cycle 0.
     pub fn new(latencies: Latencies) -> Timed {
         Timed {
             blocks: Blocks::default(),
@@ -136,23 +136,24 @@ impl Timed {
         }
     }
 
-    /// Keeps no instruction that has been read before.
+    /// Drops all decoded instructions.
     pub fn forget(&mut self) {
         self.blocks.forget();
     }
 
-    /// Hands a core what one of its loads has read that was answered with [`crate::Reply::Later`], in this cycle.
+    /// Delivers the value of a load that memory answered with [`crate::Reply::Later`], in this cycle.
     pub fn deliver(&mut self, hart: &mut Hart, to: u8, value: u64, cycle: u64) {
         hart.deliver(to, value);
         self.ready[usize::from(to & 63)] = cycle;
         self.ready[0] = 0;
     }
 
-    /// Carries out instructions that begin before this cycle, or until the memory wants it to stop. Says how many, and what
-    /// stopped it otherwise.
+    /// Runs the core for instructions that start before cycle `until`, or until [`TimedMemory::stops`] is true. Returns
+    /// the number of completed instructions, and the reason for any other stop.
     ///
-    /// If that is [`Stop::Wait`], `now` is when the instruction could have begun. Waiting for a register ends by
-    /// [`Timed::deliver`]; if it was the memory, the same access is made again in cycle `now` of the next run.
+    /// After [`Stop::Wait`], `now` is the earliest cycle in which the instruction could have started.
+    /// [`Timed::deliver`] ends the wait for a register. If memory stalled, the next run retries the same access in
+    /// cycle `now`.
     pub fn run<M: TimedMemory>(
         &mut self,
         hart: &mut Hart,
@@ -226,7 +227,7 @@ impl Timed {
     }
 }
 
-/// Whether an instruction waits until all registers are there: what it does depends on more than those it names.
+/// True if an instruction waits for all registers, because it depends on more than the registers it names.
 fn orders(op: Op) -> bool {
     matches!(
         op,

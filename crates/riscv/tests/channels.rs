@@ -1,5 +1,5 @@
-//! Channel programs are looked through before they run: good ones pass, hostile ones are refused with address and reason, and
-//! no file crashes it.
+//! Verification of channel programs: valid programs pass, hostile ones are rejected with address and reason, and no
+//! file causes a crash.
 
 mod oracle;
 #[path = "../../../tests/require.rs"]
@@ -12,14 +12,14 @@ use oracle::{b_type, bits, i_type, Random};
 use std::path::Path;
 use std::process::Command;
 
-/// A segment: its address, its rights (4 read, 2 written, 1 executed), its bytes and how many zeroes are behind them.
+/// A segment: address, permissions (4 read, 2 write, 1 execute), bytes, and number of trailing zeroes.
 type Part = (u64, u32, Vec<u8>, u64);
 
 const READ: u32 = 4;
 const WRITTEN: u32 = 6;
 const EXECUTED: u32 = 5;
 
-/// A channel program, as a linker would write it.
+/// A channel program in the form that a linker writes.
 #[derive(Clone)]
 struct Channel {
     entry: u64,
@@ -35,7 +35,7 @@ fn code(words: &[u32]) -> Vec<u8> {
         .collect()
 }
 
-/// One that sums pipe 3 into far memory, as far as its instructions go; its code is `main`.
+/// A valid program that sums pipe 3 into far memory; its code is symbol `main`.
 fn good() -> Channel {
     let words = [
         i_type("addi", 2, 2, -64),
@@ -84,9 +84,9 @@ impl Channel {
             headers.extend(doubles(&[length, length + zeroes, 2]));
         }
         let manifest = [b"CHANNEL1".to_vec(), doubles(&self.manifest)].concat();
-        // One name: its place among the strings, that it is a function of a section, its address and its length.
+        // One symbol: offset of its name, type function in section 1, address and length.
         let names = doubles(&[0, 0, 0, 1 | 0x12 << 32 | 1 << 48, 0x1000, 0x100]);
-        // The kind of each section, the place of its name, its bytes, and where it is linked to.
+        // Per section: type, offset of its name, bytes, and linked section.
         let strings = b"\0main\0.channel\0.symtab\0.strtab\0";
         let sections = [
             (0, 0, (0, 0), [0, 0]),
@@ -130,7 +130,7 @@ fn a_program_that_keeps_to_what_it_is_given_passes() {
     assert_eq!(manifest.far.first(), Some(&(0x10_0000..0x10_1000)));
 }
 
-/// Each is the good program with one thing changed.
+/// Each case changes one thing of the valid program.
 #[test]
 fn hostile_programs_are_refused_with_address_and_reason() {
     let hostile = |change: &dyn Fn(&mut Channel), reason: &str| {
@@ -177,7 +177,7 @@ fn hostile_programs_are_refused_with_address_and_reason() {
         &|channel| channel.parts[2].3 = 0x4bff,
         "0x7c00: a segment reaches into the stack, which begins at 0x7c00",
     );
-    // Data that are written lie over instructions.
+    // Writable data overlap instructions.
     hostile(
         &|channel| channel.parts[2].0 = 0x1004,
         "0x1004 (main + 4): this segment and the one at 0x1000 overlap",
@@ -186,7 +186,7 @@ fn hostile_programs_are_refused_with_address_and_reason() {
         &|channel| channel.entry = 0x2000,
         "0x2000: the program begins here, where no instruction does",
     );
-    // In the upper half of an instruction may stand another one.
+    // The upper half of an instruction may encode another instruction.
     hostile(
         &put(18, b_type("bne", 12, 0, -8)),
         "0x1012 (main + 18): it goes to 0x100a, where no instruction begins",
@@ -213,7 +213,7 @@ fn hostile_programs_are_refused_with_address_and_reason() {
     );
 }
 
-/// A program of the folder beside this file, compiled for private memory from 0x1_0000 on.
+/// Compiles a program of the directory of this file for private memory from 0x1_0000 on.
 fn compile(name: &str, machine: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("channel");
@@ -233,8 +233,8 @@ fn compile(name: &str, machine: &str) -> Vec<u8> {
     std::fs::read(program).expect("it is there")
 }
 
-/// Where a program goes is known only when it goes there: then it is stopped, with the address and the line of its source, and
-/// nothing that it was not given has changed.
+/// Indirect jumps and pointers are only known at run time. A violation stops the program, with the address and the
+/// source line, and changes nothing outside its grants.
 #[test]
 fn a_program_that_goes_astray_is_stopped_where_it_does() {
     if !require::require("riscv-gcc") {
@@ -309,7 +309,7 @@ fn a_program_that_goes_astray_is_stopped_where_it_does() {
             );
         }
     }
-    // The stack has an end.
+    // Stack limit.
     let (exception, at, _) = run(7);
     let end = grant.private.end - manifest.stack;
     assert!(
@@ -319,7 +319,7 @@ fn a_program_that_goes_astray_is_stopped_where_it_does() {
     assert_eq!(image.name(at).expect("it is named").0, "deep");
 }
 
-/// Files of compilers are linked so that code and data are apart; then they pass.
+/// Compilers link code and data into disjoint segments, which pass verification.
 #[test]
 fn a_compiled_program_passes_and_with_double_precision_does_not() {
     if !require::require("riscv-gcc") {
@@ -333,7 +333,7 @@ fn a_compiled_program_passes_and_with_double_precision_does_not() {
     let (image, manifest) = verify(&elf, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!(image.address("_start"), Some(image.entry));
     assert_eq!((manifest.stack, &manifest.pipes), (4096, &vec![2]));
-    // What travels to a core is the same program, without its names.
+    // A stripped file contains the same program without symbols.
     let travels = stripped(&elf).expect("it can be read");
     let (same, wants) = verify(&travels, &grant).unwrap_or_else(|refusal| panic!("{refusal}"));
     assert_eq!((same.entry, same.segments), (image.entry, image.segments));
@@ -353,8 +353,8 @@ fn a_compiled_program_passes_and_with_double_precision_does_not() {
     );
 }
 
-/// One after the other, files that are changed at random are read or refused, and what passes keeps to what it is given.
-/// COHKIT_SEEDS says how many thousands, and COHKIT_SEED which one.
+/// Random mutations of a valid file are read or rejected, and programs that pass stay within their grants. COHKIT_SEEDS
+/// is the number of files in thousands, and COHKIT_SEED the first seed.
 #[test]
 fn changed_files_crash_nothing_and_keep_to_what_they_are_given() {
     let good = good().elf();
@@ -410,7 +410,7 @@ fn changed_files_crash_nothing_and_keep_to_what_they_are_given() {
     );
 }
 
-/// A file with some bytes changed, mostly in its headers and often to edges; one of eight is cut off.
+/// Mutates some bytes, mostly in headers and often to boundary values; truncates one file in eight.
 fn changed(good: &[u8], random: &mut Random) -> Vec<u8> {
     let mut elf = good.to_vec();
     let length = elf.len() as u64;

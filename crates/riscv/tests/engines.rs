@@ -1,4 +1,4 @@
-//! All engines do the same, and the timed one takes the cycles that a sheet of paper says.
+//! All engines compute the same results, and the timed engine takes the cycles calculated by hand.
 
 mod oracle;
 
@@ -52,7 +52,7 @@ fn random_programs_end_alike_by_every_engine() {
 
 #[test]
 fn code_that_changes_is_seen_behind_fence_i() {
-    // Twice through: the second time the first instruction is another one.
+    // Execute twice: the second pass runs a different first instruction.
     let words = [
         i_type("addi", 5, 0, 1),
         r_type("add", 6, 6, 5),
@@ -112,7 +112,7 @@ fn counters_tell_of_what_came_before() {
     }
 }
 
-/// The cycles that a program takes which ends in `csrr x31, cycle`.
+/// Cycles taken by a program, which ends with `csrr x31, cycle`.
 fn cycles(latencies: Latencies, words: &[u32]) -> u64 {
     let mut words = words.to_vec();
     words.push(bits("csrrs", 31 << 7 | 0xc00 << 20));
@@ -136,11 +136,11 @@ fn instructions_wait_for_what_they_need_and_for_nothing_else() {
     let load = |rd, at| i_type("ld", rd, 10, at);
     let add = |rd, a, b| r_type("add", rd, a, b);
     let nop = add(0, 0, 0);
-    // What reads the counter waits for all that is on its way.
+    // A counter read waits for all outstanding instructions.
     assert_eq!(cycles(latencies(), &[]), 0);
     assert_eq!(cycles(latencies(), &[nop, nop, nop]), 3);
     assert_eq!(cycles(latencies(), &[load(5, 0)]), 5);
-    // Two loads are on their way together, and what does not need them goes on: 0, 1, 2, 3; the sum begins at 6.
+    // Loads overlap, and independent instructions proceed: they start in cycles 0, 1, 2 and 3, and the sum in cycle 6.
     assert_eq!(
         cycles(
             latencies(),
@@ -148,13 +148,14 @@ fn instructions_wait_for_what_they_need_and_for_nothing_else() {
         ),
         7
     );
-    // One that needs the first only begins at 5, and so does one that writes what a load is to write.
+    // An instruction that needs only the first load starts in cycle 5, as does one that overwrites the load's
+    // destination.
     assert_eq!(cycles(latencies(), &[load(5, 0), add(7, 5, 5)]), 6);
     assert_eq!(
         cycles(latencies(), &[load(5, 0), add(5, 0, 0), nop, nop]),
         8
     );
-    // A divider that is busy lets everything wait.
+    // A busy divider stalls all later instructions.
     assert_eq!(
         cycles(latencies(), &[r_type("div", 5, 6, 7), nop, nop, nop]),
         21
@@ -166,7 +167,7 @@ fn instructions_wait_for_what_they_need_and_for_nothing_else() {
         ),
         38
     );
-    // Single and double precision have costs of their own.
+    // Single and double precision have separate costs.
     assert_eq!(cycles(latencies(), &[r_type("fmul.s", 1, 2, 3)]), 4);
     assert_eq!(
         cycles(
@@ -175,7 +176,7 @@ fn instructions_wait_for_what_they_need_and_for_nothing_else() {
         ),
         12
     );
-    // Taken branches cost what they say, others nothing.
+    // Only taken branches pay the penalty.
     let mut taken = latencies();
     taken.taken = 3;
     assert_eq!(
@@ -185,7 +186,7 @@ fn instructions_wait_for_what_they_need_and_for_nothing_else() {
     assert_eq!(cycles(taken, &[b_type("bne", 0, 0, 8), nop, nop]), 3);
 }
 
-/// A memory whose loads take longer by their address, and whose stores have to be asked for twice.
+/// Memory with a latency per address, which stalls each store once.
 struct Slow {
     flat: Flat,
     begun: Vec<(u64, u64)>,
@@ -254,7 +255,7 @@ fn a_memory_says_how_long_it_takes_and_lets_the_core_wait() {
         asked: false,
     };
     let mut timed = Timed::new(Latencies::default());
-    // The store needs what takes 41 cycles; then it is not taken at once.
+    // The store needs a value that is ready after 41 cycles, and then stalls once.
     let (done, end) = timed.run(&mut hart, &mut memory, 1000);
     assert_eq!((done, end, timed.now), (3, Err(Stop::Wait), 41));
     timed.now = 100;
@@ -279,7 +280,7 @@ fn a_run_ends_before_the_cycle_it_is_given() {
     }
 }
 
-/// A memory that takes loads and says later what they read.
+/// Memory that accepts loads and answers them later.
 struct Later(Flat);
 
 impl Memory for Later {
@@ -325,7 +326,7 @@ fn what_is_delivered_may_be_used_from_its_cycle_on() {
     let mut timed = Timed::new(Latencies::default());
     assert_eq!(timed.run(&mut hart, &mut memory, 100), (2, Err(Stop::Wait)));
     assert_eq!((timed.now, hart.late()), (2, 1 << 5 | 1 << 6));
-    // The one that is needed first comes first, and later than it was waited for.
+    // The value that is needed first arrives first, but after the core has stalled for it.
     timed.deliver(&mut hart, 6, 20, 30);
     assert_eq!(timed.run(&mut hart, &mut memory, 100), (1, Err(Stop::Wait)));
     timed.deliver(&mut hart, 5, 2, 25);
@@ -334,6 +335,6 @@ fn what_is_delivered_may_be_used_from_its_cycle_on() {
         done == 2 && end.is_err(),
         "behind the program nothing can be decoded"
     );
-    // The first sum begins at 30, the second at 31.
+    // The first sum starts in cycle 30, the second in cycle 31.
     assert_eq!((hart.x(8), hart.x(31)), (42, 32));
 }

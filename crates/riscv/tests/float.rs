@@ -1,4 +1,4 @@
-//! Floating point against a library where it has the operation, against the host, and against itself.
+//! Floating-point results compared with a library, with the host, and with each other.
 
 use cohkit_riscv::float::{Format, Rounding, DOUBLE, INEXACT, OVERFLOW, SINGLE, UNDERFLOW};
 use cohkit_riscv::table::row;
@@ -21,7 +21,8 @@ fn next(seed: &mut u64) -> u64 {
     z ^ z >> 31
 }
 
-/// A number of any kind; fractions are often mostly zeroes or ones, exponents often near an end or the middle.
+/// A random number of any class. Fractions are often mostly zeroes or ones; exponents are often near a bound or the
+/// middle.
 fn number(seed: &mut u64, fraction: u32, exponent: u32) -> u64 {
     let (any, kind) = (next(seed), next(seed));
     let bits = match kind & 3 {
@@ -44,7 +45,7 @@ fn number(seed: &mut u64, fraction: u32, exponent: u32) -> u64 {
 }
 
 fn flags(status: Status) -> u8 {
-    // The same bits by other names; the library's lowest is our highest.
+    // Flags of the library and of RISC-V, which number them in opposite orders.
     let bits = [
         (Status::INVALID_OP, 16),
         (Status::DIV_BY_ZERO, 8),
@@ -58,8 +59,8 @@ fn flags(status: Status) -> u8 {
         .sum()
 }
 
-/// The flags that the library does not raise beside a result. It does not see that the smallest normal number came of
-/// something tiny, nor that the largest number came of something larger. Tests against QEMU say what is right there.
+/// Flags that the library fails to report for a result. It misses underflow if the result is the smallest normal
+/// number, and overflow if the result is the largest number. The tests against QEMU cover these cases.
 fn unsaid(result: u64, fraction: u32, exponent: u32) -> u8 {
     match result & ((1 << (fraction + exponent)) - 1) {
         magnitude if magnitude == 1 << fraction => UNDERFLOW,
@@ -151,7 +152,7 @@ fn conversions_are_those_of_the_library() {
     }
 }
 
-/// A root is the number whose square is nearest, which squares tell exactly.
+/// A correctly rounded root is the number whose square is nearest, which exact squares decide.
 #[test]
 fn square_roots_are_those_of_the_host_and_directed_ones_their_neighbours() {
     let mut state = 4;
@@ -170,9 +171,9 @@ fn square_roots_are_those_of_the_host_and_directed_ones_their_neighbours() {
         assert_eq!((up - down, zero), (u64::from(!exact), down), "{a:#x}");
         assert!(down == root || up == root, "{a:#x}");
         if a != 0 && host.is_finite() {
-            // The remainder of the lower one is not negative, that of the upper one is not positive.
+            // The remainder of the lower neighbour is not negative, that of the upper one not positive.
             let rest = |root: u64| {
-                // Scaled, so that it is no subnormal number.
+                // Scaled to avoid subnormal numbers.
                 let scale = f64::from_bits(if a < 1 << 60 { 1529 << 52 } else { 1023 << 52 });
                 let (r, a) = (
                     f64::from_bits(root) * scale,
@@ -192,7 +193,7 @@ fn square_roots_are_those_of_the_host_and_directed_ones_their_neighbours() {
     }
 }
 
-/// The host's arithmetic is taken where the flag of an inexact result is raised already: nothing else may come of that.
+/// The engine uses host arithmetic once the inexact flag is set, so results and flags must not depend on earlier flags.
 #[test]
 fn results_do_not_depend_on_the_flags_that_are_raised_before() {
     let names = [

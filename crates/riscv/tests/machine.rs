@@ -1,4 +1,4 @@
-//! What QEMU's user mode does not have: machine mode, traps, block management, and memories that let a core wait.
+//! Features that QEMU's user mode lacks: machine mode, traps, block management, and memory that stalls a core.
 
 mod oracle;
 
@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 const CODE: u64 = 0x1000;
 const LINE: u64 = 64;
 
-/// Memory behind a cache that nothing keeps coherent, written as one would explain it. Only loads and stores are cached.
+/// Reference model: memory behind a non-coherent cache, of loads and stores only.
 struct Oracle {
     behind: Flat,
     cache: BTreeMap<u64, [u8; LINE as usize]>,
     hints: Vec<(u64, Prefetch)>,
     fences: Vec<Fence>,
-    /// How often each access is yet to be put off.
+    /// Number of retries before each access completes.
     delays: u32,
     left: u32,
 }
@@ -36,7 +36,7 @@ impl Oracle {
         }
     }
 
-    /// Whether this access is put off.
+    /// True if this access stalls.
     fn waits(&mut self) -> bool {
         self.left = self.left.checked_sub(1).unwrap_or(self.delays);
         self.left != 0
@@ -152,14 +152,14 @@ fn cbo(name: &str, register: u32) -> u32 {
     bits(name, register << 15)
 }
 
-/// A core before a program.
+/// A core with a program loaded.
 fn core(words: &[u32]) -> (Hart, Oracle) {
     let mut hart = Hart::new(3, Extensions::HOST);
     hart.pc = CODE;
     (hart, Oracle::program(words))
 }
 
-/// Steps until so many were carried out.
+/// Steps until `count` instructions have completed.
 fn steps(hart: &mut Hart, memory: &mut Oracle, count: u32) {
     for _ in 0..count {
         let mut tries = 0;
@@ -185,7 +185,7 @@ fn blocks_are_cleaned_flushed_and_invalidated() {
         ];
         let (mut hart, mut memory) = core(&words);
         memory.delays = delays;
-        // Any address in a block means all of it.
+        // Any address in a block selects the whole block.
         hart.set_x(10, 0x2010);
         hart.set_x(11, 7);
         steps(&mut hart, &mut memory, 1);
@@ -235,7 +235,7 @@ fn programs_manage_blocks_as_far_as_machine_mode_lets_them() {
             hart.step(&mut memory),
             if may { Ok(()) } else { illegal(words[0]) }
         );
-        // One in the field makes a flush of it, so that nothing is lost.
+        // `CBIE` = 1 turns an invalidation into a flush, so that nothing is lost.
         assert_eq!(memory.cache.is_empty(), may);
         assert_eq!(memory.behind(0x2000), u64::from(may && !invalidates));
         for (n, word) in words.iter().enumerate().skip(1) {
@@ -259,7 +259,7 @@ fn hints_and_fences_tell_what_they_mean() {
         0x8330_000f,
     ];
     let (mut hart, mut memory) = core(&words);
-    // Of what is not there, too.
+    // Prefetches of unmapped addresses, too.
     hart.set_x(10, 0x8_0000);
     steps(&mut hart, &mut memory, 5);
     let told = [
@@ -479,7 +479,7 @@ fn a_memory_that_lets_everything_wait_changes_nothing_but_the_number_of_steps() 
     assert_eq!(end(0)[12], 0xffff_ffff_8765_4321);
 }
 
-/// Takes loads at once and answers them when it is told to.
+/// Memory that accepts loads at once; the test delivers their values.
 struct Split(Vec<(u8, u64)>);
 
 impl Memory for Split {
@@ -579,7 +579,7 @@ fn what_none_of_the_cores_stores_ends_the_reservations_that_it_touches() {
         acquire: false,
         release: false,
     };
-    // Where it is stored, and whether a word at 256 is reserved still.
+    // Address of the intervening store, and whether the word at 256 is still reserved.
     for (at, reserved) in [
         (128, true),
         (248, true),

@@ -1,4 +1,4 @@
-//! What lies where for a core: what may be done in each kind of region, under which name, and what it takes.
+//! Address map of a core: permitted accesses, aliases and latency of each kind of region.
 
 mod oracle;
 
@@ -9,7 +9,7 @@ use cohkit_riscv::{
 };
 use oracle::{bits, i_type, s_type};
 
-/// Flat memory that remembers what was asked for in which region, and may let everybody wait.
+/// Flat memory that records each access with its region, and can stall all of them.
 struct Watched {
     flat: Flat,
     now: Option<Kind>,
@@ -75,7 +75,7 @@ const KINDS: [Kind; 5] = [
 ];
 const LENGTH: u64 = 0x1000;
 
-/// A region of each kind, one after the other from 0x1000 on. Far memory and the uncached region are the same place.
+/// One region of each kind, from 0x1000 on. Far memory and the uncached region are aliases.
 fn machine() -> Mapped<Watched> {
     let mut regions = Vec::new();
     for (number, kind) in (0..).zip(KINDS) {
@@ -95,7 +95,7 @@ fn machine() -> Mapped<Watched> {
         seen: Vec::new(),
         holds: false,
     };
-    // In whatever order they are named.
+    // The order of the list is irrelevant.
     regions.rotate_left(2);
     Mapped::new(watched, regions).expect("they are apart")
 }
@@ -147,7 +147,7 @@ fn each_kind_of_region_allows_what_it_is_for() {
         assert_eq!(mapped.load(outside, Size::Byte, 1), Reply::Fault);
         assert_eq!(mapped.cbo(outside, Cbo::Clean), Reply::Fault);
     }
-    // An access belongs to one region.
+    // An access must not cross the end of a region.
     assert_eq!(mapped.load(0x1fff, Size::Half, 1), Reply::Fault);
 }
 
@@ -171,7 +171,7 @@ fn registers_let_no_core_wait() {
     assert_eq!(mapped.load(0x4000, Size::Double, 1), Reply::Wait);
 }
 
-/// A load from each region, whose sum waits for the last: regions further away take longer, also behind pages.
+/// Loads from each region, each with a dependent sum: more distant regions take longer, also behind pages.
 #[test]
 fn a_core_waits_for_a_region_as_long_as_the_map_says() {
     for (number, kind) in (0..).zip(KINDS) {
@@ -209,7 +209,7 @@ fn a_core_waits_for_a_region_as_long_as_the_map_says() {
             "{kind:?}"
         );
         assert_eq!(hart.x(6), 1);
-        // The load, the sum that waits for it, the store and the hint; the call waits for nothing but registers.
+        // Load, dependent sum, store and prefetch; the final call waits only for registers.
         assert_eq!(timed.now, 4 + number * 10, "{kind:?}");
         let hints = paged
             .memory
@@ -247,7 +247,7 @@ fn maps_that_cannot_be_are_refused_with_the_names_of_their_regions() {
         let error = refused(vec![region("odd", at, length, to)]);
         assert!(error.starts_with("the region `odd` has "), "{error}");
     }
-    // The last address of all is one like others.
+    // The last address is usable.
     let all = Mapped::new((), vec![region("last", u64::MAX, 1, u64::MAX)]).expect("it is one");
     assert_eq!(
         all.find(u64::MAX).map(|last| last.name.as_str()),

@@ -1,4 +1,4 @@
-//! Virtual addresses: what is mapped where, what is not, what it costs, and that prefetches cost nothing.
+//! Virtual addresses: mapped and unmapped accesses, TLB latency, and prefetches, which take no cycles.
 
 mod oracle;
 
@@ -11,7 +11,7 @@ use oracle::{bits, i_type, r_type, s_type, Random};
 const SMALL: u64 = 0x1000;
 const LARGE: u64 = 0x20_0000;
 
-/// Flat memory that remembers hints and managed blocks.
+/// Flat memory that records prefetches and managed blocks.
 struct Watched {
     flat: Flat,
     seen: Vec<u64>,
@@ -59,7 +59,8 @@ fn page(at: u64, to: u64, size: PageSize, rights: &str) -> Page {
     }
 }
 
-/// Code at one place and memory at another: at virtual 0x5000_0000 a large page, then small ones in turned order.
+/// Code and data at separate addresses: from virtual address 0x5000_0000 on, a large page, then small ones in permuted
+/// order.
 fn machine(words: &[u32], places: usize, walk: u64) -> (Hart, Paged<Watched>) {
     let mut flat = Flat::new(0, 2 * LARGE as usize + 16 * SMALL as usize);
     for (n, word) in words.iter().enumerate() {
@@ -140,7 +141,7 @@ fn what_is_not_mapped_or_not_allowed_is_an_exception() {
         |at| Some(Stop::Exception(Exception::StoreUnmapped(at))),
     );
     assert_eq!(answers(0x5000_0000), [None; 5]);
-    // Only to be read; only to be executed; before, behind and between pages.
+    // A read-only page; an execute-only page; addresses before, after and between pages.
     assert_eq!(
         answers(0x6000_0008),
         [None, store(0x6000_0008), None, store(0x6000_0008), None]
@@ -159,7 +160,7 @@ fn what_is_not_mapped_or_not_allowed_is_an_exception() {
             "{at:#x}"
         );
     }
-    // Pages beside each other need not be so in memory.
+    // Adjacent virtual pages need not be adjacent in memory.
     let misaligned = answers(0x5020_0ffc);
     assert_eq!(
         misaligned[..2],
@@ -285,12 +286,13 @@ fn a_miss_takes_the_cycles_of_a_walk() {
         let loads = [cohkit_riscv::Op::Ld];
         let mut timed = Timed::new(Latencies::default().with(&loads, 3, 1));
         let (done, _) = timed.run(&mut hart, &mut memory, 1000);
-        // The first load begins behind the walk, and the second one behind it; that is there at 4 + walk, and the sum begins then.
+        // The first load starts after the page walk, the second after the first; its value arrives at 4 + walk, when
+        // the sum starts.
         assert_eq!((done, hart.x(31)), (4, cycles));
     }
 }
 
-/// What a buffer of so many places does, from the definition: virtual addresses of pages, that used last in front.
+/// Reference model of a TLB: page addresses, most recently used first, and the number of entries.
 struct Buffer(Vec<u64>, usize);
 
 impl Buffer {
@@ -298,7 +300,7 @@ impl Buffer {
         self.0.contains(&page)
     }
 
-    /// Whether an access hits.
+    /// Records an access. Returns true on a hit.
     fn access(&mut self, page: u64) -> bool {
         let place = self.0.iter().position(|own| *own == page);
         if let Some(place) = place {
@@ -330,7 +332,7 @@ fn random_accesses_of_runs_of_pages_hit_miss_and_lead_where_an_oracle_says() {
         let (mut contents, mut hinted) = (std::collections::BTreeMap::new(), Vec::new());
         let (mut hits, mut misses) = (0, 0);
         for step in 0..20_000_u64 {
-            // Pages near each other are accessed more often.
+            // Bias accesses towards a few pages.
             let number = random.below(count).min(random.below(count));
             let offset = number * bytes + random.below(bytes / 8) * 8;
             let at = 0x4000_0000 + offset;
@@ -393,7 +395,7 @@ fn a_run_of_pages_may_be_all_addresses_there_are_and_nothing_fits_behind() {
     }
 }
 
-/// Steps of a core, and the two engines that keep what they have read.
+/// Runs the core with single steps, or with one of the two engines that keep decoded instructions.
 fn by_engine(engine: u32, hart: &mut Hart, memory: &mut Paged<Watched>) -> (u64, Option<Stop>) {
     match engine {
         0 => {
@@ -416,7 +418,7 @@ fn by_engine(engine: u32, hart: &mut Hart, memory: &mut Paged<Watched>) -> (u64,
     }
 }
 
-/// Two pages of code that lie the other way round in memory. A short instruction makes a long one reach over their border.
+/// Two code pages in reversed physical order. A 16-bit instruction makes a 32-bit one cross their boundary.
 fn over_the_border(last: &[u32]) -> (Hart, Paged<Watched>) {
     let (mut hart, mut memory) = machine(&[], 4, 0);
     let (first, second) = (2 * LARGE + 9 * SMALL, 2 * LARGE + 8 * SMALL);
@@ -468,7 +470,7 @@ fn an_instruction_whose_second_half_may_not_be_read_is_told_with_that_address_an
                 memory.pages.map(no_code).expect("it can be");
             }
             let (done, end) = by_engine(engine, &mut hart, &mut memory);
-            // What stands before is carried out, and the core stays where the instruction begins.
+            // Earlier instructions complete, and `pc` points to the start of the faulting instruction.
             assert_eq!(
                 (done, end, hart.pc, hart.x(5), hart.x(6)),
                 (
@@ -481,7 +483,7 @@ fn an_instruction_whose_second_half_may_not_be_read_is_told_with_that_address_an
                 "{engine} {rights:?}"
             );
         }
-        // Whoever maps the page may have changed the first half as well.
+        // Mapping the page may also have changed the first half.
         let (mut hart, mut memory) = over_the_border(&words);
         by_engine(engine, &mut hart, &mut memory);
         memory

@@ -1,5 +1,5 @@
-//! Pipes of `nearmemory/pipe.h` between two cores whose caches nothing keeps coherent: compiled programs lose, repeat and
-//! spoil nothing, whatever their caches evict, and each fault of the library that we thought of shows.
+//! Pipes of `nearmemory/pipe.h` between two cores without cache coherence. Compiled programs lose, repeat and corrupt
+//! no message, whatever lines their caches evict. Each seeded fault of the library is detected.
 
 #[path = "../../../tests/require.rs"]
 mod require;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const LINE: u64 = 128;
-/// What cores cache. Registers are at 0x20_0000, and are not.
+/// Cached far memory. Registers start at 0x20_0000 and are not cached.
 const FAR: std::ops::Range<u64> = 0x10_0000..0x20_0000;
 
 struct Random(u64);
@@ -26,12 +26,12 @@ impl Random {
     }
 }
 
-/// Memory behind one cache for each core. A cache keeps its copies until it evicts them, whatever the other core does.
+/// Memory behind one private cache per core. A cache keeps its copies until it evicts them, regardless of other stores.
 struct Far {
     memory: Flat,
-    /// By core: lines by address, and whether they are dirty.
+    /// Per core: cached lines by address, each with its dirty flag.
     caches: [BTreeMap<u64, ([u8; LINE as usize], bool)>; 2],
-    /// Whether lines are evicted at random.
+    /// True if lines are evicted at random.
     evicts: bool,
     random: Random,
 }
@@ -50,7 +50,7 @@ impl Far {
         }
     }
 
-    /// The bytes of an access to far memory in a core's cache; nothing if it is not within one line.
+    /// Bytes of an access in a core's cache; `None` if the access is not within one line of far memory.
     fn cached(&mut self, core: usize, at: u64, size: Size, dirties: bool) -> Option<&mut [u8]> {
         let cache = &mut self.caches[core];
         if self.evicts && !cache.is_empty() && self.random.below(4) == 0 {
@@ -70,7 +70,7 @@ impl Far {
     }
 }
 
-/// Far memory as a core sees it.
+/// Far memory as seen by one core.
 struct Side<'a>(&'a mut Far, usize);
 
 impl Memory for Side<'_> {
@@ -128,7 +128,7 @@ impl Memory for Side<'_> {
     fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
 }
 
-/// The program, compiled with the library as it is once these words of it are replaced.
+/// Compiles the program with the library, in which `from` is replaced by `to`.
 fn compile(folder: &Path, from: &str, to: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = std::fs::read_to_string(root.join("nearmemory/pipe.h")).expect("it is there");
@@ -175,7 +175,7 @@ fn compile(folder: &Path, from: &str, to: &str) -> PathBuf {
     program
 }
 
-/// What the arguments of the program are.
+/// Arguments of the program.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     kind: u64,
@@ -189,8 +189,8 @@ const BATCHES: u64 = 0;
 const BY_TRYING: u64 = 1;
 const REGISTERS: u64 = 2;
 
-/// Runs both cores, each for a random number of instructions and then the other one. The receiver's code, or nothing if they
-/// do not end.
+/// Alternates between the cores, each for a random number of instructions. Returns the receiver's exit code, or `None`
+/// if the programs do not end.
 fn run(image: &Image, asked: Asked) -> Option<u64> {
     let mut memory = Flat::new(0x1_0000, 0x20_0000);
     for segment in &image.segments {
@@ -242,7 +242,7 @@ fn run(image: &Image, asked: Asked) -> Option<u64> {
     None
 }
 
-/// COHKIT_WORDS says how many words each pipe carries.
+/// COHKIT_WORDS sets the number of words per pipe.
 #[test]
 fn pipes_lose_and_repeat_nothing_whatever_caches_evict() {
     if !require::require("riscv-gcc") {
@@ -277,7 +277,7 @@ fn pipes_lose_and_repeat_nothing_whatever_caches_evict() {
     assert_eq!(run(&image, none), Some(0), "a stream that ends at once");
 }
 
-/// Each fault: what is replaced in the library, by what, and the pipe and the evictions that show it.
+/// Seeded faults: replaced text, replacement, and the pipe and eviction mode that detect the fault.
 #[test]
 fn faults_of_cache_management_show() {
     if !require::require("riscv-gcc") {

@@ -1,4 +1,5 @@
-//! Compiled programs run: with calls of Linux as under QEMU, and with a C library by semihosting. Wrong files are refused.
+//! Compiled programs run with Linux system calls as under QEMU, and with a C library by semihosting. Invalid files are
+//! rejected.
 
 mod oracle;
 #[path = "../../../tests/require.rs"]
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Files that are no further than this program.
+/// In-memory files.
 #[derive(Default)]
 struct Inside {
     files: BTreeMap<String, Vec<u8>>,
@@ -81,7 +82,7 @@ impl World for Inside {
     }
 }
 
-/// A program of the folder beside this file, compiled into another one.
+/// Compiles a program of the directory of this file into `folder`.
 fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/programs")
@@ -110,7 +111,7 @@ fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
     program
 }
 
-/// Runs a program to its end by an engine. Gives its code and what it has written.
+/// Runs a program to its end with one engine. Returns its exit code and its output.
 fn run(
     image: &Image,
     bare: bool,
@@ -267,7 +268,7 @@ fn a_file_that_is_no_program_is_refused_with_the_reason() {
     }
 }
 
-/// Also where the tables that tell lines are wrong, one way or the other.
+/// Corrupted line tables must not cause a crash.
 #[test]
 fn instructions_have_lines_of_the_source_and_changed_tables_crash_nothing() {
     if !require::require("riscv-gcc") {
@@ -305,7 +306,7 @@ fn instructions_have_lines_of_the_source_and_changed_tables_crash_nothing() {
     assert!((1..5000).contains(&other), "{other} tell no line");
 }
 
-/// Each core carries out some instructions, and then the next one: every number of cores with turns of every length.
+/// Round-robin execution, for every number of cores and several turn lengths.
 #[test]
 fn several_cores_count_together_in_shared_memory() {
     if !require::require("riscv-gcc") {
@@ -333,7 +334,7 @@ fn several_cores_count_together_in_shared_memory() {
     }
 }
 
-/// Runs a program on so many cores until each has ended, and gives all bits of their codes.
+/// Runs a program on several cores until each has exited. Returns the OR of their exit codes.
 fn count_together<E: FnMut(&mut Hart, &mut Port) -> Result<(), Stop>>(
     image: &Image,
     cores: usize,

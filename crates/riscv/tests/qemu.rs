@@ -1,4 +1,4 @@
-//! Every instruction that programs may use does what it does in QEMU: on directed operands, and in random programs.
+//! Every user-mode instruction agrees with QEMU, on directed operands and in random programs.
 
 mod oracle;
 #[path = "../../../tests/require.rs"]
@@ -8,21 +8,21 @@ use cohkit_riscv::table::{Extension, Form, Op, Row, ROWS};
 use cohkit_riscv::{Decoder, Extensions, Inst};
 use oracle::{b_type, bits, i_type, r_type, s_type, Program, DOUBLES, INTEGERS, SINGLES, START};
 
-/// Registers of the loop that tries an instruction: where operands are, where they end, where results go, and memory.
+/// Registers of the test loop: start and end of the operands, results, and memory.
 const FROM: u32 = 5;
 const TO: u32 = 6;
 const RESULTS: u32 = 7;
 const CELL: u32 = 14;
-/// The operands and the result.
+/// Registers of the operands and the result.
 const A: u32 = 10;
 const B: u32 = 11;
 const C: u32 = 12;
 const RESULT: u32 = 13;
-/// Bytes of three operands, and of what is seen of one try: a register, the flags, and memory.
+/// Bytes of three operands, and of one result: a register, the flags, and memory.
 const OPERANDS: usize = 24;
 const SEEN: usize = 32;
 
-/// Which operands an instruction is tried on.
+/// Operand set of a test.
 #[derive(Clone, Copy, PartialEq)]
 enum On {
     Integers,
@@ -30,7 +30,7 @@ enum On {
     Triples,
 }
 
-/// One instruction to be tried, in a rounding mode.
+/// One instruction under test, in one rounding mode.
 struct Try {
     name: &'static str,
     word: u32,
@@ -39,7 +39,7 @@ struct Try {
     on: On,
 }
 
-/// Every operand beside every other, as a program has them.
+/// All combinations of operands, as a program stores them.
 fn operands(on: On) -> Vec<[u64; 3]> {
     let boxed = SINGLES.map(|single| single | 0xffff_ffff_0000_0000);
     let floats: Vec<u64> = boxed.into_iter().chain(DOUBLES).collect();
@@ -52,7 +52,7 @@ fn operands(on: On) -> Vec<[u64; 3]> {
     match on {
         On::Integers => pairs(&INTEGERS),
         On::Floats => {
-            // Singles are of no use to doubles and the other way round, but for those that show it.
+            // Mixing precisions is useless, apart from the cases that test NaN boxing.
             let mut all = pairs(&boxed);
             all.extend(pairs(&DOUBLES));
             all.extend(floats.iter().map(|&a| [a, 0x3f80_0000, 0]));
@@ -74,7 +74,7 @@ fn operands(on: On) -> Vec<[u64; 3]> {
                     }
                 }
             }
-            // Products that the third takes away all but the last bits of.
+            // The third operand cancels all but the last bits of the product.
             for (a, b) in [
                 (0x3ff0_0000_0000_0001, 0x3ff0_0000_0000_0001_u64),
                 (0x3fff_ffff_ffff_ffff, 0x3ff0_0000_0000_0003),
@@ -91,7 +91,7 @@ fn operands(on: On) -> Vec<[u64; 3]> {
     }
 }
 
-/// All ways in which a row is tried; none for those that need more than a loop.
+/// All tests of a row; none for rows that need more than a loop.
 fn tries(row: &'static Row, decoder: &Decoder) -> Vec<Try> {
     let mut words = Vec::new();
     let regs = RESULT << 7 | A << 15 | B << 20;
@@ -165,7 +165,7 @@ fn tries(row: &'static Row, decoder: &Decoder) -> Vec<Try> {
     tries
 }
 
-/// Short instructions of a row whose registers are those of the loop.
+/// 16-bit instructions of a row that use the registers of the loop.
 fn short(row: &'static Row, decoder: &Decoder) -> Vec<u32> {
     if !row.short || matches!(row.op, Op::Jal | Op::Jalr | Op::Ebreak | Op::Beq | Op::Bne) {
         return Vec::new();
@@ -190,13 +190,13 @@ fn short(row: &'static Row, decoder: &Decoder) -> Vec<u32> {
         .collect()
 }
 
-/// The loop that tries an instruction on all operands.
+/// Emits the loop that runs an instruction on all operands.
 fn emit(program: &mut Program, one: &Try, operands: (u64, u64), results: u64, cell: u64) {
     program.li(FROM, operands.0);
     program.li(TO, operands.1);
     program.li(RESULTS, results);
     if one.inst.op == Op::Sc {
-        // What has been reserved before is given up by a store elsewhere, which fails.
+        // A failing store-conditional elsewhere clears an earlier reservation.
         program.li(CELL, cell + 64);
         program.push(r_type("sc.d", RESULT, CELL, 0));
     }
@@ -213,7 +213,7 @@ fn emit(program: &mut Program, one: &Try, operands: (u64, u64), results: u64, ce
     program.push(s_type("sd", A, CELL, 8));
     program.push(i_type("addi", RESULT, 0, 0));
     if one.inst.op == Op::Sc && one.inst.word >> 25 & 3 != 0 {
-        // Those without an order are tried without a reservation.
+        // Without ordering bits, test without a reservation.
         let load = if one.inst.wide { "lr.d" } else { "lr.w" };
         program.push(r_type(load, RESULT, CELL, 0));
     }
@@ -245,14 +245,14 @@ fn emit(program: &mut Program, one: &Try, operands: (u64, u64), results: u64, ce
     program.push(b_type("bltu", FROM, TO, back));
 }
 
-/// Tries everything of some rows at once.
+/// Runs all tests of some rows at once.
 fn compare(tries: &[Try]) {
     let lists = [On::Integers, On::Floats, On::Triples].map(|on| (on, operands(on)));
     let mut program = Program {
         data_at: START + 0x1000 + tries.len() as u64 * 200,
         ..Program::default()
     };
-    // Memory, then the lists of operands, then results.
+    // Memory layout: scratch cell, operand lists, results.
     program.data.resize(256, 0);
     let places = lists.each_ref().map(|(_, list)| {
         let from = program.data_at + program.data.len() as u64;
@@ -292,7 +292,7 @@ fn compare(tries: &[Try]) {
                 })
             };
             let (theirs, ours) = (seen(&theirs), seen(&ours));
-            // QEMU 7.2 counts on into the upper half; the standard says that 32 is the most.
+            // QEMU 7.2 also counts bits of the upper half; the specification limits the result to 32.
             let known = one.name == "ctzw" && operands[0] as u32 == 0 && ours[0] == 32;
             if theirs != ours && !known {
                 wrong.push(format!(
@@ -320,7 +320,7 @@ fn every_instruction_of_programs_gives_the_same_on_corner_values() {
     }
     let decoder = Decoder::new(Extensions::HOST);
     let all: Vec<Try> = ROWS.iter().flat_map(|row| tries(row, &decoder)).collect();
-    // What is left are jumps, which random programs have; and what programs may not use, or QEMU does not have.
+    // The remaining rows are jumps, which random programs cover, privileged instructions, and those that QEMU lacks.
     let left = |row: &&Row| !all.iter().any(|one| one.name == row.name);
     let left: Vec<&str> = ROWS.iter().filter(left).map(|row| row.name).collect();
     let known = [
@@ -358,7 +358,7 @@ fn random_programs_end_alike() {
     }
 }
 
-/// The parts of the set that random programs and tries rely on: without an extension its rows are no instructions.
+/// Random programs and directed tests rely on this: without an extension, its rows are illegal.
 #[test]
 fn cores_without_an_extension_do_not_decode_it() {
     let near = Decoder::new(Extensions::NEAR_MEMORY);
@@ -372,7 +372,7 @@ fn cores_without_an_extension_do_not_decode_it() {
     }
 }
 
-/// What is no instruction to us is none to QEMU. (What is one, is carried out above.) A handler of the signal counts them.
+/// Encodings that are illegal here are illegal in QEMU. A signal handler counts them. Legal encodings are tested above.
 #[test]
 fn what_we_take_for_no_instruction_is_none() {
     if !require::require("qemu") {
@@ -380,11 +380,11 @@ fn what_we_take_for_no_instruction_is_none() {
     }
     let decoder = Decoder::new(Extensions::HOST);
     let mut random = oracle::Random(7);
-    // What QEMU has besides: carry-less multiplication.
+    // Extension that only QEMU has: carry-less multiplication.
     let more = |word: u32| word & 0xfe00_707f == 0x0a00_1033 || word & 0xfe00_607f == 0x0a00_2033;
     let mut words: Vec<u32> = (0..=0xffff).filter(|word| word & 3 != 3).collect();
     for row in ROWS.iter().filter(|row| !row.short) {
-        // One bit beside each row, and any bits in its opcode.
+        // Random encodings of the row with one bit flipped, and random words with its opcode.
         let near = (0..32)
             .map(|bit| row.filled(random.next() as u32) ^ 1 << bit)
             .collect::<Vec<_>>();
@@ -401,7 +401,7 @@ fn what_we_take_for_no_instruction_is_none() {
     };
     program.data.resize(64 + words.len(), 0);
     let (action, seen) = (program.data_at, program.data_at + 64);
-    // sigaction(SIGILL), with a handler that stands 14 instructions behind where its address is taken.
+    // sigaction(SIGILL); the handler is 14 instructions after the instruction that takes its address.
     program.li(11, action);
     program.push(bits("auipc", 10 << 7));
     program.push(i_type("addi", 10, 10, 4 * 14));
@@ -412,11 +412,11 @@ fn what_we_take_for_no_instruction_is_none() {
     program.push(i_type("addi", 13, 0, 8));
     program.push(i_type("addi", 17, 0, 134));
     program.push(bits("ecall", 0));
-    // Where the instructions start, for the handler: as far behind.
+    // Start of the tested instructions, for the handler: at the same distance.
     program.push(bits("auipc", 8 << 7));
     program.push(i_type("addi", 8, 8, 4 * 14));
     program.li(9, seen);
-    // Over the handler.
+    // Jump over the handler.
     program.push(bits("jal", 40 << 20));
     let handler = [
         i_type("ld", 5, 12, 176),
@@ -433,7 +433,7 @@ fn what_we_take_for_no_instruction_is_none() {
     for word in handler {
         program.push(word);
     }
-    // The place of each has four bytes; behind short ones the rest is passed over.
+    // Each encoding has a slot of four bytes; the remainder of a short one is skipped.
     for &word in &words {
         program.code.extend(word.to_le_bytes());
     }

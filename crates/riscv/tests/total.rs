@@ -1,4 +1,4 @@
-//! Nothing panics: no bits, no registers, no addresses, no answers.
+//! Robustness: no instruction bits, register values, addresses or memory replies cause a panic.
 
 use cohkit_riscv::{
     Amo, Cbo, Decoder, Extensions, Fence, Flat, Hart, Memory, Mode, Prefetch, Reply, Size, Stop,
@@ -11,7 +11,7 @@ fn next(seed: &mut u64) -> u64 {
     *seed ^ *seed >> 33
 }
 
-/// Answers as it likes.
+/// Memory with random replies.
 struct Moody(u64);
 
 impl Moody {
@@ -57,7 +57,7 @@ impl Memory for Moody {
     fn prefetch(&mut self, _at: u64, _what: Prefetch) {}
 }
 
-/// Takes steps with whatever is in registers, and says how many were carried out.
+/// Steps with arbitrary register values. Returns the number of completed instructions.
 fn wander<M: Memory>(hart: &mut Hart, memory: &mut M, steps: u32, seed: &mut u64) -> u32 {
     let mut done = 0;
     for _ in 0..steps {
@@ -107,7 +107,7 @@ fn any_bits_are_an_instruction_that_can_be_carried_out_or_none() {
         let text = decoder.text(word);
         known += u32::from(decoder.decode(word).is_some());
         assert!(!text.is_empty() && !text.ends_with(','));
-        // At the end of what is there, so that some are cut off.
+        // At the end of memory, so that some instructions are truncated.
         let mut memory = Flat::new(u64::MAX - 7, 7);
         memory
             .bytes_mut(u64::MAX - 7, 4)
@@ -133,7 +133,7 @@ fn any_bits_are_an_instruction_that_can_be_carried_out_or_none() {
     }
 }
 
-/// What the standard reserves. All that are left of 16 bits are the instructions that binutils 2.40 disassembles, too.
+/// Reserved encodings are illegal. All other 16-bit encodings are instructions that binutils 2.40 disassembles, too.
 #[test]
 fn reserved_encodings_are_no_instructions() {
     let decoder = Decoder::new(Extensions::HOST);

@@ -1,6 +1,6 @@
-//! Programs as machine code, run by `qemu-riscv64` and by ours.
+//! Machine-code programs that run under `qemu-riscv64` and under this crate.
 
-// Each test uses a part of this.
+// Each test uses only some of these functions.
 #![allow(dead_code)]
 
 pub mod random;
@@ -9,21 +9,21 @@ use cohkit_riscv::table::row;
 use cohkit_riscv::{Exception, Extensions, Flat, Hart, Mode, Stop};
 use std::process::Command;
 
-/// Where programs are loaded.
+/// Load address of programs.
 pub const START: u64 = 0x1_0000;
-/// What stands before the first instruction: the headers of the file.
+/// Bytes of ELF headers before the first instruction.
 const HEADERS: usize = 64 + 56;
 
-/// A program: its instructions, and memory behind it.
+/// A program: instructions, followed by data.
 #[derive(Default)]
 pub struct Program {
     pub code: Vec<u8>,
     pub data: Vec<u8>,
-    /// Where the data stand. It is set before instructions that name addresses are made.
+    /// Address of the data. Must be set before emitting instructions that refer to addresses.
     pub data_at: u64,
 }
 
-/// An instruction by its name, with bits where its operands are.
+/// Encodes an instruction by mnemonic, with the given operand bits.
 pub fn bits(name: &str, free: u32) -> u32 {
     row(name)
         .unwrap_or_else(|| panic!("no row {name}"))
@@ -60,14 +60,14 @@ impl Program {
         self.code.extend(&word.to_le_bytes()[..length]);
     }
 
-    /// Puts a number of no more than 31 bits in a register.
+    /// Loads a number of at most 31 bits into a register.
     pub fn li(&mut self, rd: u32, value: u64) {
         let value = u32::try_from(value).expect("it is small");
         self.push(bits("lui", rd << 7 | (value.wrapping_add(0x800) & !0xfff)));
         self.push(i_type("addi", rd, rd, value as i32));
     }
 
-    /// Writes these bytes to the standard output and ends.
+    /// Writes these bytes to standard output and exits.
     pub fn finish(&mut self, from: u64, length: usize) {
         self.li(10, 1);
         self.li(11, from);
@@ -83,7 +83,7 @@ impl Program {
         (self.data_at - START) as usize + self.data.len()
     }
 
-    /// A file of it that a loader takes: one segment of everything.
+    /// Returns an ELF file with one segment.
     pub fn elf(&self) -> Vec<u8> {
         assert!(
             START + (HEADERS + self.code.len()) as u64 <= self.data_at,
@@ -95,7 +95,7 @@ impl Program {
         put(&(START + HEADERS as u64).to_le_bytes());
         put(&64_u64.to_le_bytes());
         put(&0_u64.to_le_bytes());
-        // Flags: short instructions, doubles in registers. Then the sizes of the headers.
+        // Flags: compressed instructions, double-precision ABI. Then the header sizes.
         put(&5_u32.to_le_bytes());
         for half in [64_u16, 56, 1, 0, 0, 0] {
             put(&half.to_le_bytes());
@@ -119,7 +119,7 @@ impl Program {
         elf
     }
 
-    /// What it writes when QEMU runs it.
+    /// Output under QEMU.
     pub fn by_qemu(&self) -> Vec<u8> {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
@@ -136,12 +136,12 @@ impl Program {
         output.stdout
     }
 
-    /// What it writes when ours runs it, step by step.
+    /// Output under this crate, in single steps.
     pub fn by_ours(&self) -> Vec<u8> {
         self.by(|hart, memory| hart.step(memory))
     }
 
-    /// What it writes when this carries out instructions, one or more at a time.
+    /// Output with `engine`, which executes one or more instructions per call.
     pub fn by(&self, mut engine: impl FnMut(&mut Hart, &mut Flat) -> Result<(), Stop>) -> Vec<u8> {
         let elf = self.elf();
         let mut memory = Flat::new(START, elf.len());
@@ -168,7 +168,7 @@ impl Program {
     }
 }
 
-/// Numbers that look random: SplitMix64.
+/// Pseudo-random generator: SplitMix64.
 pub struct Random(pub u64);
 
 impl Random {
@@ -187,7 +187,7 @@ impl Random {
         list[self.below(list.len() as u64) as usize]
     }
 
-    /// A number for a register: small, at an edge, single or double precision, or any.
+    /// A register value: small, a boundary value, single or double precision, or random.
     pub fn value(&mut self) -> u64 {
         let any = self.next();
         match self.below(8) {
@@ -197,14 +197,14 @@ impl Random {
             3 => 0xffff_ffff_0000_0000 | self.one_of(&SINGLES),
             4 => any % 64,
             5 => (any as i32 as f64 / 64.0).to_bits(),
-            // Doubles and singles of all signs and fractions, with exponents near those of one.
+            // Double- and single-precision numbers with random signs and fractions, and exponents near that of one.
             6 => any & 0x801f_ffff_ffff_ffff | (1023 - 40 + self.below(80)) << 52,
             _ => 0xffff_ffff_0000_0000 | any & 0x807f_ffff | (127 - 20 + self.below(40)) << 23,
         }
     }
 }
 
-/// Integers at the edges of what instructions tell apart.
+/// Boundary values of integer operands.
 pub const INTEGERS: [u64; 16] = [
     0,
     1,
@@ -224,8 +224,8 @@ pub const INTEGERS: [u64; 16] = [
     u64::MAX,
 ];
 
-/// Single numbers at the edges: zeroes, subnormal numbers, around the smallest normal ones, one and its neighbours, integers
-/// at the edges of words, the largest, infinities, and NaNs of both kinds.
+/// Boundary values of single precision: zeroes, subnormal numbers, neighbours of the smallest normal ones, one and its
+/// neighbours, integers at word boundaries, the largest number, infinities, and both kinds of NaN.
 pub const SINGLES: [u64; 28] = [
     0x0000_0000,
     0x8000_0000,
@@ -257,7 +257,7 @@ pub const SINGLES: [u64; 28] = [
     0x7fc0_0123,
 ];
 
-/// The same of doubles, and a single that is not boxed.
+/// Boundary values of double precision, and a single-precision number without NaN boxing.
 pub const DOUBLES: [u64; 30] = [
     0x0000_0000_0000_0000,
     0x8000_0000_0000_0000,

@@ -1,27 +1,27 @@
-//! Random programs: straight on, with short jumps forward, over all instructions of the table that programs may use.
+//! Random straight-line programs with short forward jumps, over all user-mode instructions of the table.
 
 use super::{b_type, bits, i_type, r_type, s_type, Program, Random, START};
 use cohkit_riscv::table::{Form, Op, Row, ROWS};
 use cohkit_riscv::{register, Decoder, Extensions, Inst};
 
-/// Bytes of memory that each program has: its registers, before and after, and what it loads and stores.
+/// Bytes of memory per program: registers before and after, and data.
 const AREA: usize = 4096 + 64;
-/// Where in it the base register points.
+/// Offset of the base register in this memory.
 const MIDDLE: u64 = 2048;
 
-/// One program among several in a file.
+/// Writer for one of several programs in a file.
 struct Writer<'a> {
     random: &'a mut Random,
     decoder: &'a Decoder,
     rows: &'a [&'static Row],
-    /// The register through which memory is reached.
+    /// Base register for memory accesses.
     base: u8,
     program: &'a mut Program,
 }
 
-/// Rows that random programs are made of.
+/// Rows for random programs.
 fn rows() -> Vec<&'static Row> {
-    // QEMU 7.2 has `ctzw` wrong where the lower half is zero.
+    // QEMU 7.2 computes `ctzw` wrongly if the low word is zero.
     let one = |row: &&Row| {
         row.op != Op::Ctzw
             && !matches!(
@@ -36,7 +36,7 @@ fn rows() -> Vec<&'static Row> {
             )
     };
     let mut rows: Vec<&Row> = ROWS.iter().filter(one).collect();
-    // What brings fresh numbers comes more often: floating-point results soon are nothing but NaNs.
+    // Favour instructions that load new values, because floating-point results soon are all NaN.
     let loads: Vec<&Row> = rows
         .iter()
         .filter(|row| row.form == Form::LoadF)
@@ -46,7 +46,8 @@ fn rows() -> Vec<&'static Row> {
     rows
 }
 
-/// So many programs, of this seed and those behind it, in one file; each begins and ends with all registers in memory.
+/// Creates `count` programs, with consecutive seeds, in one file. Each starts by loading all registers and ends by
+/// storing them.
 pub fn programs(seed: u64, count: usize, length: usize) -> Program {
     let mut program = Program {
         data_at: START + 0x1000 + (count * (length * 16 + 1000)) as u64,
@@ -77,7 +78,7 @@ pub fn programs(seed: u64, count: usize, length: usize) -> Program {
     program
 }
 
-/// Where a register is kept, from the middle on.
+/// Offset of a register's save slot from the base register.
 fn kept(number: u32) -> i32 {
     number as i32 * 8 - MIDDLE as i32
 }
@@ -110,7 +111,7 @@ impl Writer<'_> {
         self.program.push(s_type("sd", other, base, kept(64)));
     }
 
-    /// A register that may be written, but not `x0`.
+    /// A random writable register other than `x0`.
     fn other(&mut self) -> u32 {
         loop {
             let number = self.random.below(31) as u8 + 1;
@@ -120,7 +121,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An instruction of any row, with what must come before or behind it.
+    /// Emits an instruction of a random row, with any instructions that must precede or follow it.
     fn any(&mut self) {
         let row = self.random.one_of(self.rows);
         match row.op {
@@ -138,7 +139,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A register with an address that any access may have.
+    /// Emits the computation of a valid, aligned address. Returns its register.
     fn place(&mut self) -> u32 {
         let at = self.other();
         let offset = (self.random.below(512) * 8) as i32 - MIDDLE as i32;
@@ -147,7 +148,7 @@ impl Writer<'_> {
         at
     }
 
-    /// A load that reserves, and stores: one behind it, which succeeds, and another, which does not.
+    /// Emits a load-reserved and two store-conditionals: the first succeeds, the second fails.
     fn reserve(&mut self, row: &Row) {
         let at = self.place();
         let (load, store) = if row.name.ends_with('w') {
@@ -170,7 +171,7 @@ impl Writer<'_> {
         self.program.push(r_type(store, second, again, values.1));
     }
 
-    /// One that neither jumps nor needs an address in a register.
+    /// Emits an instruction that neither jumps nor needs an address in a register.
     fn simple(&mut self, row: &'static Row) {
         for _ in 0..200 {
             let mut word = row.filled(self.random.next() as u32);
@@ -184,7 +185,7 @@ impl Writer<'_> {
             if status {
                 word = word & 0xfffff | (self.random.below(3) as u32 + 1) << 20;
             }
-            // It may be one of a row that comes earlier, such as `c.jr` where `c.mv` was drawn.
+            // Random bits may match an earlier row, such as `c.jr` for a draw of `c.mv`.
             let own = self
                 .decoder
                 .row(word)
@@ -202,18 +203,18 @@ impl Writer<'_> {
         }
     }
 
-    /// What a program sees of the floating-point status after an access to it, which may have left a rounding mode that is
-    /// none; and one that is.
+    /// Emits a read of the floating-point status, since an access to it may have set a reserved rounding mode, and then
+    /// sets a valid rounding mode.
     fn rounds(&mut self) {
         let (seen, mode) = (self.other(), self.random.below(5) as u32);
         self.program.push(bits("csrrs", seen << 7 | 3 << 20));
         self.program.push(bits("csrrwi", mode << 15 | 2 << 20));
     }
 
-    /// A jump over up to three others.
+    /// Emits a jump over at most three instructions.
     fn jump(&mut self, row: &'static Row) {
         let from = self.program.code.len();
-        // Those to registers are given their target by the two instructions before.
+        // The two preceding instructions load the target of an indirect jump.
         let by_register = row.op == Op::Jalr;
         let target = self.other();
         let mut word = row.filled(self.random.next() as u32);
@@ -276,12 +277,12 @@ impl Writer<'_> {
     }
 }
 
-/// Whether it loads or stores.
+/// True for loads and stores.
 fn accesses(inst: &Inst) -> bool {
     inst.op as u8 >= Op::Lb as u8 && inst.op as u8 <= Op::Fsd as u8
 }
 
-/// Runs programs by both, and says where the first that differ end differently.
+/// Runs programs under QEMU and this crate. Reports the first program whose results differ.
 pub fn compare(seed: u64, count: usize, length: usize) -> Result<(), String> {
     let program = programs(seed, count, length);
     let ours = program.by_ours();
