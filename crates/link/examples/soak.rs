@@ -1,5 +1,6 @@
-//! Messages by the million over lanes with random bit errors, on links that go down and lose lanes: nothing lost, repeated, changed or out of order on a circuit,
-//! no credit lost, and what the errors cost beside the formula.
+//! Millions of messages over lanes with random bit errors, on links that go down and lose lanes. Checks that no message
+//! is lost, repeated, changed or reordered on a circuit, and that no credit is lost. Compares the cost of errors with
+//! the formula.
 //!
 //! `soak --link NAME --count N --seed S`
 
@@ -10,27 +11,27 @@ use cohkit_link::layer::Carried;
 use cohkit_link::{ccix, pcie, Drive, End, Layer, Message, Parameters};
 use std::process::exit;
 
-/// Bytes of a lane for one way: 50 ns at 16 thousand million transfers a second.
+/// Bytes per lane and one-way delay: 50 ns at 16 GT/s.
 const DELAY: u64 = 100;
 const LANES: u32 = 12;
-/// How often a link goes down, about; every other time to come up with fewer lanes.
+/// Approximate number of link failures; after every other one, the link comes up with fewer lanes.
 const DOWNS: u64 = 100;
 
 struct Load<'a> {
     name: &'a str,
-    /// Bit errors.
+    /// Bit error rate, per bit.
     rate: f64,
-    /// Circuits of each end with the data of their messages.
+    /// Circuits of each end, with the data bytes of their messages.
     circuits: [&'a [(u8, u16)]; 2],
-    /// Bytes of a unit that is full, and units after which something that is lost in its turn goes again.
+    /// Bytes of a full unit, and retry timeout in units after a repeated loss.
     unit: u64,
     patience: f64,
-    /// Whether a wrong byte in each third is mended.
+    /// True if one wrong byte in each third is corrected.
     mended: bool,
 }
 
 impl Load<'_> {
-    /// The probability that a full unit has to go again.
+    /// Probability that a full unit must be resent.
     fn wrong(&self) -> f64 {
         let bits = 8 * self.unit as i32;
         if !self.mended {
@@ -40,18 +41,18 @@ impl Load<'_> {
         let good = |bytes: i32| {
             (1.0 - byte).powi(bytes) + f64::from(bytes) * byte * (1.0 - byte).powi(bytes - 1)
         };
-        // 256 bytes in thirds.
+        // 256 bytes in three parts.
         1.0 - good(86) * good(85) * good(85)
     }
 
-    /// The units that an error costs: the way there and back with a unit at either end, and the patience more where what
-    /// goes again is damaged in its turn.
+    /// Cost of an error in units: a round trip with a unit at either end, and the retry timeout weighted by the
+    /// probability that the resent unit is damaged in turn.
     fn costs(&self) -> [f64; 2] {
         let way = (DELAY * u64::from(LANES)) as f64 / self.unit as f64;
         [2.0 * way + 2.0, self.wrong() * self.patience]
     }
 
-    /// The share that errors leave.
+    /// Share of the bandwidth that errors leave.
     fn share_left(&self) -> f64 {
         let wrong = self.wrong();
         let [there_and_back, again] = self.costs();
@@ -72,7 +73,7 @@ fn fed<L: Layer>(ends: [L; 2], load: &Load, rate: f64, seed: u64, count: u64) ->
         drive.step();
         drive.drain(0);
         drive.drain(1);
-        // Now and then the link goes down and comes up with fewer lanes, and soon after with all.
+        // At intervals, the link goes down and comes up with fewer lanes, and soon after with all.
         let came = drive.traffic[0].messages() + drive.traffic[1].messages();
         if rate > 0.0 && came >= next {
             let whole = lanes < LANES;
@@ -89,7 +90,7 @@ fn fed<L: Layer>(ends: [L; 2], load: &Load, rate: f64, seed: u64, count: u64) ->
     (drive, downs)
 }
 
-/// Bytes of data in a byte on the wires.
+/// Bytes of data per byte on the wires.
 fn share<L: Layer>(drive: &Drive<L>) -> f64 {
     let data: u64 = drive.traffic.iter().map(|traffic| traffic.data).sum();
     let bits: u64 = drive.wires.iter().map(|wire| wire.bits).sum();
@@ -112,7 +113,7 @@ where
     let damaged: u64 = drive.wires.iter().map(|wire| wire.damaged).sum();
     let replayed: u64 = drive.ends().iter().map(Layer::replayed).sum();
     let taken: u64 = drive.ends().iter().map(Layer::taken).sum();
-    // Of those that are kept to be sent again: the others say nothing, or what the next one says as well.
+    // In percent of the units kept for replay; the others are idle or are superseded by the next one.
     let replays = 100.0 * replayed as f64 / (taken + replayed) as f64;
     assert!(replays >= 1.0, "too few were sent again: {replays} %");
     let (name, formula) = (load.name, load.share_left());

@@ -1,52 +1,52 @@
-//! Blocks of 512 bits: seven words of messages and a control word.
+//! ECI blocks of 512 bits: seven message words and a control word.
 
 use crate::crc::crc24;
 use crate::layer::Carried;
 use crate::replay::Sync;
 
-/// Words of messages in a block.
+/// Message words per block.
 pub const SLOTS: usize = 7;
-/// The circuit of a slot without a word.
+/// Circuit number of a slot without a word.
 pub const EMPTY: u8 = 15;
 
-/// A block as it travels: the seven words, then the control word. Its checksum is right until a bit is turned around, so
-/// it is worked out only then.
+/// A block in flight: seven message words, then the control word. Its checksum is only computed when a bit is flipped,
+/// because until then it is correct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     words: [u64; SLOTS + 1],
-    /// Whether the checksum stands in the control word.
+    /// True if the control word contains the checksum.
     sealed: bool,
-    /// In how many clocks the receiver takes the shortest of the messages that end in it; 0 if none does. It is not on the
-    /// wires.
+    /// Minimum time that the receiver takes for a message that ends in this block, in receiver clocks; 0 if none ends
+    /// in it. Simulation metadata, not transmitted.
     pub(crate) clocks: u8,
 }
 
-/// The circuits of a block's slots, 4 bits for each.
+/// Circuit number of each slot, 4 bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circuits(u32);
 
 impl Circuits {
-    /// No slot has a word.
+    /// All slots are empty.
     pub const NONE: Circuits = Circuits((1 << (4 * SLOTS)) - 1);
 
-    /// The circuit of a slot.
+    /// Circuit number of a slot.
     #[inline]
     pub fn of(self, slot: usize) -> u8 {
         (self.0 >> (4 * slot)) as u8 & 15
     }
 
-    /// So many slots from one on are a circuit's, which were [`EMPTY`].
+    /// Assigns `count` slots from `slot` on to a circuit. They must be [`EMPTY`] before.
     #[inline]
     pub fn fill(&mut self, slot: usize, count: usize, circuit: u8) {
         let ones = 0x0111_1111 & ((1 << (4 * count)) - 1);
         self.0 ^= (ones << (4 * slot)) * u32::from(EMPTY ^ circuit);
     }
 
-    /// How many slots from one on are of the same circuit as that.
+    /// Number of consecutive slots from `slot` on with the same circuit.
     #[inline]
     pub fn run(self, slot: usize) -> usize {
         let rest = self.0 >> (4 * slot);
-        // A digit is 0 where it is that of the first slot; behind the last slot none is.
+        // A digit is 0 if it equals that of the first slot; bits beyond the last slot are set.
         let others = rest ^ (0x0111_1111 * (rest & 15)) | u32::MAX << (4 * (SLOTS - slot));
         others.trailing_zeros() as usize / 4
     }
@@ -59,23 +59,23 @@ impl From<[u8; SLOTS]> for Circuits {
     }
 }
 
-/// What a control word says.
+/// Contents of a control word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Words of messages, and credits. Numbered by counting.
+    /// Message words and credits. Blocks of this kind are numbered implicitly, by counting.
     Data {
-        /// Acknowledges [`crate::replay::BLOCKS_PER_ACK`] blocks more.
+        /// Acknowledges [`crate::replay::BLOCKS_PER_ACK`] more blocks.
         ack: bool,
-        /// The credits are of circuits 8 to 12, not of 0 to 7.
+        /// True if `credits` refers to circuits 8 to 12, false for circuits 0 to 7.
         high: bool,
-        /// One bit for each circuit: [`crate::end::WORDS_PER_CREDIT`] words may be sent more.
+        /// One bit per circuit: grants [`crate::end::WORDS_PER_CREDIT`] more words.
         credits: u8,
-        /// The circuit of each slot.
+        /// Circuit number of each slot.
         circuits: Circuits,
     },
-    /// Where both directions are.
+    /// Replay state of both directions. Not numbered.
     Sync(Sync),
-    /// Nothing. Not numbered.
+    /// Idle block. Not numbered.
     Idle,
 }
 
@@ -85,10 +85,10 @@ const SYNC: u64 = 6;
 const IDLE: u64 = 7;
 
 impl Block {
-    /// Bits on the lanes before their coding.
+    /// Bits per block before line coding.
     pub const BITS: u64 = 512;
 
-    /// A block with its checksum.
+    /// Creates a block with message words.
     #[inline]
     pub fn new(control: Control, words: [u64; SLOTS]) -> Block {
         let mut block = Block::bare(control);
@@ -96,7 +96,7 @@ impl Block {
         block
     }
 
-    /// A block without words.
+    /// Creates a block without message words.
     #[inline]
     pub fn bare(control: Control) -> Block {
         let mut block = Block::default();
@@ -131,19 +131,19 @@ impl Block {
         };
     }
 
-    /// The places of words.
+    /// Message slots, for writing.
     #[inline]
     pub(crate) fn slots(&mut self) -> &mut [u64] {
         &mut self.words[..SLOTS]
     }
 
-    /// The words of messages; what stands in empty slots means nothing.
+    /// Message words. The contents of empty slots are unspecified.
     #[inline]
     pub fn words(&self) -> &[u64] {
         &self.words[..SLOTS]
     }
 
-    /// What the control word says; nothing if the checksum or the type is wrong.
+    /// Decodes the control word; `None` if its checksum or type is invalid.
     #[inline]
     pub fn control(&self) -> Option<Control> {
         let head = self.words[SLOTS];
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn errors_that_are_a_multiple_of_the_polynomial_are_missed() {
-        // A checksum that can never be wrong would be none.
+        // A checksum cannot detect every error.
         let mut block = Block::bare(Control::Idle);
         for bit in [24u64, 21, 20, 17, 15, 11, 9, 8, 6, 5, 1, 0] {
             block.flip(64 + bit);

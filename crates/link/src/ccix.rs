@@ -1,25 +1,26 @@
-//! CCIX over PCIe: several messages in a posted packet, with the optimised header or the one of PCIe.
+//! CCIX over PCIe: several messages per posted packet, with the optimised or the PCIe-compatible header.
 //!
-//! The public sources here tell the sizes of packets and of lines, not those of headers. These are assumed and named:
-//! [`OPTIMISED`], [`COMPATIBLE`] and [`MESSAGE`]. Chained requests, whose length no source tells, are not here; nor are
-//! the credits that messages have beside those of packets, so all circuits have to be emptied.
+//! The public sources here state the sizes of packets and lines, but not those of headers. The latter are assumed and
+//! named: [`OPTIMISED`], [`COMPATIBLE`] and [`MESSAGE`]. Chained requests are not modelled, because no source states
+//! their length. Message credits beyond those of packets are not modelled either, so the receiver must drain all
+//! circuits.
 
 use crate::layer::{Layer, Message, Refused, Shortage};
 use crate::pcie::{self, Body, Packet, LINK_PACKET, POSTED};
 use std::collections::VecDeque;
 
-/// Bytes of the optimised header beside the 8 of framing: assumed, 4 to 8.
+/// Bytes of the optimised header, in addition to 8 bytes of framing: assumed, from a range of 4 to 8.
 pub const OPTIMISED: u64 = 4;
-/// Bytes of a header as PCIe has it: as in a write with an address of 64 bits.
+/// Bytes of the PCIe-compatible header, as in a write with a 64-bit address.
 pub const COMPATIBLE: u64 = 16;
-/// Bytes of a message beside its data: assumed, 8 to 24.
+/// Bytes of a message without data: assumed, from a range of 8 to 24.
 pub const MESSAGE: u16 = 16;
-/// Bytes of framing, number and checksum of a packet.
+/// Bytes of framing, sequence number and checksum per packet.
 pub const FRAMING: u64 = 8;
 
 const NAMES: [&str; 4] = ["requests", "snoops", "responses", "data"];
 
-/// Messages that travel in one packet.
+/// Messages of one packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bundle {
     messages: Vec<Message>,
@@ -46,35 +47,35 @@ impl Body for Bundle {
     }
 }
 
-/// One end of a link.
+/// One end of a CCIX link.
 pub struct End {
-    /// The link of PCIe under it.
+    /// Underlying PCIe link.
     pub link: pcie::End<Bundle>,
     payload: u16,
     packing: bool,
     fifo: usize,
     waiting: [VecDeque<Message>; 4],
-    /// How many these are.
+    /// Total number of waiting messages.
     waits: usize,
     turn: usize,
     came: [VecDeque<Message>; 4],
-    /// Circuits of which messages have come in bundles that were opened, as bits.
+    /// Circuits with received and unpacked messages, as a bit set.
     come: u32,
-    /// Room of bundles that were opened, for those that are made.
+    /// Message buffers of unpacked bundles, reused for new ones.
     spare: Vec<Vec<Message>>,
 }
 
-/// Rooms that are kept at most: where more comes than leaves there is always one more.
+/// Maximum number of spare buffers. Bounds their number if more messages arrive than leave.
 const SPARE: usize = 16;
 
 impl End {
-    /// An end with packets of at most `payload` bytes (128, 256 or 512), with headers of so many bytes beside framing,
-    /// and one message in a packet without `packing`.
+    /// Creates an end with at most `payload` bytes (128, 256 or 512) per packet and headers of `header` bytes in
+    /// addition to framing. Without `packing`, each packet carries one message.
     pub fn new(payload: u16, header: u64, packing: bool, limit: u64) -> End {
         let mut parameters = pcie::Parameters::new(payload, limit);
         parameters.headers[usize::from(POSTED)] = FRAMING + header;
         let fifo = 4 * parameters.fifo;
-        // A packet is made when it can leave, so that it is as full as it can be.
+        // Packets are built as late as possible, so that they are as full as possible.
         parameters.fifo = 1;
         End {
             link: pcie::End::new(parameters),
@@ -90,14 +91,14 @@ impl End {
         }
     }
 
-    /// The same over a way: see [`pcie::Parameters::over`].
+    /// Adapts the retry timeout to the link: see [`pcie::Parameters::over`].
     #[must_use]
     pub fn over(mut self, way: u64) -> End {
         self.link = self.link.over(way);
         self
     }
 
-    /// Messages in the fullest packet, of `bytes` of data each.
+    /// Messages per full packet, with `bytes` bytes of data each.
     pub fn messages_in_packet(&self, bytes: u16) -> u16 {
         if self.packing {
             self.payload / (MESSAGE + bytes)
@@ -106,7 +107,7 @@ impl End {
         }
     }
 
-    /// Opens the bundles that have come.
+    /// Unpacks all received bundles.
     fn open(&mut self) {
         while let Some(mut bundle) = self.link.take(POSTED) {
             for message in bundle.messages.drain(..) {
@@ -119,7 +120,7 @@ impl End {
         }
     }
 
-    /// Makes packets of what waits, as far as the link takes them. Circuits take turns.
+    /// Packs queued messages into packets, round robin over circuits, until the link's queue is full.
     fn pack(&mut self) {
         while self.waits > 0 && self.link.has_room(POSTED) {
             let mut bundle = Bundle {

@@ -1,17 +1,17 @@
-//! Bit errors that follow from a seed.
+//! Seeded random numbers and bit errors.
 
 use crate::layer::Carried;
 
-/// A small generator of numbers (SplitMix64).
+/// Pseudo-random number generator (SplitMix64).
 pub struct Chance(u64);
 
 impl Chance {
-    /// The generator of a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Chance {
         Chance(seed)
     }
 
-    /// The next number.
+    /// Next 64-bit number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,24 +19,24 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// Random number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next_u64() % bound
     }
 }
 
-/// Independent bit errors on a stream of units. The distance to the next one is drawn once per error, so that a unit
+/// Independent bit errors on a stream of units. The distance to the next error is drawn once per error, so a unit
 /// without errors costs one comparison.
 pub struct Noise {
     chance: Chance,
     rate: f64,
     silent: bool,
-    /// Bits that still pass before the next wrong one.
+    /// Bits before the next error.
     ahead: u64,
 }
 
 impl Noise {
-    /// Errors at `rate` per bit (0: none).
+    /// Creates errors at `rate` per bit; 0 disables them.
     pub fn new(rate: f64, seed: u64) -> Noise {
         let mut noise = Noise {
             chance: Chance::new(seed),
@@ -52,18 +52,18 @@ impl Noise {
         if self.rate <= 0.0 {
             return u64::MAX;
         }
-        // From (0, 1]: the logarithm of 0 is not wanted.
+        // Range (0, 1], since the logarithm of 0 is infinite.
         let even = ((self.chance.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         (even.ln() / (-self.rate).ln_1p()) as u64
     }
 
-    /// Whether there are no errors.
+    /// True if the error rate is 0.
     #[inline]
     pub fn is_silent(&self) -> bool {
         self.silent
     }
 
-    /// Flips what is wrong in the next unit; says how many bits were.
+    /// Flips the erroneous bits of the next unit. Returns their number.
     #[inline]
     pub fn pass(&mut self, unit: &mut impl Carried) -> u32 {
         let (mut at, bits) = (0, unit.bits());

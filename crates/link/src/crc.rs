@@ -1,19 +1,18 @@
-//! Checksums, computed over bits: of whole words, and of what is wrong in a unit whose bits are not there.
+//! Checksums: of whole words, and of the error pattern of a unit whose bits are not modelled.
 //!
-//! Units of PCIe and CXL have messages in place of bits. But a checksum is linear: that of bits of which some are turned
-//! around is that of the right ones and that of a unit in which only the wrong ones are 1, bit by bit. So [`Wrong`] tells
-//! from the wrong bits alone whether a receiver sees that something is wrong, as surely as from all of them, and costs
-//! nothing where no bit is.
+//! PCIe and CXL units carry messages instead of bits. A CRC is linear: the checksum of erroneous bits is the checksum
+//! of the correct bits XOR that of the error pattern. [`Wrong`] therefore decides exactly, from the flipped bits alone,
+//! whether a receiver detects the error. Units without errors cost nothing.
 //!
-//! The polynomial of ECI's blocks is not published: it is taken to be the one that Interlaken uses for its bursts. That of
-//! small flits is CXL's, those of packets are PCIe's. The 8 bytes in large flits are taken to be a checksum of 64 bits, with
-//! the polynomial of ECMA-182, as no source here tells how they are computed.
+//! The polynomial of ECI's blocks is not published; Interlaken's burst CRC is assumed. The polynomial of small flits is
+//! that of CXL, those of packets are PCIe's. The 8 CRC bytes of large flits are assumed to be a 64-bit CRC with the
+//! polynomial of ECMA-182, because no source here states how they are computed.
 
 use crc::{Algorithm, Crc, CRC_24_INTERLAKEN};
 
 const WORDS: Crc<u32> = Crc::<u32>::new(&CRC_24_INTERLAKEN);
 
-/// The checksum of words, most significant bit first.
+/// CRC-24 of words, most significant bit first.
 pub fn crc24(words: &[u64]) -> u32 {
     let mut digest = WORDS.digest();
     for word in words {
@@ -22,7 +21,7 @@ pub fn crc24(words: &[u64]) -> u32 {
     digest.finalize()
 }
 
-/// An algorithm without what is the same for all bits: what is left of the wrong ones.
+/// CRC without initial value and final XOR, for error patterns.
 macro_rules! linear {
     ($word:ty, $width:expr, $poly:expr) => {
         Crc::<$word>::new(&Algorithm {
@@ -43,32 +42,32 @@ const LINK_PACKET: Crc<u16> = linear!(u16, 16, 0x100b);
 const SMALL_FLIT: Crc<u16> = linear!(u16, 16, 0xf053);
 const LARGE_FLIT: Crc<u64> = linear!(u64, 64, 0x42f0_e1eb_a9ea_3693);
 
-/// Which checksum a unit has.
+/// Checksum of a kind of unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// 32 bits at the end of a packet of PCIe's transaction layer, over all but what frames it.
+    /// 32 bits at the end of a PCIe transaction layer packet, over everything except its framing.
     Packet,
-    /// 16 bits at the end of a packet of PCIe's link layer, likewise.
+    /// 16 bits at the end of a PCIe data link layer packet, over everything except its framing.
     LinkPacket,
-    /// 16 bits at the end of a flit of 68 bytes, over its slots.
+    /// 16 bits at the end of a 68-byte flit, over its slots.
     SmallFlit,
-    /// 64 bits behind the slots and credits of a flit of 256 bytes, over these and its header.
+    /// 64 bits after the slots and credits of a 256-byte flit, over these and its header.
     LargeFlit,
 }
 
 impl Checksum {
-    /// Bytes before those that it covers, and behind itself.
+    /// Bytes that the checksum does not cover: before the covered bytes, and after the checksum.
     fn bare(self) -> [usize; 2] {
         match self {
-            // Tokens that frame packets have a check of their own, and numbers of protocols differ in several bits.
+            // Framing tokens have their own check, and protocol identifiers differ in several bits.
             Checksum::Packet | Checksum::LinkPacket | Checksum::SmallFlit => [2, 0],
             Checksum::LargeFlit => [0, 6],
         }
     }
 
-    /// Whether bytes that it covers, with itself at their end, are without fault.
+    /// True if `bytes`, which end with the checksum, have no detectable error.
     fn holds(self, bytes: &[u8]) -> bool {
-        // With itself behind them nothing is left of bytes without fault.
+        // The CRC over data and its checksum is zero.
         match self {
             Checksum::Packet => PACKET.checksum(bytes) == 0,
             Checksum::LinkPacket => LINK_PACKET.checksum(bytes) == 0,
@@ -78,12 +77,12 @@ impl Checksum {
     }
 }
 
-/// The wrong bits of a unit.
+/// Error pattern: the flipped bits of a unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wrong(Vec<u64>);
 
 impl Wrong {
-    /// A bit is turned around.
+    /// Flips a bit; flipping it again restores it.
     pub fn flip(&mut self, bit: u64) {
         match self.0.iter().position(|&wrong| wrong == bit) {
             Some(place) => drop(self.0.swap_remove(place)),
@@ -91,29 +90,29 @@ impl Wrong {
         }
     }
 
-    /// Whether none is.
+    /// True if no bit is flipped.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All bits are right again.
+    /// Restores all bits.
     #[inline]
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// All bits that `mended` tells of are right again.
+    /// Restores all bits for which `mended` returns true.
     pub fn mend(&mut self, mended: impl Fn(u64) -> bool) {
         self.0.retain(|&bit| !mended(bit));
     }
 
-    /// The wrong bits.
+    /// Flipped bits, in no particular order.
     pub fn bits(&self) -> &[u64] {
         &self.0
     }
 
-    /// Whether a receiver of so many bytes sees that something is wrong.
+    /// True if the receiver of a unit of `bytes` bytes detects the error.
     #[inline]
     pub fn is_seen(&self, bytes: u64, checksum: Checksum) -> bool {
         !self.0.is_empty() && self.shows(bytes as usize, checksum)
@@ -124,7 +123,7 @@ impl Wrong {
         let [before, behind] = checksum.bare();
         let mut wrong = vec![0u8; bytes];
         for &bit in &self.0 {
-            // A bit behind its end is none of the unit's.
+            // Ignore bits beyond the end of the unit.
             if let Some(byte) = wrong.get_mut(bit as usize / 8) {
                 *byte |= 1 << (bit % 8);
             }
@@ -146,7 +145,7 @@ mod tests {
         (Checksum::LargeFlit, 256, 64, 0x42f0_e1eb_a9ea_3693),
     ];
 
-    /// Bit by bit, as the definition says, from a register of ones where that is wanted.
+    /// Reference implementation, bit by bit, with an initial register of ones if `ones` is true.
     fn slowly(bits: impl Iterator<Item = bool>, width: u32, polynomial: u64, ones: bool) -> u64 {
         let most = u64::MAX >> (64 - width);
         bits.fold(if ones { most } else { 0 }, |register, bit| {
@@ -172,7 +171,7 @@ mod tests {
         }
     }
 
-    /// What a receiver does that has all bits: it computes the checksum of what came and compares.
+    /// Compares with a receiver that has all bits: it computes the checksum of the received bits and compares.
     #[test]
     fn wrong_bits_alone_tell_what_all_bits_tell() {
         let mut chance = Chance::new(11);
@@ -195,7 +194,7 @@ mod tests {
                 };
                 let place = first + chance.below((last - first) as u64 - 1) as usize;
                 match round % 4 {
-                    // A multiple of the polynomial, which no checksum of it can see.
+                    // A multiple of the polynomial, which its CRC cannot detect.
                     0 => (0..=width).for_each(|power| {
                         if power == width || polynomial >> power & 1 == 1 {
                             flip(place + (width - power) as usize);
@@ -220,7 +219,7 @@ mod tests {
         }
     }
 
-    /// As the standard of CXL says of its polynomial.
+    /// Property of the polynomial stated by the CXL specification.
     #[test]
     fn one_two_and_three_wrong_bits_of_a_small_flit_are_seen() {
         let left: Vec<u16> = (0..528)
@@ -251,7 +250,7 @@ mod tests {
         assert!(wrong.is_seen(68, Checksum::SmallFlit));
         wrong.flip(15);
         assert!(wrong.is_empty());
-        // Bytes that mend are no one's.
+        // Bytes of error correction are not covered.
         wrong.flip(8 * 255);
         assert!(!wrong.is_seen(256, Checksum::LargeFlit));
     }

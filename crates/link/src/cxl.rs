@@ -1,9 +1,9 @@
-//! CXL.mem over flits of 68 or 256 bytes, and CXL.cache over those of 68: messages in slots by their bits, data in slots of
-//! their own, credits for messages of each class, and flits sent again.
+//! CXL.mem over 68- or 256-byte flits, and CXL.cache over 68-byte flits: messages packed into slots by their bits,
+//! separate data slots, credits per message class, and flit retry.
 //!
-//! What no public source here says is chosen and named. Slots take as many messages of one class as have room in them by
-//! bits (the standard lists fewer combinations). Flits of both sizes are sent again as ECI's blocks are ([`crate::replay`]).
-//! The 6 bytes of forward error correction mend one wrong byte in each third of a flit.
+//! Choices that no public source here determines: A slot holds as many messages of one class as fit by their bits (the
+//! specification lists fewer combinations). Flits of both sizes are retried like ECI's blocks ([`crate::replay`]). The
+//! 6 bytes of forward error correction correct one wrong byte in each third of a flit.
 
 use crate::crc::{Checksum, Wrong};
 use crate::lanes::Ratio;
@@ -11,49 +11,49 @@ use crate::layer::{Carried, Layer, Message, Refused, Shortage};
 use crate::replay::{Next, Retry, Sync};
 use std::collections::VecDeque;
 
-/// Requests to memory, or to the host that is home; snoops in the other direction.
+/// Requests to memory, or to the home host. In the opposite direction: snoops.
 pub const REQUEST: u8 = 0;
-/// Answers to those snoops; answers without data in the other direction.
+/// Responses to these snoops. In the opposite direction: responses without data.
 pub const RESPONSE: u8 = 1;
-/// Writes to memory, or what a device gives up; answers with data in the other direction.
+/// Writes to memory, or evictions of a device. In the opposite direction: responses with data.
 pub const DATA: u8 = 2;
 
-/// Bytes of data of a message with data.
+/// Bytes of data in a message with data.
 pub const LINE: u16 = 64;
-/// Slots of data for a line.
+/// Data slots per line.
 const SLOTS_OF_LINE: u32 = 4;
-/// Bits of a slot.
+/// Bits per slot.
 const SLOT: u32 = 128;
-/// Bytes at the end of a large flit that mend the others.
+/// Bytes of forward error correction at the end of a large flit.
 const MENDING: u64 = 6;
-/// Slots of data that may be promised: no header of another line leaves before fewer are.
+/// Limit of data slots owed for headers already sent. The header of another line may only leave below this limit.
 const PROMISED: u32 = 20;
 
-/// The flits of a link.
+/// Flit format of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flits {
-    /// 2 bytes of protocol number, 4 slots of 16 bytes, 2 bytes of checksum. Without back-invalidation.
+    /// 68 bytes: 2 bytes of protocol identifier, 4 slots of 16 bytes, 2 bytes of CRC. Without back-invalidation.
     Small,
-    /// 2 bytes of header, a slot of 14 bytes and 14 of 16, 2 bytes of credits, 8 of checksum, 6 of error correction.
+    /// 256 bytes: 2 bytes of header, a slot of 14 bytes and 14 slots of 16 bytes, 2 bytes of credits, 8 bytes of CRC, 6
+    /// bytes of error correction.
     Large,
 }
 
-/// Who sends: the host (M2S) or the memory device (S2M) of CXL.mem, the device that caches (D2H) or the host (H2D) of
-/// CXL.cache.
+/// Sending side: host (M2S) or memory device (S2M) of CXL.mem; caching device (D2H) or host (H2D) of CXL.cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Sends requests, answers to snoops, and writes.
+    /// Sends requests, responses to snoops, and writes.
     Host,
-    /// Sends snoops, answers, and data.
+    /// Sends snoops, responses, and data.
     Device,
-    /// Sends requests, answers to snoops, and data of lines of the host.
+    /// Sends requests, responses to snoops, and data of the host's lines.
     CachingDevice,
-    /// Sends snoops, answers, and data of its own lines.
+    /// Sends snoops, responses, and data of its own lines.
     HomeHost,
 }
 
 impl Side {
-    /// Who receives.
+    /// Receiving side.
     pub fn partner(self) -> Side {
         match self {
             Side::Host => Side::Device,
@@ -65,7 +65,7 @@ impl Side {
 }
 
 impl Flits {
-    /// Bytes of a flit.
+    /// Bytes per flit.
     pub fn bytes(self) -> u64 {
         match self {
             Flits::Small => 68,
@@ -73,7 +73,7 @@ impl Flits {
         }
     }
 
-    /// Slots that carry data, or messages in all of their 16 bytes.
+    /// Slots whose 16 bytes are all available for data or messages.
     fn whole_slots(self) -> u32 {
         match self {
             Flits::Small => 3,
@@ -81,7 +81,7 @@ impl Flits {
         }
     }
 
-    /// Bits for messages in the first slot: that of small flits gives 4 of its 16 bytes to the flit's header.
+    /// Message bits in the first slot. In a small flit, 4 of its 16 bytes hold the flit header.
     fn first_slot(self) -> u32 {
         match self {
             Flits::Small => 96,
@@ -89,11 +89,11 @@ impl Flits {
         }
     }
 
-    /// Bits of a message beside its data. None if these flits have no such message: those of 256 bytes are not known here of
-    /// CXL.cache, whose formats for 68 bytes are those of CXL 2.0.
+    /// Header bits of a message; `None` if the format has no such message. The CXL.cache formats of 256-byte flits are
+    /// not modelled; those of 68-byte flits are from CXL 2.0.
     ///
-    /// What a device asks of its host about memory of its own is a back-invalidate snoop in flits of 256 bytes. Those of 68
-    /// have none: it is a request of CXL.cache there, as before CXL 3.
+    /// A device's request to its host about the device's own memory is a back-invalidate snoop in 256-byte flits. In
+    /// 68-byte flits, as before CXL 3, it is a CXL.cache request.
     pub fn header(self, side: Side, class: u8) -> Option<u32> {
         let [small, large] = match (side, class) {
             (Side::Host, REQUEST) => [87, 100],
@@ -114,8 +114,8 @@ impl Flits {
         (bits > 0).then_some(bits)
     }
 
-    /// Messages in a flit in the long run, where only those of one class are sent: with data, each takes four slots more,
-    /// and a small flit may be all data.
+    /// Messages per flit at saturation with one class, or `None` if the format has no such message. A message with data
+    /// takes four more slots, and a small flit may consist of data only.
     pub fn messages(self, side: Side, class: u8) -> Option<Ratio> {
         let bits = self.header(side, class)?;
         let (first, whole) = (
@@ -125,7 +125,7 @@ impl Flits {
         let slots = u128::from(self.whole_slots());
         Some(match (class, self) {
             (DATA, Flits::Small) => Ratio::new(4 * first, 4 * first + 1),
-            // Of each `1 + 4 whole` slots beyond the data promised by the first, one holds headers.
+            // Beyond the data owed for the headers of the first slot, one of every `1 + 4 whole` slots holds headers.
             (DATA, Flits::Large) => {
                 let headers = Ratio::new(slots - 4 * first, 1 + 4 * whole);
                 Ratio::new(first * headers.under + whole * headers.over, headers.under)
@@ -135,29 +135,29 @@ impl Flits {
     }
 }
 
-/// What a flit is.
+/// Kind of a flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// With a header, and credits for each class as powers of two (0: none).
+    /// Flit with a header. `credits` are powers of two per class, or 0.
     Headed { ack: bool, credits: [u8; 3] },
-    /// Four slots of data.
+    /// Four data slots.
     Data,
-    /// Where both directions are.
+    /// Replay state of both directions.
     Sync(Sync),
-    /// Nothing.
+    /// Idle flit.
     Idle,
 }
 
-/// A flit. Wrong bits change what it says, beyond what is mended, and are seen by its checksum or not.
+/// A flit. Bit errors that error correction does not repair are detected by the checksum, or else change its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flit {
     flits: Flits,
     kind: Kind,
-    /// Messages that begin here.
+    /// Messages whose headers are in this flit.
     messages: Vec<Message>,
-    /// Slots of data, of the messages that began first.
+    /// Number of data slots, for the oldest messages with outstanding data.
     data: u32,
-    /// Whether a message is whole with it, for who drives: it is not on the wires.
+    /// True if a message is complete with this flit. Simulation metadata, not transmitted.
     brings: bool,
     wrong: Wrong,
 }
@@ -176,7 +176,7 @@ impl Default for Flit {
 }
 
 impl Flit {
-    /// It says nothing.
+    /// Resets the flit to an idle flit.
     #[inline]
     fn clear(&mut self, flits: Flits) {
         (self.flits, self.kind) = (flits, Kind::Idle);
@@ -185,8 +185,8 @@ impl Flit {
         self.wrong.clear();
     }
 
-    /// What error correction leaves of the wrong bits: all of a third in which more than one byte is wrong. Says whether it
-    /// mended any.
+    /// Applies error correction: a third with errors in more than one byte stays wrong. Returns true if any bit was
+    /// corrected.
     fn mend(&mut self) -> bool {
         if self.flits == Flits::Small || self.wrong.is_empty() {
             return false;
@@ -196,13 +196,13 @@ impl Flit {
         let wrong = self.wrong.bits().to_vec();
         self.wrong.mend(|bit| {
             let mut its = wrong.iter().filter(|&&other| third(other) == third(bit));
-            // What mends says nothing itself: two of its own bytes that are wrong harm nobody.
+            // The correction bytes carry no message, so errors in them have no effect.
             bit / 8 >= self.flits.bytes() - MENDING || its.all(|other| other / 8 == bit / 8)
         });
         self.wrong.bits().len() < before
     }
 
-    /// Whether a receiver sees that bits are wrong.
+    /// True if the receiver detects the remaining bit errors.
     fn is_seen(&self) -> bool {
         let checksum = match self.flits {
             Flits::Small => Checksum::SmallFlit,
@@ -211,7 +211,7 @@ impl Flit {
         self.wrong.is_seen(self.flits.bytes(), checksum)
     }
 
-    /// Wrong bits that nobody sees change what the flit says.
+    /// Applies undetected bit errors to the contents.
     fn spoil(&mut self) {
         for &bit in self.wrong.bits() {
             match self.messages.first_mut() {
@@ -242,23 +242,24 @@ impl Carried for Flit {
     }
 }
 
-/// What can be chosen of an end.
+/// Parameters of an end.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Its flits.
+    /// Flit format.
     pub flits: Flits,
-    /// Its side.
+    /// Side of this end.
     pub side: Side,
-    /// Messages of each class for which the receiver has room.
+    /// Capacity of the receive buffer of each class, in messages.
     pub room: [u32; 3],
-    /// Messages that wait to be sent, of each class.
+    /// Capacity of the transmit queue of each class, in messages.
     pub fifo: usize,
-    /// Flits after which an unanswered request, or a flit that nobody acknowledged, is asked for again.
+    /// Retry timeout in flits, for unanswered requests and unacknowledged flits.
     pub patience: u32,
 }
 
 impl Parameters {
-    /// Room for 128 messages of each class, chosen as no source here tells it: enough for 16 lanes of 32 Gb/s over 50 ns.
+    /// Creates parameters with receive buffers of 128 messages per class. No source here states their size; 128
+    /// suffices for 16 lanes of 32 Gb/s with a delay of 50 ns.
     pub fn new(flits: Flits, side: Side) -> Parameters {
         Parameters {
             flits,
@@ -270,37 +271,37 @@ impl Parameters {
     }
 }
 
-/// One end of a link.
+/// One end of a CXL link.
 pub struct End {
     parameters: Parameters,
-    /// Messages of each class that the first slot of a flit takes, and any other slot.
+    /// Messages of each class that fit in the first slot, and in any other slot.
     fits: [[u32; 3]; 2],
-    /// What was sent until it has come.
+    /// Retry state; keeps flits until they are acknowledged.
     pub retry: Retry<Flit>,
     waiting: [VecDeque<Message>; 3],
-    /// How many these are.
+    /// Total number of waiting messages.
     waits: usize,
     credits: [u32; 3],
-    /// Slots of data that follow what has left.
+    /// Data slots owed for headers already sent.
     promised: u32,
-    /// Slots of data that have left.
+    /// Data slots sent so far; wraps around.
     left: u32,
     turn: usize,
     came: [VecDeque<Message>; 3],
-    /// Classes of which there are any, as bits.
+    /// Classes with received messages, as a bit set.
     come: u32,
     owed: [u32; 3],
-    /// Messages whose data is not all here, and the slots of it that are.
+    /// Messages whose data is incomplete, and the number of their data slots received.
     partial: VecDeque<Message>,
     slots: u32,
-    /// Flits that error correction mended.
+    /// Flits repaired by error correction.
     pub mended: u64,
-    /// Messages that came without credit.
+    /// Messages received without credit: a full buffer shows that the partner ignored credits.
     pub overrun: u64,
 }
 
 impl End {
-    /// An end from which nothing can be sent yet: credits come from the partner.
+    /// Creates an end without credits: it can send only after the partner has returned some.
     pub fn new(parameters: Parameters) -> End {
         let mut owed = parameters.room;
         let partner = parameters.side.partner();
@@ -335,7 +336,7 @@ impl End {
         }
     }
 
-    /// Puts messages of one class into a slot, the first of its flit or another; says whether there were any.
+    /// Packs messages of one class into a slot: the first (0) or any other (1). Returns true if there were any.
     fn begin(&mut self, flit: &mut Flit, slot: usize) -> bool {
         for step in 0..3 {
             let class = (self.turn + step) % 3;
@@ -344,7 +345,7 @@ impl End {
             }
             let mut most = self.fits[slot][class].min(self.credits[class]);
             if class == usize::from(DATA) {
-                // A header leaves as long as less than a bound is promised before it.
+                // A header may leave while fewer data slots than the limit are owed.
                 let left = PROMISED.saturating_sub(self.promised);
                 most = most.min(left.div_ceil(SLOTS_OF_LINE));
             }
@@ -367,7 +368,7 @@ impl End {
         false
     }
 
-    /// Puts promised data into so many slots.
+    /// Fills `slots` slots with owed data.
     fn fill(&mut self, flit: &mut Flit, slots: u32) {
         self.promised -= slots;
         flit.data += slots;
@@ -376,8 +377,8 @@ impl End {
         flit.brings |= self.left / SLOTS_OF_LINE != before;
     }
 
-    /// Makes a new flit, if there are messages, data, credits or an acknowledgement for one, and says then whether it took the
-    /// acknowledgement along.
+    /// Packs a new flit, if messages, data, credits or an acknowledgement are due. Returns whether it contains the
+    /// acknowledgement; `None` if nothing is due.
     fn pack(&mut self, ack: bool, flit: &mut Flit) -> Option<bool> {
         let flits = self.parameters.flits;
         if flits == Flits::Small && self.promised >= 4 {
@@ -432,7 +433,7 @@ impl End {
         self.come |= 1 << class;
     }
 
-    /// What flits that `partner` has not taken yet hold of a class: messages, and credits.
+    /// Messages and credits of a class in flits that `partner` has not accepted yet.
     fn under_way(&self, partner: &End, class: usize) -> (u32, u32) {
         let taken = partner.retry.receiver.taken();
         let (mut messages, mut room) = (0, 0);
@@ -525,7 +526,7 @@ impl Layer for End {
     }
 
     fn before_message(&self) -> (u64, u32) {
-        // What begins with the header of a line in a small flit ends with the next one.
+        // The data of a header in a small flit is complete with the next flit at the earliest.
         let begins = self.promised == 0 && self.waits == self.waiting[usize::from(DATA)].len();
         let small = self.parameters.flits == Flits::Small;
         (u64::from(small && begins), 0)
@@ -628,7 +629,7 @@ mod tests {
     use super::*;
     use crate::drive::{Drive, LANE_BYTE};
 
-    /// An error that the checksum missed took credits out of a flit. Nothing rests when that is seen.
+    /// An undetected error removes credits from a flit. `shortages` must report it while traffic continues.
     #[test]
     fn a_lost_credit_is_named_while_messages_flow() {
         for flits in [Flits::Small, Flits::Large] {

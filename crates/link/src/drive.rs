@@ -1,41 +1,42 @@
-//! Two ends with lanes between them, driven as fast as the lanes go, and traffic that counts itself.
+//! Test bench: two ends with lanes between them, driven at the rate of the lanes, and self-checking traffic.
 
 use crate::chance::Noise;
 use crate::layer::{Carried, Layer, Message};
 use crate::ring::Ring;
 use std::ops::Range;
 
-/// Ticks that a byte takes on a single lane: a number that each count of lanes to 16 divides.
+/// Ticks per byte on a single lane. Divisible by every lane count from 1 to 16.
 pub const LANE_BYTE: u64 = 720_720;
 
 /// One direction of the lanes.
 pub struct Wire<U> {
     lanes: u32,
     delay: u64,
-    /// When the next unit may leave.
+    /// Earliest time at which the next unit may leave.
     free: u64,
-    /// What is under way, and when it arrives.
+    /// Units in flight, with their arrival times.
     pub under_way: Ring<(u64, U)>,
-    /// When the first of that arrives: the last of times if nothing is under way.
+    /// Arrival time of the first unit in flight; `u64::MAX` if there is none.
     arrives: u64,
-    /// When those of them arrive with which messages are whole, and in how many clocks the receiver takes one, at the least.
+    /// Arrival time of each unit that completes a message, with the minimum time in receiver clocks to take that
+    /// message.
     bringing: Ring<(u64, u32)>,
-    /// What damages it.
+    /// Bit errors.
     pub noise: Noise,
-    /// Whether what was under way was lost once.
+    /// True once units in flight have been lost.
     lost: bool,
-    /// Bits of a unit that says nothing, and the ticks that it takes.
+    /// Bits of an idle unit, and its duration in ticks.
     idle_bits: u64,
     idle_ticks: u64,
-    /// Ticks that a byte takes.
+    /// Ticks per byte on all lanes.
     byte_ticks: u64,
-    /// Units that arrived, and how many of them had wrong bits.
+    /// Units that arrived or, as idle units, were skipped.
     pub units: u64,
-    /// Units with wrong bits.
+    /// Units that arrived with bit errors.
     pub damaged: u64,
-    /// Bits that arrived.
+    /// Bits of these `units`.
     pub bits: u64,
-    /// Bits of units that say nothing.
+    /// Bits of idle units.
     pub idle: u64,
 }
 
@@ -62,14 +63,14 @@ impl<U: Carried> Wire<U> {
         wire
     }
 
-    /// What travels is spread over so many lanes.
+    /// Sets the number of lanes.
     fn spread(&mut self, lanes: u32) {
         self.lanes = lanes;
         self.byte_ticks = LANE_BYTE / u64::from(lanes);
         self.idle_ticks = self.idle_bits / 8 * self.byte_ticks;
     }
 
-    /// What `make` makes leaves now.
+    /// Sends the unit that `make` writes.
     #[inline]
     fn enter(&mut self, now: u64, make: impl FnOnce(&mut U)) {
         self.under_way.push_with(|(arrives, unit)| {
@@ -83,21 +84,22 @@ impl<U: Carried> Wire<U> {
         });
     }
 
-    /// What is under way is lost.
+    /// Drops all units in flight.
     fn clear(&mut self) {
         self.under_way.clear();
         self.arrives = u64::MAX;
         self.bringing.clear();
     }
 
-    /// What arrives, as it does, and whether messages may be whole with it. It is under way until it has left.
+    /// Returns the arriving unit, and whether it may complete a message. The unit stays in flight until
+    /// [`Wire::leave`].
     #[inline]
     fn arrives(&mut self) -> Option<(&mut U, bool)> {
         let (_, unit) = self.under_way.front_mut()?;
         let bits = unit.bits();
         self.units += 1;
         self.bits += bits;
-        // Before wrong bits change what it says.
+        // Check this before bit errors change the contents.
         let mut brings = unit.brings().is_some();
         if brings {
             self.bringing.drop_front();
@@ -112,7 +114,7 @@ impl<U: Carried> Wire<U> {
         Some((unit, brings))
     }
 
-    /// What arrived first is not under way any more.
+    /// Removes the unit that arrived first.
     #[inline]
     fn leave(&mut self) {
         self.under_way.drop_front();
@@ -120,51 +122,51 @@ impl<U: Carried> Wire<U> {
     }
 }
 
-/// Messages of one direction: each carries its number on its circuit.
+/// Traffic of one direction. Each message carries its sequence number on its circuit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Messages sent on each circuit.
+    /// Messages sent, per circuit.
     pub sent: [u64; 16],
-    /// Messages that came, of each circuit.
+    /// Messages received, per circuit.
     pub came: [u64; 16],
-    /// Bytes of data that came.
+    /// Bytes of data received.
     pub data: u64,
-    /// Bits of headers that came.
+    /// Bits of headers received.
     pub headers: u64,
-    /// Messages that came when another was expected.
+    /// Messages received out of sequence.
     pub astray: u64,
 }
 
 impl Traffic {
-    /// Messages that came.
+    /// Total number of messages received.
     pub fn messages(&self) -> u64 {
         self.came.iter().sum()
     }
 }
 
-/// What happens on lanes: something arrives or leaves that comes from one of the ends.
+/// Event at an end: a unit arrives or leaves. The number is the wire's index, that is, the sending side.
 #[derive(Clone, Copy)]
 enum Happening {
     Arrival(usize),
     Departure(usize),
 }
 
-/// The earliest of the times at which receivers take messages.
+/// Earliest time at which a receiver takes a message.
 pub struct Earliest<F> {
-    /// When a receiver has taken a message that was whole at a tick, from the clocks that it needs.
+    /// Converts (tick of the complete message, clocks of the receiver) to the time at which the message is taken.
     at: F,
-    /// Ticks of one of its clocks, rounded down.
+    /// Ticks per receiver clock, rounded down.
     clock: u64,
-    /// How many ticks two messages have to be apart for the order of ticks to be that of times.
+    /// Minimum distance in ticks at which the order of ticks implies the order of times.
     apart: u64,
-    /// The tick of the earliest.
+    /// Tick of the earliest message.
     tick: u64,
-    /// The time of it: the last of times if there is none.
+    /// Time of the earliest message; `u64::MAX` if there is none.
     pub time: u64,
 }
 
 impl<F: Fn(u64, u32) -> u64> Earliest<F> {
-    /// None yet.
+    /// Creates an empty minimum.
     pub fn new(clock: u64, apart: u64, at: F) -> Earliest<F> {
         let (tick, time) = (u64::MAX, u64::MAX);
         Earliest {
@@ -176,13 +178,14 @@ impl<F: Fn(u64, u32) -> u64> Earliest<F> {
         }
     }
 
-    /// A tick from which on messages are not the earliest any more.
+    /// Tick from which on no message can be earlier.
     #[inline]
     fn bound(&self) -> u64 {
         self.tick.saturating_add(self.apart)
     }
 
-    /// A message that is whole at a tick, if that is not the last one. Returns the tick at which it is taken.
+    /// Considers a message that is complete at tick `whole`, unless that is `u64::MAX`. Returns the tick at which it is
+    /// taken.
     #[inline]
     fn meet(&mut self, whole: u64, clocks: u32) -> u64 {
         let tick = whole.saturating_add(u64::from(clocks) * self.clock);
@@ -194,7 +197,7 @@ impl<F: Fn(u64, u32) -> u64> Earliest<F> {
     }
 }
 
-/// One side: its end with what leaves and what comes there.
+/// One side: its end, its wires in both directions, and its cached times.
 struct Here<'a, L: Layer> {
     end: &'a mut L,
     out: &'a mut Wire<L::Unit>,
@@ -205,13 +208,13 @@ struct Here<'a, L: Layer> {
 }
 
 impl<L: Layer> Here<'_, L> {
-    /// Whether units that say nothing are skipped.
+    /// True if idle units are skipped.
     #[inline]
     fn skips(&self) -> bool {
         self.out.noise.is_silent() && !self.awake
     }
 
-    /// When something leaves next that is not skipped.
+    /// Time of the next departure that is not skipped.
     #[inline]
     fn departure(&mut self) -> u64 {
         match *self.leaves {
@@ -231,18 +234,18 @@ impl<L: Layer> Here<'_, L> {
         }
     }
 
-    /// When something comes or leaves next.
+    /// Time of the next arrival or departure.
     #[inline]
     fn next(&mut self) -> u64 {
         self.departure().min(self.into.arrives)
     }
 
-    /// Skips the idle units that have begun before now.
+    /// Skips the idle units that started before `now`.
     #[inline]
     fn catch_up(&mut self, now: u64) {
         if self.out.free < now && self.skips() {
             let past = now - self.out.free;
-            // Most of the time there is one at most, and a division takes as long as all the rest.
+            // Usually there is at most one, and a division costs as much as the rest of this function.
             let units = match past <= self.out.idle_ticks {
                 true => 1,
                 false => past.div_ceil(self.out.idle_ticks),
@@ -256,14 +259,14 @@ impl<L: Layer> Here<'_, L> {
         }
     }
 
-    /// Something changes at the end now.
+    /// Prepares for a change at the end: catches up with skipped units and invalidates the cached departure time.
     #[inline]
     fn touch(&mut self, now: u64) {
         self.catch_up(now);
         *self.leaves = None;
     }
 
-    /// What is first under way comes.
+    /// Delivers the first unit in flight.
     #[inline]
     fn arrive(&mut self, now: u64) {
         self.touch(now);
@@ -283,7 +286,7 @@ impl<L: Layer> Here<'_, L> {
         self.into.leave();
     }
 
-    /// A unit leaves.
+    /// Sends a unit.
     #[inline]
     fn leave(&mut self, now: u64) {
         self.touch(now);
@@ -291,7 +294,7 @@ impl<L: Layer> Here<'_, L> {
         self.out.enter(now, |unit| end.transmit(unit));
     }
 
-    /// This side goes on until a time before which nothing comes that has not left yet.
+    /// Advances this side alone until `until`. No unit that the other side has yet to send may arrive before.
     #[inline]
     fn advance(&mut self, until: u64) {
         loop {
@@ -310,27 +313,27 @@ impl<L: Layer> Here<'_, L> {
     }
 }
 
-/// Two ends and what is between them.
+/// Two ends and the wires between them.
 pub struct Drive<L: Layer> {
     ends: [L; 2],
-    /// When each end sends something next that is not skipped, if nothing is sent, taken or comes; not known since one of
-    /// these.
+    /// Time at which each end next sends a unit that is not skipped, assuming that no message is sent or taken and no
+    /// unit arrives. `None` after such an event, until it is computed again.
     leaves: [Option<u64>; 2],
-    /// When the first message of each circuit of each end was whole, of those that it was not when the one before was taken.
+    /// Per end and circuit: time at which the first message was complete, if this was after the previous one was taken.
     whole: [[u64; 16]; 2],
-    /// `wires[0]` goes from the first end to the second.
+    /// `wires[0]` leads from the first end to the second.
     pub wires: [Wire<L::Unit>; 2],
-    /// The traffic of each direction.
+    /// Traffic of each direction.
     pub traffic: [Traffic; 2],
-    /// Ticks since the beginning.
+    /// Current time in ticks.
     pub now: u64,
-    /// Units that say nothing leave one by one, as they do on wires. Otherwise they are skipped where no bits go wrong, which
-    /// changes nothing else. It is said before anything happens.
+    /// If true, idle units are sent one by one, as on real wires. Otherwise they are skipped on lanes without bit
+    /// errors, with identical results. Must be set before the first event.
     pub awake: bool,
 }
 
 impl<L: Layer> Drive<L> {
-    /// Ends at both sides of so many lanes, `delay` ticks long, with bit errors at `rate`.
+    /// Connects two ends by `lanes` lanes with a delay of `delay` ticks and bit errors at `rate` per bit.
     pub fn new(ends: [L; 2], lanes: u32, delay: u64, rate: f64, seed: u64) -> Drive<L> {
         let wire = |side: u64| {
             let noise = Noise::new(rate, seed ^ (0x1111 << side));
@@ -347,19 +350,19 @@ impl<L: Layer> Drive<L> {
         }
     }
 
-    /// The ends.
+    /// The ends, read-only.
     #[inline]
     pub fn ends(&self) -> &[L; 2] {
         &self.ends
     }
 
-    /// The ends, now: to send there, or to take what has come.
+    /// The ends at the current time, to send or take messages.
     #[inline]
     pub fn ends_mut(&mut self) -> &mut [L; 2] {
         self.ends_and_traffic().0
     }
 
-    /// The same, beside what has been sent and has come.
+    /// The ends at the current time, with the traffic counters.
     #[inline]
     pub fn ends_and_traffic(&mut self) -> (&mut [L; 2], &mut [Traffic; 2]) {
         self.end_mut(0);
@@ -367,7 +370,7 @@ impl<L: Layer> Drive<L> {
         (&mut self.ends, &mut self.traffic)
     }
 
-    /// One of the ends, now: to send there, or to take what has come.
+    /// One end at the current time, to send or take messages.
     #[inline]
     pub fn end_mut(&mut self, side: usize) -> &mut L {
         let now = self.now;
@@ -375,13 +378,13 @@ impl<L: Layer> Drive<L> {
         &mut self.ends[side]
     }
 
-    /// The next message that has come at a side on a circuit.
+    /// Next received message of a circuit at a side.
     #[inline]
     pub fn peek(&mut self, side: usize, circuit: u8) -> Option<Message> {
         self.ends[side].peek(circuit)
     }
 
-    /// One side.
+    /// State of one side.
     #[inline]
     fn at(&mut self, side: usize) -> Here<'_, L> {
         let [there, back] = &mut self.wires;
@@ -399,7 +402,7 @@ impl<L: Layer> Drive<L> {
         }
     }
 
-    /// What is going to happen next, and when: at the last of times if nothing is. Arrivals are before departures.
+    /// Next event and its time, `u64::MAX` if there is none. Arrivals precede departures at the same time.
     #[inline]
     fn next(&mut self) -> (Happening, u64) {
         let departures = [self.at(0).departure(), self.at(1).departure()];
@@ -412,30 +415,31 @@ impl<L: Layer> Drive<L> {
         }
     }
 
-    /// When something is going to happen: at the last of times if nothing is.
+    /// Time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_at(&mut self) -> u64 {
         self.next().1
     }
 
-    /// Ticks from when a unit leaves until it has come, at least.
+    /// Minimum time from the departure of a unit to its arrival, in ticks.
     pub fn flight(&self) -> u64 {
         let [there, back] = &self.wires;
         there.idle_ticks.min(back.idle_ticks) + there.delay
     }
 
-    /// Lanes that work.
+    /// Number of active lanes.
     pub fn lanes(&self) -> u32 {
         self.wires[0].lanes
     }
 
-    /// When the first message of a circuit, which an end has, was whole, if it was not yet when the one before was taken.
+    /// Time at which the first message of a circuit was complete, if this was after the previous message was taken.
     #[inline]
     pub fn whole_at(&self, side: usize, circuit: u8) -> u64 {
         self.whole[side][usize::from(circuit) % 16]
     }
 
-    /// Finds when receivers are going to take messages from these sides, or, to look for more, when anything comes.
+    /// Adds the times at which receivers can take messages from these sides to `earliest`. With `anything`, adds the
+    /// arrival of any unit instead.
     #[inline]
     pub fn due<F: Fn(u64, u32) -> u64>(
         &mut self,
@@ -453,7 +457,7 @@ impl<L: Layer> Drive<L> {
                 earliest.meet(comes, 0);
                 continue;
             }
-            // What comes later and is taken before what came has to need fewer clocks.
+            // A later message that is taken before an earlier one must need fewer clocks.
             let mut before = u64::MAX;
             for place in 0..wire.bringing.len() {
                 let Some(&(arrives, clocks)) = wire.bringing.get(place) else {
@@ -466,7 +470,7 @@ impl<L: Layer> Drive<L> {
             }
             let may_be_lost = wire.lost || !wire.noise.is_silent();
             let end = &self.ends[from];
-            // What left has come, or what is lost has to be sent again.
+            // Nothing is queued, and no resent unit can complete a message before those in flight.
             if !end.waits() && (!may_be_lost || !wire.bringing.is_empty() || end.is_settled()) {
                 continue;
             }
@@ -481,20 +485,20 @@ impl<L: Layer> Drive<L> {
         }
     }
 
-    /// When the unit after so many more that leave at a side has come, if each is no longer than one that says nothing.
+    /// Arrival time of the unit after the next `units` ones from a side, if none is longer than an idle unit.
     fn leaves_and_comes(&mut self, from: usize, units: u64) -> u64 {
         let leaves = self.at(from).departure();
         let wire = &self.wires[from];
         leaves.saturating_add((units + 1) * wire.idle_ticks + wire.delay)
     }
 
-    /// Whether nothing is left to do until a message is sent or taken, and nothing is under way.
+    /// True if nothing remains to do until a message is sent or taken, and only idle units are in flight.
     pub fn is_at_rest(&self) -> bool {
         let empty = |wire: &Wire<L::Unit>| wire.under_way.iter().all(|(_, unit)| unit.is_idle());
         self.wires.iter().all(empty) && self.ends.iter().all(Layer::is_at_rest)
     }
 
-    /// The lanes carry nothing until a time, where all is at rest: no bits go wrong in what says nothing.
+    /// Skips to `until` without sending anything. Both ends must be at rest. Bit errors in idle units are not modelled.
     pub fn sleep(&mut self, until: u64) {
         let now = self.now;
         self.at(0).catch_up(now);
@@ -507,7 +511,7 @@ impl<L: Layer> Drive<L> {
         self.leaves = [None; 2];
     }
 
-    /// Goes on until all is at rest, for at most so many steps.
+    /// Steps until everything is at rest, for at most `steps` steps.
     pub fn rest(&mut self, steps: u64) {
         for _ in 0..steps {
             if self.is_at_rest() || !self.step() {
@@ -516,7 +520,7 @@ impl<L: Layer> Drive<L> {
         }
     }
 
-    /// Goes on to the next arrival or departure that says something; says whether there is one.
+    /// Advances to the next arrival or departure that is not skipped. Returns false if there is none.
     pub fn step(&mut self) -> bool {
         let (what, time) = self.next();
         if time < u64::MAX {
@@ -535,7 +539,7 @@ impl<L: Layer> Drive<L> {
         }
     }
 
-    /// Goes on until a time, at which nothing has happened yet.
+    /// Advances to `until`, excluding events at that time.
     #[inline]
     pub fn advance(&mut self, until: u64) {
         loop {
@@ -544,7 +548,8 @@ impl<L: Layer> Drive<L> {
             if next >= until {
                 break;
             }
-            // What leaves from here on comes after a flight: until then each side goes on by itself.
+            // A unit that leaves from now on arrives after at least one flight time; until then the sides are
+            // independent.
             let until = until.min(next.saturating_add(self.flight()));
             if first < until {
                 self.at(0).advance(until);
@@ -556,12 +561,12 @@ impl<L: Layer> Drive<L> {
         self.now = self.now.max(until);
     }
 
-    /// From now on nothing is lost or damaged: see [`Layer::forget`].
+    /// Declares that nothing is lost or damaged from now on: see [`Layer::forget`].
     pub fn forget(&mut self) {
         self.ends.iter_mut().for_each(L::forget);
     }
 
-    /// The lanes are down for so many ticks, then they are `lanes`. What was under way is lost.
+    /// Takes the link down for `ticks` ticks, and brings it up with `lanes` lanes. Units in flight are lost.
     pub fn retrain(&mut self, ticks: u64, lanes: u32) {
         for (wire, end) in self.wires.iter_mut().zip(&mut self.ends) {
             wire.clear();
@@ -573,7 +578,7 @@ impl<L: Layer> Drive<L> {
         self.leaves = [None; 2];
     }
 
-    /// Sends the next message of a circuit, if there is room.
+    /// Sends the next message of a circuit. Returns false if its queue is full.
     pub fn send(&mut self, from: usize, circuit: u8, bytes: u16) -> bool {
         let sent = self.traffic[from].sent[usize::from(circuit)];
         let message = Message {
@@ -586,12 +591,12 @@ impl<L: Layer> Drive<L> {
         taken
     }
 
-    /// Fills a circuit.
+    /// Sends messages on a circuit until its queue is full.
     pub fn fill(&mut self, from: usize, circuit: u8, bytes: u16) {
         while self.send(from, circuit, bytes) {}
     }
 
-    /// Takes everything that has come from one end, and judges it.
+    /// Takes all messages received from one end, and checks their sequence.
     pub fn drain(&mut self, from: usize) {
         let circuits = self.ends[from].circuits().len() as u8;
         for circuit in 0..circuits {
@@ -606,7 +611,7 @@ impl<L: Layer> Drive<L> {
         }
     }
 
-    /// Whether nothing is missing, came twice, or came out of order; and no credit is lost.
+    /// True if no message is missing, repeated or out of order, and no credit is lost.
     pub fn is_whole(&self) -> bool {
         let [first, second] = &self.ends;
         self.traffic
@@ -617,7 +622,8 @@ impl<L: Layer> Drive<L> {
             && second.shortages(first).is_empty()
     }
 
-    /// Lets everything arrive and come to rest within so many steps; says whether it did, with nothing amiss.
+    /// Advances until all messages have arrived intact and both ends are at rest. Returns false if this takes more than
+    /// `steps` steps.
     pub fn settle(&mut self, steps: u64) -> bool {
         (0..steps).any(|_| {
             self.step();

@@ -1,4 +1,4 @@
-//! One end of a link: circuits with credits, packed into blocks, sent until they arrive.
+//! One end of an ECI link: circuits with credits, packed into blocks with replay.
 
 use crate::block::{Circuits, SLOTS};
 use crate::layer::{Layer, Message, Refused, Shortage};
@@ -7,37 +7,39 @@ pub use crate::words::LONGEST;
 use crate::words::{First, Messages};
 use crate::{Block, Control};
 
-/// Circuits of a link. The last is for the link's management and needs no credits.
+/// Number of circuits. The last one carries link management and needs no credits.
 pub const CIRCUITS: usize = 14;
-/// Words that one credit stands for.
+/// Words per credit.
 pub const WORDS_PER_CREDIT: u32 = 8;
-/// Clocks of the receiver in a second.
+/// Clock frequency of the receiver, in Hz.
 pub const CLOCK: u64 = 322_265_625;
-/// Words that it takes in a clock from each circuit with data.
+/// Words per clock that the receiver takes from each circuit with data.
 pub const DRAINED: u32 = 3;
 const CREDITED: usize = CIRCUITS - 1;
 
-/// What can be chosen of an end.
+/// Parameters of an end.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Words that the partner's buffer of each credited circuit holds.
+    /// Capacity of this end's receive buffer of each credited circuit, in words.
     pub buffers: [u32; CREDITED],
-    /// Free words that a circuit needs before a message may leave, whatever its size (at least the longest on it).
+    /// Free words in the partner's buffer that a circuit needs before a message of any size may leave. At least the
+    /// longest message of the circuit.
     pub needs: [u32; CREDITED],
-    /// Words that wait to be sent, on each circuit.
+    /// Capacity of the transmit queue of each circuit, in words.
     pub fifo: usize,
-    /// Slots after which an unanswered request, or a block that nobody acknowledged, is asked for again.
-    /// Longer than the round trip, or more is replayed than need be.
+    /// Retry timeout in block slots, for unanswered requests and unacknowledged blocks. Must exceed the round trip, or
+    /// blocks are replayed unnecessarily.
     pub patience: u32,
-    /// Words that one clock of the receiver takes from each circuit.
+    /// Words per clock that the receiver takes from each circuit.
     pub drain: [u32; CIRCUITS],
-    /// The words of a message, from its circuit and its first word.
+    /// Length of a message in words, from its circuit and its header.
     pub words: fn(u8, u64) -> usize,
 }
 
 impl Parameters {
-    /// ECI's: 256 words on circuits 0 to 5 and 32 on the others; 17 words for a message with data, 2 for others;
-    /// each circuit with data drains 3 words a clock, the others share what comes in one, 7.
+    /// Parameters of ECI. Buffers hold 256 words on circuits 0 to 5 and 32 on the others. A message needs 17 words on
+    /// circuits with data and 2 on the others. The receiver takes 3 words per clock from each circuit with data. From
+    /// each other circuit it takes up to the 7 words that arrive per clock.
     pub const ECI: Parameters = Parameters {
         buffers: [256, 256, 256, 256, 256, 256, 32, 32, 32, 32, 32, 32, 32],
         needs: [2, 2, 17, 17, 17, 17, 2, 2, 2, 2, 2, 2, 2],
@@ -50,7 +52,8 @@ impl Parameters {
     };
 }
 
-/// The words of an ECI message: with data, its mask tells the quarters of the line; an I/O store has one word more.
+/// Length of an ECI message in words. The mask of a message with data selects quarters of the line; an I/O store has
+/// one word of data.
 pub fn eci_words(circuit: u8, header: u64) -> usize {
     match circuit {
         2..=5 => 1 + 4 * (header >> 46 & 15).count_ones() as usize,
@@ -60,35 +63,35 @@ pub fn eci_words(circuit: u8, header: u64) -> usize {
     }
 }
 
-/// One end of a link.
+/// One end of an ECI link.
 pub struct End {
     parameters: Parameters,
-    /// What was sent until it has come.
+    /// Replay state; keeps blocks until they are acknowledged.
     pub retry: Retry<Block>,
     waiting: [Messages; CIRCUITS],
     waiting_words: usize,
-    /// Circuits with words that wait, as bits.
+    /// Circuits with waiting words, as a bit set.
     filled: u32,
     credits: [u32; CREDITED],
-    /// The circuit whose message is leaving.
+    /// Circuit whose message is partly sent.
     leaving: Option<u8>,
     turn: usize,
     buffers: [Messages; CIRCUITS],
-    /// Words of room that the partner has not been told of.
+    /// Words of free buffer space not yet returned to the partner as credits.
     owed: [u32; CREDITED],
-    /// Circuits for which that is a credit or more, as bits.
+    /// Circuits that owe at least one credit, as a bit set.
     due: u32,
     high_next: bool,
-    /// Circuits whose buffers begin with a whole message, as bits.
+    /// Circuits whose receive buffer starts with a complete message, as a bit set.
     come: u32,
-    /// In how many clocks the receiver takes a message, by its circuit and its words.
+    /// Receiver clocks to take a message, by circuit and length in words.
     paces: [[u8; LONGEST + 1]; CIRCUITS],
-    /// Words that found their buffer full: the partner sent without credit.
+    /// Words received into a full buffer: the partner sent without credit.
     pub overrun: u64,
 }
 
 impl End {
-    /// An end from which nothing can be sent yet: credits come from the partner.
+    /// Creates an end without credits: it can send only after the partner has returned some.
     pub fn new(parameters: Parameters) -> End {
         End {
             retry: Retry::new(parameters.patience),
@@ -113,22 +116,22 @@ impl End {
         }
     }
 
-    /// Words of room among those that wait to be sent on a circuit.
+    /// Free words in the transmit queue of a circuit.
     pub fn room(&self, circuit: u8) -> usize {
         self.waiting
             .get(usize::from(circuit))
             .map_or(0, |held| self.parameters.fifo.saturating_sub(held.words()))
     }
 
-    /// Words that wait to be sent, on all circuits.
+    /// Words waiting in all transmit queues.
     pub fn waiting(&self) -> usize {
         self.waiting_words
     }
 
-    /// Takes a message that is to be sent.
+    /// Queues a message for transmission.
     ///
     /// # Errors
-    /// If there is no room for it now, or it is none of this circuit's.
+    /// The transmit queue is full, or the message is invalid for this circuit.
     pub fn send(&mut self, circuit: u8, words: &[u64]) -> Result<(), Refused> {
         let header = *words.first().ok_or(Refused::Malformed)?;
         self.admit(circuit, header, words.len())?;
@@ -136,7 +139,7 @@ impl End {
         Ok(())
     }
 
-    /// Makes room for a message that is to be sent, of so many words.
+    /// Checks a message and reserves queue space for it.
     #[inline]
     fn admit(&mut self, circuit: u8, header: u64, words: usize) -> Result<(), Refused> {
         let place = usize::from(circuit);
@@ -157,22 +160,22 @@ impl End {
         Ok(())
     }
 
-    /// Whether nothing is left to do: all sent and acknowledged, all credits returned but what is less than one.
+    /// True if all messages are sent and acknowledged, and less than one credit is owed per circuit.
     pub fn is_at_rest(&self) -> bool {
         self.waiting_words == 0 && self.retry.is_at_rest() && self.due == 0
     }
 
-    /// The block for the next slot of the lanes.
+    /// Returns the block for the next slot.
     pub fn block(&mut self) -> Block {
         let mut block = Block::default();
         self.transmit(&mut block);
         block
     }
 
-    /// The circuit whose message leaves next, if one may.
+    /// Selects the circuit whose message is sent next, and consumes its credits.
     #[inline]
     fn next_message(&mut self) -> Option<u8> {
-        // From the circuit whose turn it is on, and then those before it.
+        // Round robin: the circuits from `turn` on, then those before.
         let (behind, before) = (self.filled >> self.turn << self.turn, self.filled);
         let mut tried = 0;
         for mut circuits in [behind, before] {
@@ -195,7 +198,7 @@ impl End {
         None
     }
 
-    /// Makes a new numbered block, if there are words, credits or acknowledgements for one; says whether there are.
+    /// Packs a new data block, if words, credits or an acknowledgement are due. Returns false if nothing is due.
     #[inline]
     fn pack(&mut self, ack: bool, block: &mut Block) -> bool {
         let mut circuits = Circuits::NONE;
@@ -225,7 +228,7 @@ impl End {
         if slot == 0 && self.due == 0 && !ack {
             return false;
         }
-        // Turns are taken where both halves have something.
+        // Alternate if both halves owe credits.
         let high = high != 0 && (low == 0 || self.high_next);
         self.high_next = !high;
         let from = if high { 8 } else { 0 };
@@ -249,7 +252,7 @@ impl End {
         true
     }
 
-    /// A block has come.
+    /// Processes a received block.
     #[inline]
     pub fn receive(&mut self, block: &Block) {
         match block.control() {
@@ -276,7 +279,7 @@ impl End {
         while given != 0 {
             let circuit = from + given.trailing_zeros() as usize;
             given &= given - 1;
-            // Of the high half there are fewer circuits than bits.
+            // The high half has fewer circuits than bits.
             if let Some(own) = self.credits.get_mut(circuit) {
                 *own += WORDS_PER_CREDIT;
             }
@@ -301,8 +304,8 @@ impl End {
         }
     }
 
-    /// Takes at most `limit` words from the buffer of a circuit, as one clock of the receiver does, and hands over each
-    /// message that is whole by then. Their room goes back to the partner.
+    /// Takes at most `limit` words from the receive buffer of a circuit, as one receiver clock does. Calls `deliver`
+    /// for each message that is then complete. The freed space is returned to the partner as credits.
     pub fn drain(&mut self, circuit: u8, limit: usize, deliver: impl FnMut(&[u64])) {
         let buffer = &mut self.buffers[usize::from(circuit)];
         let before = buffer.words();
@@ -311,7 +314,7 @@ impl End {
         self.gone(circuit, taken);
     }
 
-    /// So many words of a circuit have been taken.
+    /// Accounts for `words` words taken from a circuit.
     #[inline]
     fn gone(&mut self, circuit: u8, words: usize) {
         if !self.buffers[usize::from(circuit)].has_whole() {
@@ -320,7 +323,7 @@ impl End {
         self.owe(circuit.into(), words as u32);
     }
 
-    /// So many words of a circuit have been taken, which the partner is told in time.
+    /// Adds `words` to the space to be returned to the partner as credits.
     #[inline]
     fn owe(&mut self, circuit: usize, words: u32) {
         if let Some(owed) = self.owed.get_mut(circuit) {
@@ -329,7 +332,7 @@ impl End {
         }
     }
 
-    /// One clock of the receiver: each circuit is emptied at its pace.
+    /// One receiver clock: takes words from each circuit at its rate.
     pub fn clock(&mut self, mut deliver: impl FnMut(u8, &[u64])) {
         for circuit in 0..CIRCUITS as u8 {
             let limit = self.parameters.drain[usize::from(circuit)] as usize;
@@ -337,7 +340,7 @@ impl End {
         }
     }
 
-    /// What blocks that `partner` has not taken yet hold of a circuit: words, and words of credit.
+    /// Message words and words of credit of a circuit, in blocks that `partner` has not accepted yet.
     fn under_way(&self, partner: &End, circuit: usize) -> (u64, u64) {
         let taken = partner.retry.receiver.taken();
         let (mut words, mut room) = (0, 0);
@@ -360,7 +363,7 @@ impl End {
     }
 }
 
-/// A message as others see it.
+/// Converts to the common message type of all links.
 #[inline]
 fn message(circuit: u8, first: First) -> Message {
     Message {
@@ -440,7 +443,7 @@ impl Layer for End {
         let buffer = self.buffers.get_mut(usize::from(circuit))?;
         let first = buffer.take();
         let Some(first) = first else {
-            // What has come of one that is not whole makes room for the rest.
+            // Free the space of a partly received message, so that the remainder can arrive.
             self.drain(circuit, LONGEST, |_| {});
             return None;
         };
@@ -474,7 +477,7 @@ impl Layer for End {
 
     #[inline]
     fn before_message(&self) -> (u64, u32) {
-        // A message that is leaving ends before others do; otherwise the shortest of the first ones may be next.
+        // A partly sent message is completed before others; otherwise the shortest first message may be next.
         let mut circuits = match self.leaving {
             Some(circuit) => 1 << circuit,
             None => self.filled,
@@ -530,7 +533,7 @@ impl Layer for End {
 
     fn shortages(&self, partner: &End) -> Vec<Shortage> {
         let lost = |circuit: usize| {
-            // Of a message that is leaving, the words still to go have their credit already.
+            // The unsent words of a partly sent message have already consumed credit.
             let leaving = self.leaving.filter(|&c| usize::from(c) == circuit);
             let left = leaving.and_then(|_| self.waiting[circuit].first());
             let accounted = u64::from(self.credits[circuit])

@@ -1,16 +1,16 @@
-//! From lanes to words per time, in exact arithmetic.
+//! Rates from lanes to words, in exact arithmetic.
 
-/// A ratio of whole numbers.
+/// A ratio of natural numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
-    /// Above the line.
+    /// Numerator.
     pub over: u128,
-    /// Below it; not 0.
+    /// Denominator; not 0.
     pub under: u128,
 }
 
 impl Ratio {
-    /// In lowest terms, so that equal ratios are equal values.
+    /// Creates a ratio in lowest terms, so that equal ratios compare equal.
     pub fn new(over: u128, under: u128) -> Ratio {
         let (mut a, mut b) = (over, under);
         while b != 0 {
@@ -22,38 +22,38 @@ impl Ratio {
         }
     }
 
-    /// This many times `over / under`.
+    /// Multiplies by `over / under`.
     pub fn times(self, over: u128, under: u128) -> Ratio {
         Ratio::new(self.over * over, self.under * under)
     }
 
-    /// The nearest number of the machine.
+    /// Nearest floating-point value.
     pub fn value(self) -> f64 {
         self.over as f64 / self.under as f64
     }
 
-    /// Bytes per second as hundredths of a GiB/s, rounded to the nearest.
+    /// Converts bytes per second to hundredths of a GiB/s, rounded to the nearest.
     pub fn hundredths_of_gib(self) -> u128 {
         let under = self.under << 30;
         (self.over * 200 + under) / (2 * under)
     }
 }
 
-/// The lanes of one link.
+/// Lanes of one link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lanes {
-    /// Lanes that work. After degradation these are fewer, and the words are spread over them.
+    /// Number of active lanes. After degradation, the words are spread over the remaining lanes.
     pub count: u32,
-    /// Bits per second of a lane.
+    /// Bits per second and lane.
     pub rate: u64,
-    /// Bits of data, and bits on the lane for them.
+    /// Line code: (data bits, bits on the lane).
     pub code: (u32, u32),
-    /// Words or bytes in a metaframe, and how many of them are the lane's own.
+    /// Metaframe: (total words or bytes, overhead of the lane).
     pub metaframe: (u32, u32),
 }
 
 impl Lanes {
-    /// One of ECI's two links: 12 lanes of 10.3125 Gb/s, 64 of 67 bits, and 4 words of each metaframe of 2048.
+    /// One of ECI's two links: 12 lanes of 10.3125 Gb/s, 64b/67b coding, and 4 overhead words per metaframe of 2048.
     pub const ECI: Lanes = Lanes {
         count: 12,
         rate: 10_312_500_000,
@@ -61,8 +61,8 @@ impl Lanes {
         metaframe: (2048, 4),
     };
 
-    /// PCIe of generation 3 to 5 (8, 16 or 32 thousand million transfers a second): 128 of 130 bits, and 4 of 1538 bytes
-    /// are skips. Flits of CXL travel on the same lanes.
+    /// PCIe of generation 3 to 5 (8, 16 or 32 GT/s): 128b/130b coding, and 4 of 1538 bytes are skips. CXL flits use the
+    /// same lanes.
     pub fn pcie(count: u32, giga_transfers: u32) -> Lanes {
         Lanes {
             count,
@@ -72,14 +72,14 @@ impl Lanes {
         }
     }
 
-    /// Most lanes of a link, whatever travels on them.
+    /// Maximum number of lanes of any link.
     pub const MOST: u32 = 16;
 
-    /// So many lanes, if a link can work with them. Blocks of ECI are spread over any number, of which its own links have 12;
-    /// what is left of a link of PCIe works with half of its lanes, or half of these, and so on.
+    /// Validates a number of lanes. ECI's blocks are spread over any number, of which its own links have 12. A degraded
+    /// PCIe link works with a power of two.
     ///
     /// # Errors
-    /// What there is instead.
+    /// The supported numbers.
     pub fn work(count: u64, of_pcie: bool) -> Result<u32, &'static str> {
         let found = u32::try_from(count).ok();
         let found = found.filter(|count| (1..=Lanes::MOST).contains(count));
@@ -91,7 +91,7 @@ impl Lanes {
         }
     }
 
-    /// The same link with other lanes.
+    /// The same link with `count` lanes.
     #[must_use]
     pub fn with(self, count: u32) -> Lanes {
         Lanes { count, ..self }
@@ -102,7 +102,7 @@ impl Lanes {
         Ratio::new(u128::from(self.count) * u128::from(self.rate), 8)
     }
 
-    /// Bytes per second of blocks, control words included.
+    /// Bytes per second of blocks, including control words.
     pub fn blocks(&self) -> Ratio {
         let (whole, own) = self.metaframe;
         self.raw()
@@ -110,17 +110,17 @@ impl Lanes {
             .times((whole - own).into(), whole.into())
     }
 
-    /// Bytes per second of messages, headers included.
+    /// Bytes per second of messages, including headers.
     pub fn messages(&self) -> Ratio {
         self.blocks().times(7, 8)
     }
 
-    /// Bytes per second of what messages of `words` words carry beside their header.
+    /// Bytes per second of the words after the header, for messages of `words` words.
     pub fn payload(&self, words: u32) -> Ratio {
         self.messages().times((words - 1).into(), words.into())
     }
 
-    /// How long a block takes.
+    /// Duration of a block in seconds.
     pub fn block_seconds(&self) -> Ratio {
         let blocks = self.blocks();
         Ratio::new(blocks.under * 64, blocks.over)

@@ -1,105 +1,105 @@
-//! What all link layers have in common, so that one driver moves any of them.
+//! Common interface of all link layers, so that one driver can run any of them.
 
-/// A message as a link sees it: its circuit, the bytes of data it carries, and a label that means something to others only.
+/// A message as seen by a link: circuit, data size, and an opaque label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The virtual circuit, the class of PCIe or that of CXL.
+    /// Virtual circuit of ECI, or message class of PCIe or CXL.
     pub circuit: u8,
-    /// Bytes of data beside its header.
+    /// Bytes of data, without the header.
     pub bytes: u16,
-    /// Comes out as it went in. ECI's headers have room for 40 bits of it.
+    /// Opaque value, delivered unchanged. ECI headers have room for 40 bits of it.
     pub label: u64,
 }
 
-/// Why a message was not taken.
+/// Reason why a message is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// What was sent before it has to leave first.
+    /// The transmit queue is full; retry later.
     Full,
-    /// There is no such circuit, or it has no such messages, or they need more than is ever free.
+    /// The circuit does not exist, has no such messages, or the message exceeds the partner's buffer.
     Malformed,
 }
 
-/// Credits that one circuit lacks, wherever its messages are.
+/// Credit imbalance of one circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortage {
-    /// The circuit.
+    /// Circuit.
     pub circuit: u8,
-    /// Words of ECI or messages of CXL for which nobody has room any more; fewer than none if there is too much.
+    /// Lost credits in words of ECI or messages of CXL; negative if there are too many.
     pub lost: i64,
 }
 
-/// What travels on the wires in one piece. The default is a place for one.
+/// Unit of transmission on the wires. The default value is an empty slot for one.
 pub trait Carried: Clone + Default {
-    /// Bits before the coding of the lanes.
+    /// Bits before line coding.
     fn bits(&self) -> u64;
-    /// Turns one of them around.
+    /// Flips a bit.
     fn flip(&mut self, bit: u64);
-    /// Whether it is sent only because something has to be.
+    /// True if the unit is only sent because the lanes cannot be silent.
     fn is_idle(&self) -> bool;
-    /// In how many clocks the receiver takes a message that is whole with it, at the least: 0 where receivers have no pace.
-    /// Nothing if no message is, so that who waits for messages need not look when it comes.
+    /// Minimum receiver clocks to take a message that this unit completes; 0 for receivers without a rate limit. `None`
+    /// if it completes no message, so that its arrival need not be checked.
     fn brings(&self) -> Option<u32>;
 }
 
-/// One end of a link, whose time is the units that leave: whoever drives it asks for one whenever the lanes are free.
+/// One end of a link. Time advances by units sent: the driver requests a unit whenever the lanes are free.
 pub trait Layer {
-    /// What travels.
+    /// Unit of transmission.
     type Unit: Carried;
-    /// The circuits on which this end sends, by name.
+    /// Names of the circuits on which this end sends.
     fn circuits(&self) -> &'static [&'static str];
-    /// Bits of a message beside its data.
+    /// Bits of a message without its data.
     fn header_bits(&self, message: &Message) -> u64;
-    /// Takes a message that is to be sent.
+    /// Queues a message for transmission.
     ///
     /// # Errors
-    /// If there is no room for it now, or it is none of this circuit's.
+    /// The transmit queue is full, or the message is invalid for this circuit.
     fn send(&mut self, message: Message) -> Result<(), Refused>;
-    /// The circuits on which a message has come, as bits: others have nothing to take.
+    /// Circuits with received messages, as a bit set. [`Layer::take`] returns nothing on the others.
     fn come(&self) -> u32;
-    /// What waits to leave on a circuit, in words or messages: of two links beside each other one is the fuller.
+    /// Words or messages queued on a circuit, to compare two parallel links.
     fn backlog(&self, circuit: u8) -> usize;
-    /// The next message that has come on a circuit, as [`Layer::take`] would give it.
+    /// Message that [`Layer::take`] would return.
     fn peek(&mut self, circuit: u8) -> Option<Message>;
-    /// In how many clocks the receiver takes a message: 0 where it has no pace.
+    /// Receiver clocks to take a message; 0 for receivers without a rate limit.
     fn clocks(&self, _: &Message) -> u32 {
         0
     }
-    /// The next message that has come on a circuit, if it may be taken now. Its room goes back to the partner.
+    /// Takes the next received message of a circuit, if this is possible now. Its buffer space is returned as credits.
     fn take(&mut self, circuit: u8) -> Option<Message>;
-    /// What leaves when the lanes are free, put in the place of one that is gone, whatever that was.
+    /// Writes the next unit to send into `unit`, which may hold any earlier unit.
     fn transmit(&mut self, unit: &mut Self::Unit);
-    /// How many units would leave that say nothing before one that says something, if nothing is sent, taken or comes:
-    /// fewer if it is not known, `u64::MAX` for all. So a simulation need not ask for each.
+    /// Number of idle units before the next unit that is not idle, if no message is sent or taken and no unit arrives.
+    /// A lower bound; `u64::MAX` if all are idle. Simulations skip these units.
     fn idle_units(&self) -> u64;
-    /// If messages wait, how many units leave before one that brings one, at the least, and in how many clocks the receiver
-    /// takes what that brings, at the least.
+    /// If messages are queued: minimum units before the one that completes a message, and minimum receiver clocks to
+    /// take that message.
     fn before_message(&self) -> (u64, u32) {
         (0, 0)
     }
-    /// Bits of a unit that says nothing.
+    /// Bits of an idle unit.
     fn idle_bits(&self) -> u64;
-    /// So many units that say nothing have left, no more than [`Layer::idle_units`].
+    /// Accounts for `units` idle units sent, at most [`Layer::idle_units`].
     fn skip(&mut self, units: u64);
-    /// Something has come, whose place is then free: the end may keep what it carries.
+    /// Processes a received unit. The end may take its contents, because the caller reuses the unit.
     fn receive(&mut self, unit: &mut Self::Unit);
-    /// From now on nothing is lost or damaged on the lanes: nothing is kept to be sent again. [`Layer::shortages`] counts what
-    /// is under way as lost from here on.
+    /// Declares that nothing is lost or damaged from now on, so that units need not be kept for replay. From then on,
+    /// [`Layer::shortages`] counts credits in flight as lost.
     fn forget(&mut self) {}
-    /// The lanes were retrained: what was under way in both directions may be lost. Both ends are told.
+    /// Processes a link retraining: units in flight in either direction may be lost. Both ends are notified.
     fn retrain(&mut self);
-    /// Whether messages wait to leave.
+    /// True if messages are queued.
     fn waits(&self) -> bool;
-    /// Whether the partner has told that all that left has come.
+    /// True if the partner has acknowledged everything sent.
     fn is_settled(&self) -> bool;
-    /// Whether nothing is left to do until a message is sent or taken.
+    /// True if nothing remains to do until a message is sent or taken.
     fn is_at_rest(&self) -> bool;
-    /// Which credits toward `partner` are lost, or too many. Exact at any moment, as what is under way counts.
+    /// Lost or surplus credits toward `partner`. Exact at any time, because credits in flight are included.
     fn shortages(&self, partner: &Self) -> Vec<Shortage>;
-    /// Units that came, each once, of those that are kept to be sent again.
+    /// Distinct units accepted, of those that are kept for replay.
     fn taken(&self) -> u64;
-    /// Units sent again.
+    /// Units resent.
     fn replayed(&self) -> u64;
-    /// Things that cannot be: messages without credit, acknowledgements of what was not sent.
+    /// Protocol errors: messages without credit, and acknowledgements of units never sent.
     fn impossible(&self) -> u64;
 }

@@ -1,15 +1,18 @@
-//! Link layers as state machines: lanes and rates, blocks, credits, and replay of what bit errors damaged.
+//! Link layers as state machines: lanes and rates, blocks, credits, and replay after bit errors.
 //!
-//! Nothing here knows a protocol or keeps time. All ends have one interface, [`Layer`], and what they send is one
-//! [`layer::Carried`] after the other: ECI's blocks ([`End`]), packets of PCIe ([`pcie::End`]) and of CCIX over it
-//! ([`ccix::End`]), flits of CXL ([`cxl::End`]). Whoever drives two ends decides when something leaves and when it arrives:
-//! it takes a unit from [`Layer::transmit`] whenever the lanes are free (for as long as its bits take on [`Lanes`]), delays
-//! and perhaps damages it, gives it to [`Layer::receive`] of the partner, and takes messages out with [`Layer::take`] or, of
-//! ECI, at the pace of the receiver's clock with [`End::clock`]. [`Drive`] does this as fast as the lanes go. Nothing is
-//! allocated while blocks of ECI flow, once there is room for the most that are under way at a time.
+//! This crate contains no protocol and no clock. All endpoints implement [`Layer`] and send a sequence of
+//! [`layer::Carried`] units: ECI blocks ([`End`]), PCIe packets ([`pcie::End`]), packets of CCIX over PCIe
+//! ([`ccix::End`]), and CXL flits ([`cxl::End`]).
 //!
-//! What no public source says of ECI's link is chosen here and named: [`replay::BLOCKS_PER_ACK`], [`replay::WINDOW`], the
-//! polynomial in [`crc`], and the order in which circuits take turns. The modules of the others name theirs.
+//! The driver of two ends decides when a unit leaves and arrives. It calls [`Layer::transmit`] whenever the lanes are
+//! free; a unit occupies the [`Lanes`] for the time of its bits. It delays and possibly damages the unit, passes it to
+//! [`Layer::receive`] of the partner, and takes messages with [`Layer::take`]. ECI messages can also be taken at the
+//! pace of the receiver's clock, with [`End::clock`]. [`Drive`] does all of this at the rate of the lanes. ECI blocks
+//! cause no allocation once the buffers have grown to the maximum number of units in flight.
+//!
+//! Parameters of ECI's link that no public source states are chosen here and named: [`replay::BLOCKS_PER_ACK`],
+//! [`replay::WINDOW`], the polynomial in [`crc`], and the arbitration order of circuits. The modules of the other links
+//! name theirs.
 
 pub mod block;
 pub mod ccix;

@@ -1,20 +1,20 @@
-//! Two links beside each other, as one way to send.
+//! Distribution of messages over two parallel links.
 
-/// Which link a message takes.
+/// Policy that selects the link of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// Messages of memory go where fewer words wait; I/O requests to the first link, I/O responses to the second. Those of one
-    /// line may arrive on either, so who receives them has to join them.
+    /// Memory messages take the link with fewer queued words. I/O requests take the first link, I/O responses the
+    /// second. Messages of one line may arrive on either link, so the receiver must join them.
     Room,
-    /// By a bit of the line, which the sender gives.
+    /// By a bit of the line address, supplied by the sender.
     Address,
-    /// All to the first.
+    /// All messages take the first link.
     One,
 }
 
 impl Balance {
-    /// The link of a message; `odd` is the bit of its line that chooses by address, and `waiting` the words that wait on
-    /// each link.
+    /// Selects the link of a message, 0 or 1. `odd` is the address bit of its line, and `waiting` the number of words
+    /// queued on each link.
     pub fn choose(self, circuit: u8, odd: bool, waiting: [usize; 2]) -> usize {
         match (self, circuit) {
             (Balance::One, _) | (Balance::Room, 0) => 0,

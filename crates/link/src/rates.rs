@@ -1,4 +1,4 @@
-//! What one gets of a link: its rate after each layer by formula, and its data by driving two ends against each other.
+//! Rates of a link: by formula after each layer, and measured by driving two ends against each other.
 
 use crate::drive::{Drive, Traffic, LANE_BYTE};
 use crate::layer::Layer;
@@ -8,99 +8,101 @@ use crate::{ccix, cxl, end, Lanes, Message, Parameters, Ratio};
 use cxl::{Flits, Side};
 use std::collections::VecDeque;
 
-/// A link that one can ask about.
+/// Link type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One of ECI's two links.
     Eci,
-    /// PCIe of generation 3, 4 or 5, by its transfers: 8, 16 or 32 thousand million a second.
+    /// PCIe of generation 3, 4 or 5, by transfer rate per lane in GT/s: 8, 16 or 32.
     Pcie(u32),
-    /// CCIX over PCIe of generation 4.
+    /// CCIX over PCIe generation 4.
     Ccix,
-    /// CXL.mem over PCIe of generation 5.
+    /// CXL.mem over PCIe generation 5.
     Cxl(Flits),
 }
 
-/// What is asked.
+/// Link configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
-    /// The link.
+    /// Link type.
     pub kind: Kind,
-    /// Lanes that work.
+    /// Number of active lanes.
     pub lanes: u32,
-    /// Most bytes of data in a packet or message.
+    /// Maximum bytes of data per packet or message.
     pub payload: u16,
-    /// Nanoseconds of one way.
+    /// One-way delay in nanoseconds.
     pub delay: u32,
-    /// Bit errors per bit.
+    /// Bit error rate, per bit.
     pub errors: f64,
-    /// The seed of these.
+    /// Seed of the bit errors.
     pub seed: u64,
 }
 
-/// The data of one kind of traffic, in bytes per second of one direction.
+/// Data rate of one kind of traffic, in bytes per second and direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// What it is.
+    /// Kind of traffic.
     pub name: &'static str,
-    /// Whether both directions carry data.
+    /// True if both directions carry data.
     pub both: bool,
-    /// The rate that framing leaves, without errors and with enough credits.
+    /// Rate after framing by formula, without errors or credit limits.
     pub formula: f64,
-    /// The rate that the ends reach.
+    /// Rate measured with the driven ends.
     pub run: f64,
-    /// Units of a hundred that were sent again.
+    /// Resent units, in percent of all units.
     pub replayed: f64,
 }
 
-/// What one gets.
+/// Rates of a link configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Bytes per second that are left after each step from the wires to messages.
+    /// Bytes per second that remain after each layer, from the wires to messages.
     pub steps: Vec<(&'static str, f64)>,
-    /// Data by kind of traffic.
+    /// Data rate per kind of traffic.
     pub flows: Vec<Flow>,
 }
 
-/// Transfers of one size by DMA.
+/// DMA performance at one transfer size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfers {
-    /// Which way the data goes.
+    /// Direction of the transfers.
     pub way: dma::Way,
-    /// Nanoseconds of one alone, from its doorbell to its being known to be done.
+    /// Latency in nanoseconds of a single transfer, from its doorbell to the detection of its end.
     pub latency: f64,
-    /// Bytes per second of many, of which [`DMA_QUEUE`] are asked for at a time.
+    /// Throughput in bytes per second with [`DMA_QUEUE`] outstanding transfers.
     pub rate: f64,
 }
 
-/// Transfers that the host has asked for at a time where a rate is told: assumed.
+/// Outstanding transfers for throughput: assumed.
 pub const DMA_QUEUE: u64 = 32;
-/// Nanoseconds from a doorbell, or a descriptor's being there, to what the engine does then: assumed, 25 clocks of 250 MHz.
+/// Nanoseconds from a doorbell or the arrival of a descriptor to the engine's next action: assumed, 25 clocks of 250
+/// MHz.
 pub const DMA_START: u64 = 100;
-/// Nanoseconds from a read request's arrival at the host to its completions, and from the arrival of the word that says that
-/// a transfer is done to the core that polls it. The former is fitted: a read of 64 bytes over 8 lanes of generation 3 takes
-/// about 550 ns on a server (pcie-bench, SIGCOMM 2018) if one way takes [`DMA_WAY`]; the latter is assumed.
+/// Two latencies in nanoseconds. The first, fitted, is from the arrival of a read request at the host to its
+/// completions. A 64-byte read over 8 lanes of generation 3 takes about 550 ns on a server (pcie-bench, SIGCOMM 2018),
+/// with a one-way delay of [`DMA_WAY`]. The second, assumed, is from the arrival of the status word to its detection by
+/// the polling core.
 pub const DMA_MEMORY: [u64; 2] = [232, 100];
-/// Nanoseconds of one way that the time of the host's memory was fitted with: of wires, both ends and the root complex.
+/// One-way delay in nanoseconds used to fit host memory: wires, both ends and the root complex.
 pub const DMA_WAY: u64 = 150;
 /// Bytes of a descriptor: assumed.
 pub const DMA_DESCRIPTOR: u64 = 32;
-/// Most bytes of a transfer.
+/// Maximum bytes per transfer.
 pub const DMA_MOST: u64 = 1 << 20;
-/// Bytes of all transfers for which a rate is told, at least.
+/// Minimum bytes of all transfers in a throughput run.
 const DMA_RUN: u64 = 1 << 22;
 
-/// Bytes on all lanes for which each run lasts, after an eighth of them.
+/// Duration of a run in bytes on all lanes, after a warm-up of an eighth of it.
 const RUN: u64 = 2_400_000;
-/// Ways there and back for which it lasts at least: what credits let through comes in one burst for each of them.
+/// Minimum duration of a run in round trips, because credits let data through in one burst per round trip.
 const ROUNDS: u64 = 32;
-/// Most bytes of a read request: as hosts set it.
+/// Maximum bytes per read request, as configured by hosts.
 const REQUEST: u64 = 512;
-/// Tags of a reader.
+/// Number of tags of a reader.
 const TAGS: u16 = 256;
 
 impl Kind {
-    /// All, by the names that users give.
+    /// All link types with their command-line names.
     pub const ALL: [(&'static str, Kind); 7] = [
         ("eci", Kind::Eci),
         ("pcie3", Kind::Pcie(8)),
@@ -111,7 +113,7 @@ impl Kind {
         ("cxl256", Kind::Cxl(Flits::Large)),
     ];
 
-    /// The lanes of a whole link.
+    /// Lanes of a full link.
     pub fn lanes(self) -> u32 {
         if self == Kind::Eci {
             12
@@ -120,7 +122,7 @@ impl Kind {
         }
     }
 
-    /// The sizes of data that may be asked for, the usual one first.
+    /// Supported data sizes in bytes, the default first.
     pub fn payloads(self) -> &'static [u16] {
         match self {
             Kind::Eci => &[128, 96, 64, 32],
@@ -141,7 +143,7 @@ impl Kind {
 }
 
 impl Question {
-    /// About a whole link without errors, 50 ns long.
+    /// A full link without errors, with a one-way delay of 50 ns.
     pub fn new(kind: Kind) -> Question {
         Question {
             kind,
@@ -153,7 +155,7 @@ impl Question {
         }
     }
 
-    /// What one gets.
+    /// Computes and measures the rates.
     pub fn answer(&self) -> Answer {
         let lanes = self.kind.on(self.lanes);
         let coded = lanes.raw().times(lanes.code.0.into(), lanes.code.1.into());
@@ -188,7 +190,7 @@ impl Question {
         Answer { steps, flows }
     }
 
-    /// Bytes between two packets of the link layer of each kind, as published for packets of 256 bytes.
+    /// Bytes between two DLLPs of each kind, as published for 256-byte packets.
     fn limit(&self) -> u64 {
         if self.lanes > 8 {
             168
@@ -197,17 +199,17 @@ impl Question {
         }
     }
 
-    /// Bytes that are under way one way where all lanes are busy.
+    /// Bytes in flight per direction on busy lanes.
     fn way(&self) -> u64 {
         (self.kind.on(self.lanes).blocks().value() * f64::from(self.delay) / 1e9) as u64
     }
 
-    /// The share of bytes for packets of the link layer where the other direction is full.
+    /// Share of bytes used by DLLPs if the opposite direction is saturated.
     fn link_share(&self) -> f64 {
         (2 * LINK_PACKET) as f64 / self.limit() as f64
     }
 
-    /// Drives two ends, which `feed` keeps busy, and measures the data that comes from the first.
+    /// Drives two ends, which `feed` keeps busy, and measures the data received from the first.
     fn run<L: Layer>(
         &self,
         name: &'static str,
@@ -249,7 +251,7 @@ impl Question {
         }
     }
 
-    /// One way and both ways, with messages of these circuits.
+    /// Measures traffic on these circuits, in one direction and in both.
     fn filled<L: Layer>(
         &self,
         name: &'static str,
@@ -291,7 +293,7 @@ impl Question {
             .collect()
     }
 
-    /// Answers on these circuits, which the receivers empty at the pace of their clock.
+    /// Measures responses on these circuits, which the receivers drain at the rate of their clock.
     fn eci_flow(&self, name: &'static str, circuits: &[u8], both: bool, share: f64) -> Flow {
         let lane = self.kind.on(self.lanes).blocks().value() / f64::from(self.lanes);
         let clock = (lane * LANE_BYTE as f64 / end::CLOCK as f64) as u64;
@@ -313,7 +315,8 @@ impl Question {
         })
     }
 
-    /// Transfers of so many bytes by DMA, 1 to [`DMA_MOST`], to the device and to the host. Nothing of links that are not PCIe.
+    /// DMA transfers of `bytes` bytes, 1 to [`DMA_MOST`], to the device and to the host. `None` for links other than
+    /// PCIe.
     pub fn transfers(&self, bytes: u64) -> Option<[Transfers; 2]> {
         let Kind::Pcie(_) = self.kind else {
             return None;
@@ -342,7 +345,7 @@ impl Question {
             let alone = run(way, 1, 1);
             let many = (DMA_RUN / bytes).clamp(4 * DMA_QUEUE, 4096);
             let times = run(way, many, DMA_QUEUE);
-            // From the end of the first ones on, so that neither the begin nor the end is counted.
+            // Exclude the start and the end of the run: measure from the first to the third quarter.
             let quarter = times.len() / 4;
             let mut ends: Vec<u64> = times.iter().map(|(_, end)| *end).collect();
             ends.sort_unstable();
@@ -359,9 +362,9 @@ impl Question {
         }))
     }
 
-    /// The share of bytes for packets with data, one way and both ways, where each byte of them takes `back` bytes of
-    /// requests the other way. One way, what fills the wire asks for packets of the link layer in the other direction, which
-    /// ask for some in this one.
+    /// Share of bytes for packets with data, in one direction and in both, if each byte of them costs `back` bytes of
+    /// requests in the opposite direction. With one direction, its traffic causes DLLPs in the other one, which cause
+    /// some in the first.
     fn packet_shares(&self, back: f64) -> [f64; 2] {
         let share = self.link_share();
         [
@@ -394,7 +397,7 @@ impl Question {
         pcie::End::new(pcie::Parameters::new(self.payload, self.limit())).over(self.way())
     }
 
-    /// The second end reads from the first, and with `both` the first from the second.
+    /// The second end reads from the first; with `both`, also the first from the second.
     fn pcie_reads(&self, both: bool, share: f64, ends: [pcie::End<Message>; 2]) -> Flow {
         let completer = Completer {
             payload: self.payload.into(),
@@ -410,7 +413,7 @@ impl Question {
                     readers[side].go_on(end, &mut traffic[1 - side]);
                 }
                 if side < 2 - first {
-                    // One request at a time, so that its answers need not be kept.
+                    // Handle one request at a time, to bound the number of queued completions.
                     let answers = &mut answers[side];
                     if answers.is_empty() {
                         if let Some(request) = end.take(NON_POSTED) {
@@ -459,7 +462,7 @@ impl Question {
     }
 }
 
-/// Hands messages over as far as there is room.
+/// Submits messages until the transmit queue is full.
 fn hand_over(end: &mut pcie::End<Message>, messages: &mut VecDeque<Message>) {
     while let Some(&message) = messages.front() {
         if end.send(message).is_err() {

@@ -1,34 +1,36 @@
-//! Go-back-n without numbers on blocks: what was sent stays until it is acknowledged, and is sent again from where the partner lost it.
+//! Go-back-n retry without sequence numbers on blocks. The sender keeps each block until it is acknowledged, and
+//! resends from the first lost one.
 //!
-//! Data blocks carry no number; both ends count them. After a damaged block the receiver counts nothing until a sync block
-//! tells the number of the next one. A block is sent again with the bits it had, so credits and acknowledgements in it are
-//! taken once, as its words are.
+//! Data blocks carry no number; both ends count them. After a damaged block, the receiver discards all blocks until a
+//! sync block carries the number of the next one. A block is resent with identical bits, so its credits and
+//! acknowledgements are accepted once, like its words.
 
 use std::collections::VecDeque;
 
-/// Blocks that may be under way. Numbers have 8 bits, and a sync block may stand as far before what the receiver expects as
-/// after it (a request that was repeated is answered twice), so both distances together must stay below 256.
+/// Maximum number of unacknowledged blocks. Numbers have 8 bits. A sync block may be as far behind the expected number
+/// as ahead of it, because a repeated request is answered twice. The sum of both distances must stay below 256.
 pub const WINDOW: u64 = 127;
-/// Blocks that one acknowledging bit stands for. More than one, so that blocks sent only to acknowledge die out.
+/// Blocks per acknowledgement bit. Larger than 1, so that blocks sent only to acknowledge do not cause each other
+/// forever.
 pub const BLOCKS_PER_ACK: u64 = 8;
 
-/// The side that keeps what was sent.
+/// Sending side: keeps unacknowledged blocks.
 pub struct Sender<B> {
     kept: VecDeque<B>,
-    /// Whether new blocks are not kept.
+    /// True if new blocks are not kept.
     forgets: bool,
-    /// The oldest that is not acknowledged.
+    /// Number of the oldest unacknowledged block.
     base: u64,
-    /// The next one to go.
+    /// Number of the next block to send.
     next: u64,
-    /// The number that the next new block gets.
+    /// Number of the next new block.
     top: u64,
     by_bits: u64,
-    /// A sync block has to say that the stream goes back.
+    /// True if a sync block must announce that the sender goes back.
     pub(crate) announce: bool,
-    /// Blocks sent again.
+    /// Blocks resent.
     pub replayed: u64,
-    /// Acknowledgements of what was never sent: an error that the checksum missed.
+    /// Acknowledgements of blocks never sent, caused by undetected errors.
     pub impossible: u64,
 }
 
@@ -49,13 +51,13 @@ impl<B> Default for Sender<B> {
 }
 
 impl<B: Clone> Sender<B> {
-    /// Whether a new block may be sent.
+    /// True if a new block may be sent.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.next == self.top && self.top - self.base < WINDOW
     }
 
-    /// Whether everything sent is acknowledged.
+    /// True if all blocks are acknowledged.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.base == self.top && !self.announce
@@ -66,12 +68,12 @@ impl<B: Clone> Sender<B> {
         self.next < self.top
     }
 
-    /// The number of the next block, as a sync block tells it.
+    /// Number of the next block, as sent in a sync block.
     pub fn number(&self) -> u8 {
         self.next as u8
     }
 
-    /// Keeps a new block, which leaves now. Only with [`Sender::has_room`].
+    /// Keeps a new block, which is sent now. Requires [`Sender::has_room`].
     #[inline]
     pub fn keep(&mut self, block: &B) {
         debug_assert!(self.has_room());
@@ -82,12 +84,12 @@ impl<B: Clone> Sender<B> {
         self.next = self.top;
     }
 
-    /// Nothing is going to be sent again: new blocks are only counted.
+    /// Stops keeping new blocks, because nothing will be lost. They are only counted.
     pub fn forget(&mut self) {
         self.forgets = true;
     }
 
-    /// The next block to send again, if there is one.
+    /// Returns the next block to resend, if any.
     pub fn again(&mut self) -> Option<B> {
         let block = self.kept.get((self.next - self.base) as usize)?.clone();
         self.next += 1;
@@ -95,7 +97,7 @@ impl<B: Clone> Sender<B> {
         Some(block)
     }
 
-    /// What is on its way to a partner that has taken `taken`: to go, going, or to go again.
+    /// Kept blocks that a partner which has accepted `taken` blocks has not: in flight, or to be resent.
     pub fn under_way(&self, taken: u64) -> impl Iterator<Item = &B> {
         let known = taken.saturating_sub(self.base) as usize;
         self.kept.iter().skip(known)
@@ -111,21 +113,23 @@ impl<B: Clone> Sender<B> {
             }
             self.base = to;
             if self.next < to {
-                // The stream skips what has come meanwhile: the number told last is no longer the next block's.
+                // The sender skips acknowledged blocks, so the last announced number is no longer that of the next
+                // block.
                 self.next = to;
                 self.announce = true;
             }
         }
     }
 
-    /// An acknowledging bit has come.
+    /// Processes an acknowledgement bit.
     #[inline]
     pub fn bit(&mut self) {
         self.by_bits += BLOCKS_PER_ACK;
         self.acknowledged(self.by_bits);
     }
 
-    /// A sync block has come: the partner expects `receive`, and with `request` wants everything from there on again.
+    /// Processes a sync block: the partner expects block `receive`, and with `request` wants all blocks from there on
+    /// again.
     pub fn sync(&mut self, receive: u8, request: bool) {
         let to = self.base + u64::from(receive.wrapping_sub(self.base as u8));
         self.acknowledged(to);
@@ -136,42 +140,42 @@ impl<B: Clone> Sender<B> {
     }
 }
 
-/// The side that takes each block once and in order.
+/// Receiving side: accepts each block once and in order.
 #[derive(Default)]
 pub struct Receiver {
     expected: u64,
-    /// The number of the next numbered block that comes.
+    /// Number of the next data block to arrive.
     coming: u64,
     lost: bool,
-    /// Blocks whose checksum was wrong.
+    /// Blocks with an invalid checksum.
     pub damaged: u64,
-    /// Blocks that came again though they had been taken.
+    /// Blocks received again after they were accepted.
     pub repeated: u64,
 }
 
 impl Receiver {
-    /// The number of the next block that is taken.
+    /// Number of the next block to accept, as sent in a sync block.
     pub fn number(&self) -> u8 {
         self.expected as u8
     }
 
-    /// Blocks taken so far.
+    /// Number of blocks accepted.
     pub fn taken(&self) -> u64 {
         self.expected
     }
 
-    /// Whether nothing counts until a sync block comes.
+    /// True if all blocks are discarded until the next sync block.
     #[inline]
     pub fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// What comes may not be what was sent: nothing counts from here on.
+    /// Discards all blocks from now on, because they may not be the expected ones.
     pub fn lose(&mut self) {
         self.lost = true;
     }
 
-    /// A numbered block has come whole; whether it is to be taken.
+    /// Counts an intact data block. Returns true if it is to be accepted.
     #[inline]
     pub fn take(&mut self) -> bool {
         if self.lost {
@@ -187,7 +191,7 @@ impl Receiver {
         new
     }
 
-    /// A sync block has come: `transmit` is the number of the next block.
+    /// Processes a sync block: `transmit` is the number of the next data block.
     pub fn sync(&mut self, transmit: u8) {
         let ahead = transmit.wrapping_sub(self.expected as u8) as i8;
         self.coming = self.expected.wrapping_add_signed(ahead.into());
@@ -195,48 +199,48 @@ impl Receiver {
     }
 }
 
-/// What goes out next.
+/// Kind of the next transmission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next<B> {
-    /// Where both directions are.
+    /// A sync block.
     Sync(Sync),
-    /// A numbered block again.
+    /// A resent data block.
     Block(B),
-    /// Nothing.
+    /// An idle block.
     Idle,
 }
 
-/// Where both directions are; not numbered.
+/// Replay state of both directions, sent in a sync block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync {
-    /// Blocks from `receive` on are wanted again.
+    /// True to request all blocks from `receive` on again.
     pub request: bool,
-    /// The stream goes back.
+    /// True if the sender goes back.
     pub retry: bool,
-    /// The number of the next numbered block.
+    /// Number of the next data block sent.
     pub transmit: u8,
-    /// The number of the next block that is accepted.
+    /// Number of the next data block to be accepted.
     pub receive: u8,
 }
 
-/// Both directions of one end: what is to be sent next, and what of that which comes is taken.
+/// Replay state of one end, for both directions.
 pub struct Retry<B> {
     /// The outgoing direction.
     pub sender: Sender<B>,
     /// The incoming direction.
     pub receiver: Receiver,
     acks_sent: u64,
-    /// What the partner knows to have arrived by the last sync block.
+    /// Number of accepted blocks reported in the last sync block.
     told: u64,
     answer: bool,
-    /// Slots since the last request or, without one, since something numbered left.
+    /// Slots since the last request or, without one, since the last new block.
     quiet: u32,
     patience: u32,
     request: bool,
 }
 
 impl<B: Clone> Retry<B> {
-    /// An end that asks again after `patience` slots without an answer.
+    /// Creates the state of an end that repeats a request after `patience` slots without an answer.
     pub fn new(patience: u32) -> Retry<B> {
         Retry {
             sender: Sender::default(),
@@ -250,13 +254,13 @@ impl<B: Clone> Retry<B> {
         }
     }
 
-    /// The lanes were retrained: what was under way in both directions may be lost. Both ends are told.
+    /// Processes a link retraining: blocks in flight in either direction may be lost. Both ends are notified.
     pub fn retrain(&mut self) {
         self.receiver.lose();
         self.request = true;
     }
 
-    /// Whether all is sent and acknowledged, and nothing has to be told.
+    /// True if all blocks are sent and acknowledged, and no sync block or acknowledgement is due.
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
             && !self.receiver.is_lost()
@@ -275,7 +279,7 @@ impl<B: Clone> Retry<B> {
         self.quiet.saturating_add(1) >= self.patience
     }
 
-    /// How many idle slots pass before the next one that is not, if nothing comes and no new block goes.
+    /// Number of idle slots before the next slot that is not idle, if nothing arrives and no new block is sent.
     #[inline]
     pub fn idle_slots(&self) -> u64 {
         if self.must_sync() || self.answer || self.ack_is_due() || self.sender.is_going_back() {
@@ -287,7 +291,7 @@ impl<B: Clone> Retry<B> {
         }
     }
 
-    /// So many idle slots have passed.
+    /// Accounts for `slots` idle slots.
     pub fn skip(&mut self, slots: u64) {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         self.quiet = self.quiet.saturating_add(slots);
@@ -298,13 +302,14 @@ impl<B: Clone> Retry<B> {
         self.request || self.sender.announce || (self.is_late() && self.receiver.is_lost())
     }
 
-    /// Whether a new block may go in the next slot, and then whether an acknowledgement is due, which it may take along.
+    /// Whether a new block may use the next slot. If so, returns whether an acknowledgement is due, which it may carry.
     #[inline]
     pub fn wants(&self) -> Option<bool> {
         (!self.must_sync() && self.sender.has_room()).then(|| self.ack_is_due())
     }
 
-    /// A new block goes out in the next slot, as one was wanted; and whether it takes an acknowledgement along.
+    /// Enters a new block into the next slot, after [`Retry::wants`]. `ack` states whether it carries an
+    /// acknowledgement.
     #[inline]
     pub fn enter(&mut self, block: &B, ack: bool) {
         self.acks_sent += if ack { BLOCKS_PER_ACK } else { 0 };
@@ -315,7 +320,7 @@ impl<B: Clone> Retry<B> {
         };
     }
 
-    /// What goes out in the next slot if it is no new block.
+    /// Returns the transmission for the next slot, if no new block uses it.
     pub fn transmit(&mut self) -> Next<B> {
         let late = self.is_late();
         if self.must_sync() {
@@ -346,15 +351,15 @@ impl<B: Clone> Retry<B> {
         Next::Sync(sync)
     }
 
-    /// A block has come damaged.
+    /// Processes a damaged block.
     pub fn damaged(&mut self) {
         self.receiver.damaged += 1;
-        // One request for all that is lost at once.
+        // Request a consecutive run of lost blocks only once.
         self.request |= !self.receiver.is_lost();
         self.receiver.lose();
     }
 
-    /// A sync block has come.
+    /// Processes a sync block.
     pub fn synced(&mut self, sync: Sync) {
         self.sender.sync(sync.receive, sync.request);
         let knew = self.receiver.is_lost();
@@ -363,7 +368,7 @@ impl<B: Clone> Retry<B> {
         self.answer |= self.receiver.taken() > self.told;
     }
 
-    /// A numbered block has come whole, with an acknowledgement or without; whether it is to be taken.
+    /// Processes an intact data block, which may carry an acknowledgement. Returns true if it is to be accepted.
     #[inline]
     pub fn take(&mut self, ack: bool) -> bool {
         let new = self.receiver.take();
@@ -378,8 +383,8 @@ impl<B: Clone> Retry<B> {
 mod tests {
     use super::*;
 
-    /// The model `models/link_replay.m` found that the stream skipped blocks without a word: an acknowledgement came after
-    /// the partner was told where the stream goes on, and the receiver took later blocks under the numbers of earlier ones.
+    /// Fault found by the model `models/link_replay.m`: the sender silently skipped blocks. An acknowledgement arrived
+    /// after the position had been announced, and the receiver accepted later blocks under the numbers of earlier ones.
     #[test]
     fn a_stream_that_skips_blocks_says_so() {
         let mut sender = Sender::default();
@@ -388,7 +393,7 @@ mod tests {
             sender.keep(&());
             assert!(receiver.take());
         }
-        // A request from before they came, its answer, and what is expected by now.
+        // A request from before the blocks arrived, its answer, and the current expectation.
         sender.sync(0, true);
         receiver.sync(sender.number());
         sender.announce = false;

@@ -1,9 +1,8 @@
-//! What is under way, in places that are used again.
+//! Queue of units in flight with reused slots.
 
-/// A queue whose places stay where they are with what they hold, so that nothing is moved and what has room of its own keeps
-/// it.
+/// A queue whose elements never move. A removed element keeps its slot and its allocations until the slot is reused.
 pub struct Ring<T> {
-    /// As many as a power of two.
+    /// Slots; their number is a power of two.
     places: Vec<T>,
     first: usize,
     count: usize,
@@ -20,7 +19,7 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Default> Ring<T> {
-    /// The place behind all others, whatever it held before, if `make` fills it.
+    /// Appends the next slot, with its stale contents, after `make` has overwritten it.
     #[inline]
     pub fn push_with(&mut self, make: impl FnOnce(&mut T)) {
         if self.count == self.places.len() {
@@ -43,18 +42,18 @@ impl<T: Default> Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// How many there are.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// True if the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The one behind so many others.
+    /// Element at a position counted from the front, if it exists.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
         match place < self.count {
@@ -65,20 +64,20 @@ impl<T> Ring<T> {
         }
     }
 
-    /// The first of all.
+    /// First element, if any.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         self.get(0)
     }
 
-    /// The first of all.
+    /// First element, if any.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
         let there = self.count > 0;
         self.places.get_mut(self.first).filter(|_| there)
     }
 
-    /// The first of all goes, if there is one.
+    /// Removes the first element, if any.
     #[inline]
     pub fn drop_front(&mut self) {
         if self.count > 0 {
@@ -87,17 +86,17 @@ impl<T> Ring<T> {
         }
     }
 
-    /// The last of all goes, if there is one.
+    /// Removes the last element, if any.
     pub fn drop_back(&mut self) {
         self.count = self.count.saturating_sub(1);
     }
 
-    /// All go.
+    /// Removes all elements.
     pub fn clear(&mut self) {
         (self.first, self.count) = (0, 0);
     }
 
-    /// Those go that are not to be kept.
+    /// Removes all elements for which `keep` returns false.
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         self.places.rotate_left(self.first);
         self.first = 0;
@@ -111,14 +110,14 @@ impl<T> Ring<T> {
         self.count = kept;
     }
 
-    /// All, in order.
+    /// All elements, front to back.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         let (begin, end) = self.places.split_at(self.first);
         let before = self.count.min(end.len());
         end[..before].iter().chain(&begin[..self.count - before])
     }
 
-    /// All, in order.
+    /// All elements, front to back.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
         let (begin, end) = self.places.split_at_mut(self.first);
         let before = self.count.min(end.len());

@@ -1,16 +1,16 @@
-//! Messages as the words that they have, one behind the other: what waits to leave, or what has come.
+//! Queues of messages as words, for messages waiting to be sent and for received ones.
 
 use std::collections::VecDeque;
 
 /// Words of the longest message: a header and a line.
 pub const LONGEST: usize = 17;
 
-/// A message, of which the last words may not be here yet and the first may be gone.
+/// A message that may be partly received and partly sent or taken.
 struct Held {
     header: u64,
-    /// Its other words, unless they are all 0: where only sizes matter nothing is copied.
+    /// Words after the header; `None` if all are 0, to avoid copies where only sizes matter.
     others: Option<Box<[u64; LONGEST - 1]>>,
-    /// Words that it has, that have come, and that are gone.
+    /// Number of words in total, received, and removed.
     all: u8,
     come: u8,
     gone: u8,
@@ -28,7 +28,7 @@ impl Held {
         }
     }
 
-    /// More of its other words come.
+    /// Appends received words.
     #[inline]
     fn extend(&mut self, words: &[u64]) {
         if self.others.is_some() || words.iter().any(|&word| word != 0) {
@@ -39,7 +39,7 @@ impl Held {
         self.come += words.len() as u8;
     }
 
-    /// Those of its words that are gone next, for places that are 0.
+    /// Copies the next words to be removed into `places`, which must be zero.
     #[inline]
     fn copy(&self, places: &mut [u64]) {
         let gone = usize::from(self.gone);
@@ -52,15 +52,15 @@ impl Held {
     }
 }
 
-/// The first of some messages.
+/// Summary of the first message of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct First {
-    /// Its first word.
+    /// Header word.
     pub header: u64,
-    /// Words that it has, and those that are not gone, wherever they are.
+    /// Number of words in total, and not yet removed (received or not).
     pub all: usize,
     pub left: usize,
-    /// Whether it has come.
+    /// True if all words have been received.
     pub whole: bool,
 }
 
@@ -76,7 +76,7 @@ impl First {
     }
 }
 
-/// Messages of one circuit. All but the last are whole, and of all but the first nothing is gone.
+/// Messages of one circuit. All but the last are complete, and only the first may be partly removed.
 #[derive(Default)]
 pub(crate) struct Messages {
     held: VecDeque<Held>,
@@ -84,19 +84,19 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Words that have come and are not gone.
+    /// Number of words received and not removed.
     #[inline]
     pub fn words(&self) -> usize {
         self.words
     }
 
-    /// The first message.
+    /// Summary of the first message, if any.
     #[inline]
     pub fn first(&self) -> Option<First> {
         self.held.front().map(First::of)
     }
 
-    /// Whether the first message has come.
+    /// True if the first message is complete.
     #[inline]
     pub fn has_whole(&self) -> bool {
         self.held
@@ -104,7 +104,7 @@ impl Messages {
             .is_some_and(|first| first.come == first.all)
     }
 
-    /// Takes a message, whole, of one word or more.
+    /// Appends a complete message. Ignores an empty one.
     #[inline]
     pub fn push(&mut self, words: &[u64]) {
         let Some((&header, others)) = words.split_first() else {
@@ -116,7 +116,7 @@ impl Messages {
         self.words += words.len();
     }
 
-    /// Takes a message, whole, of which only the first word is not 0.
+    /// Appends a complete message whose words after the header are 0.
     #[inline]
     pub fn push_blank(&mut self, header: u64, words: usize) {
         let mut held = Held::new(header, words);
@@ -125,7 +125,7 @@ impl Messages {
         self.words += words;
     }
 
-    /// Takes words of one message after the other, whose numbers of words `of` tells from their first.
+    /// Appends a stream of received words. `of` returns the length of a message from its header, in words.
     #[inline]
     pub fn extend(&mut self, mut words: &[u64], of: impl Fn(u64) -> usize) {
         self.words += words.len();
@@ -146,8 +146,8 @@ impl Messages {
         }
     }
 
-    /// The next words of the first message go, as many as there are places for them, which are 0, and it has; all of the
-    /// message with the last of them. Tells what it was before, and how many go.
+    /// Removes words of the first message, at most as many as `places` (which must be zero) has room for, and removes
+    /// the message with its last word. Returns the summary before, and the number of words removed.
     #[inline]
     pub fn leave(&mut self, places: &mut [u64]) -> Option<(First, usize)> {
         let held = self.held.front_mut()?;
@@ -162,7 +162,7 @@ impl Messages {
         Some((first, count))
     }
 
-    /// The first message goes, if it is whole.
+    /// Removes the first message, if it is complete.
     #[inline]
     pub fn take(&mut self) -> Option<First> {
         let first = self.first().filter(|first| first.whole)?;
@@ -171,7 +171,7 @@ impl Messages {
         Some(first)
     }
 
-    /// So many words go, and no more than have come; each message that is whole by then is handed over.
+    /// Removes at most `limit` received words. Calls `deliver` for each message whose last word is removed.
     pub fn drain(&mut self, mut limit: usize, mut deliver: impl FnMut(&[u64])) {
         while let Some(first) = self.held.front_mut().filter(|_| limit > 0) {
             let count = limit.min((first.come - first.gone).into());
@@ -191,7 +191,7 @@ impl Messages {
         }
     }
 
-    /// So many words of the first message go, which has them.
+    /// Removes `count` words of the first message, which must have them.
     #[inline]
     fn go(&mut self, count: usize) {
         self.words -= count;
@@ -214,7 +214,7 @@ mod tests {
         let sizes: Vec<usize> = (0..500)
             .map(|_| 1 + chance.below(LONGEST as u64) as usize)
             .collect();
-        // Each word tells its message and its place there, or is 0; the first tells how many there are.
+        // Each word encodes its message and its index, or is 0; the header encodes the length.
         let word = |number: u64, place: u64, size: usize| match (number % 3, place) {
             (0, 1..) => 0,
             (1, 1..9) => 0,
@@ -235,7 +235,7 @@ mod tests {
             match chance.below(3) {
                 0 => messages.drain(chance.below(40) as usize, |words| whole.extend(words)),
                 1 => {
-                    // What a message lacks of what stands in order is gone already.
+                    // Words of this message that the test has not counted were removed before.
                     if let Some(first) = messages.take() {
                         let size = of(first.header);
                         let begin = whole.len();

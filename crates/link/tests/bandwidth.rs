@@ -1,11 +1,11 @@
-//! Bandwidth by formula, and by driving the state machines with whole lines.
+//! Bandwidth by formula, compared with state machines that transfer whole lines.
 
 mod common;
 
 use cohkit_link::{Lanes, Ratio};
 use common::Link;
 
-/// Slots of one way.
+/// One-way delay in slots.
 const DELAY: usize = 20;
 
 #[test]
@@ -27,7 +27,7 @@ fn fewer_lanes_carry_as_much_less() {
     }
 }
 
-/// Words and messages that arrive from the first end in `blocks` slots, after the beginning.
+/// Words and messages received from the first end during `blocks` slots, after a warm-up.
 fn steady(link: &mut Link, circuits: &[u8], both: bool, blocks: u64) -> (u64, u64) {
     let mut start = (0, 0);
     for slot in 0..1000 + blocks {
@@ -51,7 +51,7 @@ fn steady(link: &mut Link, circuits: &[u8], both: bool, blocks: u64) -> (u64, u6
 fn driven_blocks_carry_what_the_formula_says() {
     for both in [false, true] {
         let mut link = Link::new(DELAY, 0.0, 0);
-        // 17 blocks hold 7 lines: in whole multiples nothing is left over.
+        // 17 blocks hold 7 lines, so a multiple of 17 leaves no remainder.
         let blocks = 17 * 200;
         let (words, lines) = steady(&mut link, &[4, 5], both, blocks);
         assert_eq!((words, lines), (7 * blocks, 7 * blocks / 17));
@@ -68,7 +68,7 @@ fn driven_blocks_carry_what_the_formula_says() {
 
 #[test]
 fn one_circuit_has_fourteen_lines_under_way() {
-    // 256 words of credit, and 17 of them free before each line: 14 lines, and the 15th needs more than is left of them.
+    // Credit for 256 words allows 14 lines: the 15th would need 17 free words, and fewer are left.
     let mut link = Link::new(DELAY, 0.0, 0);
     for _ in 0..1000 {
         link.fill(0, 4);
@@ -81,7 +81,7 @@ fn one_circuit_has_fourteen_lines_under_way() {
 
 #[test]
 fn credits_bound_one_circuit_over_a_long_way() {
-    // A round trip of 100 blocks is 700 words, and a circuit has 256 of them.
+    // A round trip of 100 blocks corresponds to 700 words, but a circuit has credit for 256.
     let (words, _) = steady(&mut Link::new(50, 0.0, 0), &[4], false, 10_000);
     assert!((20_000..30_000).contains(&words), "{words}");
 }

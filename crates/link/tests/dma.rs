@@ -1,4 +1,4 @@
-//! Transfers by DMA over PCIe, against their parts.
+//! DMA transfers over PCIe, compared with the sum of their parts.
 
 use cohkit_link::pcie::dma::Way;
 use cohkit_link::rates::{Kind, Question, DMA_DESCRIPTOR, DMA_MEMORY, DMA_START, DMA_WAY};
@@ -11,12 +11,12 @@ fn question(lanes: u32, delay: u64) -> Question {
     }
 }
 
-/// Nanoseconds of so many bytes on lanes of generation 3: 128 of 130 bits, 1534 of 1538 bytes.
+/// Nanoseconds for `bytes` bytes on lanes of generation 3: 128b/130b coding, and 1534 of 1538 bytes are usable.
 fn wire(lanes: u32, bytes: u64) -> f64 {
     bytes as f64 / (f64::from(lanes) * 8.0 / 8.0 * 128.0 / 130.0 * 1534.0 / 1538.0)
 }
 
-/// One transfer alone takes a way and what travels on it for each of its steps.
+/// Each step of a single transfer takes the one-way delay plus the wire time of its packets.
 #[test]
 fn a_transfer_takes_the_sum_of_its_parts() {
     let [memory, seen] = DMA_MEMORY.map(|ns| ns as f64);
@@ -30,7 +30,7 @@ fn a_transfer_takes_the_sum_of_its_parts() {
         let parts = doorbell + read(DMA_DESCRIPTOR) + start;
         let expected = parts + read(64) + status;
         assert_eq!(to_device.way, Way::ToDevice);
-        // Packets of the link layer may be in the way of a few.
+        // Data link layer packets may delay a few packets.
         let near =
             |got: f64, expected: f64| (0.0..wire(lanes, 80)).contains(&(got - expected + 0.01));
         assert!(
@@ -47,14 +47,14 @@ fn a_transfer_takes_the_sum_of_its_parts() {
     }
 }
 
-/// The time of the host's memory is fitted to a read of 64 bytes over 8 lanes: about 550 ns.
+/// The latency of host memory is fitted to a 64-byte read over 8 lanes: about 550 ns.
 #[test]
 fn a_read_takes_what_was_measured() {
     let read = 2.0 * DMA_WAY as f64 + wire(8, 24) + DMA_MEMORY[0] as f64 + wire(8, 20 + 64);
     assert!((read - 550.0).abs() < 5.0, "{read}");
 }
 
-/// Large transfers fill the lanes; small ones wait for their descriptors.
+/// Large transfers saturate the lanes; small ones are limited by their descriptors.
 #[test]
 fn large_transfers_reach_the_rate_of_the_link() {
     let question = question(16, DMA_WAY);

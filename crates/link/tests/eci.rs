@@ -1,4 +1,4 @@
-//! Both links of ECI: circuits that drain at their pace, lost credits, and messages of a line that come on either link.
+//! Both links of ECI: drain rates of circuits, lost credits, and messages of one line that arrive on either link.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 #[test]
 fn a_lost_credit_is_named_while_messages_flow() {
-    // An error that the checksum missed took the credits out of a block. Nothing rests when that is seen.
+    // An undetected error removes the credits of a block. `shortages` must report it while traffic continues.
     let mut drive = Drive::new(eci(), 12, DELAY, 0.0, 0);
     let mut found = None;
     for step in 0..20_000 {
@@ -45,7 +45,7 @@ fn a_lost_credit_is_named_while_messages_flow() {
         let lost = first.shortages(second);
         match found {
             None => assert_eq!(lost, []),
-            // Until the block has come, its credits are under way as they were sent.
+            // Until the block arrives, its credits are in flight as they were sent.
             Some(since) if step < since + 500 => {}
             Some(_) => {
                 assert_eq!(
@@ -74,7 +74,8 @@ fn each_circuit_drains_at_its_pace() {
     }
     let [_, receiver] = drive.ends_mut();
     let mut words = [0; 14];
-    // 17 clocks take 51 words of a circuit with data, which are 3 lines, and all of the 32 words that had credit beside it.
+    // In 17 clocks, the receiver takes 51 words (3 lines) of a circuit with data, and all 32 credited words of the
+    // other.
     for clock in 0..17 {
         receiver.clock(|circuit, message| words[usize::from(circuit)] += message.len());
         assert!(words[4] <= 3 * (clock + 1) && words[6] <= 7 * (clock + 1));
@@ -92,8 +93,8 @@ fn two_links_share_as_they_are_told() {
     assert_eq!(Balance::One.choose(4, true, [9, 8]), 0);
 }
 
-/// Lines over both links, one of which is longer: bytes of data in a byte that one link carries, and
-/// whether two messages of a line came on different links.
+/// Sends lines over two links with different delays. Returns the data bytes per byte carried by one link, and whether
+/// two messages of one line arrived on different links.
 fn over_both(balance: Balance) -> (f64, bool) {
     let link = |delay| Drive::new(eci(), 12, delay, 0.0, 0);
     let mut links = [link(DELAY), link(2 * DELAY)];
@@ -105,7 +106,7 @@ fn over_both(balance: Balance) -> (f64, bool) {
         for link in &mut links {
             link.advance(clock * block);
         }
-        // As many as there is room for: messages of line 0, 1, ..., and again.
+        // As many messages as fit: of line 0, 1, ..., and again.
         for _ in 0..4 {
             let line = sent % 24;
             let circuit = 4 + (line / 2 % 2) as u8;

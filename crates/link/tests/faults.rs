@@ -1,4 +1,4 @@
-//! Damaged blocks, links that go down, and lost credits: nothing is lost, repeated or out of order on a circuit.
+//! Damaged blocks, link failures, and lost credits: no message is lost, repeated or reordered on a circuit.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn a_link_that_goes_down_loses_nothing() {
 
 #[test]
 fn a_last_block_that_vanishes_is_asked_for() {
-    // No block comes after it whose number would tell, and no damage was seen.
+    // Nothing reveals the loss: no later block carries a number, and no damage was detected.
     let mut link = Link::new(5, 0.0, 0);
     assert!(link.settle());
     assert!(link.send(0, 6, 1));
@@ -140,7 +140,7 @@ fn messages_that_no_circuit_has_are_refused() {
 fn damage_costs_what_the_formula_says() {
     let (delay, rate) = (20, 2.5e-5);
     let mut link = Link::new(delay, rate, 1);
-    // What comes back is whole: its damage delays credits, which is another cost.
+    // The reverse direction is error-free: damaged credits would add a cost of their own.
     link.wires[1].noise = Noise::new(0.0, 0);
     for _ in 0..200_000 {
         for circuit in [4, 5] {

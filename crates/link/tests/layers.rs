@@ -1,5 +1,5 @@
-//! All link layers under the same faults: bits wrong, lanes lost, links that go down and up. Nothing is lost, repeated or
-//! out of order on a circuit, and no credit is lost.
+//! All link layers under the same faults: bit errors, lost lanes, and links that go down and up. No message is lost,
+//! repeated or reordered on a circuit, and no credit is lost.
 
 mod common;
 
@@ -11,7 +11,7 @@ use cohkit_link::{Layer, Message, Refused};
 use common::ends::{agree, ccix, eci, filled, flits, pcie, DELAY, LANES, TICKS};
 use common::{seeds, Told};
 
-/// Random messages of random circuits, until so many have been sent each way; things go wrong `faults` times.
+/// Sends random messages on random circuits until enough were sent in each direction, with `faults` injected faults.
 fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
     let mut chance = Chance::new(seed);
     let rate = [0.0, 1e-5, 5e-5, 1e-4][seed as usize % 4];
@@ -37,7 +37,7 @@ fn torture<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
             drive.drain(1);
         }
         if chance.below(1500) == 0 {
-            // Down, and up again with as many lanes or with some of them lost.
+            // Take the link down, and up again with as many or fewer lanes.
             lanes = 1 + chance.below(u64::from(lanes)) as u32;
             drive.retrain(chance.below(2000) * LANE_BYTE, lanes);
         }
@@ -92,7 +92,7 @@ tortured!(
 
 tortured!(ccix_loses_nothing, ccix(), &[&[0], &[0], &[0], &[64, 128]]);
 
-// What one side has no message for, it refuses: small flits have no back-invalidation.
+// Each side refuses messages that its format lacks: small flits have no back-invalidation.
 tortured!(
     small_flits_lose_nothing,
     flits(Flits::Small),
@@ -144,7 +144,7 @@ fn small_flits_know_no_back_invalidation() {
         (Flits::Large, 1),
     ] {
         let mut ends = flits(form);
-        // The answer of the host to a snoop; what the device asks is of CXL.cache in small flits.
+        // Snoop response of the host; in small flits, the device's request is a CXL.cache message.
         let class = [cxl::RESPONSE, cxl::REQUEST][side];
         let sent = ends[side].send(Message {
             circuit: class,
@@ -173,7 +173,7 @@ fn error_correction_of_large_flits_leaves_few_to_send_again() {
         let damaged = drive.ends()[0].retry.receiver.damaged;
         (drive.wires[1].damaged, damaged, drive.ends()[0].mended)
     };
-    // Two errors in a flit of 2048 bits, and then in one third, are rare; in small flits each error counts.
+    // Two errors in one third of a 2048-bit flit are rare; in small flits each error counts.
     let (wrong, damaged, mended) = replayed(Flits::Large);
     assert!(
         wrong > 50 && damaged * 20 < wrong && mended > 50,
@@ -186,7 +186,7 @@ fn error_correction_of_large_flits_leaves_few_to_send_again() {
     );
 }
 
-/// Messages of each circuit that came from the first end, where all its circuits are full for a while.
+/// Messages per circuit received from the first end while all its circuits are kept full.
 fn shared<L: Layer>(ends: [L; 2], sizes: &[u16]) -> Vec<u64> {
     let mut drive = Drive::new(ends, LANES, DELAY, 0.0, 0);
     while drive.now < TICKS / 4 {
@@ -199,7 +199,7 @@ fn shared<L: Layer>(ends: [L; 2], sizes: &[u16]) -> Vec<u64> {
     drive.traffic[0].came[..sizes.len()].to_vec()
 }
 
-/// CCIX once filled its packets with requests for as long as there were any, and data never left.
+/// Regression: CCIX filled its packets with requests as long as there were any, and data starved.
 #[test]
 fn no_circuit_starves_another() {
     let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
@@ -220,8 +220,8 @@ fn no_circuit_starves_another() {
     }
 }
 
-/// The six bytes at the end of a large flit mend the others and say nothing themselves. Two of them once were taken for wrong
-/// bits that no checksum had seen, and changed a message.
+/// The six bytes of error correction carry no message. Regression: errors in two of them were taken for undetected
+/// errors, and corrupted a message.
 #[test]
 fn wrong_bytes_that_mend_change_nothing() {
     let mut drive = Drive::new(flits(Flits::Large), LANES, DELAY, 0.0, 0);
@@ -246,7 +246,7 @@ fn wrong_bytes_that_mend_change_nothing() {
     assert_eq!(drive.ends()[0].replayed(), 0);
     for seed in seeds(6) {
         let _told = Told(seed, "layers", "wrong_bytes_that_mend_change_nothing");
-        // Often enough that two of them are wrong now and then.
+        // The error rate is high enough that two of these bytes are sometimes wrong.
         let mut drive = Drive::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
         let mut chance = Chance::new(seed);
         for _ in 0..60_000 {
@@ -262,7 +262,8 @@ fn wrong_bytes_that_mend_change_nothing() {
     }
 }
 
-/// Messages at random times, with idle units skipped and one by one: what came by when, what was sent again, and the steps.
+/// Sends messages at random times, with idle units skipped or, if `awake`, sent. Returns arrivals and replays with
+/// their times, and the number of steps.
 fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (Vec<String>, u64) {
     let mut chance = Chance::new(seed);
     let mut drive = Drive::new(ends, LANES, DELAY, 0.0, 0);
@@ -281,7 +282,7 @@ fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (V
             drive.retrain(100 * LANE_BYTE, LANES);
         }
         if chance.below(2) == 0 {
-            // Damage to what says something, where a byte more than can be mended is wrong.
+            // Damage a unit that is not idle, in one byte more than error correction repairs.
             time += chance.below(100) * LANE_BYTE;
             drive.advance(time);
             let under_way = drive.wires[chance.below(2) as usize].under_way.iter_mut();
@@ -296,7 +297,7 @@ fn at_times<L: Layer>(ends: [L; 2], sizes: &[u16], seed: u64, awake: bool) -> (V
         units = drive.wires[0].units;
     }
     let before = units;
-    // Nobody asks for what is skipped.
+    // Skipped idle units cause no steps.
     let mut steps = 0;
     drive.advance(time + 100_000 * LANE_BYTE);
     while drive.now < time + 110_000 * LANE_BYTE && drive.step() {
@@ -327,7 +328,7 @@ fn skipping_what_says_nothing_changes_nothing() {
     }
 }
 
-/// Messages at random times over random lanes, and what came by when.
+/// Sends messages at random times over random lanes. Returns the arrivals with their times.
 fn over_random_lanes<L: Layer>(
     ends: [L; 2],
     sizes: &[u16],
@@ -374,8 +375,8 @@ fn over_random_lanes<L: Layer>(
     seen
 }
 
-/// A drive lets each side go on alone for as long as nothing comes that has not left yet, and ends forget what they need not
-/// send again. Both are as if all happened in turn and all were kept.
+/// A drive advances each side independently until a new unit could arrive, and ends discard what they will never
+/// resend. Both optimisations must be equivalent to strict event order with all units kept.
 #[test]
 fn sides_that_go_on_alone_and_forget_are_as_those_that_go_on_in_turn_and_keep_all() {
     fn same<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {

@@ -1,4 +1,4 @@
-//! PCIe and CCIX over it: rates, the order of classes, credits that are told as totals, and reads.
+//! PCIe, and CCIX over it: rates, ordering of classes, cumulative credits, and reads.
 
 mod common;
 
@@ -24,7 +24,8 @@ fn large_writes_of_pcie_run_as_the_published_table_says() {
                 request: 512,
                 limit,
             };
-            // The formula subtracts 4 of 1538 bytes of skips beside the packets of the link layer; here these are shares of what skips leave.
+            // The formula subtracts the skips (4 of 1538 bytes) and the data link layer packets from the total. Here
+            // the latter are shares of what the skips leave.
             let bytes = formula.packets().value() / Lanes::pcie(lanes, 8).blocks().value();
             let share = bytes * f64::from(payload) / formula.write(payload.into()) as f64;
             let writes = [(pcie::POSTED, payload); 2];
@@ -33,7 +34,8 @@ fn large_writes_of_pcie_run_as_the_published_table_says() {
                 share,
                 0.001,
             );
-            // The formula has the link layer's packets of both directions loaded; one way there are fewer.
+            // The formula assumes data link layer packets under load in both directions; with one direction loaded
+            // there are fewer.
             let (data, wire) = filled::<pcie::End<_>>(ends(), writes, false, TICKS);
             assert!(data as f64 / wire as f64 > 1.05 * share);
         }
@@ -46,7 +48,7 @@ fn ccix_packs_messages_and_saves_what_its_header_is_shorter() {
         let ends = || std::array::from_fn(|_| ccix::End::new(512, header, packing, 168));
         let packet = ccix::FRAMING + header + messages * (u64::from(ccix::MESSAGE) + 64);
         let formula = 64.0 * messages as f64 / packet as f64;
-        // Of each 168 bytes that come, 16 are answered with; both directions are full.
+        // Each 168 received bytes cause 16 bytes of answers; both directions are saturated.
         agree(
             filled::<ccix::End>(ends(), [(3, 64); 2], true, TICKS),
             formula * (1.0 - 16.0 / 168.0),
@@ -61,7 +63,7 @@ fn ccix_packs_messages_and_saves_what_its_header_is_shorter() {
     assert!(single < compatible && compatible < packed);
 }
 
-/// Messages of 64 bytes in a packet of 512, packed and not.
+/// Messages of 64 bytes per 512-byte packet, packed and unpacked.
 fn ends_of_packets() -> [u16; 2] {
     [true, false]
         .map(|packing| ccix::End::new(512, ccix::OPTIMISED, packing, 168).messages_in_packet(64))
@@ -75,7 +77,7 @@ fn a_lost_return_of_credits_heals_where_it_tells_all_of_them() {
         drive.fill(0, pcie::POSTED, 256);
         drive.step();
         drive.drain(0);
-        // Of four returns three are lost.
+        // Three of four credit returns are lost.
         let newest = drive.wires[1].under_way.iter().next_back();
         if let Some(&(arrival, ref packet)) = newest {
             let credits = matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _));
@@ -117,11 +119,12 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
         pcie::Content::Body(_, message) => Some(message),
         _ => None,
     };
-    // Its own credits first; without the partner's only completions could go, and they stay behind the write.
+    // The sender's own credits leave first. Without the partner's credits only completions could go, and they must not
+    // pass the write.
     for _ in 0..10 {
         assert_eq!(sent(exchange(&mut sender, &mut receiver)), None);
     }
-    // Credits for writes alone: the write passes the read, then the completion goes.
+    // Grant credits for writes only: the write passes the read, then the completion follows.
     let mut credits = loop {
         let packet = receiver.packet();
         if matches!(packet.content, pcie::Content::Credits(pcie::POSTED, _)) {
@@ -134,7 +137,7 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
         .map(|m| m.label)
         .collect();
     assert_eq!(order, [1, 2]);
-    // At the other side the completion stays behind the write, too.
+    // The receiver does not let the completion pass the write either.
     assert_eq!(receiver.take(pcie::COMPLETIONS), None);
     assert_eq!(receiver.take(pcie::POSTED), Some(message(pcie::POSTED, 1)));
     assert_eq!(
@@ -143,7 +146,7 @@ fn writes_pass_what_waits_and_nothing_passes_writes() {
     );
 }
 
-/// Reads through errors and links that go down: each is whole once, with bytes that its completions had in order.
+/// Reads despite bit errors and link failures: each completes once, with its bytes in order.
 #[test]
 fn reads_end_once_whatever_goes_wrong() {
     for seed in seeds(12) {
@@ -198,14 +201,14 @@ fn reads_end_once_whatever_goes_wrong() {
     }
 }
 
-/// A link whose credits have been told, at rest.
+/// A link at rest after the exchange of credits.
 fn rested() -> Drive<pcie::End<Message>> {
     let mut drive = Drive::new(pcie(), LANES, DELAY, 0.0, 0);
     assert!(drive.settle(1000));
     drive
 }
 
-/// Ticks until all that was sent has come and is known to.
+/// Ticks until all messages have arrived and are acknowledged.
 fn ticks_to_rest(drive: &mut Drive<pcie::End<Message>>) -> u64 {
     let since = drive.now;
     assert!(drive.settle(100_000));

@@ -1,4 +1,4 @@
-//! What the command answers: driven ends reach what the formulas say.
+//! Output of the command: driven ends reach the rates of the formulas.
 
 use cohkit_link::cxl::Flits;
 use cohkit_link::rates::{Flow, Kind, Question};
@@ -37,8 +37,8 @@ fn degraded_links_give_what_their_lanes_give() {
     }
 }
 
-/// Over a long way what a receiver has room for goes there and back: 16 KiB of writes, 64 read requests of 512 bytes. Nothing
-/// is sent again that was not lost.
+/// With a long delay, credits limit the data per round trip: 16 KiB of writes, and 64 read requests of 512 bytes. No
+/// packet is resent without a loss.
 #[test]
 fn a_long_way_lets_through_its_credits_for_each_way_there_and_back() {
     for (kind, delay) in [(Kind::Pcie(8), 5000), (Kind::Pcie(32), 3000)] {
@@ -69,7 +69,7 @@ fn a_long_way_lets_through_its_credits_for_each_way_there_and_back() {
     }
 }
 
-/// The first kind of traffic, in both directions.
+/// First kind of traffic, in both directions.
 fn first(question: &Question) -> Flow {
     let mut flows = question.answer().flows.into_iter();
     flows.find(|flow| flow.both).expect("each link has one")

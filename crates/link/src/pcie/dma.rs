@@ -1,8 +1,8 @@
-//! Transfers by DMA over PCIe: an engine with descriptors at one end, a host's memory at the other.
+//! DMA transfers over PCIe: an engine with descriptors at one end, host memory at the other.
 //!
-//! The host writes a doorbell for each transfer. The engine reads the descriptor, then reads the data from the host's
-//! memory or writes it there, and at last writes a word that says so, which a core polls.
-//! All of it are packets on the link: posted writes, read requests with tags, and completions that end where they must.
+//! The host writes a doorbell for each transfer. The engine reads the descriptor, reads or writes the data in host
+//! memory, and finally writes a status word, which a core polls. All of these are packets on the link: posted writes,
+//! read requests with tags, and completions that respect the read completion boundary.
 
 use super::reads::{Completer, Requester, Span};
 use super::{End, Parameters, COMPLETIONS, NON_POSTED, POSTED};
@@ -11,50 +11,50 @@ use crate::layer::{Layer, Message};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Which way the data goes.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The engine reads the host's memory.
+    /// The engine reads host memory.
     ToDevice,
-    /// The engine writes it.
+    /// The engine writes host memory.
     ToHost,
 }
 
-/// What takes time beside the link, in ticks of the [`Drive`], and how much there may be of everything.
+/// Parameters of the engine. Latencies are outside the link, in ticks of the [`Drive`].
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
-    /// Which way the data goes.
+    /// Direction of the transfers.
     pub way: Way,
-    /// Bytes of a transfer.
+    /// Bytes per transfer.
     pub bytes: u64,
-    /// How many transfers there are.
+    /// Number of transfers.
     pub transfers: u64,
-    /// How many the host has asked for at a time.
+    /// Maximum outstanding transfers.
     pub queue: u64,
-    /// Bytes of a descriptor.
+    /// Bytes per descriptor.
     pub descriptor: u64,
-    /// Most bytes of a read request; tags.
+    /// Maximum bytes per read request.
     pub request: u64,
-    /// Reads under way.
+    /// Number of tags: maximum outstanding read requests.
     pub tags: u16,
-    /// From a doorbell, or a descriptor's being there, to what the engine does then.
+    /// Latency from a doorbell, or from the arrival of a descriptor, to the engine's next action.
     pub start: u64,
-    /// From a read request's arrival at the host to its completions.
+    /// Latency from the arrival of a read request at the host to its completions.
     pub memory: u64,
-    /// From the arrival of the word that says so to who waits for it.
+    /// Latency from the arrival of the status word to its detection by the polling core.
     pub seen: u64,
 }
 
-/// What happens beside the link.
+/// Event outside the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     /// The engine fetches the descriptor of a transfer.
     Fetch(u64),
-    /// It begins with the data.
+    /// The engine starts the data phase of a transfer.
     Begin(u64),
-    /// The host's memory answers a read request.
+    /// Host memory answers a read request.
     Answer(u64),
-    /// A transfer is known to be done.
+    /// The core detects the end of a transfer.
     Done(u64),
 }
 
@@ -62,14 +62,14 @@ const DOORBELL: u64 = 1 << 60;
 const DATA: u64 = 2 << 60;
 const STATUS: u64 = 3 << 60;
 const KIND: u64 = 15 << 60;
-/// Ticks in which ends have told all their credits, beside the way.
+/// Ticks, in addition to the delay, in which the ends exchange their initial credits.
 const UP: u64 = 1024 * LANE_BYTE;
-/// Bytes of a doorbell and of the word that says that a transfer is done.
+/// Bytes of a doorbell and of a status word.
 const WORD: u16 = 8;
-/// The transfers' data lie so far apart, each at the begin of a page.
+/// Distance between the buffers of transfers in bytes. Each buffer starts at a page boundary.
 const APART: u64 = 1 << 20;
 
-/// Drives all transfers, and gives when each was asked for and known to be done, in ticks.
+/// Runs all transfers. Returns the start and end of each, in ticks.
 pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<(u64, u64)> {
     Run::new(engine, ends, lanes, delay).finish()
 }
@@ -77,7 +77,7 @@ pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<(u6
 struct Run<'e> {
     engine: &'e Engine,
     payload: u64,
-    /// The host's end, then the engine's.
+    /// End 0 is the host, end 1 the engine.
     drive: Drive<End<Message>>,
     leaving: [VecDeque<Message>; 2],
     timers: BinaryHeap<Reverse<(u64, Timer)>>,
@@ -92,7 +92,7 @@ impl<'e> Run<'e> {
         let payload = ends.payload.into();
         let ends = [End::new(ends.clone()), End::new(ends)];
         let mut drive = Drive::new(ends, lanes, delay, 0.0, 0);
-        // The link has come up: credits have gone there and back.
+        // Link initialisation: exchange of credits.
         drive.advance(4 * delay + UP);
         Run {
             engine,
@@ -143,7 +143,7 @@ impl<'e> Run<'e> {
         });
     }
 
-    /// The host rings for its next transfer.
+    /// Rings the doorbell of the next transfer.
     fn ask(&mut self) {
         let number = self.times.len() as u64;
         self.times.push((self.drive.now, 0));
@@ -192,7 +192,7 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Gives the ends what they take.
+    /// Submits queued messages to the ends, as far as their transmit queues have space.
     fn hand_over(&mut self) {
         while let Some(request) = self.requester.next_request() {
             self.requests.push_back(request);
@@ -211,7 +211,7 @@ impl<'e> Run<'e> {
         }
     }
 
-    /// Takes what has come.
+    /// Takes all received messages.
     fn take(&mut self) {
         for circuit in [POSTED, NON_POSTED, COMPLETIONS] {
             for side in 0..2 {

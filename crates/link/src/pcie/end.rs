@@ -1,47 +1,48 @@
-//! One end of a link of PCIe: three classes with credits for headers and data, packets that are numbered and kept, and
-//! packets of the link layer that acknowledge them and return credits.
+//! One end of a PCIe link: three classes with credits for headers and data, numbered packets with replay, and data link
+//! layer packets (DLLPs) that acknowledge packets and return credits.
 
 use super::numbered::{Receiver, Sender, Verdict};
 use crate::crc::{Checksum, Wrong};
 use crate::layer::{Carried, Layer, Message, Refused, Shortage};
 use std::collections::VecDeque;
 
-/// Writes and messages.
+/// Posted requests: writes and messages.
 pub const POSTED: u8 = 0;
-/// Requests that are answered: reads.
+/// Non-posted requests: reads.
 pub const NON_POSTED: u8 = 1;
-/// Answers.
+/// Completions.
 pub const COMPLETIONS: u8 = 2;
 const NAMES: [&str; 3] = ["posted", "non-posted", "completions"];
-/// Bytes of data that one credit stands for.
+/// Bytes of data per data credit.
 pub const DATA_CREDIT: u64 = 16;
-/// Bytes of a packet of the link layer on the wire, framing included.
+/// Bytes of a DLLP on the wire, including framing.
 pub const LINK_PACKET: u64 = 8;
-/// Counters of credits are told in 8 bits for headers and 12 for data, so fewer than half of that may be free.
+/// Modulus of the transmitted credit counters for headers (8 bits) and data (12 bits). Fewer than half may be free.
 const COUNTED: [u64; 2] = [256, 4096];
 
-/// What can be chosen of an end.
+/// Parameters of an end.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Bytes of a packet of each class beside its data, framing included.
+    /// Bytes of a packet of each class without data, including framing.
     pub headers: [u64; 3],
-    /// Most bytes of data in a packet.
+    /// Maximum bytes of data per packet.
     pub payload: u16,
-    /// Room of the receiver for each class: headers, and units of 16 bytes of data. 0: it needs no credits.
+    /// Receive buffer of each class: headers, and 16-byte units of data. 0 means infinite credits.
     pub room: [[u64; 2]; 3],
-    /// For each so many bytes that come, an acknowledgement and a return of credits leave.
+    /// One acknowledgement and one credit return are sent per this many received bytes.
     pub limit: u64,
-    /// Bytes that leave before what is not acknowledged goes again.
+    /// Retry timeout: bytes sent before unacknowledged packets are resent.
     pub patience: u64,
-    /// Bytes that leave before credits are told again though nothing has changed: so a lost return heals.
+    /// Bytes sent before unchanged credits are repeated, so that a lost credit return has no lasting effect.
     pub refresh: u64,
-    /// Packets that wait to be sent, of each class.
+    /// Capacity of the transmit queue of each class, in packets.
     pub fifo: usize,
 }
 
 impl Parameters {
-    /// An end whose packets carry at most `payload` bytes. What the facts do not tell is chosen: room for 16 KiB of each
-    /// class and 64 headers (completions need no credits), a patience of 64 KiB, credits again after 32 KiB.
+    /// Creates parameters of an end with at most `payload` bytes of data per packet. Values that no source here states are
+    /// chosen: receive buffers of 16 KiB and 64 headers per class, infinite credits for completions, a retry timeout of
+    /// 64 KiB, and credit repetition after 32 KiB.
     pub fn new(payload: u16, limit: u64) -> Parameters {
         Parameters {
             headers: [super::REQUEST, super::REQUEST, super::COMPLETION],
@@ -54,8 +55,8 @@ impl Parameters {
         }
     }
 
-    /// The same over a way on which so many bytes are under way at once: patience outlasts the way there and back, or
-    /// packets would go again that are not lost.
+    /// Adapts the retry timeout to a link with up to `way` bytes in flight per direction. It must exceed the round
+    /// trip, or intact packets are resent.
     #[must_use]
     pub fn over(self, way: u64) -> Parameters {
         Parameters {
@@ -65,15 +66,15 @@ impl Parameters {
     }
 }
 
-/// What a packet of the transaction layer carries.
+/// Contents of a transaction layer packet (TLP).
 pub trait Body: Clone {
-    /// Its class.
+    /// Message class.
     fn class(&self) -> u8;
     /// Bytes of data.
     fn bytes(&self) -> u16;
-    /// Changes, as wrong bits do.
+    /// Corrupts the contents, as an undetected bit error does.
     fn spoil(&mut self, bit: u64);
-    /// What it carries, which it need not have any more.
+    /// Takes the contents out of a packet, which need not keep them.
     fn take(&mut self) -> Self {
         self.clone()
     }
@@ -93,23 +94,24 @@ impl Body for Message {
     }
 }
 
-/// What a packet says.
+/// Contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<T> {
-    /// A packet of the transaction layer, with its number.
+    /// TLP with its sequence number.
     Body(u16, T),
-    /// Everything before this number has come; with `true`, what follows is wanted again.
+    /// ACK, or NAK if `true`: all packets before this number have been received. A NAK requests the following ones
+    /// again.
     Told(u16, bool),
-    /// All the credits that were ever given to a class, counted round.
+    /// Total credits ever granted to a class, as (headers, data) modulo the counter size.
     Credits(u8, [u16; 2]),
-    /// Nothing.
+    /// Idle.
     Idle,
 }
 
-/// What travels. Wrong bits change what it says, and are seen by its checksum or not.
+/// A packet. Bit errors are detected by its checksum, or else change its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<T> {
-    /// What it says.
+    /// Contents.
     pub content: Content<T>,
     bytes: u64,
     wrong: Wrong,
@@ -126,7 +128,7 @@ impl<T> Default for Packet<T> {
 }
 
 impl<T: Body> Packet<T> {
-    /// Whether a receiver sees that bits are wrong. Those that it does not see change what the packet says.
+    /// True if the receiver detects bit errors. Undetected ones change the contents.
     #[inline]
     fn is_wrong(&mut self) -> bool {
         if self.wrong.is_empty() {
@@ -171,49 +173,50 @@ impl<T: Body> Carried for Packet<T> {
     }
 }
 
-/// Credits of one class, for headers and data, as both sides count them.
+/// Flow control of one class, for (headers, data).
 #[derive(Clone, Copy, Default)]
 struct Flow {
-    /// What was sent.
+    /// Credits consumed by sent packets.
     used: [u64; 2],
-    /// What may have been sent.
+    /// Total credits granted by the partner.
     limit: [u64; 2],
-    /// What the partner may have sent.
+    /// Total credits granted to the partner.
     given: [u64; 2],
-    /// As much of that as it was told.
+    /// Value of `given` last sent to the partner.
     told: [u64; 2],
-    /// What came and was not taken.
+    /// Credits of packets received and not taken.
     held: [u64; 2],
 }
 
-/// One end of a link.
+/// One end of a PCIe link.
 pub struct End<T> {
     parameters: Parameters,
-    /// The outgoing direction.
+    /// Outgoing direction.
     pub sender: Sender<T>,
-    /// The incoming direction.
+    /// Incoming direction.
     pub receiver: Receiver,
     flows: [Flow; 3],
-    /// Packets that wait, with their place among all that were handed over.
+    /// Queued packets of each class, with their position in the order of submission.
     waiting: [VecDeque<(u64, T)>; 3],
-    /// How many these are.
+    /// Total number of queued packets.
     waits: usize,
     came: [VecDeque<(u64, T)>; 3],
     places: [u64; 2],
-    /// Bytes that came since the last acknowledgement and the last return of credits.
+    /// Bytes received since the last acknowledgement and since the last credit return.
     owed: [u64; 2],
-    /// Bytes that left since the last of each, and since the last news of what was sent.
+    /// Bytes sent since the last acknowledgement and since the last credit return. `quiet` counts bytes sent since the
+    /// last progress of the sender.
     since: [u64; 2],
     quiet: u64,
     told: u64,
     refuse: bool,
     turn: usize,
-    /// Classes whose credits are told in any case: at the beginning, and now and then.
+    /// Number of classes whose credits are sent even if unchanged: at the start, and for periodic repetition.
     again: usize,
     fresh: u64,
-    /// Packets without credit.
+    /// Packets received without credit.
     pub overrun: u64,
-    /// Packets that were damaged.
+    /// Packets received damaged.
     pub damaged: u64,
 }
 
@@ -222,7 +225,7 @@ fn cost(body: &impl Body) -> [u64; 2] {
 }
 
 impl<T: Body> End<T> {
-    /// An end from which nothing can be sent yet: credits come from the partner.
+    /// Creates an end without credits: it can send only after the partner has granted some.
     pub fn new(mut parameters: Parameters) -> End<T> {
         let mut flows = [Flow::default(); 3];
         for (flow, room) in flows.iter_mut().zip(&mut parameters.room) {
@@ -251,15 +254,15 @@ impl<T: Body> End<T> {
         }
     }
 
-    /// The same over a way: see [`Parameters::over`].
+    /// Adapts the retry timeout to the link: see [`Parameters::over`].
     #[must_use]
     pub fn over(mut self, way: u64) -> End<T> {
         self.parameters = self.parameters.over(way);
         self
     }
 
-    /// The class whose packet may leave: nothing passes a posted one, and a posted one passes what waits for credits.
-    /// Among those that may, the one that was handed over first.
+    /// Class whose packet may leave, the earliest submitted first. Nothing passes a posted request; a posted request
+    /// passes requests and completions that lack credits.
     fn next_class(&self) -> Option<usize> {
         let posted = self.waiting[0].front().map_or(u64::MAX, |first| first.0);
         let may = |class: usize| {
@@ -298,7 +301,7 @@ impl<T: Body> End<T> {
         self.places[1] += 1;
     }
 
-    /// Tells what has come.
+    /// Creates an acknowledgement.
     fn acknowledge(&mut self) -> Content<T> {
         self.told = self.receiver.taken();
         self.since[0] = 0;
@@ -307,7 +310,7 @@ impl<T: Body> End<T> {
         Content::Told(self.receiver.number(), refuse)
     }
 
-    /// Tells the credits of one class after the other, one with news first.
+    /// Creates the credit return of one class. Classes take turns, those with changes first.
     fn credits(&mut self) -> Content<T> {
         self.since[1] = 0;
         self.owed[1] = self.owed[1].saturating_sub(self.parameters.limit);
@@ -348,16 +351,16 @@ impl<T: Body> End<T> {
         Content::Idle
     }
 
-    /// Whether a packet of this class may be handed over.
+    /// True if the transmit queue of a class is not full.
     pub fn has_room(&self, class: u8) -> bool {
         let waiting = self.waiting.get(usize::from(class));
         waiting.is_some_and(|waiting| waiting.len() < self.parameters.fifo)
     }
 
-    /// Takes a packet that is to be sent.
+    /// Queues a packet for transmission.
     ///
     /// # Errors
-    /// As [`Layer::send`].
+    /// See [`Layer::send`].
     pub fn send(&mut self, body: T) -> Result<(), Refused> {
         let class = usize::from(body.class());
         let fits = |room: &[u64; 2]| {
@@ -377,21 +380,22 @@ impl<T: Body> End<T> {
         Ok(())
     }
 
-    /// Whether packets of a class have come.
+    /// True if packets of a class have been received.
     #[inline]
     pub fn holds(&self, class: u8) -> bool {
         let came = self.came.get(usize::from(class));
         came.is_some_and(|came| !came.is_empty())
     }
 
-    /// The next packet of a class, as [`End::take`] would give it.
+    /// Packet that [`End::take`] would return.
     fn peek(&self, class: usize) -> Option<&T> {
         let posted = self.came[0].front().map_or(u64::MAX, |first| first.0);
         let (place, body) = self.came.get(class)?.front()?;
         (*place <= posted).then_some(body)
     }
 
-    /// The next packet of a class. Requests and completions stay behind the writes that came before them.
+    /// Takes the next received packet of a class. Non-posted requests and completions do not pass posted requests
+    /// received before them.
     pub fn take(&mut self, class: u8) -> Option<T> {
         let class = usize::from(class);
         self.peek(class)?;
@@ -406,14 +410,14 @@ impl<T: Body> End<T> {
         Some(body)
     }
 
-    /// The next packet.
+    /// Returns the next packet to send.
     pub fn packet(&mut self) -> Packet<T> {
         let mut packet = Packet::default();
         self.leave(&mut packet);
         packet
     }
 
-    /// As [`Layer::transmit`].
+    /// See [`Layer::transmit`].
     #[inline]
     pub fn leave(&mut self, packet: &mut Packet<T>) {
         if self.sender.is_settled() {
@@ -441,7 +445,7 @@ impl<T: Body> End<T> {
         self.flows.iter().any(|flow| flow.told != flow.given)
     }
 
-    /// As [`Layer::idle_units`].
+    /// See [`Layer::idle_units`].
     pub fn idle_units(&self) -> u64 {
         let limit = self.parameters.limit;
         if self.refuse
@@ -465,12 +469,12 @@ impl<T: Body> End<T> {
         bytes.div_ceil(LINK_PACKET)
     }
 
-    /// As [`Layer::skip`].
+    /// See [`Layer::skip`].
     pub fn skip(&mut self, units: u64) {
         self.pass(units * LINK_PACKET);
     }
 
-    /// So many bytes leave.
+    /// Accounts for `bytes` bytes sent.
     fn pass(&mut self, bytes: u64) {
         for counter in [&mut self.quiet, &mut self.fresh] {
             *counter += bytes;
@@ -478,7 +482,7 @@ impl<T: Body> End<T> {
         self.since = self.since.map(|since| since + bytes);
     }
 
-    /// A packet has come.
+    /// Processes a received packet.
     pub fn receive(&mut self, packet: &mut Packet<T>) {
         if packet.is_idle() {
             return;
@@ -495,7 +499,7 @@ impl<T: Body> End<T> {
                 };
                 match verdict {
                     Verdict::New => self.came(body.take()),
-                    // What the partner does not know yet is told again.
+                    // Repeat the acknowledgement, which the partner has not received.
                     Verdict::Repeated => self.owed[0] = self.owed[0].max(self.parameters.limit),
                     Verdict::Refuse => self.refuse = true,
                     Verdict::Ignore => {}
@@ -518,25 +522,25 @@ impl<T: Body> End<T> {
         }
     }
 
-    /// As [`Layer::retrain`].
+    /// See [`Layer::retrain`].
     pub fn retrain(&mut self) {
         self.sender.go_back();
         self.again = 3;
         self.told = self.told.min(self.receiver.taken().saturating_sub(1));
     }
 
-    /// As [`Layer::waits`].
+    /// See [`Layer::waits`].
     #[inline]
     pub fn waits(&self) -> bool {
         self.waits > 0
     }
 
-    /// As [`Layer::forget`].
+    /// See [`Layer::forget`].
     pub fn forget(&mut self) {
         self.sender.forget();
     }
 
-    /// As [`Layer::is_at_rest`].
+    /// See [`Layer::is_at_rest`].
     pub fn is_at_rest(&self) -> bool {
         self.sender.is_settled()
             && !self.waits()
@@ -621,7 +625,7 @@ impl Layer for End<Message> {
         End::is_at_rest(self)
     }
 
-    /// None: what is told are all credits that were ever given, so the next return has what a lost one had.
+    /// Always empty: credit returns carry totals, so the next one compensates for a lost one.
     fn shortages(&self, _: &Self) -> Vec<Shortage> {
         Vec::new()
     }

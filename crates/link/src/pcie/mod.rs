@@ -1,4 +1,4 @@
-//! PCIe by lanes: what its packets leave of the raw rate, by formula; its ends as state machines; reads and their answers.
+//! PCIe: rates by formula, endpoints as state machines, and reads with their completions.
 
 pub mod dma;
 mod end;
@@ -12,46 +12,46 @@ pub use end::{
     POSTED,
 };
 
-/// Bytes of a write or of a read request beside its data: link and framing 8, common header 4, 64-bit address 12.
+/// Bytes of a write or read request without data: link and framing 8, common header 4, 64-bit address 12.
 pub const REQUEST: u64 = 24;
-/// Bytes of a completion beside its data: link and framing 8, common header 4, completion header 8.
+/// Bytes of a completion without data: link and framing 8, common header 4, completion header 8.
 pub const COMPLETION: u64 = 20;
 
-/// A link of generation 3 to 5, with 128 of 130 bits.
+/// A link of generation 3 to 5, with 128b/130b coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pcie {
-    /// Lanes.
+    /// Number of lanes.
     pub lanes: u32,
-    /// Transfers per second and lane, in thousands of millions: 8, 16 or 32.
+    /// Transfer rate per lane in GT/s: 8, 16 or 32.
     pub giga_transfers: u32,
-    /// Most bytes of data in a write or a completion.
+    /// Maximum bytes of data per write or completion.
     pub payload: u64,
-    /// Most bytes that one read asks for.
+    /// Maximum bytes per read request.
     pub request: u64,
-    /// Bytes of packets for each acknowledgement, and for each update of credits, of 8 bytes.
+    /// Bytes of packets per acknowledgement and per credit update, of 8 bytes each.
     pub limit: u64,
 }
 
 impl Pcie {
-    /// Bytes per second before packets of the link layer.
+    /// Bytes per second after line coding.
     pub fn raw(&self) -> Ratio {
         let bits = u128::from(self.lanes) * u128::from(self.giga_transfers) * 1_000_000_000;
         Ratio::new(bits * 128, 130 * 8)
     }
 
-    /// Bytes per second that are left for packets: without acknowledgements, credits, and 4 of 1538 bytes for skips.
+    /// Bytes per second for packets, excluding acknowledgements, credit updates, and skips (4 of 1538 bytes).
     pub fn packets(&self) -> Ratio {
         let limit = u128::from(self.limit);
         let (over, under) = (1538 * limit - 16 * 1538 - 4 * limit, 1538 * limit);
         self.raw().times(over, under)
     }
 
-    /// Bytes on the way out that a write of `bytes` takes.
+    /// Bytes on the wire for a write of `bytes` bytes.
     pub fn write(&self, bytes: u64) -> u64 {
         bytes + REQUEST * bytes.div_ceil(self.payload)
     }
 
-    /// Bytes on the way out, and on the way back, that a read of `bytes` takes.
+    /// Bytes on the wire for a read of `bytes` bytes: (requests, completions).
     pub fn read(&self, bytes: u64) -> (u64, u64) {
         (
             REQUEST * bytes.div_ceil(self.request),
@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn the_published_table_follows() {
-        // Lanes, rate, limit; Gb/s for packets; GB/s of data in large writes and reads, in tenths and hundredths.
+        // Lanes, GT/s, limit; packet rate in units of 0.1 Gb/s; data rate of large writes and reads in units of 0.01
+        // GB/s.
         for (lanes, rate, limit, packets, write, read) in [
             (8, 8, 203, 579, None, None),
             (16, 8, 168, 1137, Some(1299), Some(1318)),

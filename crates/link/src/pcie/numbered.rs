@@ -1,27 +1,28 @@
-//! Go-back-n with numbers: what was sent stays until it is acknowledged by number, and goes again when the partner refuses
-//! what came after, or says nothing for too long. `models/link_numbers.m` is checked for it.
+//! Go-back-n retry with sequence numbers. The sender keeps each packet until its number is acknowledged. It resends
+//! after a NAK or a retry timeout. Checked by the model `models/link_numbers.m`.
 
 use std::collections::VecDeque;
 
-/// Numbers have 12 bits.
+/// Number of sequence numbers (12 bits).
 pub const NUMBERS: u64 = 4096;
-/// Packets that may be under way: fewer than half of the numbers, so that a number tells old from new.
+/// Maximum unacknowledged packets: fewer than half of the sequence numbers, so that a number distinguishes old from
+/// new.
 pub const WINDOW: u64 = NUMBERS / 2 - 1;
 
-/// The side that keeps what was sent.
+/// Sending side: keeps unacknowledged packets.
 pub struct Sender<T> {
     kept: VecDeque<T>,
-    /// Whether new packets are not kept.
+    /// True if new packets are not kept.
     forgets: bool,
-    /// The oldest that is not acknowledged.
+    /// Number of the oldest unacknowledged packet.
     base: u64,
-    /// The next one to go.
+    /// Number of the next packet to send.
     next: u64,
-    /// The number that the next new packet gets.
+    /// Number of the next new packet.
     top: u64,
-    /// Packets sent again.
+    /// Packets resent.
     pub replayed: u64,
-    /// Acknowledgements of what was never sent.
+    /// Acknowledgements of packets never sent.
     pub impossible: u64,
 }
 
@@ -40,25 +41,25 @@ impl<T> Default for Sender<T> {
 }
 
 impl<T: Clone> Sender<T> {
-    /// Whether all is acknowledged.
+    /// True if all packets are acknowledged.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.base == self.top
     }
 
-    /// Whether something goes again.
+    /// True if packets are being resent.
     #[inline]
     pub fn is_going_back(&self) -> bool {
         self.next < self.top
     }
 
-    /// Whether a new packet may go.
+    /// True if a new packet may be sent.
     #[inline]
     pub fn has_room(&self) -> bool {
         !self.is_going_back() && self.top - self.base < WINDOW
     }
 
-    /// Keeps a new packet, which leaves now under the number that is returned. Only with [`Sender::has_room`].
+    /// Keeps a new packet, which is sent now, and returns its sequence number. Requires [`Sender::has_room`].
     #[inline]
     pub fn keep(&mut self, packet: &T) -> u16 {
         debug_assert!(self.has_room());
@@ -70,12 +71,12 @@ impl<T: Clone> Sender<T> {
         ((self.next - 1) % NUMBERS) as u16
     }
 
-    /// Nothing is going to be sent again: new packets are only counted.
+    /// Stops keeping new packets, because nothing will be lost. They are only counted.
     pub fn forget(&mut self) {
         self.forgets = true;
     }
 
-    /// The next packet to go again, with its number.
+    /// Returns the next packet to resend with its sequence number, if any.
     pub fn again(&mut self) -> Option<(u16, T)> {
         let packet = self.kept.get((self.next - self.base) as usize)?.clone();
         let number = (self.next % NUMBERS) as u16;
@@ -84,20 +85,21 @@ impl<T: Clone> Sender<T> {
         Some((number, packet))
     }
 
-    /// All that is kept goes again.
+    /// Goes back: resends all unacknowledged packets.
     pub fn go_back(&mut self) {
         if !self.forgets {
             self.next = self.base;
         }
     }
 
-    /// What a partner that expects `expected` has not taken.
+    /// Kept packets that a partner which expects packet `expected` has not accepted.
     pub fn under_way(&self, expected: u64) -> impl Iterator<Item = &T> {
         let known = expected.saturating_sub(self.base) as usize;
         self.kept.iter().skip(known)
     }
 
-    /// The partner has everything before `expected`, and with `refused` wants what follows again. Says whether that is news.
+    /// Processes an ACK, or a NAK if `refused`: the partner has all packets before `expected`. Returns true if this is
+    /// news.
     pub fn told(&mut self, expected: u16, refused: bool) -> bool {
         let known = (u64::from(expected) + NUMBERS - self.base % NUMBERS) % NUMBERS;
         if known > self.top - self.base {
@@ -116,46 +118,46 @@ impl<T: Clone> Sender<T> {
     }
 }
 
-/// The side that takes each packet once and in order.
+/// Receiving side: accepts each packet once and in order.
 #[derive(Default)]
 pub struct Receiver {
     expected: u64,
-    /// One refusal for all that is lost at once.
+    /// True after a NAK, until the expected packet arrives. A run of lost packets causes only one NAK.
     refused: bool,
-    /// Packets that came again though they had been taken.
+    /// Packets received again after they were accepted.
     pub repeated: u64,
 }
 
-/// What is to be done about a packet that has come.
+/// Action on a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is the next one: it is taken.
+    /// The expected packet: accept it.
     New,
-    /// It was taken before: it is acknowledged again.
+    /// A duplicate: acknowledge it again.
     Repeated,
-    /// It, or one before it, is lost: this is told once.
+    /// Damaged, or a predecessor is missing: send a NAK.
     Refuse,
-    /// It is lost, and that has been told.
+    /// Lost, and a NAK was already sent: discard it.
     Ignore,
 }
 
 impl Receiver {
-    /// The number of the next packet that is taken.
+    /// Sequence number of the next packet to accept.
     pub fn number(&self) -> u16 {
         (self.expected % NUMBERS) as u16
     }
 
-    /// Packets taken so far.
+    /// Number of packets accepted.
     pub fn taken(&self) -> u64 {
         self.expected
     }
 
-    /// Whether packets have been refused and not come since.
+    /// True if a NAK was sent and the expected packet has not arrived since.
     pub fn is_lost(&self) -> bool {
         self.refused
     }
 
-    /// A packet has come damaged.
+    /// Processes a damaged packet.
     pub fn refuse(&mut self) -> Verdict {
         if std::mem::replace(&mut self.refused, true) {
             Verdict::Ignore
@@ -164,7 +166,7 @@ impl Receiver {
         }
     }
 
-    /// A packet has come whole.
+    /// Processes an intact packet.
     pub fn judge(&mut self, number: u16) -> Verdict {
         match (u64::from(number) + NUMBERS - self.expected % NUMBERS) % NUMBERS {
             0 => {
@@ -201,7 +203,7 @@ mod tests {
             let number = sender.keep(&packet);
             assert_eq!(u64::from(number), packet % NUMBERS);
             assert_eq!(receiver.judge(number), Verdict::New);
-            // Of a thousand numbers the last is told.
+            // ACK cumulatively: only the last of 1,000 sequence numbers.
             if packet % 1000 == 999 {
                 assert!(sender.told(receiver.number(), false));
             }
@@ -219,7 +221,7 @@ mod tests {
         }
         assert!(sender.told(1, true));
         assert_eq!(sender.again(), Some((1, 'b')));
-        // No news, and news of what goes again.
+        // An ACK without news, then one for packets that are being resent.
         assert!(!sender.told(1, false));
         assert_eq!(sender.again(), Some((2, 'c')));
         assert!(sender.told(4, false));

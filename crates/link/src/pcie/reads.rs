@@ -1,30 +1,30 @@
-//! Reads: split into requests with tags, answered by completions that end where they have to.
+//! Reads: split into tagged requests, and answered by completions that respect the read completion boundary.
 
 use super::{COMPLETIONS, NON_POSTED};
 use crate::layer::Message;
 use std::collections::VecDeque;
 
-/// No request crosses a boundary of so many bytes.
+/// Page size in bytes. No request crosses a page boundary.
 const PAGE: u64 = 4096;
 
-/// What a request asks for, and what a completion still belongs to, in a message's label.
+/// Range that a request reads, or the remaining range at a completion, encoded in a message label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The tag of the request.
+    /// Tag of the request.
     pub tag: u16,
-    /// The place of the first byte in its page.
+    /// Offset of the first byte in its page.
     pub from: u64,
-    /// Bytes that are wanted: of a completion, those from its first on.
+    /// Bytes requested. In a completion: bytes from its first byte to the end of the request.
     pub bytes: u64,
 }
 
 impl Span {
-    /// As a label: 16 bits each.
+    /// Encodes the fields as a label, 16 bits each.
     pub fn label(self) -> u64 {
         u64::from(self.tag) | self.from << 16 | self.bytes << 32
     }
 
-    /// From a label.
+    /// Decodes a label.
     pub fn of(label: u64) -> Span {
         Span {
             tag: label as u16,
@@ -34,10 +34,10 @@ impl Span {
     }
 }
 
-/// Why a completion is not taken.
+/// Error: unexpected completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unexpected {
-    /// The tag that it names.
+    /// Tag of the completion.
     pub tag: u16,
 }
 
@@ -47,19 +47,19 @@ struct Open {
     left: u64,
 }
 
-/// The side that reads.
+/// Requester side.
 pub struct Requester {
     most: u64,
     free: VecDeque<u16>,
     open: Vec<Option<Open>>,
-    /// Reads that are not asked for yet: their names, addresses and bytes.
+    /// Reads not fully requested yet: (name, address, bytes).
     wanted: VecDeque<(u64, u64, u64)>,
-    /// Bytes that are still to come of the reads that are asked for, the oldest first.
+    /// Bytes outstanding of each read, oldest first: (name, bytes).
     left: VecDeque<(u64, u64)>,
 }
 
 impl Requester {
-    /// With so many tags, and requests of at most `most` bytes.
+    /// Creates a requester with `tags` tags and requests of at most `most` bytes.
     pub fn new(tags: u16, most: u64) -> Requester {
         Requester {
             most,
@@ -70,23 +70,23 @@ impl Requester {
         }
     }
 
-    /// Wants a read, under a name of the caller's.
+    /// Queues a read. The caller chooses the name `read`.
     pub fn want(&mut self, read: u64, address: u64, bytes: u64) {
         self.wanted.push_back((read, address, bytes));
         self.left.push_back((read, bytes));
     }
 
-    /// Reads that are not asked for in full.
+    /// Number of reads not fully requested yet.
     pub fn waiting(&self) -> usize {
         self.wanted.len()
     }
 
-    /// Requests that are not answered in full.
+    /// Number of outstanding requests.
     pub fn open(&self) -> usize {
         self.open.len() - self.free.len()
     }
 
-    /// The next request, if there is one and a tag for it.
+    /// Returns the next request, if a read is queued and a tag is free.
     pub fn next_request(&mut self) -> Option<Message> {
         let (read, address, bytes) = self.wanted.front_mut()?;
         let tag = self.free.pop_front()?;
@@ -112,10 +112,10 @@ impl Requester {
         })
     }
 
-    /// A completion has come. Names the read that is whole by it.
+    /// Processes a completion. Returns the name of the read that it completes, if any.
     ///
     /// # Errors
-    /// If nothing of the kind was asked for, or other bytes should come first.
+    /// No outstanding request has this tag, or the completion is not the next one of its request.
     pub fn complete(&mut self, completion: Message) -> Result<Option<u64>, Unexpected> {
         let span = Span::of(completion.label);
         let wrong = Unexpected { tag: span.tag };
@@ -142,17 +142,17 @@ impl Requester {
     }
 }
 
-/// The side that answers.
+/// Completer side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completer {
-    /// Most bytes of data in a completion.
+    /// Maximum bytes of data per completion.
     pub payload: u64,
-    /// A completion that is not the last of its request ends at a multiple of so many bytes.
+    /// Read completion boundary: each completion but the last of a request ends at a multiple of this, in bytes.
     pub boundary: u64,
 }
 
 impl Completer {
-    /// The completions of a request, in order.
+    /// Completions of a request, in order.
     pub fn answer(self, request: Message) -> impl Iterator<Item = Message> {
         let mut span = Span::of(request.label);
         std::iter::from_fn(move || {
@@ -209,7 +209,7 @@ mod tests {
             [256, 512, 512]
         );
         assert_eq!((requester.waiting(), requester.open()), (1, 3));
-        // Answers of different requests come in any order; the last of a request frees its tag.
+        // Completions of different requests arrive in any order; the last one of a request frees its tag.
         let completion = |span: Span| Message {
             circuit: COMPLETIONS,
             bytes: span.bytes as u16,

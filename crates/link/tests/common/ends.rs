@@ -1,10 +1,10 @@
-//! Ends of all links, and how they are kept full.
+//! Ends of all links, and traffic that keeps them full.
 
 use cohkit_link::cxl::{self, Flits, Side};
 use cohkit_link::drive::{Drive, LANE_BYTE};
 use cohkit_link::{ccix, pcie, End, Layer, Message, Parameters};
 
-/// Lanes of the links here, and 50 ns on lanes of about 1 GB/s.
+/// Lanes of the tested links, and a delay of 50 ns on lanes of about 1 GB/s.
 pub const LANES: u32 = 8;
 
 pub const DELAY: u64 = 50 * LANE_BYTE;
@@ -27,8 +27,8 @@ pub fn flits(flits: Flits) -> [cxl::End; 2] {
 
 pub const TICKS: u64 = 100_000 * LANE_BYTE;
 
-/// Fills both directions, or only the first, for so many ticks after a beginning; says what came in them of the first, and
-/// the bits that its wire carried meanwhile.
+/// Fills both directions, or only the first, for `ticks` ticks after a warm-up. Returns the bytes of data received
+/// in the first direction, and the bytes carried by its wire.
 pub fn filled<L: Layer>(
     ends: [L; 2],
     circuits: [(u8, u16); 2],

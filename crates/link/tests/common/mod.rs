@@ -1,4 +1,4 @@
-//! Two ends with lanes between them that delay and damage blocks, and traffic that is checked word by word.
+//! Two ends with lanes that delay and damage blocks, and traffic that is checked word by word.
 #![allow(dead_code)]
 
 pub mod ends;
@@ -13,7 +13,7 @@ pub struct Wire {
     pub under_way: VecDeque<Block>,
     pub delay: usize,
     pub noise: Noise,
-    /// Blocks that came out, and how many of them were damaged.
+    /// Blocks received, and how many of them were damaged.
     pub blocks: u64,
     pub damaged: u64,
 }
@@ -29,7 +29,7 @@ impl Wire {
         }
     }
 
-    /// A block goes in; what went in `delay` slots before comes out.
+    /// Sends a block. Returns the block sent `delay` slots before.
     fn pass(&mut self, block: Block) -> Option<Block> {
         self.under_way.push_back(block);
         if self.under_way.len() <= self.delay {
@@ -42,7 +42,7 @@ impl Wire {
     }
 }
 
-/// Messages of one direction: each carries its number on its circuit, and words that follow from it.
+/// Traffic of one direction. Each message carries its sequence number on its circuit, and words derived from it.
 pub struct Traffic {
     pub sent: [u64; CIRCUITS],
     pub came: [u64; CIRCUITS],
@@ -67,7 +67,7 @@ impl Traffic {
     }
 }
 
-/// The message of a number: with `quarters` of a line where its circuit has data.
+/// Message with this sequence number; on circuits with data, with `quarters` quarters of a line.
 pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; LONGEST], usize) {
     let mask = if (2..=5).contains(&circuit) {
         (1u64 << quarters) - 1
@@ -85,7 +85,7 @@ pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; LONGEST], usiz
 pub struct Link {
     pub ends: [End; 2],
     pub wires: [Wire; 2],
-    /// `traffic[0]` goes from the first end to the second.
+    /// `traffic[0]` is sent from the first end to the second.
     pub traffic: [Traffic; 2],
 }
 
@@ -101,7 +101,7 @@ impl Link {
         }
     }
 
-    /// One slot of both directions.
+    /// Advances both directions by one slot.
     pub fn slot(&mut self) {
         for from in 0..2 {
             let block = self.ends[from].block();
@@ -111,7 +111,7 @@ impl Link {
         }
     }
 
-    /// Sends the next message of a circuit, if there is room.
+    /// Sends the next message of a circuit, if its queue has space.
     pub fn send(&mut self, from: usize, circuit: u8, quarters: u32) -> bool {
         let number = &mut self.traffic[from].sent[usize::from(circuit)];
         let (message, words) = message(circuit, *number, quarters);
@@ -120,12 +120,12 @@ impl Link {
         taken
     }
 
-    /// Fills a circuit with whole lines.
+    /// Sends whole lines on a circuit until its queue is full.
     pub fn fill(&mut self, from: usize, circuit: u8) {
         while self.send(from, circuit, 4) {}
     }
 
-    /// Empties a circuit of the end that `from` sends to, and judges what comes.
+    /// Drains a circuit of the end that `from` sends to, and checks the messages.
     pub fn drain(&mut self, from: usize, circuit: u8, limit: usize) {
         let traffic = &mut self.traffic[from];
         let next = &mut traffic.came[usize::from(circuit)];
@@ -150,7 +150,7 @@ impl Link {
         }
     }
 
-    /// A slot of random traffic in both directions.
+    /// Advances by one slot with random traffic in both directions.
     pub fn random_slot(&mut self, chance: &mut Chance) {
         for from in 0..2 {
             let circuit = chance.below(CIRCUITS as u64) as u8;
@@ -163,7 +163,8 @@ impl Link {
         self.drain_all(7);
     }
 
-    /// Lets everything arrive, then come to rest without further errors; says whether it did.
+    /// Advances until all messages have arrived, then until both ends are at rest without further errors. Returns true
+    /// if both succeed.
     pub fn settle(&mut self) -> bool {
         let arrived = (0..200_000).any(|_| {
             self.slot();
@@ -182,15 +183,15 @@ impl Link {
     }
 }
 
-/// The share of slots that is left for new blocks: an error costs the round trip until blocks come again, with the sync
-/// blocks of both sides, and the sender's patience more where the answering one is damaged in its turn.
+/// Expected share of slots for new blocks. An error costs a round trip until blocks arrive again, plus the sync blocks
+/// of both sides. If the answering sync block is damaged in turn, it also costs the sender's retry timeout.
 pub fn share_left(rate: f64, delay: usize) -> f64 {
     let wrong = -(f64::ln_1p(-rate) * Block::BITS as f64).exp_m1();
     let lost = (2 * delay + 2) as f64 + wrong * f64::from(Parameters::ECI.patience);
     (1.0 - wrong) / (1.0 - wrong + wrong * lost)
 }
 
-/// Seeds of random tests. `COHKIT_SEED=n` repeats one.
+/// Seeds of random tests. `COHKIT_SEED=n` selects a single one.
 pub fn seeds(count: u64) -> Vec<u64> {
     match std::env::var("COHKIT_SEED") {
         Ok(seed) => vec![seed.parse().expect("COHKIT_SEED is a number")],
@@ -198,7 +199,7 @@ pub fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// Tells how to repeat the seed if its test fails.
+/// Reports how to reproduce the seed if its test fails.
 pub struct Told(pub u64, pub &'static str, pub &'static str);
 
 impl Drop for Told {
