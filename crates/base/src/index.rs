@@ -1,6 +1,6 @@
-//! Positions in lists, each list with a type of its own.
+//! Typed positions in lists, with one type per list.
 
-/// Declares a type for positions in one list: `index!(/** Where it leads. */ Name(u16))`.
+/// Declares the type of positions in one list: `index!(/** Position of a state. */ Name(u16))`.
 #[macro_export]
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident($number:ty)) => {
@@ -8,7 +8,7 @@ macro_rules! index {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub struct $name(pub $number);
         impl $name {
-            /// The position in the list this index belongs to.
+            /// Returns the position as `usize`.
             pub fn index(self) -> usize {
                 self.0 as usize
             }

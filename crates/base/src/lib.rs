@@ -1,5 +1,5 @@
-//! What every part numbers and says in the same way: positions in lists, counts with their nouns, and message sequences; and what
-//! processor and system are told of memory before it is used.
+//! Foundations shared by all crates: typed list positions, counts with nouns, message sequences, and hints to processor
+//! and operating system about memory.
 
 mod index;
 pub mod memory;

@@ -1,11 +1,11 @@
-//! What processor and system may be told of memory before it is used.
+//! Hints about memory to the processor and the operating system.
 
-/// Asks for the line of the processor's caches at an address; where this cannot be asked for, nothing happens.
+/// Prefetches the cache line at an address. No effect on targets other than x86-64.
 #[inline(always)]
 #[allow(unsafe_code)]
 pub fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program can see, and any address will do.
+    // SAFETY: a prefetch has no effect visible to the program, and any address is valid.
     unsafe {
         std::arch::x86_64::_mm_prefetch(at.cast::<i8>(), std::arch::x86_64::_MM_HINT_T0);
     }
@@ -13,7 +13,7 @@ pub fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
-/// Asks for all lines of the processor's caches that something lies in.
+/// Prefetches the 64-byte lines of a value, counted from its first byte.
 #[inline(always)]
 pub fn prefetch_whole<T>(of: &T) {
     let begin = std::ptr::from_ref(of).cast::<u8>();
@@ -22,8 +22,8 @@ pub fn prefetch_whole<T>(of: &T) {
     }
 }
 
-/// Asks for large pages for a row, which save most of the look-ups of addresses, once it is large enough to be worth it.
-/// Room that is not used takes no memory without them; with them a little of it does.
+/// Requests huge pages for the buffer of a vector with a capacity of at least 4 MiB, which avoids most TLB misses.
+/// Unused capacity takes no memory with small pages, but some with huge ones.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 pub fn ask_for_large_pages<T>(row: &mut Vec<T>) {
@@ -35,13 +35,13 @@ pub fn ask_for_large_pages<T>(row: &mut Vec<T>) {
     }
     let start = row.as_ptr() as usize;
     let (start, end) = (start.next_multiple_of(PAGE), (start + bytes) / PAGE * PAGE);
-    // SAFETY: the pages lie within what the row owns, and this advice changes nothing that a program can see.
-    // Where it is not taken, pages stay small.
+    // SAFETY: the pages lie within the vector's buffer, and this advice has no effect visible to the program. If the
+    // system ignores the advice, pages stay small.
     unsafe {
         libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
     }
 }
 
-/// Elsewhere pages are as large as they are.
+/// No effect on targets other than Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn ask_for_large_pages<T>(_: &mut Vec<T>) {}

@@ -1,4 +1,4 @@
-//! Message sequences: what the construction and the checker have to tell, before it is drawn.
+//! Message sequences: output of the construction and the checker, before it is drawn.
 //!
 //! The chart crate turns a [`Sequence`] into text, SVG and JSON.
 
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct Sequence {
     /// Names of the agents, in the order of their lifelines.
     pub agents: Vec<String>,
-    /// What happens, in time order.
+    /// Steps in time order.
     pub steps: Vec<Step>,
 }
 
-/// The name of an agent's lifeline. One that is called as another lifeline always is has its role behind its name.
+/// Name of an agent's lifeline. A name that is reserved for another role gets its own role in parentheses.
 ///
 /// ```
 /// use cohkit_base::sequence::lifeline;
@@ -28,7 +28,7 @@ pub fn lifeline(name: &str, role: &str) -> String {
     }
 }
 
-/// The names of the lifelines of so many homes: of one as [`lifeline`] has it, of several with their numbers.
+/// Names of the lifelines of `many` homes: a single one as in [`lifeline`], several with their numbers.
 ///
 /// ```
 /// use cohkit_base::sequence::homes;
@@ -47,47 +47,47 @@ pub fn homes(name: &str, many: u16) -> Vec<String> {
 /// One step of a sequence.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Step {
-    /// Index into [`Sequence::agents`] of the one that acts.
+    /// Index of the acting agent in [`Sequence::agents`].
     pub agent: usize,
-    /// What it does.
+    /// Action of the agent.
     pub action: Action,
-    /// Cache line, where a system has several.
+    /// Cache line, if the system has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// False for what the home cannot see; drawn with a dot.
+    /// False for steps that the home cannot observe; they are drawn with a dot.
     pub visible: bool,
 }
 
-/// What an agent does in one step.
+/// Action of an agent in one step.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Action {
-    /// Puts a message into its channel.
+    /// Sends a message into its channel.
     Send {
-        /// Name and, where it has them, field values: `Data(acks=1)`.
+        /// Name with any field values: `Data(acks=1)`.
         message: String,
         /// Index of the receiver.
         to: usize,
-        /// Matches the step that takes this same message.
+        /// Number that identifies the message; its receiving step has the same.
         flight: u32,
     },
-    /// Takes a message out of its channel.
+    /// Receives a message from its channel.
     Receive {
-        /// As in the sending step.
+        /// Message, as in the sending step.
         message: String,
         /// Index of the sender.
         from: usize,
-        /// As in the sending step.
+        /// Number of the message, as in the sending step.
         flight: u32,
     },
-    /// Does something of its own: an access, a memory operation, a local operation.
+    /// A local action: an access, a memory operation, or a local operation.
     Does {
-        /// In the words of the protocol text: `load`, `memory is read`, `clean acknowledged`.
+        /// Description in the words of the protocol file: `load`, `memory is read`, `clean acknowledged`.
         what: String,
     },
-    /// Changes its state.
+    /// Enters another state.
     Becomes {
-        /// State name, and what else is worth showing: `M`, `S{n=2}`.
+        /// State name, and any variables shown: `M`, `S{n=2}`.
         state: String,
     },
 }

@@ -1,4 +1,4 @@
-//! How reports say what they count, and which name may be meant.
+//! Wording of reports: counts with nouns, and suggestions for misspelt names.
 
 use std::cmp::Reverse;
 
@@ -18,7 +18,7 @@ pub fn with_article(noun: &str) -> String {
     }
 }
 
-/// ``did you mean `X`? `` for a name that there is not, where one that there is comes near; else nothing.
+/// Returns ``did you mean `X`? `` if one of `names` is similar to the unknown name `wrong`, otherwise an empty string.
 pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(wrong, names) {
         Some(name) => format!("did you mean `{name}`? "),
@@ -26,11 +26,11 @@ pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -
     }
 }
 
-/// The name that comes nearest to one that there is not, unless it is as far away as any other; of several the one that
-/// begins most alike, since the first letters are seldom wrong.
+/// Returns the name most similar to an unknown one, if any is similar enough. Ties are decided by the longest common
+/// prefix, because the first letters are seldom wrong.
 pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let names = names.into_iter();
-    // Typing errors are few, so names of quite another length are not meant; and long ones would take long to compare.
+    // Typing errors are few, so names of a very different length are excluded; long names would be slow to compare.
     let alike = names.filter(|name| name.len() <= 64 && name.len().abs_diff(wrong.len()) <= 3);
     let (far, _, name) = alike
         .map(|name| (distance(wrong, name), Reverse(common(wrong, name)), name))
@@ -39,7 +39,7 @@ pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
     near.then_some(name)
 }
 
-/// How many bytes two names have in common at their beginning, ignoring case.
+/// Length of the common prefix of two names in bytes, ignoring case.
 fn common(one: &str, other: &str) -> usize {
     let pairs = one.bytes().zip(other.bytes());
     pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()

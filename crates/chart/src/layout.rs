@@ -1,53 +1,53 @@
-//! Which step stands in which row: what text and SVG have in common.
+//! Assignment of steps to rows, shared by text and SVG.
 
 use cohkit_base::sequence::{Action, Sequence};
 
-/// A chart before it is drawn.
+/// Layout of a chart.
 pub(crate) struct Layout {
     /// Names of the lifelines.
     pub names: Vec<String>,
-    /// The rows, in time order.
+    /// Rows in time order.
     pub rows: Vec<Row>,
-    /// Messages that are passed by other steps while in flight, by the row they are sent in.
+    /// Messages that other steps overtake in flight, in the order of their sending rows.
     pub flights: Vec<Flight>,
-    /// Whether any row names a cache line.
+    /// True if any row names a cache line.
     pub has_lines: bool,
 }
 
-/// One row.
+/// A row of the chart.
 pub(crate) struct Row {
-    /// The cache line it is about.
+    /// Cache line, if any.
     pub line: Option<u32>,
-    /// What is drawn.
+    /// Contents.
     pub item: Item,
 }
 
-/// What a row shows.
+/// Contents of a row.
 pub(crate) enum Item {
-    /// A message that is sent and at once received.
+    /// A message that is received immediately after it is sent.
     Arrow { from: End, to: End, message: String },
-    /// The sender's end of a flight: index into [`Layout::flights`].
+    /// Sender's end of a flight: index into [`Layout::flights`].
     Departure(usize),
-    /// The receiver's end of a flight.
+    /// Receiver's end of a flight: index into [`Layout::flights`].
     Arrival(usize),
-    /// A message that arrives though no step sends it.
+    /// A received message that no step sends.
     Stray {
         to: End,
         left: bool,
         message: String,
     },
-    /// Something an agent does by itself.
+    /// A local action of an agent.
     Note { at: End, what: String },
     /// New states of one or more agents.
     States(Vec<(End, String)>),
 }
 
-/// Where something touches a lifeline.
+/// A point on a lifeline.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct End {
-    /// The lifeline.
+    /// Index of the lifeline.
     pub agent: usize,
-    /// False if the home cannot see it.
+    /// False if the home cannot observe the step.
     pub visible: bool,
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct Flight {
     pub from: End,
     pub to: End,
     pub message: String,
-    /// The row of its departure.
+    /// Row of its departure.
     pub sent: usize,
-    /// The row of its arrival, if it arrives.
+    /// Row of its arrival; `None` if it never arrives.
     pub received: Option<usize>,
 }
 
@@ -74,7 +74,7 @@ impl Layout {
             };
             step.agent.max(other) >= known
         });
-        // Whoever is not in the list of agents shares one more lifeline.
+        // All agents missing from the list share one additional lifeline.
         if unknown {
             names.push("?".to_string());
         }
@@ -99,21 +99,21 @@ impl Layout {
     }
 }
 
-/// What is drawn so far of a sequence.
+/// A partly built layout.
 struct Drawing<'s> {
     sequence: &'s Sequence,
-    /// For each sending its receiving, and the reverse.
+    /// Per sending step: the receiving step, if any.
     partners: Vec<Option<usize>>,
     rows: Vec<Row>,
     flights: Vec<Flight>,
-    /// Of receivings, the flight that they end.
+    /// Per receiving step: the flight that it ends.
     flight_of: Vec<Option<usize>>,
-    /// Steps that stand in the row of an earlier one.
+    /// Steps already placed in the row of an earlier step.
     drawn: Vec<bool>,
 }
 
 impl Drawing<'_> {
-    /// Adds a step, in a row of its own or in the last one.
+    /// Adds a step, in a new row or in the last one.
     fn step(&mut self, index: usize) {
         if self.drawn[index] {
             return;
@@ -182,7 +182,7 @@ impl Drawing<'_> {
             },
             Action::Becomes { state } => {
                 let state = clean(state);
-                // States of different agents may share a row: neither waits for the other.
+                // States of different agents may share a row, because neither depends on the other.
                 if let Some(Row {
                     line,
                     item: Item::States(states),
@@ -204,7 +204,7 @@ impl Drawing<'_> {
 }
 
 impl Layout {
-    /// The name of a row's cache line, where it is another than that of the row above.
+    /// Name of a row's cache line, if it differs from that of the row above.
     pub fn line_name(&self, row: usize) -> Option<String> {
         let line = self.rows[row].line;
         let above = row.checked_sub(1).and_then(|above| self.rows[above].line);
@@ -214,7 +214,7 @@ impl Layout {
 }
 
 impl Flight {
-    /// What is written where it departs.
+    /// Label at the departure.
     pub fn label(&self, names: &[String]) -> String {
         match self.received {
             Some(_) => self.message.clone(),
@@ -226,7 +226,7 @@ impl Flight {
     }
 }
 
-/// For each step that sends, the step that receives the same message, if there is one.
+/// For each sending step, the step that receives the same message, if any.
 fn partners(sequence: &Sequence) -> Vec<Option<usize>> {
     let mut partners = vec![None; sequence.steps.len()];
     for (index, step) in sequence.steps.iter().enumerate() {
@@ -247,7 +247,7 @@ fn partners(sequence: &Sequence) -> Vec<Option<usize>> {
     partners
 }
 
-/// Whether between sending and receiving nothing happens but that others change their states.
+/// True if only state changes of other agents lie between sending and receiving.
 fn at_once(sequence: &Sequence, sent: usize, received: usize) -> bool {
     let receiver = sequence.steps[received].agent;
     sequence.steps[sent].line == sequence.steps[received].line
@@ -256,7 +256,7 @@ fn at_once(sequence: &Sequence, sent: usize, received: usize) -> bool {
         })
 }
 
-/// The text without control characters, which would break the picture.
+/// Replaces control characters, which would break the drawing.
 fn clean(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

@@ -1,13 +1,11 @@
 //! Message sequence charts: a [`Sequence`] as text for a terminal, as SVG, and as JSON.
 //!
-//! A chart has one lifeline per agent, named, and time runs downwards.
-//! A message that is taken before anything else happens is one arrow.
-//! A message that others pass while it is in flight leaves its sender in one row
-//! and reaches its receiver in a later one, with a line between.
-//! What the home cannot see is drawn with a dot.
+//! A chart has one named lifeline per agent; time runs downwards. A message that is received before any other step is a
+//! single arrow. A message that other steps overtake leaves its sender in one row and reaches its receiver in a later
+//! one, connected by a line. Steps that the home cannot observe are drawn with a dot.
 //!
-//! The crate knows nothing of protocols: names and states are text to it.
-//! It does not decide whether colours or Unicode suit the terminal; the caller does.
+//! The crate has no notion of protocols: names and states are plain text. The caller decides whether the terminal
+//! supports colours and Unicode.
 //!
 //! ```
 //! use cohkit_chart::{text, Text};

@@ -4,11 +4,11 @@ use crate::layout::{End, Item, Layout};
 use cohkit_base::sequence::Sequence;
 use std::fmt::Write;
 
-/// Height of a row, and everything else, in pixels.
+/// Layout dimensions in pixels: row height, height of the heading, margin.
 const ROW: f64 = 28.0;
 const HEAD: f64 = 64.0;
 const MARGIN: f64 = 24.0;
-/// Mean width of a character of the font; a little wide, so that labels stay clear of each other.
+/// Mean character width of the font in pixels. Slightly too large, so that labels do not overlap.
 const CHARACTER: f64 = 7.4;
 
 const STYLE: &str = "\
@@ -50,7 +50,7 @@ pub fn svg(sequence: &Sequence, title: &str) -> String {
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
     );
     page.lifelines();
-    // Wires first, so that labels and states lie over them.
+    // Draw the wires first, so that labels and states cover them.
     for row in 0..layout.rows.len() {
         page.wires(row);
     }
@@ -61,7 +61,7 @@ pub fn svg(sequence: &Sequence, title: &str) -> String {
     page.out
 }
 
-/// The lifelines' places and the width of the picture.
+/// Horizontal position of each lifeline, and the width of the drawing.
 fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
     let agents = layout.names.len();
     let wide = |text: &str| text.chars().count() as f64 * CHARACTER;
@@ -79,7 +79,7 @@ fn lifelines(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
             }
             Item::Departure(flight) => {
                 let flight = &layout.flights[*flight];
-                // The label stands beside the sender while the wire slopes away.
+                // The label is beside the sender, where the wire slopes away.
                 spans.push((
                     flight.from.agent,
                     flight.to.agent,
@@ -130,7 +130,7 @@ struct Page<'a> {
     out: String,
 }
 
-/// The middle of a row.
+/// Vertical centre of a row.
 fn middle(row: usize) -> f64 {
     HEAD + ROW * (row as f64 + 0.5)
 }
@@ -163,7 +163,7 @@ impl Page<'_> {
                     Some(received) => {
                         self.wire((start, y), (end, middle(received)), flight.to.visible, "");
                     }
-                    // What never arrives ends in the open, clear of every lifeline.
+                    // A message that never arrives ends between the lifelines.
                     None => {
                         let open = start + 40.0 * (end - start).signum();
                         self.wire((start, y), (open, y + 0.7 * ROW), true, " lost");
@@ -240,12 +240,12 @@ impl Page<'_> {
         }
     }
 
-    /// The place of a lifeline.
+    /// Horizontal position of a lifeline.
     fn x(&self, end: &End) -> f64 {
         self.life[end.agent]
     }
 
-    /// A line with an arrowhead at its end, which stays clear of the dot there if there is one.
+    /// Draws a line with an arrowhead, which keeps clear of a dot at its end.
     fn wire(&mut self, (x0, y0): (f64, f64), (x1, y1): (f64, f64), visible: bool, class: &str) {
         let length = (x1 - x0).hypot(y1 - y0).max(1.0);
         let (dx, dy) = ((x1 - x0) / length, (y1 - y0) / length);
@@ -263,7 +263,7 @@ impl Page<'_> {
         );
     }
 
-    /// The dot on what the home cannot see.
+    /// Draws the dot of a step that the home cannot observe.
     fn dot(&mut self, end: &End, y: f64) {
         if !end.visible {
             let x = self.x(end);
@@ -277,8 +277,8 @@ impl Page<'_> {
     fn text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
         let text = escape(text);
         let at = format!("x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"");
-        // What may lie over a line is kept clear of it by a white edge. It is drawn as a text of its own,
-        // since not all that draw SVG know `paint-order`, and paint the edge over the letters then.
+        // A white halo separates the text from lines below. It is a separate text element, because renderers without
+        // `paint-order` would draw the halo over the letters.
         if matches!(class, "label" | "note") {
             let _ = writeln!(
                 self.out,
@@ -289,7 +289,7 @@ impl Page<'_> {
     }
 }
 
-/// The text as XML character data; what XML cannot hold becomes a replacement character.
+/// Escapes text as XML character data. Characters that XML does not allow become the replacement character.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

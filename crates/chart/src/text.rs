@@ -1,26 +1,26 @@
-//! Charts for a terminal.
+//! Charts as text for terminals.
 
 use crate::layout::{End, Item, Layout};
 use cohkit_base::sequence::Sequence;
 
-/// How a chart is written as text.
+/// Options of text charts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Text {
-    /// Columns to stay within if that is possible. Names that do not fit are shortened
-    /// and listed in full below the chart. `None`: as wide as the names need.
+    /// Maximum width in columns, if possible. Names that do not fit are shortened, and listed in full below the chart.
+    /// `None` uses the width that the names need.
     pub width: Option<usize>,
-    /// Only ASCII characters.
+    /// True to use ASCII characters only.
     pub ascii: bool,
 }
 
-/// Widest note that may push lifelines apart; longer ones are wrapped.
+/// Maximum width of a note that may push lifelines apart, in columns; longer notes are wrapped.
 const NOTE: usize = 24;
-/// Charts with more rows than this name the agents again below.
+/// Charts with more rows than this repeat the agents' names at the bottom.
 const SCREEN: usize = 24;
 
-/// Draws the sequence as text, each row ended by a newline.
+/// Draws the sequence as text, with a newline after each row.
 ///
-/// An empty sequence of no agents is the empty text.
+/// Returns an empty string for a sequence without agents.
 pub fn text(sequence: &Sequence, options: &Text) -> String {
     let layout = Layout::new(sequence);
     if layout.names.is_empty() {
@@ -38,7 +38,7 @@ pub fn text(sequence: &Sequence, options: &Text) -> String {
     .draw()
 }
 
-/// The characters of a drawing.
+/// Characters of a drawing.
 struct Glyphs {
     life: char,
     flight: char,
@@ -48,9 +48,9 @@ struct Glyphs {
     left: char,
     leaves_right: char,
     leaves_left: char,
-    /// A wire that turns down, coming from the left and from the right.
+    /// Corner of a wire that turns down, coming from the left and from the right.
     down: [char; 2],
-    /// A wire that turns into the receiver, going right and going left.
+    /// Corner of a wire that turns into the receiver, to the right and to the left.
     turn: [char; 2],
     act: char,
     hidden: char,
@@ -92,17 +92,17 @@ const ASCII: Glyphs = Glyphs {
     ascii: true,
 };
 
-/// Where everything stands, in columns from the left.
+/// Horizontal positions, in columns from the left.
 struct Columns {
-    /// The lifelines.
+    /// Lifelines.
     life: Vec<usize>,
-    /// The vertical part of each flight.
+    /// Vertical part of each flight.
     lane: Vec<usize>,
-    /// Room for notes to the right of the last lifeline.
+    /// Width for notes to the right of the last lifeline.
     right: usize,
-    /// Width of the column that names the cache line.
+    /// Width of the column with the names of cache lines.
     gutter: usize,
-    /// Half the width of what is centred on each lifeline.
+    /// Half the width of the text centred on each lifeline.
     half: Vec<usize>,
 }
 
@@ -115,7 +115,7 @@ impl Columns {
         let agents = layout.names.len();
         let (lanes, beside) = lanes(layout);
         let clear = clear(layout);
-        // What the flights to the agents on both sides of a gap take of it.
+        // Columns of each gap used by flights to the agents on either side.
         let busy: Vec<usize> = (0..agents - 1)
             .map(|gap| {
                 let taken = |lanes: usize, clear: usize| (2 * lanes + clear - 3) * lanes.min(1);
@@ -123,7 +123,7 @@ impl Columns {
             })
             .collect();
 
-        // How much each gap must hold, for labels that span one gap first.
+        // Required width of each gap; labels that span a single gap come first.
         let mut gaps = vec![0; agents - 1];
         let least: Vec<usize> = busy.iter().map(|busy| 6 + busy).collect();
         let mut right = 2 * beside[agents - 1].1;
@@ -179,7 +179,7 @@ impl Columns {
             }
         }
 
-        // The column for the cache line's name.
+        // Column with the names of cache lines.
         let names = (0..layout.rows.len()).filter_map(|row| layout.line_name(row));
         let gutter = names.map(|name| width(&name) + 2).max().unwrap_or(0);
         let mut start = half[0];
@@ -229,8 +229,8 @@ impl Columns {
     }
 }
 
-/// For each flight its lane, counted from the receiver's lifeline;
-/// and for each lifeline how many lanes lie to its left and to its right.
+/// Lane of each flight, counted from the receiver's lifeline, and the number of lanes to the left and right of each
+/// lifeline.
 fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
     let mut lanes: Vec<usize> = Vec::new();
     let mut beside = vec![(0, 0); layout.names.len()];
@@ -254,10 +254,10 @@ fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
     (lanes, beside)
 }
 
-/// For each lifeline how far to its left and right flights come down,
-/// so that they are clear of the states that are shown meanwhile.
+/// Distance to the left and right of each lifeline at which flights descend, so that they are clear of the states shown
+/// in the meantime.
 fn clear(layout: &Layout) -> Vec<(usize, usize)> {
-    // Beyond this a flight passes behind the state.
+    // At larger distances, a flight passes behind the state.
     const FAR: usize = 10;
     let mut clear = vec![(3, 3); layout.names.len()];
     for flight in &layout.flights {
@@ -277,13 +277,13 @@ fn clear(layout: &Layout) -> Vec<(usize, usize)> {
     clear
 }
 
-/// The chart as it is written.
+/// A chart being written.
 struct Page<'a> {
     layout: &'a Layout,
     columns: Columns,
     glyphs: &'a Glyphs,
     lines: Vec<Vec<char>>,
-    /// Shortened names with the full ones.
+    /// Shortened names, with the full names.
     shortened: Vec<(String, String)>,
 }
 
@@ -336,7 +336,7 @@ impl Page<'_> {
         text
     }
 
-    /// The line of the agents' names.
+    /// Writes the names of the agents.
     fn names(&mut self) {
         let mut line = Vec::new();
         for agent in 0..self.layout.names.len() {
@@ -346,7 +346,7 @@ impl Page<'_> {
         self.lines.push(line);
     }
 
-    /// How wide something centred on a lifeline may be.
+    /// Maximum width of text centred on a lifeline.
     fn room_around(&self, agent: usize) -> usize {
         let Columns {
             life,
@@ -355,7 +355,7 @@ impl Page<'_> {
             gutter,
             ..
         } = &self.columns;
-        // Neighbours share the gap between them; who needs less leaves the rest.
+        // Neighbours share the gap; a label that needs less leaves the remainder to its neighbour.
         let beside = |other: usize| {
             let gap = life[agent].abs_diff(life[other]).saturating_sub(3);
             gap - half[other].min(gap / 2)
@@ -373,7 +373,7 @@ impl Page<'_> {
         2 * left.min(right) + 1
     }
 
-    /// A line with nothing but lifelines and what is in flight at that row.
+    /// Writes a line with only the lifelines and the flights of that row.
     fn blank(&mut self, row: usize) {
         let mut line = Vec::new();
         for (flight, &lane) in self.layout.flights.iter().zip(&self.columns.lane) {
@@ -450,12 +450,12 @@ impl Page<'_> {
         }
     }
 
-    /// The column of a lifeline.
+    /// Column of a lifeline.
     fn life(&self, end: &End) -> usize {
         self.columns.life[end.agent]
     }
 
-    /// The line being written.
+    /// Line being written.
     fn line(&mut self) -> &mut Vec<char> {
         if self.lines.is_empty() {
             self.lines.push(Vec::new());
@@ -472,7 +472,7 @@ impl Page<'_> {
         put(self.line(), column, glyph.encode_utf8(&mut [0; 4]));
     }
 
-    /// A horizontal line between two columns, which keep what they have, with a label on it.
+    /// Draws a horizontal line between two columns, exclusive, with a label.
     fn wire(&mut self, start: usize, end: usize, label: &str) {
         let (left, right) = (start.min(end) + 1, start.max(end));
         let glyphs = self.glyphs;
@@ -483,8 +483,7 @@ impl Page<'_> {
         if label.is_empty() {
             return;
         }
-        // The label stands clear of the lifelines between, in the first gap that is wide enough;
-        // only if there is none does it cover them.
+        // Place the label in the first gap that is wide enough. If there is none, it covers lifelines.
         let mut gaps: Vec<(usize, usize)> = Vec::new();
         let mut from = left;
         for &life in self
@@ -507,7 +506,7 @@ impl Page<'_> {
         self.write(from + (to - from).saturating_sub(width(&label)) / 2, &label);
     }
 
-    /// The mark where a message leaves a lifeline.
+    /// Draws the mark where a message leaves a lifeline.
     fn leave(&mut self, start: usize, end: usize, at: &End) {
         let mark = match (at.visible, start < end) {
             (false, _) => self.glyphs.hidden,
@@ -517,7 +516,7 @@ impl Page<'_> {
         self.write_char(start, mark);
     }
 
-    /// The arrowhead before a lifeline, and the dot on it if the home cannot see the arrival.
+    /// Draws the arrowhead before a lifeline, and a dot if the home cannot observe the arrival.
     fn reach(&mut self, start: usize, end: usize, at: &End) {
         if start < end {
             self.write_char(end - 1, self.glyphs.right);
@@ -529,14 +528,14 @@ impl Page<'_> {
         }
     }
 
-    /// Words to the right of a lifeline, wrapped where they do not fit.
+    /// Writes a note to the right of a lifeline, wrapped if necessary.
     fn note(&mut self, row: usize, at: &End, words: &str) {
         let life = self.life(at);
         let next = match self.columns.life.get(at.agent + 1) {
             Some(next) => *next,
             None => life + self.columns.right + 1,
         };
-        // Flights that come down beside the lifeline stay visible.
+        // Keep flights visible that descend beside the lifeline.
         let flights = self.layout.flights.iter().zip(&self.columns.lane);
         let start = flights
             .filter(|(flight, &lane)| {
@@ -558,12 +557,12 @@ impl Page<'_> {
         }
     }
 
-    /// Where a note begins beside a message that comes from nowhere on its right.
+    /// Start column of a note beside a message of unknown origin from the right.
     fn stray_end(&self, row: usize, life: usize) -> Option<usize> {
         matches!(self.layout.rows[row].item, Item::Stray { left: false, .. }).then_some(life + 5)
     }
 
-    /// The name, shortened to fit; what it was is listed below the chart.
+    /// Shortens a name to fit, and records the full name for the list below the chart.
     fn fit(&mut self, name: &str, room: usize) -> String {
         if width(name) <= room {
             return name.to_string();
@@ -578,12 +577,12 @@ impl Page<'_> {
     }
 }
 
-/// The column in which a text begins that is centred on a lifeline.
+/// Start column of text centred on a lifeline.
 fn centred(life: usize, text: &str) -> usize {
     life.saturating_sub((width(text) - usize::from(width(text) > 0)) / 2)
 }
 
-/// Writes over a line from a column on.
+/// Overwrites a line from a column on.
 fn put(line: &mut Vec<char>, column: usize, text: &str) {
     for (column, c) in (column..).zip(text.chars()) {
         if line.len() <= column {
@@ -593,7 +592,7 @@ fn put(line: &mut Vec<char>, column: usize, text: &str) {
     }
 }
 
-/// Words in lines of at most `room` characters, where no word is longer.
+/// Wraps words into lines of at most `room` characters; no word may be longer.
 fn wrap(words: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split(' ') {

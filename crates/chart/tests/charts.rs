@@ -1,10 +1,10 @@
-//! What charts look like.
+//! Charts of example sequences, compared with golden files.
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_chart::{json, svg, text, Text};
 use expect_test::{expect, expect_file, Expect};
 
-/// Builds a sequence in the words of a chart.
+/// Builder for sequences.
 struct Story {
     sequence: Sequence,
     line: Option<u32>,
@@ -26,7 +26,7 @@ impl Story {
             agent,
             action,
             line: self.line,
-            // The home is the first agent; it sees what it does itself.
+            // The home is agent 0; only its own steps are visible.
             visible: agent == 0,
         });
         self
@@ -75,7 +75,7 @@ impl Story {
     }
 }
 
-/// A grant that a forward overtakes.
+/// A forward that overtakes a grant.
 fn overtaken() -> Sequence {
     Story::new(&["home", "cpu"])
         .does(1, "store")
@@ -96,7 +96,7 @@ fn overtaken() -> Sequence {
         .sequence
 }
 
-/// Three caches, two lines, messages between caches and across lifelines.
+/// Three caches and two lines, with messages between caches and across lifelines.
 fn three_caches() -> Sequence {
     Story::new(&["directory", "cache 0", "cache 1", "cache 2"])
         .line(0)

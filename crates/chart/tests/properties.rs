@@ -1,4 +1,4 @@
-//! What holds for charts of arbitrary sequences, sensible or not.
+//! Properties of charts of arbitrary sequences, whether meaningful or not.
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_chart::{json, svg, text, Text};
@@ -6,8 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// A sequence whose steps are arbitrary, of at most eight agents.
-/// Actors may be missing from the list of agents, and flights need not match.
+/// Arbitrary steps of at most eight agents. Agents may be missing from the list, and messages need not match.
 fn sequences(name: &'static str) -> impl Strategy<Value = Sequence> {
     let agent = || prop_oneof![40 => 0..9_usize, 1 => Just(usize::MAX)];
     let action = prop_oneof![
@@ -35,7 +34,7 @@ fn sequences(name: &'static str) -> impl Strategy<Value = Sequence> {
     (vec(name, 0..=8), vec(step, 0..40)).prop_map(|(agents, steps)| Sequence { agents, steps })
 }
 
-/// Makes the flights of a sequence match: the k-th message sent is the k-th received, later.
+/// Sequences with matching messages: the k-th message sent is the k-th received, later.
 fn matched() -> impl Strategy<Value = Sequence> {
     let messages = vec(
         (0..8_usize, 0..8_usize, "[A-Z][a-z]{0,12}", 0..12_usize),

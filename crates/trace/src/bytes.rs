@@ -1,69 +1,70 @@
-//! What copies of a line hold, as numbers of writes: who has which write's bytes, without the bytes.
+//! Abstract data: copies of a line as the number of the last write that they contain, without bytes.
 
 use cohkit_protocol::controller::Access;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of the write whose effect, with all before it, a copy has. A line that nobody has written has that of 0.
+/// Number of the last write that a copy contains, along with all earlier ones. 0 for a line that was never written.
 pub type Version = u64;
 
-/// A write whose bytes are under way to the home.
+/// A write whose bytes are in flight to the home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Write {
-    /// Its number among those of its line that were sent.
+    /// Serial number among the writes sent for its line.
     pub serial: u64,
-    /// Whether it writes the whole line.
+    /// True if it writes the whole line.
     pub whole: bool,
 }
 
-/// An access that has begun and not ended.
+/// An outstanding access.
 #[derive(Clone, Debug)]
 pub struct UnderWay {
     pub access: Access,
-    /// The last write when it began.
+    /// Last write of the line when the access began.
     pub since: Version,
-    /// Its bytes, if they have been sent.
+    /// Serial number of its write, once the bytes have been sent.
     pub sent: Option<u64>,
 }
 
-/// What memory is doing.
+/// Operation of memory on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     Idle,
-    /// It is to be read; the trace may tell when, and with what.
+    /// A read is in progress. Once the trace reports its completion, contains the data read.
     Read(Option<Version>),
-    /// It is to be written.
+    /// A write-back is in progress.
     Write(Version),
-    /// The bytes of a write are to be written.
+    /// A store of sent bytes is in progress.
     Store(Write),
     Written,
 }
 
-/// What is known of a line's bytes.
+/// Abstract data of a line.
 #[derive(Clone, Default, Debug)]
 pub struct Bytes {
-    /// The number of the last write.
+    /// Number of the last write.
     pub last: Version,
-    /// What memory has.
+    /// Contents of memory.
     pub memory: Version,
-    /// The values of words that the trace has told.
+    /// Values of words, as reported by the trace.
     words: BTreeMap<u64, u64>,
-    /// Whether a write has been performed of which no word has been told.
+    /// True if a write was performed and the trace has reported no word of it yet.
     untold: bool,
     sent: u64,
-    /// Those that were sent and not yet performed.
+    /// Serial numbers of sent writes not yet performed.
     unperformed: BTreeSet<u64>,
-    /// What those that were performed have left.
+    /// Version produced by each performed write, by serial number.
     left: BTreeMap<u64, Version>,
-    /// Whether copies may be old.
+    /// True if copies may be stale.
     loose: bool,
-    /// Then: on which copy each write was performed that keeps a part of it, and which word it has written if that was told.
+    /// If copies may be stale, for each write: the copy on which it was performed, if it preserves a part of it; and
+    /// the word written, if reported.
     made: Vec<(Option<Version>, Option<u64>)>,
-    /// The value of each word in what each write has left, as far as it was told.
+    /// If copies may be stale: value of each word in each version, as far as reported.
     in_copies: BTreeMap<(u64, Version), u64>,
 }
 
 impl Bytes {
-    /// Of a line that nobody has written.
+    /// Data of a line that was never written.
     pub fn new(loose: bool) -> Bytes {
         Bytes {
             loose,
@@ -71,7 +72,10 @@ impl Bytes {
         }
     }
 
-    /// A write is performed on a copy. Gives what the copy is then.
+    /// Performs a write on a copy. Returns the new version.
+    ///
+    /// # Errors
+    /// A partial write is performed without a copy or, if copies must be current, on a stale one.
     pub fn write(&mut self, on: Option<Version>, whole: bool) -> Result<Version, String> {
         if !whole && (on.is_none() || !self.loose && on != Some(self.last)) {
             return Err(match on {
@@ -93,14 +97,17 @@ impl Bytes {
         Ok(self.last)
     }
 
-    /// A write is sent away; its number.
+    /// Records that a write was sent. Returns its serial number.
     pub fn sends(&mut self) -> u64 {
         self.sent += 1;
         self.unperformed.insert(self.sent);
         self.sent
     }
 
-    /// A write that was sent reaches memory.
+    /// Performs a sent write in memory.
+    ///
+    /// # Errors
+    /// The write was already performed or abandoned, or it is a partial write to stale memory.
     pub fn store(&mut self, write: Write) -> Result<(), String> {
         if !self.unperformed.remove(&write.serial) {
             return Err("a write is performed twice, or after it was given up".into());
@@ -110,27 +117,27 @@ impl Bytes {
         Ok(())
     }
 
-    /// What a write that was sent has left; 0 before it is performed.
+    /// Version produced by a sent write; 0 before it is performed.
     pub fn left_by(&self, serial: u64) -> Version {
         self.left.get(&serial).copied().unwrap_or(0)
     }
 
-    /// A write that was sent will not be performed.
+    /// Records that a sent write was abandoned.
     pub fn gives_up(&mut self, serial: u64) {
         self.unperformed.remove(&serial);
     }
 
-    /// Whether a write that was sent has been performed.
+    /// True if a sent write was performed or abandoned.
     pub fn performed(&self, serial: u64) -> bool {
         !self.unperformed.contains(&serial)
     }
 
-    /// Whether all writes that were sent have been performed or given up.
+    /// True if all sent writes were performed or abandoned.
     pub fn rest(&self) -> bool {
         self.unperformed.is_empty()
     }
 
-    /// A read sees a copy: it has at least what was written before it began.
+    /// Checks that a read with this copy includes all writes before the read began (up to `since`).
     pub fn read(&self, copy: Option<Version>, since: Version) -> Result<(), String> {
         match copy {
             None => Err("a read ends without bytes".into()),
@@ -141,12 +148,15 @@ impl Bytes {
         }
     }
 
-    /// The device may have written what it likes, and the trace may not have told.
+    /// Forgets the values of words: the device may have written any of them without a report in the trace.
     pub fn forget_values(&mut self) {
         self.words.clear();
     }
 
-    /// The trace tells the value that a word has just been written, or read, with.
+    /// Records a reported value of a word, read or just written.
+    ///
+    /// # Errors
+    /// A value read differs from the last write.
     pub fn told(&mut self, writes: bool, word: u64, value: u64) -> Result<(), String> {
         if std::mem::take(&mut self.untold) && !writes {
             self.words.clear();
@@ -159,7 +169,10 @@ impl Bytes {
         }
     }
 
-    /// The same of a copy that may be old: all that is in it was there on which it was written, but for the words written.
+    /// Records a reported value of a word in a copy that may be stale.
+    ///
+    /// # Errors
+    /// A value read differs from a value reported for the same version, or for one from which the word was preserved.
     pub fn told_of(
         &mut self,
         copy: Version,

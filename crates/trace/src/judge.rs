@@ -1,4 +1,4 @@
-//! A trace is followed step by step.
+//! Step-by-step check of a trace.
 
 mod home;
 mod registers;
@@ -17,29 +17,29 @@ use cohkit_protocol::written_out::Homes;
 use std::collections::{BTreeMap, BTreeSet};
 use words::{is_effect, kind_of, told_access, MOST_CHOICES, PERFORMS, WRITES};
 
-/// Why a trace is refused.
+/// Reason why a trace is rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// The step at which it is, counted from 1; behind the last for what is left at the end.
+    /// Number of the failing step, counted from 1; one more than the last step for a failure at the end.
     pub step: usize,
-    /// Why, in a sentence.
+    /// Description of the failure, one sentence.
     pub why: String,
 }
 
-/// What a trace that is in order tells of.
+/// Statistics of an accepted trace.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Summary {
-    /// Steps.
+    /// Number of steps.
     pub steps: usize,
-    /// Rows that were taken.
+    /// Number of rows executed.
     pub rows: usize,
-    /// Messages that were sent.
+    /// Number of messages sent.
     pub messages: usize,
-    /// Values of words that were read and compared with the last write.
+    /// Number of values of words that were compared with the last write.
     pub values: usize,
 }
 
-/// How many remotes a trace has: those of its agents that come before the home, or the first of several. `None` if no agent
+/// Number of remotes in a trace: the agents before the home, or before the first of several homes. `None` if no agent
 /// is the home.
 pub fn remotes(sequence: &Sequence, home: &str) -> Option<usize> {
     let named = |agent: &String| {
@@ -50,7 +50,7 @@ pub fn remotes(sequence: &Sequence, home: &str) -> Option<usize> {
     sequence.agents.iter().position(named)
 }
 
-/// How many homes a trace has behind its remotes.
+/// Number of homes in a trace, after its remotes.
 fn homes(sequence: &Sequence, remotes: usize) -> usize {
     let Some(name) = sequence.agents[remotes].strip_suffix(" 0") else {
         return 1;
@@ -60,10 +60,10 @@ fn homes(sequence: &Sequence, remotes: usize) -> usize {
     homes.take_while(named).count()
 }
 
-/// Judges a trace; `home` is the controller of the home for as many remotes as the trace has. Gives what it tells of.
+/// Checks a trace. `home` is the controller of the home for as many remotes as the trace has. Returns statistics.
 ///
 /// # Errors
-/// What is wrong with it first.
+/// The first failure.
 pub fn judge(
     protocol: &Protocol,
     home: &Controller,
@@ -88,7 +88,7 @@ pub fn judge(
             "{name} has {homes}, and the trace tells of {told}"
         )));
     }
-    // What is neither a remote nor a home.
+    // Index of the first agent that is neither a remote nor a home.
     let around = remotes + homes;
     let kinds: Vec<KindId> = sequence.agents[..remotes]
         .iter()
@@ -135,7 +135,7 @@ pub fn judge(
                 _ => None,
             })
             .collect(),
-        // Behind the home, which may have any name.
+        // The index excludes the home itself, which may have any name.
         tells_all: sequence.agents[around..]
             .iter()
             .any(|agent| agent.starts_with("memory")),
@@ -158,18 +158,18 @@ pub fn judge(
 #[derive(Clone, Debug)]
 struct Flight {
     number: u32,
-    /// The line that it is about, or the number of its home.
+    /// Line of the message, or the number of its home for a message about no line.
     line: u32,
     sent: Sent,
     from: Option<usize>,
-    /// The lifelines of who has sent it, and of who takes it.
+    /// Lifelines of sender and receiver.
     ends: [usize; 2],
     brings: Brings,
-    /// Flights that it must not overtake.
+    /// Messages that it must not overtake.
     behind: Vec<u32>,
 }
 
-/// The bytes that a message brings.
+/// Data of a message.
 #[derive(Clone, Copy, Debug)]
 enum Brings {
     Nothing,
@@ -183,11 +183,11 @@ struct Remote {
     agent: Agent,
     copy: Option<Version>,
     under_way: Option<UnderWay>,
-    /// Where copies may be old: the last write of the line that it has seen, or made.
+    /// If copies may be stale: the last write of the line that the agent has observed or made.
     known: Version,
 }
 
-/// Everything about one line.
+/// State of one line.
 #[derive(Clone, Debug)]
 struct Line {
     remotes: Vec<Remote>,
@@ -195,14 +195,14 @@ struct Line {
     bytes: Bytes,
     operation: Operation,
     aside: Option<Write>,
-    /// What the device has asked for, if the trace tells of that.
+    /// Local operation requested by the device, if the trace reports it.
     asked: Option<usize>,
     accepted: Option<usize>,
-    /// Whether that is what a directory does to make room.
+    /// True if the accepted operation is an eviction by the directory, to free an entry.
     own: bool,
-    /// The most that remotes may do under the device's lock.
+    /// Maximum permission of remotes under the device's lock; `None` if unlocked.
     lock: Option<Right>,
-    /// What the home has answered the device, and it has not been told that the device hears.
+    /// Answers of the home to the device whose arrival the trace has not reported yet.
     answers: Vec<String>,
 }
 
@@ -212,41 +212,44 @@ struct Judge<'j> {
     remote: Table<'j>,
     home: Table<'j>,
     lines: BTreeMap<u32, Line>,
-    /// What the variables of each agent hold that are the same for all lines, if there are such; the others are not looked at.
+    /// Variables of each agent that are shared by all lines (registers), if there are any. Other variables are ignored
+    /// here.
     registers: Option<Vec<Vec<Value>>>,
     flights: Vec<Flight>,
-    /// The step at hand, and the line of its row as it is told.
+    /// Index of the current step. `line` is the line of its row as reported.
     at: usize,
     line: Option<u32>,
-    /// The number of that line, or of the home where a row is about no line.
+    /// Number of that line, or of the home if a row is about no line.
     number: u32,
     /// Names of the agents in states and messages.
     names: AgentNames,
-    /// Whether states are told with registers.
+    /// True if the trace reports registers along with states.
     tells_registers: bool,
-    /// Whether a memory model is promised and no copy is written in place, so that nobody sees writes of a line go back.
+    /// True if the protocol promises a memory model and no copy is written in place, so that no agent may observe
+    /// writes of a line out of order.
     orders_writes: bool,
-    /// Whether it is told what the device hears.
+    /// True if the trace reports the arrival of answers at the device.
     tells_answers: bool,
-    /// The first words of what the home does by itself.
+    /// First words of the local actions of the home in this trace.
     sorts: BTreeSet<&'j str>,
-    /// Whether the trace tells all that happens around agents, as those of models do, which have memory as an agent.
+    /// True if the trace is complete, with all actions of memory and device. Traces of models are: memory is one of
+    /// their agents.
     tells_all: bool,
     summary: Summary,
 }
 
 type Checked<T = ()> = Result<T, String>;
 
-/// What sets a row off.
+/// Trigger of a row.
 struct Cause {
     event: Event,
     own: Option<usize>,
-    /// The message that is taken.
+    /// Received message, if any.
     taken: Option<Flight>,
 }
 
 impl Judge<'_> {
-    /// One step, with all that belongs to the same row.
+    /// Processes one step, with all steps of the same row.
     fn group(&mut self) -> Checked {
         let step = &self.sequence.steps[self.at];
         self.line = step.line;
@@ -270,7 +273,7 @@ impl Judge<'_> {
         }
         match &step.action {
             action if agent == home && is_effect(action) => {
-                // That the home hears of what memory has done is not told where it is told that memory has done it.
+                // Traces that report the action of memory omit the event at the home that it causes.
                 let events = match line.operation {
                     Operation::Read(Some(_)) => (0..MOST_CHOICES).map(Event::MemoryData).collect(),
                     Operation::Written => vec![Event::MemoryDone],
@@ -328,17 +331,18 @@ impl Judge<'_> {
         }
     }
 
-    /// The number of the home at hand.
+    /// Number of the current home.
     fn home_number(&self) -> usize {
         self.number as usize % usize::from(self.protocol.homes)
     }
 
-    /// The lifeline of a remote, or of the home at hand.
+    /// Lifeline of a remote, or of the current home.
     fn lifeline(&self, agent: Option<usize>) -> usize {
         agent.unwrap_or(self.remote.kinds.len() + self.home_number())
     }
 
-    /// Whether a step can belong to the row at hand: what is about no line may be told of the one in whose place it is.
+    /// True if a step can belong to the current row. A message about no line may be reported with the line whose number
+    /// it uses.
     fn belongs(&self, step: &Step) -> bool {
         step.line == self.line || self.line.is_none() && step.line == Some(self.number)
     }
@@ -347,7 +351,7 @@ impl Judge<'_> {
         &self.sequence.agents[self.lifeline(agent)]
     }
 
-    /// A message leaves its channel.
+    /// Removes a message from its channel, and checks its ends, its line and its order.
     fn arrives(&mut self, words: &str, from: usize, number: u32) -> Checked<Flight> {
         let taker = self.sequence.steps[self.at].agent;
         let mut flights = self.flights.iter();
@@ -387,7 +391,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What the same agent does next, of the same line.
+    /// Next step, if it is a local action of this agent on the same line.
     fn next_does(&self, agent: usize) -> Option<&str> {
         let step = self.sequence.steps.get(self.at)?;
         match &step.action {
@@ -396,7 +400,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Something happens to an agent: what its table says has to be told next.
+    /// Applies an event to an agent. The following steps must report what its table requires.
     fn row(&mut self, line: &mut Line, cause: Cause) -> Checked {
         let Cause { event, own, taken } = cause;
         if let Event::Local(local) = event {
@@ -444,8 +448,8 @@ impl Judge<'_> {
         }
     }
 
-    /// What a table says where a row may choose one of a set: the choice is that whose messages the trace has next, the
-    /// lowest one if several have them.
+    /// Response of a table whose rows may choose a member of a set. Selects the choice with the messages that follow in
+    /// the trace, and the lowest one of several.
     fn chosen(
         &self,
         own: Option<usize>,
@@ -491,7 +495,8 @@ impl Judge<'_> {
         Ok(first)
     }
 
-    /// A trace that tells all, or that tells such things at all, tells this of an agent now; any other one may.
+    /// Checks a report about an agent. A complete trace, or one that reports this kind of action at all, must contain
+    /// it here; in other traces it is optional.
     fn tells(&mut self, agent: Option<usize>, what: &str) -> Checked {
         let told = self.next_does(self.lifeline(agent)) == Some(what);
         self.at += usize::from(told);
@@ -512,7 +517,7 @@ impl Judge<'_> {
         self.protocol.remote.states[remote.agent.state].right
     }
 
-    /// A message has to be told that the row at hand sends.
+    /// Checks that the next step reports a message that the current row sends.
     fn sends(
         &mut self,
         line: &mut Line,
@@ -598,8 +603,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// The line that a message is about: of what is about none the number of the home that takes it, or sends it to a remote;
-    /// between remotes 0.
+    /// Line of a message. For a message about no line: the number of the home that receives it or sends it to a remote,
+    /// or 0 between remotes.
     fn number_of(&self, sent: &Sent, about_line: bool, from_remote: bool) -> Checked<u32> {
         let homes = self.protocol.homes;
         match sent.at {
@@ -623,8 +628,8 @@ impl Judge<'_> {
         (!network.has_room(in_flight)).then_some(&network.name)
     }
 
-    /// Whether a message may not overtake an earlier one between the same agents. An order of all lines is one where a trace
-    /// tells of all of them.
+    /// True if a message must not overtake an earlier one between the same agents. An order over all lines can only be
+    /// checked if the trace covers all of them.
     fn stays_behind(&self, message: MessageId, earlier: MessageId, same_line: bool) -> bool {
         let protocol = self.protocol;
         let order = |message| protocol.order_of(protocol.message(message).channel);
@@ -634,7 +639,7 @@ impl Judge<'_> {
             || same_line && behind.any(|b| b.message == message && b.earlier.contains(&earlier))
     }
 
-    /// The state that a row leads to has to be told if it is another one, and may be told if not.
+    /// Checks the state after a row. The trace must report a changed state, and may report an unchanged one.
     fn becomes(&mut self, line: &mut Line, own: Option<usize>, after: Agent) -> Checked {
         let (table, before) = self.side(own, line);
         let told = self.sequence.steps.get(self.at);
@@ -663,7 +668,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// What has to hold between any two rows.
+    /// Checks the invariants between two rows.
     fn coherent(&self, line: &Line) -> Checked {
         if !self.protocol.guarantee.coherent {
             return Ok(());
@@ -690,7 +695,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// That nothing is under way.
+    /// Checks that nothing is outstanding.
     fn rest(&self) -> Checked {
         if let Some(flight) = self.flights.first() {
             let name = &self.protocol.message(flight.sent.message).name;
@@ -699,7 +704,7 @@ impl Judge<'_> {
         self.lines.values().try_for_each(|line| self.rests(line))
     }
 
-    /// The same of a line, messages apart.
+    /// Checks that nothing is outstanding for a line, apart from messages.
     fn rests(&self, line: &Line) -> Checked {
         for own in (0..line.remotes.len()).map(Some).chain([None]) {
             let (table, agent) = self.side(own, line);

@@ -1,21 +1,23 @@
-//! Traces, judged: did what is told happen as the tables of a protocol say, and was memory coherent?
+//! Trace checker: tests whether a trace conforms to the tables of a protocol, and whether memory was coherent.
 //!
-//! A trace is a message sequence as charts draw it: who sent, took and did what, and the states they came to. Models,
-//! simulations and hardware in lockstep tell of themselves in this one form, and [`judge`] reads all of them.
-//! It knows nothing of who made a trace and shares no code with them but the parsed text: [`table`] reads rows anew.
+//! A trace is a message sequence as drawn in charts: sends, receives, local actions and state changes. Models,
+//! simulations and hardware in lockstep all write traces in this form, and [`judge`] checks all of them. The checker is
+//! independent of their origin. It shares no code with the executors except the parsed protocol: [`table`] interprets
+//! rows a second time.
 //!
-//! What is judged:
+//! Checked properties:
 //!
-//! * each message was sent before it is taken, once, by the agent and to the agent of which it is told, and comes in the order
-//!   that its channel promises;
-//! * each agent does what its table says, and nothing else: what it sends, to whom, with which fields, and where it goes;
-//! * a right to write excludes all others, and a device's lock what it says;
-//! * who may read has what the last write left; what ends a read was no older when the read began; a trace that tells the
-//!   values of words tells of each read the value of the last write;
-//! * where copies may be old (`guarantee none`), what is read in one copy has the value that it had where the copy comes from,
-//!   or that was written in it; and if the text promises a memory model, and the home performs all writes, nobody sees less of
-//!   a line than it has seen or written before;
-//! * a trace that says it ends at rest leaves nothing under way.
+//! * Each message is received once, after it was sent, by the stated agents, and in the order that its channel
+//!   guarantees.
+//! * Each agent does exactly what its table requires: messages, receivers, fields and next state.
+//! * Write permission excludes all other permissions, and a device's lock excludes what it declares.
+//! * An agent with read permission has the result of the last write. The data that completes a read is no older than
+//!   the last write before the read began. If the trace contains values of words, each read returns the value of the
+//!   last write.
+//! * If copies may be stale (`guarantee none`), a value read from a copy is the value at the copy's origin, or one
+//!   written in the copy. If the protocol also promises a memory model, and the home performs all writes, no agent
+//!   observes a line older than it has observed or written before.
+//! * A trace that claims to end at rest leaves nothing outstanding.
 
 mod bytes;
 mod judge;
@@ -26,20 +28,20 @@ pub use judge::{judge, remotes, Refused, Summary};
 use cohkit_base::sequence::Sequence;
 use serde_json::Value;
 
-/// A trace in a file.
+/// A trace from a file.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// What is told.
+    /// Steps of the trace.
     pub sequence: Sequence,
-    /// Whether it goes on until everything has come to rest.
+    /// True if the trace claims to continue until everything is at rest.
     pub at_rest: bool,
 }
 
 impl Trace {
-    /// The trace as JSON, as [`traces`] finds it.
+    /// Returns the trace as JSON, in the form that [`traces`] reads.
     ///
     /// # Panics
-    /// Never: its keys are text.
+    /// Never: its keys are strings.
     pub fn json(&self) -> Value {
         let mut value = serde_json::to_value(&self.sequence).expect("the keys are text");
         value["at_rest"] = self.at_rest.into();
@@ -47,10 +49,10 @@ impl Trace {
     }
 }
 
-/// All traces in a JSON text, wherever they stand in it: whatever has `agents` and `steps`, and agents that are named.
+/// Extracts all traces from a JSON text, at any depth: all objects with `agents` and `steps`, unless `agents` is empty.
 ///
 /// # Errors
-/// If the text is no JSON, or a trace in it cannot be read.
+/// The text is not JSON, or a trace in it is malformed.
 pub fn traces(text: &str) -> Result<Vec<Trace>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut found = Vec::new();
@@ -67,7 +69,7 @@ fn find(value: Value, found: &mut Vec<Trace>) -> Result<(), String> {
             let at_rest = entries.get("at_rest") == Some(&Value::Bool(true));
             let sequence = serde_json::from_value::<Sequence>(Value::Object(entries));
             let sequence = sequence.map_err(|error| format!("a trace cannot be read: {error}"))?;
-            // A search that found nothing to tell leaves an empty one.
+            // A search that found no trace writes an empty one.
             if !sequence.agents.is_empty() {
                 found.push(Trace { sequence, at_rest });
             }

@@ -1,7 +1,7 @@
-//! What the rows of a table say, read here anew and as plainly as they are written.
+//! Independent interpreter of controller tables.
 //!
-//! Nothing of [`cohkit_protocol::execute`] is used, which is what everybody who makes traces executes: a mistake there and the
-//! same mistake here are two.
+//! It deliberately shares no code with [`cohkit_protocol::execute`], which all writers of traces use. A fault there is
+//! therefore not repeated here.
 
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Initial, Operator, Set, Statement, Target,
@@ -14,19 +14,19 @@ use cohkit_protocol::value_text::Contents;
 use cohkit_protocol::written_out::Homes;
 use std::collections::BTreeSet;
 
-/// What a variable or field holds. A remote is its number plus 1, and `none` is 0.
+/// Value of a variable or field. A remote is its number plus 1; `none` is 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// A number, a truth value or a remote.
+    /// A number, a Boolean or a remote.
     One(i64),
-    /// Some remotes.
+    /// A set of remotes.
     Some(BTreeSet<i64>),
-    /// A number for each remote.
+    /// An array of numbers, row by row if it has two dimensions.
     Each(Vec<i64>),
 }
 
 impl Value {
-    /// What it is as the contents of a variable.
+    /// Converts to the contents of a variable.
     pub fn contents(&self, ty: Type) -> Contents {
         match self {
             Value::One(one) => Contents::One(*one as u16),
@@ -41,7 +41,7 @@ impl Value {
         }
     }
 
-    /// What it is as a message's field, in which a set is one bit for each member.
+    /// Converts to the encoding of a message field, in which a set has one bit per member.
     pub fn code(&self) -> u16 {
         match self {
             Value::One(one) => *one as u16,
@@ -53,43 +53,44 @@ impl Value {
     }
 }
 
-/// An agent: its state, and its variables in the order of the text.
+/// An agent: its state, and its variables in declaration order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agent {
     /// Index of the state.
     pub state: usize,
-    /// What the variables hold.
+    /// Values of the variables.
     pub values: Vec<Value>,
 }
 
-/// What happens to an agent.
+/// Event at an agent, with its context.
 pub struct Happening<'h> {
-    /// What.
+    /// Event.
     pub event: Event,
-    /// The remote that has sent the message; nobody, or the home.
+    /// Remote that sent the message; `None` for the home or without a message.
     pub sender: Option<usize>,
-    /// The remote that it happens to; the home.
+    /// Remote that processes the event; `None` for the home.
     pub own: Option<usize>,
-    /// The number of the home of the line at hand, or of the one that sends or takes what is about no line.
+    /// Number of the home of the current line. For a message about no line, number of the home that sends or receives
+    /// it.
     pub home: usize,
-    /// The message's fields.
+    /// Fields of the message.
     pub fields: &'h [Value],
 }
 
-/// A message that a row sends.
+/// A message sent by a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Which.
+    /// Message type.
     pub message: MessageId,
-    /// The remote that it goes to; the home.
+    /// Receiving remote; `None` for a home.
     pub to: Option<usize>,
-    /// The number of the home that it goes to, if its row gives that: otherwise it is that of the line.
+    /// Number of the receiving home, if the row specifies it; otherwise it is the home of the line.
     pub at: Option<i64>,
-    /// Its fields.
+    /// Field values.
     pub fields: Vec<Value>,
 }
 
-/// One thing that a row does around its agent: it sends, or what the statement of the same name says.
+/// Effect of a row on its environment: a message, or the statement with the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Deed {
@@ -106,36 +107,36 @@ pub enum Deed {
     Every { from: StateId, to: StateId },
 }
 
-/// What a table says of what happens.
+/// Response of a table to an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// There is no row, or one that says `never`.
+    /// No row, or one marked `never`.
     None,
-    /// It is to wait.
+    /// The event stalls.
     Waits,
-    /// It is refused.
+    /// The event is refused.
     Refused,
-    /// A row is taken.
+    /// A row applies.
     Row {
-        /// What the agent is then.
+        /// State and variables of the agent after the row.
         after: Agent,
-        /// What the row does, in order.
+        /// Effects of the row, in order.
         deeds: Vec<Deed>,
     },
 }
 
-/// A table, and who the remotes are.
+/// A controller table, with the sizes of the system.
 pub struct Table<'c> {
-    /// The table.
+    /// Controller.
     pub controller: &'c Controller,
-    /// The kind of each remote.
+    /// Kind of each remote.
     pub kinds: &'c [KindId],
-    /// How many homes there are.
+    /// Number of homes.
     pub homes: Homes,
 }
 
 impl Table<'_> {
-    /// An agent that begins in a state.
+    /// An agent in an initial state, with the initial values of its variables.
     pub fn begins(&self, state: StateId) -> Agent {
         let of = |kind| (1..).zip(self.kinds).filter(move |(_, k)| **k == kind);
         let values = self
@@ -160,19 +161,20 @@ impl Table<'_> {
         }
     }
 
-    /// What the table says.
+    /// Response to an event. A row that chooses a member of a set takes the first one.
     ///
     /// # Errors
-    /// Why the row that fits has no meaning.
+    /// The matching row has no meaning; the text states the reason.
     pub fn says(&self, agent: &Agent, happens: &Happening) -> Result<Answer, String> {
         self.says_choosing(agent, happens, 0)
             .map(|answer| answer.unwrap_or(Answer::None))
     }
 
-    /// The same, where a row that chooses one of a set takes the member with this number. `None` if that is no member.
+    /// Response to an event, where a row that chooses a member of a set takes the one with number `choice`. `None` if
+    /// the set has no such member.
     ///
     /// # Errors
-    /// Why the row that fits has no meaning.
+    /// The matching row has no meaning; the text states the reason.
     pub fn says_choosing(
         &self,
         agent: &Agent,
@@ -219,7 +221,7 @@ impl Table<'_> {
         Ok(Some(Answer::None))
     }
 
-    /// How many an array has a value for.
+    /// Number of elements of an array dimension.
     fn many(&self, over: Over) -> usize {
         match over {
             Over::Remotes => self.kinds.len(),
@@ -227,7 +229,7 @@ impl Table<'_> {
         }
     }
 
-    /// Whether a value is one of a type.
+    /// True if the value is in the range of the type.
     fn fits(&self, ty: Type, value: &Value) -> bool {
         let remotes = self.kinds.len() as i64;
         match (ty, value) {
@@ -243,14 +245,14 @@ impl Table<'_> {
     }
 }
 
-/// A row being read.
+/// State of the interpretation of a row.
 struct Reading<'r> {
     table: &'r Table<'r>,
     happens: &'r Happening<'r>,
     agent: Agent,
-    /// The remote that a loop or a quantifier is at.
+    /// Current remote of a loop or quantifier.
     each: i64,
-    /// Number of the member that a choice takes; 0 once it has been taken.
+    /// Number of the member to choose; 0 after the choice.
     choice: usize,
     deeds: Vec<Deed>,
 }
@@ -335,7 +337,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Which of an array's values its indices are about: remotes are counted from 1, as `none` is 0.
+    /// Position of an array element. Indices of remotes start at 1, because 0 is `none`.
     fn place(&mut self, array: VariableId, indices: &[Expression]) -> Result<usize, String> {
         let nowhere = || "there is no such element".to_string();
         let Type::Array { over, then, .. } = self.table.controller.variables[array.index()].ty
@@ -468,7 +470,7 @@ impl Reading<'_> {
             Expression::Round(number, size) => self.one(number)? % i64::from(*size),
             Expression::Binary(operator, a, b) => {
                 let a = self.one(a)?;
-                // What stands behind a condition that decides may have no meaning.
+                // The right operand may have no meaning if the left one decides the result.
                 match (operator, a) {
                     (Operator::And, 0) => return Ok(0),
                     (Operator::Or, 1) => return Ok(1),
@@ -490,7 +492,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Whether a condition is this for some remote.
+    /// True if the condition has the value `wanted` for at least one remote.
     fn of_some(&mut self, condition: &Expression, wanted: bool) -> Result<bool, String> {
         let outer = self.each;
         let mut found = false;

@@ -40,9 +40,9 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Creates parameters of an end with at most `payload` bytes of data per packet. Values that no source here states are
-    /// chosen: receive buffers of 16 KiB and 64 headers per class, infinite credits for completions, a retry timeout of
-    /// 64 KiB, and credit repetition after 32 KiB.
+    /// Creates parameters of an end with at most `payload` bytes of data per packet. Values that no source here states
+    /// are chosen: receive buffers of 16 KiB and 64 headers per class, infinite credits for completions, a retry
+    /// timeout of 64 KiB, and credit repetition after 32 KiB.
     pub fn new(payload: u16, limit: u64) -> Parameters {
         Parameters {
             headers: [super::REQUEST, super::REQUEST, super::COMPLETION],

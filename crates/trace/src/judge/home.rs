@@ -1,8 +1,8 @@
-//! What the home, memory and the device do.
+//! Actions of the home, memory and the device.
 
 use super::*;
 
-/// How far a trace has been followed, with all that a row can change.
+/// Snapshot of the check: everything that a row can change.
 #[derive(Clone)]
 struct Here {
     at: usize,
@@ -13,7 +13,7 @@ struct Here {
 }
 
 impl Judge<'_> {
-    /// The home does something that is no message.
+    /// Processes a local action of the home.
     pub(super) fn home_does(&mut self, line: &mut Line, what: &str) -> Checked {
         let locals = &self.home.controller.locals;
         let local = |name: &str| locals.iter().position(|local| local.name == name);
@@ -22,7 +22,7 @@ impl Judge<'_> {
             "takes the unlock" => vec![Event::Unlock],
             "takes the memory's data" => (0..MOST_CHOICES).map(Event::MemoryData).collect(),
             "hears that memory is done" => vec![Event::MemoryDone],
-            // A directory that needs the place, by whichever operation does that.
+            // An eviction by the directory, by any operation that frees the entry.
             "makes room" => (0..locals.len()).map(own).collect(),
             _ => {
                 let choice = what.strip_prefix("takes the memory's data, choice ");
@@ -40,7 +40,7 @@ impl Judge<'_> {
         self.any_row(line, events)
     }
 
-    /// Memory or the device does something.
+    /// Processes an action of memory or the device.
     pub(super) fn other_does(&mut self, line: &mut Line, what: &str) -> Checked {
         let locals = &self.home.controller.locals;
         if let Some(asks) = what.strip_prefix("asks for ") {
@@ -86,7 +86,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// One of several things happens to the home: the one that explains most of what is told next.
+    /// Applies one of several events to the home: the one that matches the most steps.
     pub(super) fn any_row(&mut self, line: &mut Line, events: Vec<Event>) -> Checked {
         let here = |judge: &Self, line: &Line| Here {
             at: judge.at,
@@ -118,7 +118,8 @@ impl Judge<'_> {
         result
     }
 
-    /// Something that is no message happens to the home. Gives what memory has read.
+    /// Applies an event other than a message to memory and the device's operations. Returns the data read from memory,
+    /// if any.
     fn home_hears(&self, line: &mut Line, event: Event) -> Checked<Option<Version>> {
         match (event, line.operation) {
             (Event::MemoryData(_), Operation::Read(copy)) => {
@@ -211,7 +212,7 @@ impl Judge<'_> {
                 Deed::Every { .. } => return Err("the home changes lines of caches".into()),
             }
         }
-        // A home whose memory takes its time keeps the bytes of the request in hand.
+        // A home with split memory keeps the bytes of the current write.
         if let Some(write) = write {
             line.aside.get_or_insert(write);
         }

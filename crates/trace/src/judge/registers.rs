@@ -1,9 +1,9 @@
-//! What agents have for all lines together.
+//! Registers: variables that an agent has once for all lines.
 
 use super::*;
 
 impl Judge<'_> {
-    /// What registers begin with, and whether this trace tells of them with states.
+    /// Sets the initial values of registers, and determines whether this trace reports them along with states.
     pub(super) fn begin_registers(&mut self) {
         let tables = [&self.remote, &self.home].map(|table| &table.controller.variables);
         let registers = tables
@@ -31,7 +31,7 @@ impl Judge<'_> {
         self.registers = Some(remotes.chain(homes).collect());
     }
 
-    /// What the agents of a line have for all lines may have changed since.
+    /// Updates the registers in the agents of a line, which may have changed since the line was last used.
     pub(super) fn refresh(&self, line: &mut Line) {
         if self.registers.is_none() {
             return;
@@ -42,7 +42,7 @@ impl Judge<'_> {
         self.refreshed(None, &mut line.home);
     }
 
-    /// The same of one agent, a remote or the home at hand.
+    /// Updates the registers in one agent, a remote or the current home.
     pub(super) fn refreshed(&self, own: Option<usize>, agent: &mut Agent) {
         let Some(registers) = &self.registers else {
             return;

@@ -1,9 +1,9 @@
-//! What remotes do.
+//! Actions of remotes.
 
 use super::*;
 
 impl Judge<'_> {
-    /// An access of a remote: a row, or performed in place.
+    /// Processes an access of a remote, by a row or in place.
     pub(super) fn remote_does(&mut self, line: &mut Line, own: usize, what: &str) -> Checked {
         let (access, _) = told_access(what).ok_or_else(|| format!("no agent does this: {what}"))?;
         let remote = &line.remotes[own];
@@ -18,7 +18,7 @@ impl Judge<'_> {
         };
         let row = self.remote.says(&remote.agent, &happens)?;
         let in_place = matches!(access, Access::Load | Access::Store) && right >= access.needs();
-        // A step that only tells of performing is its own row where the row has nothing more to tell.
+        // A step that only reports that an access was performed is consumed by the row, which must report it.
         self.at += usize::from(!what.starts_with(PERFORMS));
         match row {
             Answer::Row { .. } => {
@@ -49,7 +49,7 @@ impl Judge<'_> {
         }
     }
 
-    /// An access is performed in the remote's own copy.
+    /// Performs an access on the remote's own copy.
     pub(super) fn performs(&mut self, line: &mut Line, own: usize, access: Access) -> Checked {
         let copy = line.remotes[own].copy;
         if access.writes() {
@@ -61,8 +61,9 @@ impl Judge<'_> {
         self.sees(line, own, copy, last)
     }
 
-    /// A read of a remote sees a copy: with what was written before it began or, where copies may be old and a memory model is
-    /// promised, with what the remote has seen and made itself, if the home performs all writes in one order.
+    /// Checks the copy that a read observes. With coherence, it must include all writes before the read began. If
+    /// copies may be stale, a memory model is promised and the home performs all writes in order, it must include the
+    /// writes that the remote has observed or made.
     fn sees(&self, line: &mut Line, own: usize, copy: Option<Version>, since: Version) -> Checked {
         if self.protocol.guarantee.coherent {
             return line.bytes.read(copy, since);
@@ -78,7 +79,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// All lines of a remote that are in one state go to another: each has to be told. Gives whether the line at hand does.
+    /// Moves all lines of a remote from one state to another; each move must be reported. Returns whether the current
+    /// line moves.
     fn every(
         &mut self,
         (line, after): (&mut Line, &mut Agent),
@@ -91,7 +93,7 @@ impl Judge<'_> {
         }
         let holds = self.protocol.remote.states[to.index()].holds_line;
         let here = self.line;
-        // That its row leaves the line at hand as it is may be told before.
+        // The trace may first report that the row does not change the current line.
         let agent = &line.remotes[own].agent;
         let stays = self.words(&self.remote, agent);
         let told = self.sequence.steps.get(self.at);
@@ -135,7 +137,7 @@ impl Judge<'_> {
         result.map(|()| here_too)
     }
 
-    /// The trace may tell once more that an access was performed, and with which value of which word.
+    /// Processes an optional report that an access was performed, with the value of a word.
     pub(super) fn tells_performed(
         &mut self,
         line: &mut Line,
@@ -163,7 +165,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// The access under way ends, with this copy at hand. Gives what a write makes of it.
+    /// Completes the outstanding access with this copy. Returns the new version if a write was performed on it.
     fn ends(
         &mut self,
         line: &mut Line,
@@ -248,7 +250,8 @@ impl Judge<'_> {
         if !to.holds_line {
             line.remotes[own].copy = None;
         }
-        // What comes to rest without an end is tried again, and what was sent for it is dropped unless nothing is to come.
+        // An access that reaches a stable state without completion is retried. Its sent write is abandoned, unless a
+        // message is still to come.
         let remote = &mut line.remotes[own];
         if to.stable()
             || performs.is_some()
@@ -259,7 +262,7 @@ impl Judge<'_> {
                 line.bytes.gives_up(serial);
             }
         }
-        // What it became with all lines has been told.
+        // The bulk transition has already been reported.
         if !(told && line.remotes[own].agent == after) {
             self.becomes(line, Some(own), after)?;
         }

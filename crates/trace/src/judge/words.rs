@@ -1,9 +1,9 @@
-//! The words of traces, which are those of charts.
+//! Wording of traces, which is that of charts.
 
 use super::*;
 use cohkit_protocol::value_text::Contents;
 
-/// Whether a step can only be part of a row that something before it has set off.
+/// True if a step can only be an effect of a row that an earlier step triggered.
 pub(super) fn is_effect(action: &Action) -> bool {
     match action {
         Action::Send { .. } | Action::Becomes { .. } => true,
@@ -14,16 +14,16 @@ pub(super) fn is_effect(action: &Action) -> bool {
     }
 }
 
-/// More alternatives of what may follow a memory read than any home has.
+/// Upper bound on the number of alternatives after a memory read.
 pub(super) const MOST_CHOICES: u8 = 16;
 
-/// How a trace tells that a write is performed whose bytes were sent, or that `done` ends.
+/// Report that a write is performed whose bytes were sent, or that completes with `done`.
 pub(super) const WRITES: &str = "performs the write";
 
-/// How a trace tells that an access is performed.
+/// Prefix of a report that an access is performed.
 pub(super) const PERFORMS: &str = "performs a ";
 
-/// The access that is told of, with the word and its value if these are told: `load`, `performs a store of word 3: 17`.
+/// Parses a report of an access, with any word and its value: `load`, `performs a store of word 3: 17`.
 pub(super) fn told_access(what: &str) -> Option<(Access, Option<(u64, u64)>)> {
     let what = what.strip_prefix(PERFORMS).unwrap_or(what);
     let (name, value) = match what.split_once(" of word ") {
@@ -37,21 +37,21 @@ pub(super) fn told_access(what: &str) -> Option<(Access, Option<(u64, u64)>)> {
     Some((access, value))
 }
 
-/// The kind of a remote with this name; the first if it is called otherwise.
+/// Kind of a remote with this name; the first kind if no name matches.
 pub(super) fn kind_of(protocol: &Protocol, agent: &str) -> KindId {
     let named = |name: &str| {
         let rest = agent.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
     let kinds = (0..).map(KindId).zip(&protocol.kinds);
-    // The longest name, should one begin with another.
+    // The longest match, since one name may be a prefix of another.
     let fits = kinds.filter(|(_, kind)| named(&kind.name));
     fits.max_by_key(|(_, kind)| kind.name.len())
         .map_or(KindId(0), |(number, _)| number)
 }
 
 impl Judge<'_> {
-    /// That a message is called this, with its fields or without.
+    /// Checks that the trace names a message correctly, with or without its fields.
     pub(super) fn is_called(&self, sent: &Sent, words: &str) -> Checked {
         let about = self.protocol.message(sent.message);
         let values: Vec<u16> = sent.fields.iter().map(Value::code).collect();
@@ -62,7 +62,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Text of an agent's state, with those of its variables that a trace shows.
+    /// Formats an agent's state, with the variables that the trace shows.
     pub(super) fn words(&self, table: &Table, agent: &Agent) -> String {
         let variables = table.controller.variables.iter().zip(&agent.values);
         let contents =
