@@ -1,4 +1,4 @@
-"""What of the `cohkit` command is Python."""
+"""Python part of the `cohkit` command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from cohkit.plots import Format
 
-# As those of the native command.
+# Exit codes of the native command.
 YES, BAD_INPUT, COULD_NOT_RUN, INTERRUPTED = 0, 2, 4, 130
 _MOST = 2**64
 

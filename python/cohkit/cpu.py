@@ -1,8 +1,7 @@
-"""What a thread of the CPU does: a generator that yields one step after the other.
+"""CPU threads: generators that yield one step after the other.
 
-What a step gives comes back from `yield`: a word after loads and updates, 0 otherwise. Words have 64 bits.
-On a machine that translates the thread's addresses, `yield` raises `AccessError` where the page table refuses access.
-
+`yield` returns the result of the step: a word after loads and atomic updates, otherwise 0. Words have 64 bits.
+On a machine that translates the thread's addresses, `yield` raises `AccessError` if the page table denies the access.
 >>> from cohkit import cpu
 >>> def count_up(line, times):
 ...     for _ in range(times):
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Load(NamedTuple):
-    """Load a word of a line, which comes back."""
+    """Load a word of a line. `yield` returns it."""
 
     line: int
     word: int = 0
 
 
 class LoadExclusive(NamedTuple):
-    """Load a word of a line, which comes back, with the right to write the line."""
+    """Load a word of a line with write permission for the line. `yield` returns the word."""
 
     line: int
     word: int = 0
@@ -46,7 +45,7 @@ class Store(NamedTuple):
 
 
 class Acquire(NamedTuple):
-    """Load a word of a line, for which all later steps wait; it comes back."""
+    """Load a word of a line before all later steps. `yield` returns the word."""
 
     line: int
     word: int
@@ -61,7 +60,7 @@ class Release(NamedTuple):
 
 
 class Add(NamedTuple):
-    """Add to a word in one atomic step; what it was comes back."""
+    """Add to a word atomically. `yield` returns its previous value."""
 
     line: int
     word: int
@@ -69,7 +68,7 @@ class Add(NamedTuple):
 
 
 class CompareSwap(NamedTuple):
-    """Make a word `new` if it is `old`, in one atomic step; what it was comes back."""
+    """Set a word to `new` atomically if it equals `old`. `yield` returns its previous value."""
 
     line: int
     word: int
@@ -78,26 +77,26 @@ class CompareSwap(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """Say that a line will be read soon."""
+    """Prefetch a line for reading."""
 
     line: int
 
 
 class ReadRegister(NamedTuple):
-    """Read a register of the application over the bus of devices; its value comes back."""
+    """Read a register of the application over the device bus. `yield` returns its value."""
 
     register: int
 
 
 class WriteRegister(NamedTuple):
-    """Write a register of the application over the bus of devices."""
+    """Write a register of the application over the device bus."""
 
     register: int
     value: int
 
 
 class LoadHost(NamedTuple):
-    """Load a word of the CPU's own memory, which comes back."""
+    """Load a word of the CPU's own memory. `yield` returns it."""
 
     word: int
 
@@ -110,7 +109,7 @@ class StoreHost(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Work for so many picoseconds."""
+    """Compute for `time` picoseconds."""
 
     time: int
 
@@ -120,18 +119,18 @@ class Fence(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Count something for the statistics."""
+    """Add to a counter of the statistics."""
 
     what: str
     by: int = 1
 
 
 class Begin(NamedTuple):
-    """What is to be timed begins now."""
+    """Start the time measurement of this thread."""
 
 
 class End(NamedTuple):
-    """What is timed ends now, and is called so."""
+    """End the time measurement of this thread, and record its duration under the name `what`."""
 
     what: str
 
@@ -155,11 +154,11 @@ Step = (
     | Begin
     | End
 )
-"""What a thread does next."""
+"""Steps of a thread."""
 
 
 class AccessError(Error):
-    """The page table does not permit the access of a step: it is not made. A thread that lets this pass ends the run.
+    """An access that the page table denies and that is not performed. A thread that does not catch this ends the run.
 
     >>> from cohkit import cpu
     >>> def reads_what_is_there(lines):
@@ -171,7 +170,7 @@ class AccessError(Error):
     """
 
     def __init__(self, step: Step, write: bool, permits: Right) -> None:  # noqa: FBT001 -- as the compiled half has it
-        """Tell which step was refused, whether it would have written, and the most that its page permits."""
+        """Record the refused step, whether it was a write, and the permission of its page."""
         super().__init__(f"{step} is refused: the page {'may only be read' if permits == 'read' else 'is not there'}")
         self.step = step
         self.write = write
@@ -179,4 +178,4 @@ class AccessError(Error):
 
 
 Thread = Generator[Step, int, None]
-"""A thread: it ends when the generator does."""
+"""A thread. It ends when the generator ends."""

@@ -1,7 +1,7 @@
-"""What a device application of one's own hears and does.
+"""Interface of user-defined device applications: events and actions.
 
-An application is a class with a `handle`, which takes an event and yields actions. An event names what happens to a
-line of the home, or what the application has asked for; `docs/applications.md` builds one from nothing.
+An application is a class with a method `handle`, which takes an event and yields actions. An event reports a change of
+a line of the home, or the completion of a request of the application. `docs/applications.md` builds one step by step.
 
 >>> from cohkit import device
 >>> class Memory(device.Application):
@@ -32,40 +32,40 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Right = Literal["none", "read", "write"]
-"""The most that the CPU may do with a line."""
+"""Permission of the CPU for a line."""
 
 Operation = Literal["clean", "clean-invalidate"]
-"""What the home does with the CPU's copies of a line: memory gets what was written; the second leaves no copy."""
+"""Local operation on the CPU's copies of a line: both write dirty data back; the second also invalidates all copies."""
 
 
 class Start(NamedTuple):
-    """Everything begins; comes once, before all else."""
+    """Start of the run. The first event, delivered once."""
 
     words: int
-    """64-bit words of a line."""
+    """Number of 64-bit words per line."""
 
 
 class Read(NamedTuple):
-    """The home reads a line for the CPU; only of `lines`. Wants `Answer`, now or later."""
+    """A read by the home on behalf of the CPU, only of `lines`. Requires an `Answer`, now or later."""
 
     line: int
     wants: Right
-    """The right that the CPU gets with the answer; `"none"` for a read that is not cached."""
+    """Permission that the CPU receives with the answer; `"none"` for an uncached read."""
     has: Right
-    """The most that it may do until then."""
+    """Permission of the CPU until then."""
 
 
 class Write(NamedTuple):
-    """The home writes a line; only of `lines`. Wants `Accept`, now or later."""
+    """A write by the home, only of `lines`. Requires an `Accept`, now or later."""
 
     line: int
     words: Sequence[int]
     keeps: Right
-    """The most that the CPU may do with it from now on."""
+    """Permission of the CPU for the line from now on."""
 
 
 class Changed(NamedTuple):
-    """The home has learnt that what the CPU may do with a line has changed."""
+    """A change of the CPU's permission for a line, as far as the home knows it."""
 
     line: int
     before: Right
@@ -73,16 +73,16 @@ class Changed(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A local operation is complete. If it was asked for with a lock, the lock is held."""
+    """Completion of a local operation. If it was requested with a lock, the lock is held."""
 
     line: int
     operation: Operation
     dirty: bool
-    """Whether the CPU had written the line."""
+    """True if the CPU had written the line."""
 
 
 class Fetched(NamedTuple):
-    """A line that the application has asked its memory for; those of one burst come in order."""
+    """A line that the application requested from its memory. Lines of one burst arrive in order."""
 
     tag: int
     line: int
@@ -90,76 +90,76 @@ class Fetched(NamedTuple):
 
 
 class WordsRead(NamedTuple):
-    """Words of its memory that the application has read, or what a word held before it was changed."""
+    """Words that the application read from its memory, or the previous value of a word that it changed."""
 
     tag: int
     words: Sequence[int]
 
 
 class Stored(NamedTuple):
-    """Memory has what the application has written, a line or words of one."""
+    """Completion of a write of the application to its memory, of a line or of words of one."""
 
     tag: int
 
 
 class Timer(NamedTuple):
-    """The time that the application has asked for has passed."""
+    """Expiry of a timer of the application."""
 
     tag: int
 
 
 class RegisterRead(NamedTuple):
-    """A thread reads a register over the bus of devices. Wants `Reply`, now or later."""
+    """A read of a register by a thread over the device bus. Requires a `Reply`, now or later."""
 
     register: int
     thread: int
 
 
 class RegisterWritten(NamedTuple):
-    """A thread has written a register over the bus of devices."""
+    """A write of a register by a thread over the device bus."""
 
     register: int
     value: int
 
 
 class HostFetched(NamedTuple):
-    """Words of the CPU's own memory that the application has asked for."""
+    """Words that the application requested from the CPU's own memory."""
 
     tag: int
     words: Sequence[int]
 
 
 class CoherentLoaded(NamedTuple):
-    """Words of the host's memory that have been read coherently, or what a word held before it was changed."""
+    """Words read coherently from host memory, or the previous value of a word that was changed."""
 
     tag: int
     words: Sequence[int]
 
 
 class CoherentStored(NamedTuple):
-    """What the application has written to the host's memory coherently has been performed."""
+    """Completion of a coherent write of the application to host memory: it has been performed."""
 
     tag: int
 
 
 class Refused(NamedTuple):
-    """A coherent access to the host's memory that the page table does not permit; in place of what it was to give.
+    """A coherent access to host memory that the page table does not permit, instead of its completion.
 
-    Nothing has been read or written in the lines that were refused; what was to be written to others has been.
-    Wants `Forgo` at once: who does not say that it goes on without the access ends the run.
+    Refused lines were neither read nor written; writes to other lines were performed. Requires `Forgo` immediately: an
+    application that does not give the access up ends the run.
     """
 
     tag: int
     word: int
-    """The first word that was refused."""
+    """First refused word."""
     write: bool
-    """Whether the access would have written."""
+    """True if the access was a write."""
     permits: Right
-    """The most that may be done with the page: `"none"` where it is not there."""
+    """Permission of the page; `"none"` if it is not present."""
 
 
 class Stop(NamedTuple):
-    """The run is to end: the application ends what it has begun and gives its locks back."""
+    """Request to end the run: the application completes what it has started and releases its locks."""
 
 
 Event = (
@@ -180,24 +180,24 @@ Event = (
     | Refused
     | Stop
 )
-"""What an application hears."""
+"""Events of an application."""
 
 
 class Answer(NamedTuple):
-    """Answer a read of the home."""
+    """Answer a read by the home."""
 
     line: int
     words: Sequence[int]
 
 
 class Accept(NamedTuple):
-    """Take a write of the home: it may go on."""
+    """Accept a write by the home, which then continues."""
 
     line: int
 
 
 class Local(NamedTuple):
-    """Ask for a local operation, one at a time for each line; with a lock the CPU gets no right until `Unlock`."""
+    """Request a local operation, one at a time per line. With a lock, the CPU gets no permission until `Unlock`."""
 
     line: int
     operation: Operation
@@ -205,7 +205,7 @@ class Local(NamedTuple):
 
 
 class Unlock(NamedTuple):
-    """Give a lock back."""
+    """Release a lock."""
 
     line: int
 
@@ -236,7 +236,7 @@ class ReadWords(NamedTuple):
 
 
 class WriteWords(NamedTuple):
-    """Write words of a line of the application's memory from `word` on; the others stay."""
+    """Write words of a line of the application's memory, from `word` on. The other words are unchanged."""
 
     tag: int
     line: int
@@ -245,7 +245,7 @@ class WriteWords(NamedTuple):
 
 
 class AddWord(NamedTuple):
-    """Add to a word of the application's memory in one step, in 64 bits; what it held comes back as `WordsRead`."""
+    """Add to a 64-bit word of the application's memory atomically. `WordsRead` returns its previous value."""
 
     tag: int
     line: int
@@ -254,7 +254,7 @@ class AddWord(NamedTuple):
 
 
 class CompareSwapWord(NamedTuple):
-    """Set a word of the application's memory if it is `old`, in one step; what it held comes back as `WordsRead`."""
+    """Set a word of the application's memory atomically if it equals `old`. `WordsRead` returns its previous value."""
 
     tag: int
     line: int
@@ -264,21 +264,21 @@ class CompareSwapWord(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """Ask to be woken after so many picoseconds."""
+    """Start a timer that expires after `after` picoseconds."""
 
     tag: int
     after: int
 
 
 class Reply(NamedTuple):
-    """Answer a thread's read of a register."""
+    """Reply to a thread's read of a register."""
 
     thread: int
     value: int
 
 
 class HostFetch(NamedTuple):
-    """Read words of the CPU's own memory over the bus of devices, in one transfer."""
+    """Read words of the CPU's own memory over the device bus, in one transfer."""
 
     tag: int
     first: int
@@ -286,37 +286,37 @@ class HostFetch(NamedTuple):
 
 
 class HostStore(NamedTuple):
-    """Write words of the CPU's own memory over the bus of devices; nothing comes back."""
+    """Write words of the CPU's own memory over the device bus, without a completion."""
 
     first: int
     words: Sequence[int]
 
 
 class CoherentLoad(NamedTuple):
-    """Read words of the host's memory coherently, at least one; comes back as `CoherentLoaded`.
+    """Read words of host memory coherently, at least one. `CoherentLoaded` returns them.
 
-    Those of one line are read at one moment, those of different lines in any order.
+    Words of one line are read atomically, those of different lines in any order.
     """
 
     tag: int
     first: int
     words: int = 1
     cached: bool = True
-    """Whether the device's cache keeps the lines; otherwise it asks for their bytes alone."""
+    """True to keep the lines in the device's cache, false to request only the bytes."""
 
 
 class CoherentStore(NamedTuple):
-    """Write words of the host's memory coherently; comes back as `CoherentStored`, with which alone it is ordered."""
+    """Write words of host memory coherently. Only the completion, `CoherentStored`, orders the write."""
 
     tag: int
     first: int
     words: Sequence[int]
     cached: bool = True
-    """Whether the device's cache gets the lines to write them; otherwise it sends their bytes to the home."""
+    """True to fetch the lines into the device's cache for writing, false to send the bytes to the home."""
 
 
 class CoherentAdd(NamedTuple):
-    """Add to a word of the host's memory in one atomic step; what it held comes back as `CoherentLoaded`."""
+    """Add to a word of host memory atomically. `CoherentLoaded` returns its previous value."""
 
     tag: int
     word: int
@@ -324,7 +324,7 @@ class CoherentAdd(NamedTuple):
 
 
 class CoherentCompareSwap(NamedTuple):
-    """Set a word of the host's memory if it is `old`, in one atomic step; what it held comes as `CoherentLoaded`."""
+    """Set a word of host memory atomically if it equals `old`. `CoherentLoaded` returns its previous value."""
 
     tag: int
     word: int
@@ -333,26 +333,26 @@ class CoherentCompareSwap(NamedTuple):
 
 
 class Forgo(NamedTuple):
-    """Go on without a coherent access that was refused."""
+    """Continue without a refused coherent access."""
 
     tag: int
 
 
 class Begin(NamedTuple):
-    """What is to be timed under this tag begins now."""
+    """Start the time measurement with this tag."""
 
     tag: int
 
 
 class End(NamedTuple):
-    """What is timed under this tag ends now, and is called so."""
+    """End the time measurement with this tag, and record its duration under the name `what`."""
 
     tag: int
     what: str
 
 
 class Count(NamedTuple):
-    """Count something for the statistics."""
+    """Add to a counter of the statistics."""
 
     what: str
     by: int = 1
@@ -382,20 +382,20 @@ Action = (
     | End
     | Count
 )
-"""What an application does."""
+"""Actions of an application."""
 
 
 class Application(ABC):
-    """A device application: a state, and what each event makes of it."""
+    """A device application: a state machine that reacts to events."""
 
     name: str
-    """Its name in messages."""
+    """Name in messages."""
     lines: range | None = None
-    """The lines of which it answers the home's reads and takes its writes, a range with step 1.
+    """Lines whose reads it answers and whose writes it accepts, a range with step 1.
 
-    If `None`, it stands beside the home.
+    If `None`, the application is beside the home instead of behind it.
     """
 
     @abstractmethod
     def handle(self, event: Event) -> Iterable[Action]:
-        """Take an event, and give the actions that leave with it, in order."""
+        """Handle an event, and return the resulting actions in order."""

@@ -1,4 +1,4 @@
-"""What the package raises."""
+"""Exceptions of the package."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _T = TypeVar("_T")
 
 
 class Error(Exception):
-    """Everything that this package raises on purpose."""
+    """Base class of all exceptions that this package raises deliberately."""
 
 
 class InputError(Error, ValueError):
-    """Something is asked for that cannot be.
+    """Invalid input or an unsupported request.
 
     >>> import cohkit
     >>> cohkit.check(cohkit.shipped("msi"), systems=["nowhere"])
@@ -31,7 +31,7 @@ class InputError(Error, ValueError):
 
 
 class UnavailableError(Error):
-    """Something that this machine lacks is needed: memory, or a package that is not installed.
+    """A resource that this machine lacks: memory, or a package that is not installed.
 
     >>> import cohkit
     >>> cohkit.simulate("enzian-dc-ddr", "sequential-write", region="255GiB", set={"lines": 2**31 - 1})
@@ -43,7 +43,7 @@ class UnavailableError(Error):
 
 
 class TextError(Error):
-    """A protocol text or a platform is wrong. All its errors are in `diagnostics`, in the order of their places.
+    """An invalid protocol file or platform. `diagnostics` contains all errors, in the order of their locations.
 
     >>> import cohkit
     >>> try:
@@ -54,10 +54,10 @@ class TextError(Error):
     """
 
     def __init__(self, file: str, diagnostics: Sequence[Diagnostic]) -> None:
-        """Collect the errors of one file, of which there is at least one."""
+        """Create the exception from the errors of one file, at least one."""
         super().__init__("\n\n".join(diagnostic.rendered for diagnostic in diagnostics))
         self.file = file
-        """The name under which the text was read."""
+        """Name under which the text was read."""
         self.diagnostics = Records(diagnostics)
         """All errors."""
         self.line = diagnostics[0].line
@@ -66,12 +66,12 @@ class TextError(Error):
         """Column of the first error in characters, from 1."""
 
     def __reduce__(self) -> tuple[type[TextError], tuple[str, Records[Diagnostic]]]:
-        """Pickle what it was made of: what a worker raises arrives where its result would."""
+        """Pickle the constructor's arguments, so that an exception of a worker reaches its caller."""
         return TextError, (self.file, self.diagnostics)
 
 
 class FaultError(Error):
-    """The home's policy cannot be followed: `fault` says why, with the message sequences that show it.
+    """A home policy that cannot be implemented: `fault` contains the reason and message sequences that show it.
 
     >>> import cohkit
     >>> try:
@@ -82,20 +82,20 @@ class FaultError(Error):
     """
 
     def __init__(self, file: str, fault: Fault) -> None:
-        """Name the file that the fault is in."""
+        """Create the exception for a fault in this file."""
         super().__init__(f"{file}:{fault.line}:{fault.column}: {fault.kind}: {fault.message}")
         self.file = file
-        """The name under which the text was read."""
+        """Name under which the text was read."""
         self.fault = fault
-        """What is wrong."""
+        """Fault of the policy."""
 
     def __reduce__(self) -> tuple[type[FaultError], tuple[str, Fault]]:
-        """Pickle what it was made of: what a worker raises arrives where its result would."""
+        """Pickle the constructor's arguments, so that an exception of a worker reaches its caller."""
         return FaultError, (self.file, self.fault)
 
 
 def near(wrong: str, names: Iterable[str]) -> str:
-    """Give the begin of a help for a name that there is not: the one that may be meant, if one is like it.
+    """Return the start of a help text for an unknown name: a suggestion, or nothing if no name is similar.
 
     >>> from cohkit.errors import near
     >>> near("link.latncy", ["link.latency", "link.links"]), near("dram", ["link.links"])
@@ -106,7 +106,7 @@ def near(wrong: str, names: Iterable[str]) -> str:
 
 
 def call(file: str, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Call the compiled half, which gives its reasons as JSON, and raise them as the exceptions above."""
+    """Call the compiled module, which reports errors as JSON, and raise them as the exceptions above."""
     try:
         return function(*args, **kwargs)
     except RefusedError as refused:

@@ -65,7 +65,7 @@ def from_parquet(file: Path) -> pl.DataFrame:
 
 
 def all_mappings(rows: object) -> bool:
-    """Whether this is a sequence of dictionaries, as results are."""
+    """Return whether this is a sequence of mappings, as results are."""
     return isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows)
 
 

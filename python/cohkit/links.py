@@ -1,4 +1,4 @@
-"""What one gets of a link."""
+"""Rates of links."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def link(  # noqa: PLR0913 -- each is a keyword
     seed: int = 0,
     dma: int | None = None,
 ) -> types.LinkRates:
-    """Tell what each layer of a link leaves of its rate, and its data by formula and by driving two ends.
+    """Return the rate after each layer of a link, and its data rate by formula and by driving two ends.
 
     Args:
         name: `eci`, `pcie3`, `pcie4`, `pcie5`, `ccix`, `cxl68` or `cxl256`.
-        lanes: those that work; all if not given.
-        payload: most bytes of data in a message or packet; the usual size if not given.
-        delay_ns: nanoseconds of one way.
-        bit_errors: wrong bits per bit, at random.
-        seed: what these follow from.
-        dma: bytes of transfers by DMA over PCIe that are to be told of, too.
+        lanes: number of active lanes; all if not given.
+        payload: maximum bytes of data in a message or packet; the usual size if not given.
+        delay_ns: one-way delay in nanoseconds.
+        bit_errors: bit error rate, per bit.
+        seed: seed of the bit errors.
+        dma: bytes per DMA transfer over PCIe, to measure these as well.
 
     Raises:
-        InputError: the link does not have what is asked.
+        InputError: the link does not support the configuration.
 
     >>> import cohkit
     >>> eci = cohkit.link("eci")

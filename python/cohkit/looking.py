@@ -1,4 +1,4 @@
-"""How to look at the states of a system or a model: what the functions that give verdicts have in common."""
+"""Search options shared by the functions that return verdicts on systems and models."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class Options(TypedDict, total=False):
     """Options of :func:`cohkit.check` and :func:`cohkit.check_model`.
 
     Attributes:
-        symmetry: explore one state of each orbit only: states that differ by which caching agent, or which value of a
-            scalarset, is which; if not, each on its own. `True` if not given.
-        hash_compaction: keep of states that were expanded a signature of 64 bits instead of the state; the verdict then
-            has an `omission_probability`, and what takes all states to judge is not judged.
-        threads: threads that search; the verdicts do not depend on it. As many as there are processors if not given,
-            and never more.
-        max_states: give up beyond this many states.
-        max_depth: give up beyond this many steps from the start; with `simulate_steps` the most steps of one walk, 1000
-            if not given.
-        max_memory_bytes: give up beyond this much memory; three quarters of what is free if not given.
+        symmetry: explore one representative of each set of states that differ only in the names of caching agents or
+            scalarset values; if false, explore all states. `True` by default.
+        hash_compaction: store a 64-bit signature of each expanded state instead of the state. The verdict then has an
+            `omission_probability`, and properties that need all states are not checked.
+        threads: number of search threads, at most the number of processors, which is the default. The verdicts do not
+            depend on it.
+        max_states: state limit.
+        max_depth: limit of the number of steps from an initial state; with `simulate_steps`, of the steps of one walk,
+            1000 by default.
+        max_memory_bytes: memory limit; three quarters of the free memory by default.
         coverage: count how often rules fired and rows were taken.
-        simulate_steps: walk at random instead, for so many steps.
-        seed: what random walks follow from, 0 if not given.
-        checkpoint: a folder to keep what is found in, from time to time and when a limit is reached.
-        resume: a folder with checkpoints to go on from, and to keep what is found in.
-        checkpoint_every_seconds: seconds between checkpoints, 30 if not given.
+        simulate_steps: perform random walks of this many steps in total instead of a search.
+        seed: seed of random walks, 0 by default.
+        checkpoint: folder for checkpoints, written periodically and when a limit is reached.
+        resume: folder with checkpoints to continue from, and to write to.
+        checkpoint_every_seconds: seconds between checkpoints, 30 by default.
 
     """
 
@@ -52,9 +52,9 @@ class Options(TypedDict, total=False):
 
 
 def looking(options: Options, *, beside: Sequence[str] = ()) -> Looking:
-    """Judge options before anything long is begun, and give them in the words of the compiled half.
+    """Validate options before a long search, and convert them for the compiled module.
 
-    `beside` are names of options that the caller has taken already.
+    `beside` are names of options that the caller has already consumed.
     """
     _judge(options, beside)
     steps, checkpoint, resume = options.get("simulate_steps"), options.get("checkpoint"), options.get("resume")
@@ -74,7 +74,7 @@ def looking(options: Options, *, beside: Sequence[str] = ()) -> Looking:
 
 
 def is_whole(value: object) -> bool:
-    """Whether this is a whole number, which truths are not here."""
+    """Return whether the value is an integer and not a Boolean."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -121,7 +121,7 @@ def _judge_walks(options: Options) -> None:
 
 
 def whole_numbers(verdict: dict[str, Any]) -> dict[str, Any]:
-    """Turn counts into integers: JSON readers elsewhere take none beyond 64 bits, so these arrive as texts."""
+    """Convert counts to integers: they may arrive as strings, because other JSON readers are limited to 64 bits."""
     for count in ("states", "transitions"):
         if isinstance(verdict[count], str):
             verdict[count] = int(verdict[count])

@@ -1,4 +1,4 @@
-"""Machines: platforms to look at, and to change."""
+"""Machines: platforms with access to their quantities, and variants with other values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 Text = str | tuple["Text", "Text"] | None
-"""What the file of a platform holds; nothing if it ships; that of both a device and a host."""
+"""Contents of the platform file; `None` for a shipped platform; a pair for a device and a host."""
 
 
 class Machine:
-    """A platform that runs: its quantities by name, and others like it with some of them changed.
+    """A platform that can run: its quantities by name, and variants with some of them changed.
 
     >>> import cohkit
     >>> machine = cohkit.Machine("enzian-dc-ddr")
@@ -38,11 +38,11 @@ class Machine:
     """
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
-        """Take one that comes with the package, a file whose name ends in `.toml`, or a device and a host: `A+B`.
+        """Load a shipped platform, a file whose name ends in `.toml`, or a device and a host: `A+B`.
 
         Raises:
-            InputError: there is none of this name.
-            TextError: the file is wrong; all its errors are listed.
+            InputError: there is no platform with this name.
+            TextError: the file is invalid; all its errors are listed.
             OSError: the file cannot be read.
 
         """
@@ -61,19 +61,19 @@ class Machine:
 
     @property
     def native(self) -> _cohkit.Machine:
-        """What runs."""
+        """Compiled machine that runs."""
         return self._native
 
     @property
     def platform(self) -> Platform:
-        """What `cohkit.platform` gives of it."""
+        """Description of the machine, as returned by `cohkit.platform`."""
         return self._platform
 
     def changed(self, settings: Mapping[str, str | int | Quantity]) -> Machine:
-        """Give a machine like this one with other values, with their units, of some quantities.
+        """Return a copy of this machine with other values, with units, for some quantities.
 
         Raises:
-            InputError: there is no such quantity, or it cannot have this value.
+            InputError: the quantity does not exist, or does not accept the value.
 
         """
         told = {name: written(value) for name, value in settings.items()}
@@ -82,7 +82,7 @@ class Machine:
         return other
 
     def __getitem__(self, name: str) -> Quantity | int:
-        """Give the value of a quantity: with its unit, or as a number of things."""
+        """Return the value of a quantity: with its unit, or as an integer for counts."""
         found = self._quantities.get(name)
         if found is None:
             there = ", ".join(sorted(self._quantities))
@@ -90,23 +90,23 @@ class Machine:
         return found["value"] if found["unit"] == "count" else Quantity(found["value"], found["unit"])
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names of its quantities."""
+        """Iterate over the names of the quantities."""
         return iter(self._quantities)
 
     def __len__(self) -> int:
-        """Count its quantities."""
+        """Return the number of quantities."""
         return len(self._quantities)
 
     def __eq__(self, other: object) -> bool:
-        """Compare what the machines are, not how they came about."""
+        """Compare the resulting machines, not their construction."""
         return isinstance(other, Machine) and self._platform == other._platform
 
     def __hash__(self) -> int:
-        """Agree with the comparison."""
+        """Return a hash that agrees with the comparison."""
         return hash((self._platform["name"], *(quantity["value"] for quantity in self._platform["quantities"])))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it was made of, the text of its file included."""
+        """Pickle the constructor's arguments, including the text of the file."""
         return _again, (self._name, self._text, self._settings)
 
     def __repr__(self) -> str:

@@ -40,18 +40,18 @@ _KINDS = (
 
 
 class TraceFile(NamedTuple):
-    """A trace in a file, which has been read: who runs it needs the file no more."""
+    """A trace file that has been read: running it no longer needs the file."""
 
     name: str
-    """What results call it: the workload as it was named."""
+    """Name in results: the workload as given."""
     kind: str
-    """The kind of trace, such as `trace` or `lackey-trace`."""
+    """Kind of trace, such as `trace` or `lackey-trace`."""
     file: bytes
-    """The bytes of the file."""
+    """Contents of the file."""
 
     @staticmethod
     def of(workload: str) -> TraceFile | None:
-        """Read the file of a workload such as `trace:FILE` or `lackey-trace:FILE`; `None` if it is another workload.
+        """Read the file of a workload such as `trace:FILE` or `lackey-trace:FILE`; return `None` for other workloads.
 
         Raises:
             OSError: the file cannot be read.
@@ -65,7 +65,7 @@ class TraceFile(NamedTuple):
 
 @dataclass(frozen=True)
 class MemoryTrace:
-    """What each core accesses, in its order. `memory_trace` makes one of arrays.
+    """Accesses of each core, in order. `memory_trace` creates one from arrays.
 
     >>> import cohkit
     >>> trace = cohkit.memory_trace([0x80, 0x100], name="two")
@@ -77,32 +77,32 @@ class MemoryTrace:
     """
 
     records: bytes
-    """The accesses, each of 16 bytes: address, picoseconds since the access before, core, access, and a zero."""
+    """Accesses of 16 bytes each: address, picoseconds since the previous access, core, access type, and a zero."""
     packed: bool = False
-    """Whether pages of 4 KiB lie one after another, in the order in which they are first accessed."""
+    """True if 4 KiB pages are placed consecutively, in the order of their first access."""
     name: str = "trace"
-    """What results call it."""
+    """Name in results."""
 
     def __len__(self) -> int:
-        """Count the accesses."""
+        """Return the number of accesses."""
         return len(self.records) // 16
 
     def __repr__(self) -> str:
-        """Tell the name and the number of accesses."""
+        """Return the name and the number of accesses."""
         return f"MemoryTrace({self.name!r}, {len(self)} accesses)"
 
     @property
     def kind(self) -> str:
-        """The kind of trace."""
+        """Kind of trace."""
         return "packed-trace" if self.packed else "trace"
 
     @property
     def file(self) -> bytes:
-        """The bytes of its file."""
+        """Contents of its file."""
         return _MAGIC + self.records
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write it into a file that `cohkit sim PLATFORM trace:FILE` reads; one that ends in `.gz` is packed by gzip.
+        """Write a file that `cohkit sim PLATFORM trace:FILE` reads; a name that ends in `.gz` selects gzip.
 
         Raises:
             OSError: the file cannot be written.

@@ -56,22 +56,22 @@ class Scenario(ABC):
     """
 
     lines: int
-    """Lines of the home that it uses, from 0."""
+    """Number of lines of the home that the scenario uses, from line 0."""
     ends: bool = True
-    """Whether it ends by itself."""
+    """True if the scenario ends by itself."""
     host_words: int = 0
-    """Words of the host's memory, from 0, that are accessed coherently, where that is a space of its own."""
+    """Words of host memory, from 0, that are accessed coherently, if host memory is a separate space."""
 
     @abstractmethod
     def application(self) -> device.Application:
-        """Give the application at the start."""
+        """Return the application at the start."""
 
     @abstractmethod
     def threads(self) -> Sequence[cpu.Thread]:
-        """Give the threads at the start; thread `n` runs on core `n`."""
+        """Return the threads at the start; thread `n` runs on core `n`."""
 
     def verify(self, application: device.Application, contents: Contents) -> str | None:  # noqa: ARG002 -- for others
-        """Tell what is wrong at the end, in a sentence, or nothing."""
+        """Check the final state, and return a description of the failure in one sentence, or `None`."""
         return None
 
 
@@ -95,7 +95,7 @@ _EVENTS: dict[str, Callable[..., device.Event]] = {
 }
 
 
-# How many bits the numbers of actions and steps have; 64 where nothing is said.
+# Bits of the numbers in actions and steps; 64 if not listed.
 _BITS = {"line": 32, "lines": 32, "first": 32, "tag": 32, "thread": 32, "register": 32, "word": 16}
 _BITS_OF = {
     (cpu.LoadHost, "word"): 32,

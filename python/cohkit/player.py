@@ -50,7 +50,7 @@ Application = Literal[
 
 
 class Request(TypedDict, total=False):
-    """What `play_many` is given for each play; `play` tells the meaning and what stands for the rest."""
+    """Arguments of one play for `play_many`. See `play` for their meaning and defaults."""
 
     platform: Required[str | os.PathLike[str] | Machine]
     application: Required[Application | Scenario]
@@ -81,7 +81,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
 ) -> types.Play:
     """Play an application behind the home of a platform, with its threads on the cores.
 
-    What goes wrong ends the run; its result then has a `failure`, and nothing that was measured.
+    Any failure ends the run; its result then has a `failure`, and no measurements.
 
     Args:
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.

@@ -1,4 +1,4 @@
-"""How far long work is, shown on a terminal and nowhere else."""
+"""Progress bars for long operations, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORTEST, _LONGEST = 5, 40
 
 
 class Bar:
-    """A line on standard error that says how much of some work is done; it goes when the work ends.
+    """A progress bar on standard error, which is removed at the end of the operation.
 
     >>> from cohkit.progress import Bar
     >>> with Bar("counting") as bar:  # shows nothing here, as this is no terminal
@@ -26,7 +26,7 @@ class Bar:
     """
 
     def __init__(self, name: str, stream: TextIO | None = None) -> None:
-        """Name the work."""
+        """Set the name of the operation."""
         self._name = name
         self._stream = stream or sys.stderr
         self._shown = self._stream.isatty()
@@ -34,11 +34,11 @@ class Bar:
         self._last = float("-inf")
 
     def __enter__(self) -> Self:
-        """Begin the work."""
+        """Start the operation."""
         return self
 
     def __call__(self, done: int, of: int) -> None:
-        """Show that so much is done."""
+        """Show that `done` of `of` units are complete."""
         now = time.monotonic()
         if not self._shown or now < self._last + _BETWEEN_S:
             return
@@ -54,7 +54,7 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the line away."""
+        """Remove the bar."""
         if self._last > float("-inf"):
             self._stream.write("\r\033[K")
             self._stream.flush()

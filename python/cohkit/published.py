@@ -1,6 +1,6 @@
-"""Published numbers, and how ours stand beside them.
+"""Published numbers, and their comparison with ours.
 
-A number is named by its place in `experiments/published.toml`: `enzian.read_latency.dc_ddr.random`.
+The key of a number is its location in `experiments/published.toml`: `enzian.read_latency.dc_ddr.random`.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 
 Use = Literal["calibration", "prediction"]
-"""What a published number is for here."""
+"""Purpose of a published number."""
 Standing = Literal["fitted", "predicted blind", "known", "not steady"]
-"""How a number of ours came about: a value of ours was chosen so that it comes out; it was made before the published
-one was seen; it was made after; or it is that of a simulation that was cut too short to predict anything."""
+"""Provenance of one of our numbers: a parameter was fitted to reproduce the published number; it was predicted
+before the published number was seen, or computed afterwards; or its simulation was too short to predict anything."""
 NOT_STEADY: Standing = "not steady"
 _FILE = "experiments/published.toml"
 
 COUNT = "count"
-"""The unit of what is counted."""
+"""Unit of counts."""
 PERCENT = "percent"
-"""The unit of shares of a hundred."""
+"""Unit of percentages."""
 
 
 class Ours(NamedTuple):
-    """A number of ours: its name in the experiment, value and unit, and the `key` of the published one.
+    """One of our numbers: its name in the experiment, value and unit, and the `key` of the published number.
 
-    With `parts` it is their sum.
+    If `parts` is not empty, the value is their sum.
     """
 
     name: str
@@ -48,21 +48,21 @@ class Ours(NamedTuple):
     key: str
     parts: Mapping[str, float] = MappingProxyType({})
     steady: bool | None = None
-    """Of a throughput, whether it would be the same if the simulation went on; `None` of anything else."""
+    """For a throughput: true if it would stay the same if the simulation continued. `None` for other numbers."""
     cut: bool = False
-    """Whether the simulation was cut short."""
+    """True if the simulation was reduced."""
 
 
 Relation = Literal["above", "below", "like", "at_most"]
 
 
 class Said(NamedTuple):
-    """What is published of a number in words, and in which relation it so stands to another key or to a bound."""
+    """A published statement in words, and its relation to another key or to a bound."""
 
     words: str
     relation: Relation | None = None
     to: str = ""
-    """The key of the other number, or the bound as a quantity."""
+    """Key of the other number, or the bound as a quantity."""
 
 
 _RELATIONS: tuple[Relation, ...] = get_args(Relation)
@@ -83,10 +83,10 @@ class Published:
     """
 
     def __init__(self, text: str, *, file: str) -> None:
-        """Read TOML; `file` is the name to show in messages.
+        """Parse TOML; `file` is the name to show in messages.
 
         Raises:
-            InputError: this is no TOML.
+            InputError: this is not TOML.
 
         """
         try:
@@ -94,7 +94,7 @@ class Published:
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{file}: {error}") from None
         self._leaves: dict[str, tuple[object, str]] = {}
-        # What else than a number stands under a key: what is said of it, and what was predicted before it was seen.
+        # Entries that are not numbers: published statements, and predictions made before the result was seen.
         self._about: dict[str, tuple[dict[str, Any], str]] = {}
         for key, value in _leaves(tree, ""):
             if isinstance(value, dict):
@@ -105,7 +105,7 @@ class Published:
             else:
                 self._leaves[key] = (value, file)
         self._asked: set[str] = set()
-        # What ours were made beside; what is joined later was kept apart.
+        # Numbers known to our experiments. Those joined later were kept separately.
         self._seen = frozenset(self._leaves)
 
     @classmethod

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What is to be done."""
+    """Request to reproduce experiments."""
 
     experiments: Sequence[str]
     published: str | None = None
-    """A file with further published numbers."""
+    """File with additional published numbers."""
     out: str | None = None
-    """The folder that rows and plots are written to."""
+    """Folder for rows and plots."""
     form: plots.Format = "svg"
-    """Of plots."""
+    """Format of plots."""
     json: bool = False
     sensitivity: bool = False
     conditions: Conditions = Conditions()
     command: str = ""
-    """The command line, which JSON tells."""
+    """Command line, for the JSON output."""
 
 
 class Done(NamedTuple):
@@ -49,14 +49,14 @@ class Done(NamedTuple):
     rows: list[Result]
     spans: list[Span]
     remarks: list[str]
-    """What is to be known of the published numbers."""
+    """Remarks on the published numbers."""
 
 
 def reproduce(wanted: Wanted) -> None:
-    """Run the experiments, print what came out of each, and write it if asked to.
+    """Run the experiments, print their results, and write them if requested.
 
     Raises:
-        Error: something is wrong with what is wanted, or needed and not there.
+        Error: the request is invalid, or something that it needs is missing.
         OSError: a file or folder cannot be read or written.
 
     """
@@ -65,7 +65,7 @@ def reproduce(wanted: Wanted) -> None:
     published = Published.shipped()
     if wanted.published:
         published.join(Published.read(wanted.published))
-    # A bad place for results is not found out after a long run.
+    # Detect an unusable output folder before a long run.
     if wanted.out:
         if any(EXPERIMENTS[name].axis for name in names):
             plots.require()

@@ -183,7 +183,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Shown:
 
 
 def _fits(value: object) -> bool:
-    """Whether a cell can hold it: a plain value, or a list of texts."""
+    """Return whether a cell can show the value: a plain value, or a list of strings."""
     return isinstance(value, _PLAIN) or (isinstance(value, list) and all(isinstance(each, str) for each in value))
 
 

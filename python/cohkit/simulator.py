@@ -47,7 +47,7 @@ _NUMBERS = {
 
 
 class Request(TypedDict, total=False):
-    """What `simulate_many` is given for each simulation; `simulate` tells the meaning and what stands for the rest."""
+    """Arguments of one simulation for `simulate_many`. See `simulate` for their meaning and defaults."""
 
     platform: Required[str | os.PathLike[str] | Machine]
     workload: Required[Workload | str | MemoryTrace | TraceFile]
@@ -65,7 +65,7 @@ class Request(TypedDict, total=False):
 
 
 def platforms() -> list[str]:
-    """Names of the platforms that come with the package.
+    """Return the names of the platforms that come with the package.
 
     >>> import cohkit
     >>> cohkit.platforms()[:3]
@@ -76,14 +76,14 @@ def platforms() -> list[str]:
 
 
 def platform(name: str | os.PathLike[str] | Machine) -> types.Platform:
-    """Give a platform's quantities: value, unit, range where no source gives the value, and origin.
+    """Return a platform's quantities: value, unit, origin, and range if no source gives the value.
 
     Args:
         name: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
 
     Raises:
-        InputError: there is none of this name.
-        TextError: the file is wrong; all its errors are listed.
+        InputError: there is no platform with this name.
+        TextError: the file is invalid; all its errors are listed.
         OSError: the file cannot be read.
 
     >>> import cohkit

@@ -1,6 +1,6 @@
-"""Results of the functions: mappings whose keys are attributes, too. `docs/output.md` explains the keys.
+"""Result types: mappings whose keys are also attributes. `docs/output.md` explains the keys.
 
-Of a result that lacks a key, the attribute is `None`.
+If a result lacks a key, the attribute is `None`.
 """
 
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from cohkit.results import Record, Records
 
 
 class Note(Record):
-    """What helps with an error: advice, or another place in the text (else `line` and `column` are `None`)."""
+    """Help for an error: advice, or a related location in the text (otherwise `line` and `column` are `None`)."""
 
     message: str
     line: int | None
@@ -17,7 +17,7 @@ class Note(Record):
 
 
 class Diagnostic(Record):
-    """One error of a protocol text. Lines and columns count from 1; columns count characters."""
+    """An error of a protocol file. Lines and columns count from 1; columns count characters."""
 
     code: str
     message: str
@@ -31,7 +31,7 @@ class Diagnostic(Record):
 
 
 class Action(Record):
-    """What an agent does: `kind` is `send`, `receive`, `does` or `becomes`."""
+    """An action of an agent: `kind` is `send`, `receive`, `does` or `becomes`."""
 
     kind: Literal["send", "receive", "does", "becomes"]
     message: str | None = None
@@ -42,7 +42,7 @@ class Action(Record):
 
 
 class Step(Record):
-    """One step of a message sequence. An action that receives has the further key `from`."""
+    """One step of a message sequence. A receiving action also has the key `from`."""
 
     agent: int
     action: Action
@@ -51,14 +51,14 @@ class Step(Record):
 
 
 class Sequence(Record):
-    """A message sequence, which `chart_text` and `chart_svg` draw."""
+    """A message sequence. `chart_text` and `chart_svg` draw it."""
 
     agents: list[str]
     steps: Records[Step]
 
 
 class Fault(Record):
-    """What is wrong with a home's policy."""
+    """A fault of a home's policy, with the message sequences that show it."""
 
     kind: str
     message: str
@@ -69,7 +69,7 @@ class Fault(Record):
 
 
 class Property(Record):
-    """What is known of one property."""
+    """Status of one property."""
 
     kind: str
     name: str
@@ -77,7 +77,7 @@ class Property(Record):
 
 
 class Counterexample(Record):
-    """What shows a violation, or how a channel's capacity is exceeded."""
+    """Evidence of a violation, or of an exceeded channel capacity."""
 
     kind: str
     name: str
@@ -89,7 +89,7 @@ class Counterexample(Record):
 
 
 class RuleCoverage(Record):
-    """How often the rules of one name fired."""
+    """Number of times that the rules with one name fired."""
 
     rule: str
     instances: int
@@ -98,7 +98,7 @@ class RuleCoverage(Record):
 
 
 class RowCoverage(Record):
-    """How often a row of the table of an agent was taken."""
+    """Number of times that one row of an agent's table was taken."""
 
     agent: str
     state: str
@@ -108,14 +108,14 @@ class RowCoverage(Record):
 
 
 class Coverage(Record):
-    """What a search has exercised."""
+    """Rules and rows exercised by a search."""
 
     rules: Records[RuleCoverage]
     rows: Records[RowCoverage]
 
 
 class Walks(Record):
-    """What random walks came to."""
+    """Result of random walks."""
 
     seed: int
     walks: int
@@ -127,14 +127,14 @@ class Walks(Record):
 
 
 class SystemSizes(Record):
-    """Sizes of a text that one of its systems states otherwise."""
+    """Sizes that a system sets differently from the rest of its protocol."""
 
     system: str
     sizes: dict[str, int]
 
 
 class ProgramBounds(Record):
-    """Largest programs that judged a guarantee, and in how many placements they ran."""
+    """Largest programs that checked a guarantee, and the number of placements in which they ran."""
 
     threads: int
     accesses: int
@@ -146,7 +146,7 @@ class ProgramBounds(Record):
 
 
 class Unfinished(Record):
-    """The search for progress that a limit ended."""
+    """A search for progress that stopped at a limit."""
 
     question: str
     states: int | str
@@ -199,7 +199,7 @@ class ModelVerdict(Record):
 
 
 class Row(Record):
-    """One row of a controller's table, and the line of the text where it stands, from 1."""
+    """One row of a controller's table, and its line in the protocol file, from 1."""
 
     state: str
     event: str
@@ -210,7 +210,7 @@ class Row(Record):
 
 
 class Table(Record):
-    """The controller of an agent; `initial` are the states in which agents begin, by the names of agents in charts."""
+    """The controller of an agent. `initial` maps the name of each agent in charts to its initial state."""
 
     protocol: str
     agent: Literal["home", "remote"]
@@ -225,7 +225,7 @@ class Table(Record):
 
 
 class Sizes(Record):
-    """How large a controller is."""
+    """Size of a controller."""
 
     states: int
     transitions: int
@@ -233,7 +233,7 @@ class Sizes(Record):
 
 
 class Construction(Record):
-    """A constructed home: its sizes for one remote, as it is and `merged`; `fault` is `None` if it can be followed."""
+    """A constructed home: its sizes for one remote, plain and `merged`. `fault` is `None` if construction succeeds."""
 
     protocol: str
     home: Sizes
@@ -245,7 +245,7 @@ class Construction(Record):
 
 
 class System(Record):
-    """A system that a text asks to check."""
+    """A system that a protocol file lists for checking."""
 
     name: str
     remotes: int
@@ -253,7 +253,7 @@ class System(Record):
 
 
 class Quantity(Record):
-    """A quantity of a platform; `low` and `high` are `None` where a source gives the value."""
+    """A quantity of a platform. `low` and `high` are `None` if a source gives the value."""
 
     name: str
     value: int
@@ -264,10 +264,10 @@ class Quantity(Record):
 
 
 class Platform(Record):
-    """A machine that is simulated.
+    """A simulated machine.
 
-    `below` is how many caches are below each remote's where there are two levels, and `agents` how many there are of
-    each further kind.
+    With two levels of caches, `below` is the number of caches below each remote's cache. `agents` is the number of
+    agents of each further kind.
     """
 
     name: str
@@ -280,7 +280,7 @@ class Platform(Record):
 
 
 class Workload(Record):
-    """What the cores did."""
+    """Workload of the cores."""
 
     name: str
     region_lines: int
@@ -292,7 +292,7 @@ class Workload(Record):
 
 
 class Failure(Record):
-    """Why a simulation did not come to its end."""
+    """Reason why a simulation was aborted."""
 
     kind: str
     message: str
@@ -303,20 +303,20 @@ class Failure(Record):
 
 
 class Stretch(Record):
-    """A quarter of what was counted: how many things, and how long they took."""
+    """A quarter of the counted events: their number, and its duration in nanoseconds."""
 
     count: int
     ns: float
 
 
 class Quarter(Stretch):
-    """A quarter of the accesses of a run, with the lines that caches held at its end."""
+    """A quarter of the accesses of a run, with the number of lines held in caches at its end."""
 
     lines_cached: int
 
 
 class Spent(Record):
-    """Time of accesses: of all in picoseconds, of one in the mean, and of the slowest, in nanoseconds."""
+    """Time of accesses: total in picoseconds; mean and slowest access in nanoseconds."""
 
     total_ps: int
     mean_ns: float
@@ -324,19 +324,19 @@ class Spent(Record):
 
 
 class SpentPart(Spent):
-    """What accesses spent on one part of the machine."""
+    """Time that accesses spent in one part of the machine."""
 
     name: str
 
 
 class SpentStep(SpentPart):
-    """What accesses spent on one step, and of which part it is."""
+    """Time that accesses spent in one step, and the part of the machine that the step belongs to."""
 
     part: str
 
 
 class Moment(Record):
-    """Some time of an access: the step, and the message that travelled or waited, if one did."""
+    """An interval of an access: its step, and the message in flight or waiting, if any."""
 
     step: str
     message: str | None
@@ -345,7 +345,7 @@ class Moment(Record):
 
 
 class Slowest(Record):
-    """The access that took longest, with what it was spent on, one after the other."""
+    """The slowest access, with the steps that took its time, in order."""
 
     access: str
     core: int
@@ -356,7 +356,7 @@ class Slowest(Record):
 
 
 class Resource(Record):
-    """What can do or hold so much at a time; of several of a kind the one that was most in use."""
+    """A resource with limited capacity. Of several of one kind, the one with the highest utilisation."""
 
     name: str
     which: str | None
@@ -367,7 +367,7 @@ class Resource(Record):
 
 
 class Limit(Record):
-    """What limits how many accesses are performed in a time, and why it is that."""
+    """The bottleneck of the access rate, with the reason."""
 
     name: str
     utilisation: float
@@ -375,7 +375,7 @@ class Limit(Record):
 
 
 class Explanation(Record):
-    """Where the time of accesses has gone: the sum of all `parts`, and that of all `steps`, is `latency`."""
+    """Breakdown of the access latency: `parts` add up to `latency`, and so do `steps`."""
 
     accesses: int
     latency: Spent
@@ -387,10 +387,10 @@ class Explanation(Record):
 
 
 class BouncingLine(Record):
-    """A line that goes to and fro between caches; `address` counts bytes from the begin of the region.
+    """A line that bounces between caches. `address` is its offset from the start of the region in bytes.
 
-    Of its `transfers`, `other_words` were to another word than the last access of the other cache: false sharing.
-    `share` is that of the time that accesses waited at caches, all lines together.
+    Of its `transfers`, `other_words` accessed another word than the last access of the other cache (false sharing).
+    `share` is its share of the time that accesses of all lines waited at caches.
     """
 
     line: int
@@ -401,10 +401,10 @@ class BouncingLine(Record):
 
 
 class Simulation(Record):
-    """The result of a simulation: `statistics` and `messages` are `None` if there is a `failure`.
+    """The result of a simulation. `statistics` and `messages` are `None` if there is a `failure`.
 
-    Of several kinds of caching agents, `agents` says what each did; `workload` is that of the first. There is an
-    `explanation` if it was asked for and nothing failed.
+    With several kinds of caching agents, `agents` contains the workload of each, and `workload` that of the first.
+    `explanation` is present if it was requested and the run succeeded.
     """
 
     protocol: str
@@ -426,7 +426,7 @@ class Simulation(Record):
 
 
 class Taken(Record):
-    """What messages of a kind have taken: on the links between hosts, and on meshes inside them."""
+    """Traffic of one message type: on the links between hosts, and on the meshes inside them."""
 
     between: int
     between_bytes: int
@@ -434,7 +434,7 @@ class Taken(Record):
 
 
 class Times(Record):
-    """Durations, in nanoseconds; `distribution` has some that rise, each with how many do not exceed it."""
+    """Durations in nanoseconds. `distribution` lists ascending values, each with the number of durations up to it."""
 
     count: int
     mean: float
@@ -445,14 +445,14 @@ class Times(Record):
 
 
 class Travelled(Record):
-    """What has travelled on the links of caching agents of one kind, both ways."""
+    """Traffic on the links of the caching agents of one kind, in both directions."""
 
     messages: int
     bytes: int
 
 
 class Play(Record):
-    """What an application and its threads did; what was measured is `None` if there is a `failure`."""
+    """The result of a play of an application and its threads. Measurements are `None` if there is a `failure`."""
 
     protocol: str
     platform: str
@@ -481,13 +481,13 @@ class Play(Record):
 
 
 class Result(Record):
-    """One row of an experiment's table: what is published under `key`, and what we get, in `unit`.
+    """One row of an experiment's table: the published value under `key` and our value, in `unit`.
 
-    Published is a number, or what `says` it in words; `None` both where it is kept apart. `bound` is what the words say
-    that it is at most. `error` is relative to the number. `ratio` is ours divided by the bound, or by that number of
-    ours that it is compared with; `holds` is `None` where that cannot be judged. `blind` is what was predicted before
-    the published result was seen. `steady` is `None` unless it is a throughput. `run` has the `command` and the
-    `version`.
+    The published value is a number, or words in `says`; both are `None` if it is kept separately. `bound` is an upper
+    bound stated by the words. `error` is relative to the published number. `ratio` is our value divided by the bound,
+    or by our number that it is compared with. `holds` is `None` if that cannot be decided. `blind` is the value
+    predicted before the published result was seen. `steady` is `None` unless the value is a throughput. `run` contains
+    the `command` and the `version`.
     """
 
     experiment: str
@@ -511,14 +511,14 @@ class Result(Record):
 
 
 class LinkStep(Record):
-    """What one layer of a link leaves of a direction."""
+    """Rate that remains after one layer of a link, per direction."""
 
     name: str
     bytes_per_second: float
 
 
 class LinkData(Record):
-    """The data of a kind of traffic over a link, in one direction."""
+    """Data rate of one kind of traffic over a link, per direction."""
 
     name: str
     both_directions: bool
@@ -528,21 +528,21 @@ class LinkData(Record):
 
 
 class LinkTransfers(Record):
-    """Transfers of one size by DMA one way: how long one takes alone, and the rate of many."""
+    """DMA transfers of one size in one direction: latency of a single transfer, and throughput of many."""
 
     latency_ns: float
     bytes_per_second: float
 
 
 class LinkDma(Record):
-    """Transfers of one size by DMA."""
+    """DMA transfers of one size, in both directions."""
 
     to_device: LinkTransfers
     to_host: LinkTransfers
 
 
 class LinkRates(Record):
-    """What one gets of a link, as :func:`cohkit.link` tells it; `dma` is `None` unless it is asked for."""
+    """Rates of a link, from :func:`cohkit.link`. `dma` is `None` unless requested."""
 
     link: str
     lanes: int
@@ -556,7 +556,7 @@ class LinkRates(Record):
 
 
 class LitmusEnd(Record):
-    """An outcome of a litmus test; runs in the simulator tell how often it was `seen`, and the first `seed` of it."""
+    """An outcome of a litmus test. Simulator runs also report how often it was `seen`, and the first `seed` with it."""
 
     values_: dict[str, int]
     fulfils: bool
@@ -566,7 +566,7 @@ class LitmusEnd(Record):
 
 
 class Litmus(Record):
-    """What a litmus test has shown, as :func:`cohkit.litmus` tells it."""
+    """Result of a litmus test, from :func:`cohkit.litmus`."""
 
     test: str
     protocol: str | None
@@ -589,7 +589,7 @@ class Litmus(Record):
 
 
 class Mutant(Record):
-    """A change of a protocol text in one place, and what became of it."""
+    """A mutant: a protocol with one change, and its fate."""
 
     protocol: str
     number: int
@@ -599,7 +599,7 @@ class Mutant(Record):
 
 
 class TraceVerdict(Record):
-    """The verdict on a trace. `rows`, `messages` and `values` are `None` if it is refused."""
+    """The verdict on a trace. `rows`, `messages` and `values` are `None` if it is rejected."""
 
     outcome: Literal["in_order", "refused"]
     steps: int
@@ -612,7 +612,7 @@ class TraceVerdict(Record):
 
 
 class EmittedHome(Record):
-    """Sizes of a home as hardware; `run` names the files that were written."""
+    """Sizes of a home in hardware. `run` lists the files written."""
 
     protocol: str
     states: int
@@ -624,7 +624,7 @@ class EmittedHome(Record):
 
 
 class Lockstep(Record):
-    """Result of runs of the RTL in lockstep with the controllers."""
+    """Result of lockstep runs of the RTL and the controllers."""
 
     protocol: str
     messages: int
@@ -646,7 +646,7 @@ class Lockstep(Record):
 
 
 class Synthesis(Record):
-    """Size of a configuration of the home on an FPGA, and its longest paths."""
+    """Size of a home configuration on an FPGA, and its longest paths."""
 
     protocol: str
     configuration: str
@@ -664,7 +664,7 @@ class Synthesis(Record):
 
 
 class HomeMeasurements(Record):
-    """Latencies of the RTL in cycles, and how much traffic it bears."""
+    """Latencies of the RTL in cycles, and its throughput."""
 
     protocol: str
     units: int

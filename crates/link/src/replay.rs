@@ -302,7 +302,7 @@ impl<B: Clone> Retry<B> {
         self.request || self.sender.announce || (self.is_late() && self.receiver.is_lost())
     }
 
-    /// Whether a new block may use the next slot. If so, returns whether an acknowledgement is due, which it may carry.
+    /// Returns whether an acknowledgement is due, if a new block may use the next slot. The block may carry it.
     #[inline]
     pub fn wants(&self) -> Option<bool> {
         (!self.must_sync() && self.sender.has_room()).then(|| self.ack_is_due())

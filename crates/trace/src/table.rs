@@ -1,7 +1,7 @@
 //! Independent interpreter of controller tables.
 //!
-//! It deliberately shares no code with [`cohkit_protocol::execute`], which all writers of traces use. A fault there is
-//! therefore not repeated here.
+//! The module deliberately shares no code with [`cohkit_protocol::execute`], which all writers of traces use. A fault
+//! there is therefore not repeated here.
 
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Initial, Operator, Set, Statement, Target,

@@ -1,4 +1,4 @@
-"""What CCIX gives a card that caches lines of its host: transfers, translation, locality, and sharing with the host."""
+"""Properties of CCIX for a card that caches host lines: transfers, translation, locality, and sharing with the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LINE_BYTES = 64
 CARDS = ("u280", "vck5000")
 SIZES = (64, 256, 1024, 4096, 16384, 32768)
-"""Bytes of a transfer."""
+"""Bytes per transfer."""
 MANY = 5_000
 """Lines that are transferred where a throughput is measured, or random ones where a mean is."""
 DMA_NS = 150
@@ -112,7 +112,7 @@ TRANSLATED: dict[str, dict[str, int | str]] = {
     },
     "ATC miss, walk, 4 KiB pages": {"translation__used": 1, "translation__entries": 1, "translation__host_entries": 1},
 }
-"""How addresses of random lines are translated: settings of the device."""
+"""Settings of the device for the translation of the addresses of random lines."""
 
 
 def _key(words: str) -> str:

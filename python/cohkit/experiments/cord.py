@@ -22,39 +22,38 @@ if TYPE_CHECKING:
 MACHINES = {"CXL": "cxl-8x8", "UPI": "upi-8x8"}
 HOMES = 8
 LINE = 64
-"""Bytes of a line, unless a store is larger."""
+"""Bytes per line, unless a store is larger."""
 WIDE = 65535
-"""What a text's bounds can be at most: more than the stores of an epoch here."""
+"""Largest bound that a protocol accepts: larger than the number of stores per epoch here."""
 STORES = 16384
-"""Stores of a simulation, about; at least two releases, and 256 at most."""
+"""Approximate number of stores per simulation; at least two releases and at most 256 are simulated."""
 
 Sizes = dict[str, int]
 TABLES: Sizes = {"counters": 8, "slots": 8, "notes": 16}
-"""The published tables beside the epochs without acknowledgement: homes whose stores a core counts, and of each core's
-at a home the epochs whose stores are counted and the releases that notifications are counted for. `8*16` and `16*16`
-are read as 8 and 16 for each of 16 cores."""
+"""Published table sizes apart from unacknowledged epochs. `counters`: homes whose stores a core counts. Per core at
+a home: epochs whose stores are counted (`slots`), and releases that notifications are counted for (`notes`). `8*16`
+and `16*16` are read as 8 and 16 per core, for 16 cores."""
 ORDERINGS: Mapping[str, Sizes] = {
     "so": {},
     "mp": {"homes": HOMES, "credits": WIDE},
     "wb": {},
     "cord": {"homes": HOMES, "epochs": 16, "entries": 8, "most": WIDE, **TABLES},
 }
-"""The texts, and the sizes with which they are read. `cord` has the published 8 entries, so that more than 9 numbers of
-epochs change nothing."""
+"""Protocols with their sizes. `cord` has the published 8 entries, so more than 9 epoch numbers make no difference."""
 
 
 class Asks(Protocol):
-    """Something that is played."""
+    """A run that can be played."""
 
     def request(self, conditions: Conditions) -> Request:
-        """Say what is played."""
+        """Return the request to play."""
 
 
 class Work(NamedTuple):
-    """What the thread that writes does."""
+    """Work of the writing thread."""
 
     store: int = 64
-    """Bytes of a store."""
+    """Bytes per store."""
     sync: int = 4096
     """Bytes between two releases."""
     fanout: int = 1
@@ -143,12 +142,12 @@ MEASURES = {"time": _time, "traffic": traffic}
 
 
 def ratio(one: float, other: float) -> float:
-    """Give so many percent."""
+    """Return `one` in percent of `other`, or 0 if `other` is 0."""
     return 100 * one / other if other else 0
 
 
 class Compared(NamedTuple):
-    """What is run with each ordering: its place in a panel, the panel, its key, and the runs by ordering."""
+    """Runs with each ordering: their position in a panel, the panel, the key, and the runs by ordering."""
 
     place: str
     panel: str
@@ -157,7 +156,7 @@ class Compared(NamedTuple):
 
 
 def ran(compared: Sequence[Compared], conditions: Conditions, unless: str = "") -> dict[str, Play]:
-    """Play all runs, and give the results by what `repr` makes of a run; none of one that fails in this way."""
+    """Play all runs, and return the results by the `repr` of the run. Omit runs that fail with `unless`."""
     return none_fails(played([run for one in compared for run in one.runs.values()], conditions), unless)
 
 
@@ -168,7 +167,7 @@ def over_cord(
     key: str,
     conditions: Conditions,
 ) -> list[Ours]:
-    """Give each measure of each other ordering over that of directories, of those that there are results of."""
+    """Return each measure of each other ordering in percent of `cord`, for all runs with results."""
     return [
         Ours(
             f"{one.place} {name}, {one.panel}, {what}",
@@ -192,10 +191,10 @@ LARGE = 2097152
 
 
 def _points() -> list[tuple[str, str, Work]]:
-    """Give what is varied, its value, and the work."""
+    """Return the varied parameter, its value, and the work."""
     points = [(f"{size} B", "sync", Work(sync=size)) for size in SYNC_SIZES]
     for sync, words in ((4096, "4 KiB"), (LARGE, "2 MiB")):
-        # More stores than the texts' bounds count are left out.
+        # Skip sizes with more stores than the protocols' bounds can count.
         stores = [size for size in STORE_SIZES if sync // size <= WIDE]
         points += [(f"{size} B", f"store, sync {words}", Work(store=size, sync=sync)) for size in stores]
         points += [(f"{fanout}", f"fan-out, sync {words}", Work(fanout=fanout, sync=sync)) for fanout in FANOUTS]

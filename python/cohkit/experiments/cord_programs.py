@@ -1,4 +1,4 @@
-"""Programs on eight hosts that write to each other's memory, by who orders their stores."""
+"""Programs on eight hosts that write to each other's memory, by the agent that orders their stores."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Program(NamedTuple):
-    """A program, its numbers, and that of them by which it is cut: so many stores are one of it, about."""
+    """A program with its numbers. `by` is the number that is reduced: one unit of it causes about `stores` stores."""
 
     application: Application
     numbers: Mapping[str, int]
@@ -52,10 +52,10 @@ PROGRAMS: Mapping[str, Program] = {
     "bigfft": Program("bigfft", {"steps": 16}, "steps", 6600, 1),
     "cr": Program("crystal-router", {"steps": 64}, "steps", 420, 1),
 }
-"""The ten of the published table, with its bytes between two releases and its fan-outs."""
+"""The ten programs of the published table, with its bytes between two releases and its fan-outs."""
 
 ALL_TO_ALL = "ata"
-"""What needs the largest tables: each thread stores a word in every other host's memory, and releases a flag there."""
+"""Program that needs the largest tables: each thread stores a word and releases a flag at every other host."""
 ALL: Mapping[str, Program] = {**PROGRAMS, ALL_TO_ALL: Program("broadcast", {"rounds": 16}, "rounds", 112, 1)}
 
 TSO = {
@@ -64,18 +64,18 @@ TSO = {
     "wb": {},
     "cord": {"homes": HOMES, "epochs": 16, "entries": 8, "notes": 16},
 }
-"""The texts for total store order, and their sizes."""
+"""Protocols for total store order, and their sizes."""
 
 
 CORES = 8
-"""Of a host. How many of them have a thread is not published. Each directory of the published tables has 8 last
-committed epochs, so one of each of eight hosts is assumed; the range is 1 to 8."""
+"""Cores per host. The number of threads per host is not published. Each published directory table has 8 last
+committed epochs, so one per host is assumed for eight hosts; the range is 1 to 8."""
 ROUND_TRIP = {"cxl-8x8": "37.5ns", "upi-8x8": "12.5ns"}
-"""A link's latency, if the published one between hosts is that of a round trip."""
+"""Link latency if the published latency between hosts is a round trip."""
 
 
 class Runs(NamedTuple):
-    """A program on a machine, with a text."""
+    """A program on a machine, with an ordering."""
 
     program: str
     platform: str
@@ -83,16 +83,16 @@ class Runs(NamedTuple):
     order: str = ""
     hosts: int = HOMES
     sizes: Sizes | None = None
-    """Of the text; the usual ones if none are given."""
+    """Sizes of the protocol; the defaults if `None`."""
     numbers: Mapping[str, int] = {}
-    """Of the program, in the place of the usual ones."""
+    """Numbers of the program that replace the defaults."""
     threads: int = 1
-    """Of each host."""
+    """Threads per host."""
     settings: Mapping[str, str] = {}
-    """Quantities of the platform that are set."""
+    """Quantities of the platform to set."""
 
     def request(self, conditions: Conditions) -> Request:
-        """Say what is played."""
+        """Return the request to play."""
         program = ALL[self.program]
         threads = self.threads * self.hosts
         numbers = {"homes": self.hosts, "threads": threads, **program.numbers, **self.numbers}
@@ -117,21 +117,21 @@ class Runs(NamedTuple):
 
 
 def done(result: Play) -> float:
-    """Give the nanoseconds that a program takes, mean over its threads."""
+    """Return the duration of a program in nanoseconds, as the mean over its threads."""
     times = result.times_ns
     assert times is not None  # noqa: S101 -- it has not failed
     return times["broadcasts" if "broadcasts" in times else "done"].mean
 
 
 def _waiting(result: Play, threads: int) -> float:
-    """Give the share of so many threads' time in which they waited for stores under way."""
+    """Return the percentage of `threads` threads' time spent waiting for outstanding stores."""
     assert result.statistics is not None  # noqa: S101 -- it has not failed
     assert result.end_ns is not None  # noqa: S101 -- it has not failed
     return ratio(result.statistics["posted_wait_ns"], threads * result.end_ns)
 
 
 def _acknowledgements(result: Play, _: int) -> float:
-    """Give the share of the bytes between hosts that acknowledgements take."""
+    """Return the percentage of the bytes between hosts used by acknowledgements."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
     return ratio(result.traffic["Ack"]["between_bytes"], traffic(result))
 
@@ -146,7 +146,7 @@ VARIED: Mapping[tuple[str, str], Callable[[Runs], Runs]] = {
         settings={**run.settings, "link.latency": ROUND_TRIP[run.platform]}
     ),
 }
-"""What is assumed, and how a run is played with the other end of its range."""
+"""Assumptions: parameter, other bound of its range, and the function that applies it to a run."""
 
 
 def _fig2(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> list[Ours]:
@@ -170,7 +170,7 @@ def _fig2(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> l
 
 
 def _wanted(order: str, vary: Callable[[Runs], Runs]) -> list[Compared]:
-    """Give each program on each machine, with each ordering."""
+    """Return each program on each machine, with each ordering."""
     return [
         Compared(
             program,
@@ -184,17 +184,17 @@ def _wanted(order: str, vary: Callable[[Runs], Runs]) -> list[Compared]:
 
 
 WRONG = "result of a scenario"
-"""How a run fails whose data are wrong, which has no number."""
+"""Failure kind of a run with wrong data, which yields no number."""
 
 
 def _released(result: Play, platform: str) -> float:
-    """Give the bytes of stores that are written through for each release; those to other hosts tell a store's bytes."""
+    """Return the bytes of write-through stores per release. Stores to other hosts determine the bytes per store."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
     assert result.messages is not None  # noqa: S101 -- it has not failed
     quantities = machine_of(platform).quantities
     header = next(quantity.value for quantity in quantities if quantity.name == "link.header_bytes")
     between, messages = result.traffic["Relaxed"], result.messages
-    # The epoch of a store has room in its header.
+    # The header of a store has space for its epoch.
     of_each = between.between_bytes / max(between.between, 1) - header
     return of_each * messages["Relaxed"] / messages["Release"]
 

@@ -1,4 +1,4 @@
-"""Tables of stores that are ordered at directories: how small they may be, by table, and what they take of a chip."""
+"""Tables of directory-ordered stores: their minimum sizes, and their cost on a chip."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ WORKLOADS: Mapping[str, Mapping[str, int]] = {
     "pr": {"vertices": 4096},
     ALL_TO_ALL: {},
 }
-"""The programs, a quarter as large as elsewhere: what is under way at a time does not follow from their length."""
+"""Programs at a quarter of the usual size: the number of outstanding stores does not depend on their length."""
 COST_NOTHING = 1.001
-"""Tables cost no time if a program takes at most so many times what it takes with the largest ones."""
+"""Tables count as free if a program takes at most this multiple of its time with the largest tables."""
 LARGEST = 32
-"""Entries of a table that is large enough for all."""
+"""Entries of a table that is large enough for all programs."""
 
 CORES = 8
-"""Of a host, which has as many directories, one at each slice of its shared cache."""
+"""Cores per host, which has as many directories, one per slice of its shared cache."""
 EPOCH_BITS = 8
 COUNTER_BITS = 32
 PUBLISHED: Sizes = {"entries": 8, **TABLES}
 POOLS = {"slots": 8 * 16, "notes": 16 * 16}
-"""Entries of a directory as they are published, if they are those of all cores together."""
+"""Published entries of a directory, if they are shared by all cores."""
 
 
 def _bits(numbers: int) -> int:
-    """Give the bits that tell so many apart."""
+    """Return the number of bits that distinguish `numbers` values."""
     return max(1, (numbers - 1).bit_length())
 
 
 def core_bits(sizes: Sizes, hosts: int) -> dict[str, int]:
-    """Give the bits of a core's tables. Each entry names its directory."""
+    """Return the bits of a core's tables. Each entry names its directory."""
     directory = _bits(CORES * hosts)
     return {
         "counts of stores, core": sizes["counters"] * (directory + COUNTER_BITS),
@@ -53,8 +53,8 @@ def core_bits(sizes: Sizes, hosts: int) -> dict[str, int]:
 
 
 def directory_bits(sizes: Sizes, hosts: int) -> dict[str, int]:
-    """Give the bits of a directory's tables for each core that issues, to whom an entry belongs by its place."""
-    # Of all directories but one there may be a notification.
+    """Return the bits of a directory's tables per issuing core. An entry's position identifies the core."""
+    # Notifications may arrive from all other directories.
     notifications = _bits(CORES * hosts)
     return {
         "counts of stores, directory": sizes["slots"] * (EPOCH_BITS + COUNTER_BITS),
@@ -64,7 +64,7 @@ def directory_bits(sizes: Sizes, hosts: int) -> dict[str, int]:
 
 
 class Found(NamedTuple):
-    """The smallest tables that cost no time, the nanoseconds with the largest, and the play with the smallest."""
+    """The smallest tables without a time cost, the time with the largest tables, and the play with the smallest."""
 
     sizes: Sizes
     largest_ns: float
@@ -72,7 +72,7 @@ class Found(NamedTuple):
 
 
 def _with(run: Runs, sizes: Sizes) -> Runs:
-    # More numbers of epochs than a core has entries change nothing.
+    # More epoch numbers than a core has entries make no difference.
     return run._replace(sizes={"homes": run.hosts, "epochs": 2 * LARGEST, "most": 65535, **sizes})
 
 
@@ -219,19 +219,19 @@ def _fig12(conditions: Conditions) -> list[Ours]:
 
 MACHINE_HOSTS = 8
 CACHE_BITS = 8 * 16 * 2**20
-"""Of the data in a host's shared cache: eight slices of 2 MB."""
+"""Data bits of a host's shared cache: eight slices of 2 MB."""
 LINE_BITS = 8 * 64
 MESSAGE_BITS = LINE_BITS + 8 * 16
-"""Of a line that is stored, with its header (assumed)."""
+"""Bits of a stored line with its header (assumed)."""
 RANGE = (0.5, 4)
-"""In which each factor of the model is assumed to lie."""
+"""Assumed range of each factor of the model."""
 
 
 class Model(NamedTuple):
-    """What a bit of a small memory takes, over one of the shared cache with its tags and directory, which is published.
+    """Cost of a bit of a small memory relative to a bit of the shared cache with its tags and directory (published).
 
-    Area, static power and the energy of a write are as many times that as there are bits. A small memory has more
-    decoders and amplifiers for a bit, but no tags; and its wires are short, which the energy gains from.
+    Area, static power and energy per write are proportional to the number of bits. A small memory has more decoders
+    and amplifiers per bit, but no tags; its short wires reduce the energy.
     """
 
     area: float = 1

@@ -1,4 +1,4 @@
-"""What an experiment is, and what those that simulate have in common."""
+"""Definition of experiments, and common code of those that simulate."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 class Conditions(NamedTuple):
-    """How experiments are run. The numbers depend on `seed` and `accesses` only."""
+    """Execution conditions of experiments. Only `seed` and `accesses` affect the numbers."""
 
     seed: int = 0
-    """What everything random follows from."""
+    """Seed of all random numbers."""
     accesses: int | None = None
-    """Most accesses of a simulation, or what `limited` of its experiment says; full size if not given."""
+    """Maximum accesses per simulation, or as described by `limited` of the experiment; full size if `None`."""
     threads: int | None = None
-    """Most simulations at a time; as many as there are processors if not given."""
+    """Maximum number of parallel simulations; the number of processors if `None`."""
     progress: Callable[[int, int], object] | None = None
-    """Told now and then how much is done, and how much there is to do."""
+    """Called occasionally with the amount of work done and the total."""
 
 
 class Rerun(NamedTuple):
-    """What one number becomes when one assumed value is at an end of its range."""
+    """One number, recomputed with one assumed quantity at a bound of its range."""
 
     quantity: str
     value: str
@@ -37,53 +37,53 @@ class Rerun(NamedTuple):
 
 
 class Span(NamedTuple):
-    """How far one number moves within what is assumed: itself at this size, and all reruns."""
+    """Sensitivity of one number to the assumptions: its value at this size, and all reruns."""
 
     name: str
     ours: float
     reruns: list[Rerun]
 
     def ends(self) -> tuple[Rerun, Rerun]:
-        """Give the lowest and the highest."""
+        """Return the reruns with the lowest and the highest number."""
         all_of_them = [Rerun("", "", self.ours), *self.reruns]
         return min(all_of_them, key=lambda rerun: rerun.ours), max(all_of_them, key=lambda rerun: rerun.ours)
 
 
 class Experiment(NamedTuple):
-    """A published table or figure: what it shows, the work that gives our numbers, and what to know of them."""
+    """A published table or figure: its title, the function that computes our numbers, and remarks."""
 
     title: str
     run: Callable[[Conditions], list[Ours]]
     note: str = ""
     left_out: str = ""
-    """What matters in reality and is not modelled; it is told beside the numbers and in the plot."""
+    """Effects that matter in reality but are not modelled. Shown beside the numbers and in the plot."""
     axis: str = ""
-    """The quantity to plot, with its unit; nothing is plotted without it."""
+    """Plotted quantity with its unit. Without it, nothing is plotted."""
     along: str = ""
-    """What it is plotted against, with its unit: names of numbers then begin with it. Bars are drawn otherwise."""
+    """Horizontal axis with its unit; names of numbers then start with its value. Without it, bars are drawn."""
     logarithmic: str = ""
-    """The axes that are logarithmic: `x`, `y` or both."""
+    """Logarithmic axes: `x`, `y` or both."""
     shares: bool = False
-    """Whether a number is what a share does not exceed, which its name begins with: distributions are then drawn."""
+    """True for distributions: a number is the value not exceeded by the share with which its name starts."""
     headline: str = ""
-    """The title of the plot: a sentence that can be read without the rest."""
+    """Title of the plot: a sentence that is understandable on its own."""
     spans: Callable[[Conditions], list[Span]] | None = None
-    """How far the numbers move within what is assumed; the work that finds it out."""
+    """Function that computes the sensitivity of the numbers to the assumptions."""
     rerun_accesses: int = 0
-    """Most accesses of each simulation then."""
+    """Maximum accesses per simulation of these reruns."""
     limited: Callable[[int], str] | None = None
-    """What each simulation is cut to where so many accesses are asked for; nothing is simulated without it."""
+    """Describes the reduction of each simulation for a given number of accesses. `None` if nothing is simulated."""
     needs: Callable[[], str] | None = None
-    """What is to be installed before it can be run, in words; nothing if all is there."""
+    """Describes what must be installed before the run; an empty text if nothing is missing."""
 
 
 def accesses_each(accesses: int) -> str:
-    """Say what simulations are cut to that are given so many accesses."""
+    """Describe the reduction of simulations to `accesses` accesses."""
     return f"no more than {accesses} access{'' if accesses == 1 else 'es'} each"
 
 
 class Point(NamedTuple):
-    """A number that one simulation gives, and the key of the published one."""
+    """A number computed by one simulation, and the key of the published one."""
 
     name: str
     key: str
@@ -91,10 +91,10 @@ class Point(NamedTuple):
 
 
 class Measured:
-    """Numbers that simulations give, one each.
+    """Numbers computed by simulations, one each.
 
-    `measure` takes the number from a result, and `parts`, if given, tells what it is the sum of. `steady`, if given,
-    judges it as a throughput, and is told whether the simulation was cut short.
+    `measure` extracts the number from a result. `parts`, if given, returns the terms of which it is the sum. `steady`,
+    if given, decides whether a throughput is steady; its second argument is true if the simulation was reduced.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Measured:
         parts: Callable[[Simulation], Mapping[str, float]] = lambda _: {},
         steady: Callable[[Simulation, bool], bool] | None = None,
     ) -> None:
-        """Keep what is measured where, and how."""
+        """Set the points, and the functions that measure them."""
         self.points = points
         self.unit = unit
         self.measure = measure
@@ -113,7 +113,7 @@ class Measured:
         self.steady = steady
 
     def run(self, conditions: Conditions) -> list[Ours]:
-        """Run all simulations."""
+        """Run all simulations, and return our numbers."""
         results = _simulate([(point, {}) for point in self.points], conditions)
         return [
             Ours(
@@ -129,7 +129,7 @@ class Measured:
         ]
 
     def spans(self, conditions: Conditions) -> list[Span]:
-        """Run each simulation again with each value that is assumed at either end of its range, one at a time."""
+        """Rerun each simulation with each assumed quantity at either bound of its range, one at a time."""
         as_it_is: list[tuple[str, str]] = [("", "")]
         tried = [(at, name, value) for at in self.points for name, value in [*as_it_is, *_ends(at.request)]]
         variants = [(at, {name: value} if name else {}) for at, name, value in tried]
@@ -150,7 +150,7 @@ def _is_cut(request: Request, conditions: Conditions) -> bool:
 
 
 def _ends(request: Request) -> Iterator[tuple[str, str]]:
-    """Give the assumed quantities of a platform with the ends of their ranges, but for those that are set anyway."""
+    """Yield the assumed quantities of a platform with the bounds of their ranges, except those set by the request."""
     for quantity in platform(request["platform"])["quantities"]:
         if quantity.name not in (request.get("set") or {}):
             for end in (quantity.low, quantity.high):
@@ -158,18 +158,18 @@ def _ends(request: Request) -> Iterator[tuple[str, str]]:
                     yield quantity.name, _text(end, quantity)
 
 
-# Of each unit the larger one that people use, and how many it is.
+# For each unit: the larger unit to print, and its size.
 _LARGER = {"ps": ("ns", 1e3), "B/s": ("GB/s", 1e9)}
 
 
 def _text(value: int, quantity: Quantity) -> str:
-    """Write a value as people do: `90ns`."""
+    """Format a value with a readable unit: `90ns`."""
     unit, scale = _LARGER.get(quantity.unit, (quantity.unit, 1))
     return f"{value / scale:.15g}{'' if unit == 'count' else unit}"
 
 
 def _simulate(variants: Sequence[tuple[Point, Mapping[str, str]]], conditions: Conditions) -> list[Simulation]:
-    """Run points, each with quantities set besides."""
+    """Run the points, each with additional quantities set."""
     requests = []
     for point, settings in variants:
         request = point.request.copy()

@@ -1,4 +1,4 @@
-"""What the experiments with applications have in common."""
+"""Common code of the experiments with applications."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MACHINES = {"DC+DDR": ("dc_ddr", "enzian-dc-ddr"), "DC+BRAM": ("dc_bram", "enzian-dc-bram")}
-"""What the article calls the two homes on the FPGA, the name in keys of published numbers, and the platform."""
+"""The two homes on the FPGA, by their name in the article: name in keys of published numbers, and platform."""
 
 _NANOSECONDS_PER_ACCESS = 100
 
 
 class Stage(NamedTuple):
-    """A number that plays of one application give, and the key of the published one; with several seeds their mean."""
+    """A number computed by plays of one application, and the key of the published one; the mean of several seeds."""
 
     name: str
     key: str
@@ -35,31 +35,31 @@ class Stage(NamedTuple):
     numbers: Mapping[str, int]
     measure: Callable[[Play], float]
     time_us: int = 0
-    """Simulated time after the warm-up; until the application ends if 0."""
+    """Simulated time after the warm-up; 0 runs until the application ends."""
     warm_up_us: int = 0
     seeds: int = 1
     unit: str = ""
-    """Of this number, if it is another than that of the rest."""
+    """Unit of this number, if it differs from that of the other stages."""
     cut: bool = False
-    """Whether its numbers are smaller than at full size."""
+    """True if the size is smaller than full size."""
     counted: str = ""
-    """Of a throughput, what is counted."""
+    """For a throughput: name of the counter."""
     per_s: float = 0
-    """How many of it in a second this number is for each that it has."""
+    """For a throughput: counted events per second that correspond to one unit of this number."""
     protocol: Protocol | str | None = None
-    """The text, if it is not `eci`."""
+    """The protocol, if it is not `eci`."""
     settings: Mapping[str, int | str] = {}
-    """Quantities of the platform that are set."""
+    """Quantities of the platform to set."""
 
 
 def time_each(accesses: int) -> str:
-    """Say what plays are cut to that end after a time, where so many accesses are asked for."""
+    """Describe the reduction of timed plays for a given number of accesses."""
     microseconds = f"{_NANOSECONDS_PER_ACCESS * accesses / 1000:.15g} us"
     return f"no more than {microseconds} each, after no more than {microseconds} of warm-up"
 
 
 def times(result: Play, what: str) -> Times:
-    """Give the durations of what is called so.
+    """Return the durations recorded under a name.
 
     Raises:
         InputError: the play was too short for one.
@@ -69,7 +69,7 @@ def times(result: Play, what: str) -> Times:
 
 
 def rate(result: Play, what: str) -> float:
-    """Give how many there were per second of what is called so.
+    """Return the events per second recorded under a name.
 
     Raises:
         InputError: the play was too short for one.
@@ -86,7 +86,7 @@ def _called(all_of: Mapping[str, _T] | None, result: Play, what: str) -> _T:
 
 
 def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours]:
-    """Play all, each with all its seeds; what gives several numbers is played once."""
+    """Play all stages with all their seeds. A play that yields several numbers runs only once."""
     wanted = [(stage, [_request(stage, seed, conditions) for seed in range(stage.seeds)]) for stage in stages]
     requests = {repr(request): request for _, of_stage in wanted for request in of_stage}
     played = play_many(requests.values(), threads=conditions.threads, progress=conditions.progress)

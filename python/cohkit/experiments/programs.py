@@ -29,43 +29,43 @@ NEEDED = (
 )
 LINE_BYTES = 128
 CYCLE_S = 0.5e-9
-"""A cycle of the host, of 2 GHz."""
+"""Cycle time of the host in seconds, at 2 GHz."""
 MCC_CYCLE_S = 3.333e-9
-"""A cycle of a core beside far memory, of 300 MHz."""
+"""Cycle time of a near-memory core in seconds, at 300 MHz."""
 _FOLDER = "nearmemory/"
 _MACHINE = "nearmemory/enzian.toml"
 _HOST_MIB = 512
-# The code has the first MiB of the host's memory.
+# The first MiB of the host's memory contains code.
 _HOST_RAM = (_HOST_MIB - 2) << 20
 
 
 class Run(NamedTuple):
-    """A run of a program, `nearmemory/programs/NAME-host.c`, which starts others beside far memory."""
+    """A run of a program, `nearmemory/programs/NAME-host.c`, which starts near-memory programs."""
 
     name: str
     arguments: Sequence[int] = ()
     settings: Mapping[str, str] = {}
-    """Quantities of the machine that are set."""
+    """Quantities of the machine to set."""
     definitions: tuple[str, ...] = ()
-    """What the other program is compiled with, such as `PAD=64`."""
+    """Compiler definitions of the near-memory program, such as `PAD=64`."""
 
     @property
     def channel(self) -> str:
-        """The file of the other program."""
+        """File name of the near-memory program."""
         return "-".join([self.name, *self.definitions]) + ".elf"
 
 
 SMALLEST_CACHE = 1 << 10
-"""Bytes of the smallest last cache that a machine may have."""
+"""Minimum size in bytes of the last cache of a machine."""
 
 CACHE_TOO = f"the host's last cache shrinks as much, to {SMALLEST_CACHE >> 10} KiB at least"
-"""Said of experiments that shrink data together with the cache before it."""
+"""Remark on experiments that reduce the last cache along with the data."""
 
 
 def last_cache(size: int, part: int, whole: int) -> dict[str, str]:
-    """Give the setting of a last cache that is as much smaller than `size` bytes as `part` is than `whole`.
+    """Return the setting of a last cache that is smaller than `size` bytes by the ratio of `part` to `whole`.
 
-    Caches are powers of two: the next lower one is taken.
+    Cache sizes are powers of two: the next lower one is used.
 
     >>> last_cache(16 << 10, 250, 1000)
     {'host.llc': '4096B'}

@@ -1,10 +1,10 @@
-"""Whether a throughput is steady: whether it would be the same if the simulation went on.
+"""Steadiness of a throughput: whether it would stay the same if the simulation continued.
 
-A simulation that is too short gives a rate of its beginning. Two things show that. The rate still changes from one part
-of the run to the next, as when the first accesses fill an empty pipeline; or caches still fill, so that lines have not
-begun to leave them: then the rate may be even and is still that of a machine that has nothing to write back. The first
-is asked of every throughput, the second of simulations that were cut short: how far caches fill at full size is part of
-what an experiment measures.
+A simulation that is too short measures its warm-up. There are two symptoms. The rate still changes from one part
+of the run to the next, for example while the first accesses fill an empty pipeline. Or caches still fill, so that
+evictions have not started: the rate may then be even, but is that of a machine without write-backs. The first test
+applies to every throughput. The second applies only to reduced simulations, because at full size the filling of
+caches is part of the experiment.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from cohkit.types import Quarter, Stretch
 
 OFF = 0.02
-"""How far a rate may be from that of the third quarter of what happened, besides what chance does to so few."""
+"""Maximum relative deviation of a rate from that of the third quarter of the events, in addition to sampling error."""
 TAIL = 0.1
-"""How far that of the last quarter may be, in which some cores have come to their end."""
+"""Maximum relative deviation of the last quarter's rate, in which some cores have already finished."""
 FEWEST = 50
-"""Fewer things in a quarter tell nothing."""
+"""Minimum events per quarter for a decision."""
 FILLED = 0.01
-"""Lines that caches may gain for each access of the second half."""
+"""Maximum lines gained by caches per access, in the second half of the accesses."""
 HELD = 0.25
-"""Lines that caches may hold in the end for each access of the run: if they hold more, most of the run has filled them.
-That they gain none any more does not tell alone, as a line is counted from when it is asked for."""
+"""Maximum lines held by caches at the end per access of the run: with more, most of the run has filled the caches.
+The number of lines gained is not sufficient, because a line is counted from its request on."""
 
 
 def even(rate: float, quarters: Sequence[Stretch] | None) -> bool:
-    """Tell whether things happened at this rate, in a second, from the second quarter of them on.
+    """Return whether events occurred at this rate, per second, from the second quarter of them on.
 
     >>> from cohkit.experiments.steady import even
     >>> from cohkit.types import Stretch
@@ -51,7 +51,7 @@ def even(rate: float, quarters: Sequence[Stretch] | None) -> bool:
 
 
 def filling(quarters: Sequence[Quarter] | None) -> bool:
-    """Tell whether caches still gained lines in the second half of the accesses.
+    """Return whether caches still gained lines in the second half of the accesses.
 
     >>> from cohkit.experiments.steady import filling
     >>> from cohkit.types import Quarter
@@ -64,7 +64,7 @@ def filling(quarters: Sequence[Quarter] | None) -> bool:
 
     """
     if quarters is None:
-        # Without accesses nothing fills.
+        # Without accesses, no cache is filled.
         return False
     _, half, third, last = quarters
     gained = last.lines_cached - half.lines_cached

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 KEY = "symmetry"
 LANES: dict[str, int | str] = {"lanes": 16, "lane_rate": "4GB/s"}
-"""Of each link, whatever frames its messages: 32 Gb/s before the coding of the lanes."""
+"""Link settings, for all framings: 32 Gb/s per lane before line coding."""
 ROWS = 1024
 SHARES = (10, 100)
-"""Percent of the rows that the device increments, too."""
+"""Percentages of the rows that the device increments as well."""
 LINES = 512
-"""That are taken from the host, which has touched them before the engine begins."""
+"""Lines that the engine invalidates at the host, which has accessed them before the engine starts."""
 BEGIN_US = 500
 AT_A_TIME = (1, 8, 64)
-"""Rows or lines that the device works on at a time."""
+"""Rows or lines that the device processes concurrently."""
 NARROW = 64
-"""Bytes of a line where all have the same."""
+"""Bytes per line where all protocols use the same line size."""
 
 
 class Way(NamedTuple):
-    """A protocol, its machine, what frames its messages, and which caching agents are at the host's or device's end."""
+    """A protocol with its machine and framing, and the caching agents at the opposite end of the link (`across`)."""
 
     name: str
     protocol: str
@@ -44,7 +44,7 @@ class Way(NamedTuple):
     line: int
     across: str
     cached: bool = False
-    """Whether the memory is the host's, and the device caches it."""
+    """True if the memory belongs to the host, and the device caches it."""
 
 
 WAYS = (

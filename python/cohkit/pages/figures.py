@@ -1,4 +1,4 @@
-"""What the page plots of an experiment: the same bars, lines and distributions as the plots for print."""
+"""Plots of an experiment on a page: the same bars, lines and distributions as the plots for print."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def figures(experiment: Experiment, rows: Sequence[Result]) -> list[dict[str, Any]]:
-    """Give plots as series of points, each with the number of its row."""
+    """Return plots as series of points, each with the index of its row."""
     drawn = [row for row in rows if is_point(row)] if experiment.along and not experiment.shares else rows
     units = {row["unit"] for row in drawn}
-    # Rows of an older version, or some of an experiment's only, need not have all that its axes name; tables show them.
+    # Rows of an older version, or of a part of an experiment, may lack data of some axes; tables show these rows.
     if not experiment.axis or len(units) != len(experiment.axis.split("; ")):
         return []
     numbers = {row["name"]: number for number, row in enumerate(rows)}

@@ -1,4 +1,4 @@
-"""What a report is made of: a folder with what commands wrote, read and held against what they write."""
+"""Input of a report: reads the output of commands in a folder, and validates it against the result types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EXPECTED = (
     "expected was what `cohkit check`, `table`, `reproduce`, `sim`, `play` or `litmus` prints with `--json`, "
     "a protocol text (`.coh`), or the folder of a sweep"
 )
-# A file of a sweep that is no report's own; its tables are.
+# The journal of a sweep is not shown in a report; its tables are.
 _JOURNAL, _TABLE, _PARQUET = "journal.jsonl", "results.csv", "results.parquet"
 
 

@@ -1,4 +1,4 @@
-"""What can be swept: the names that each command knows, and how it is run at a point."""
+"""Commands that can be swept: the option names of each, and its execution at a point."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 _QUANTITIES_BESIDES = ("remotes", "lines")
 
-# With these a machine has quantities that it had not before: of links in layers, and of virtual addresses.
+# Options that add quantities to a machine: of links in layers, and of virtual addresses.
 _BRING_QUANTITIES = ("link.layer", "translation.used")
 
 
@@ -32,21 +32,21 @@ class Kind(NamedTuple):
     """A command that can be swept."""
 
     takes: tuple[str, ...]
-    """What stands behind the command's name, in this order."""
+    """Names of the positional arguments, in order."""
     options: dict[str, type]
-    """What else it can be told, and what each is."""
+    """Names and types of the options."""
     run: Callable[[dict[str, Any], int], tuple[list[Row], int]]
-    """Runs it with these options and this seed: its rows, and the exit code that the command would have."""
+    """Function that runs the command with these options and this seed. Returns its rows and exit code."""
     judge: Callable[[dict[str, Any], int], object]
-    """Looks at options before anything runs."""
+    """Function that validates options before any run."""
     shown: tuple[str, ...]
-    """Patterns of the columns that are shown in a terminal, beside the axes."""
+    """Patterns of the columns shown in a terminal, besides the axes."""
     seeded: Callable[[Mapping[str, Value]], bool] = lambda _: True
-    """Whether a seed means something with these options."""
+    """Function that returns true if a seed has an effect with these options."""
 
 
 def names(kind: str, options: Mapping[str, Value]) -> list[str]:
-    """Give the names of everything that can be an axis: options, and the quantities of the platform."""
+    """Return all possible axes: options, and the quantities of the platform."""
     of = KINDS[kind]
     return [*of.takes, *of.options, *_quantities(options)]
 
@@ -63,7 +63,7 @@ def _quantities(options: Mapping[str, Value]) -> list[str]:
 
 
 def _sorted(options: dict[str, Any], known: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Part what the command has an option for from what is a number of something."""
+    """Split options into those of the command and named numbers."""
     own = {name: value for name, value in options.items() if name in known}
     return own, {name: value for name, value in options.items() if name not in known}
 
@@ -242,4 +242,4 @@ KINDS: dict[str, Kind] = {
         lambda _: False,
     ),
 }
-"""What can be swept, by the names of the commands."""
+"""Commands that can be swept, by name."""

@@ -51,35 +51,35 @@ class Texts(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One run. It pickles, and means the same everywhere."""
+    """One run. It can be pickled, and is independent of the machine that runs it."""
 
     number: int
-    """Its place in the sweep, from 0."""
+    """Index in the sweep, from 0."""
     run: str
-    """The command: a key of `KINDS`."""
+    """Command: a key of `KINDS`."""
     options: dict[str, Value]
-    """What the command is told."""
+    """Options of the command."""
     axes: dict[str, Value]
-    """What of it varies in the sweep."""
+    """Options that vary in the sweep."""
     seed: int
     repetition: int
     texts: Texts
 
     def hash(self) -> str:
-        """Name what is run by its content: the command, what it is told, its texts, the seed and the version."""
+        """Return a hash of the run's content: command, options, texts, seed and version."""
         told = {name: value for name, value in self.options.items() if name not in ("protocol", "platform")}
         if self.texts.test:
             told["test"] = self.texts.test.text
         if self.texts.trace:
             kind = self.texts.trace.name.partition(":")[0]
             told["workload"] = f"{kind}:{hashlib.sha256(self.texts.trace.file).hexdigest()}"
-        # A platform that ships is what it says; files may stand anywhere.
+        # A shipped platform is identified by its contents; the location of a file is irrelevant.
         on = self.texts.platform
         what = [self.run, told, self.seed, _said(self.texts.protocol), _of_machine(on), __version__]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
     def ready(self) -> dict[str, Any]:
-        """Give the options with the texts in the places of their files."""
+        """Return the options, with file names replaced by the contents of the files."""
         options: dict[str, Any] = dict(self.options)
         if self.texts.protocol:
             options["protocol"] = self.texts.protocol
@@ -96,7 +96,7 @@ class Point(NamedTuple):
 
 
 def _said(protocol: Protocol | Composition | None) -> str | list[str] | None:
-    """Give the text, and those that it uses."""
+    """Return the text of a protocol, along with the texts that it uses."""
     if isinstance(protocol, Composition):
         return [protocol.text, *(text for _, _, text in protocol.uses)]
     return protocol and protocol.text
@@ -117,20 +117,20 @@ def _shipped(platform: str) -> str:
 
 
 class Outcome(NamedTuple):
-    """What came of a point."""
+    """Result of a point."""
 
     number: int
     rows: list[dict[str, Any]]
     code: int
-    """The exit code that the command alone would have had."""
+    """Exit code that the command would have returned."""
     error: str | None
-    """Why there are no rows."""
+    """Reason why there are no rows."""
     host: dict[str, Any]
-    """What depends on the machine."""
+    """Machine-dependent metadata."""
 
 
 def run(point: Point) -> Outcome:
-    """Run a point. What is wrong with it is its outcome."""
+    """Run a point. An error is part of its outcome."""
     begun = time.perf_counter()
     rows: list[dict[str, Any]] = []
     code, error = 0, None
@@ -148,5 +148,5 @@ def run(point: Point) -> Outcome:
 
 
 def lost(point: Point, why: str) -> Outcome:
-    """Tell of a point that whatever ran it did not survive."""
+    """Return the outcome of a point whose worker did not survive."""
     return Outcome(point.number, [], 4, why, {})

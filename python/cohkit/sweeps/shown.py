@@ -1,4 +1,4 @@
-"""What of a sweep's table is shown in a terminal: its axes, and what people look at first."""
+"""Terminal output of a sweep's table: its axes, and the most important columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BETWEEN = "  "
 
 
 def shown(points: Sequence[Point], results: pl.DataFrame, width: int | None) -> str:
-    """Give the first rows of a sweep's results as text: as many of their columns as fit in a width, if there is one."""
+    """Format the first rows of a sweep's results, with as many columns as fit in `width` (all if `None`)."""
     first = results.head(_MOST)
     columns = [_column(_head(name, results), first[name].to_list()) for name in _names(points, results)]
     axes = len(points[0].axes)

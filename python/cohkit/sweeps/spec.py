@@ -1,4 +1,4 @@
-"""What is to be swept: from a file, or from a command line."""
+"""Specification of a sweep, from a file or from a command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KEYS = {"run": str, "seed": int, "repetitions": int, "options": dict, "sweep": dict}
-# So many values of an axis are looked at before anything runs; what is wrong with others is found at their points.
+# Number of values of an axis validated before any run; errors in other values are reported at their points.
 _LOOKED_AT = 64
 _MOST_SEED = 2**64
 _MOST_POINTS = 1_000_000
@@ -32,7 +32,7 @@ _SEEDS = (
 
 @dataclasses.dataclass
 class Spec:
-    """A sweep: a command, what it is told everywhere, and its axes, of which the last varies fastest."""
+    """A sweep: a command, its fixed options, and its axes, of which the last one varies fastest."""
 
     run: str
     options: dict[str, Value] = dataclasses.field(default_factory=dict)
@@ -40,12 +40,12 @@ class Spec:
     seed: int = 0
     repetitions: int = 1
     place: Callable[[str, str], str] = lambda _table, _key: ""
-    """Where something stands, to begin a message with."""
+    """Function that returns the location of an entry, as the start of a message."""
     besides: set[str] = dataclasses.field(default_factory=set)
-    """What stands on the command line beside a file."""
+    """Names given on the command line in addition to a file."""
 
     def add(self, name: str, told: object) -> None:
-        """Add an axis, given as a text, a list or one value."""
+        """Add an axis, given as a string, a list or a single value."""
         if isinstance(told, str):
             self.axes[name] = values(name, told)
         elif isinstance(told, list) and all(isinstance(value, str | int) for value in told):
@@ -56,10 +56,10 @@ class Spec:
             raise InputError(f'`{name}` needs a text such as "60ns..140ns/20ns" or a list of texts and whole numbers')
 
     def points(self) -> list[Point]:
-        """Give the points in their order.
+        """Return the points in order.
 
         Raises:
-            Error: something is asked for that cannot be; the message says where it stands.
+            Error: a request is invalid; the message contains its location.
 
         """
         if self.run == "reproduce":

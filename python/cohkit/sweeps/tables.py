@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _MOST = 2**63
 
 UNIT = ".unit"
-"""What the column of an axis's unit has behind the axis's name."""
+"""Suffix of the column with the unit of an axis."""
 
 
 def require() -> None:
-    """Raise `UnavailableError` if tables cannot be written; better before a long run than after it."""
+    """Raise `UnavailableError` if tables cannot be written, to be called before a long run."""
     try:
         import polars  # noqa: F401, ICN001, PLC0415 -- only sweeps and frames need it
     except ImportError as error:
@@ -35,7 +35,7 @@ def require() -> None:
 
 
 def results(points: Sequence[Point], hashes: Sequence[str], outcomes: Iterable[Outcome]) -> pl.DataFrame:
-    """Give one row for each result, in the order of points; a point that failed has one, with its reason."""
+    """Return one row per result, in the order of points. A failed point has one row, with the reason."""
     rows = []
     units = axis_units(points)
     for outcome in sorted(outcomes, key=lambda one: one.number):
