@@ -1,4 +1,4 @@
-"""`cohkit explore`: a page for a protocol under one's hands, served to the browsers of this machine alone."""
+"""`cohkit explore`: an interactive page for a protocol, served to browsers on this machine only."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from cohkit._cohkit import Protocol
 
 HOST = "127.0.0.1"
-# Worlds that are looked at on the way to what is wrong; some hundred bytes each.
+# # Maximum number of states to visit in the search for a violation; some hundred bytes each.
 MOST = 300_000
-# The longest way that is told, and the longest address that browsers are sure to send.
+# # Maximum length of a path. Every browser can send an address of this length.
 _LONGEST = 500
 
 
 class Explorer:
-    """A system of a protocol, read anew when its text has changed."""
+    """A system of a protocol, reloaded when its file changes."""
 
     def __init__(
         self, protocol: str, *, system: str | None = None, remotes: int | None = None, lines: int | None = None
     ) -> None:
-        """Read the protocol, and see that there is such a system.
+        """Read the protocol, and select a system.
 
         Raises:
-            InputError: there is none.
+            InputError: the system does not exist.
             FaultError: no home can be constructed for it.
-            TextError: the text is wrong.
-            OSError: the text cannot be read.
+            TextError: the protocol is invalid.
+            OSError: the file cannot be read.
 
         """
         if system is not None and (remotes, lines) != (None, None):
@@ -53,7 +53,7 @@ class Explorer:
         self.read()
 
     def read(self) -> None:
-        """Read the text again; where it is as it was, nothing else is done."""
+        """Reload the protocol if its text has changed."""
         protocol = given(self._name)
         with self._lock:
             if getattr(self, "protocol", None) != protocol:
@@ -62,10 +62,10 @@ class Explorer:
                 self.protocol: Protocol = protocol
 
     def view(self, way: Sequence[int]) -> dict[str, Any]:
-        """Tell what is at the end of a way: a list of choices, each among those that there were.
+        """Return the state at the end of a path: a list of choices, each from those offered before.
 
         Raises:
-            InputError: one of them was none.
+            InputError: a choice was not offered.
 
         >>> from cohkit.explorer import Explorer
         >>> explorer = Explorer("msi", remotes=2)
@@ -81,12 +81,12 @@ class Explorer:
         return view
 
     def nearest_wrong(self, most: int = MOST) -> dict[str, Any]:
-        """Find the way to what is nearest of all that is wrong, looking at so many worlds."""
+        """Return the path to the nearest violation, visiting at most `most` states."""
         found: dict[str, Any] = json.loads(self._of.nearest_wrong(most))
         return found
 
     def page(self) -> str:
-        """Give the page: the protocol's tables and text, and what may be chosen."""
+        """Return the page: tables and text of the protocol, and the available choices."""
         data = assembled([Part("text", self.protocol.file, self.protocol)])
         data["parts"].insert(
             0, {"kind": "explore", "id": "explore", "title": "Step by step", "file": self.protocol.file}
@@ -96,15 +96,15 @@ class Explorer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers a browser of this machine."""
+    """Handles requests of a browser on this machine."""
 
     explorer: ClassVar[Explorer]
     hosts: ClassVar[set[str]]
     timeout = 30
 
     def do_GET(self) -> None:
-        """Give the page, a view, or the way to what is wrong."""
-        # A page of elsewhere could lead a browser here under a name of its own.
+        """Respond with the page, a view, or the path to the nearest violation."""
+        # # Reject other host names, through which a foreign page could send requests (DNS rebinding).
         if self.headers.get("Host") not in self.hosts:
             self._answer(HTTPStatus.FORBIDDEN, "text/plain", "this is for the browsers of this machine\n")
             return
@@ -123,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n")
 
     def _page(self) -> tuple[str, str]:
-        """Give the page of the text as it is now, or what is wrong with it."""
+        """Return the page for the current text, or its errors."""
         try:
             self.explorer.read()
         except (Error, OSError) as error:
@@ -143,23 +143,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- as it is called
-        """Say nothing of each request."""
+        """Suppress the log of requests."""
 
 
 def _way(query: str) -> list[int]:
     [text] = parse_qs(query, keep_blank_values=True).get("way", [""])[:1]
     words = [word for word in text.split(",") if word]
-    # A number that is longer names no choice.
+    # # A longer number cannot be a choice.
     if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
         raise InputError(f"a way is numbers of choices with commas between them, not `{text}`")
     return [int(word) for word in words]
 
 
 def server(explorer: Explorer, port: int) -> ThreadingHTTPServer:
-    """Listen on a port of this machine, and on none that others reach; 0 is one that is free.
+    """Listen on a local port that other machines cannot reach; 0 selects a free one.
 
     Raises:
-        UnavailableError: the port is taken, or not for this user.
+        UnavailableError: the port is in use, or not permitted for this user.
 
     """
 
@@ -179,7 +179,7 @@ def server(explorer: Explorer, port: int) -> ThreadingHTTPServer:
 
 
 class _Server(ThreadingHTTPServer):
-    """Does not wait for browsers that keep a connection, and shares its port with nobody."""
+    """A server that does not wait for open connections, and does not share its port."""
 
     daemon_threads = True
     allow_reuse_address = True

@@ -1,4 +1,4 @@
-"""Files, which are written whole or not at all."""
+"""Atomic file output: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def writing(file: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that is written in what the system says of it, where it names none.
+    """Add the file name to operating system errors that lack one.
 
     >>> from cohkit.files import writing
     >>> with writing("full.json"):
@@ -37,15 +37,15 @@ def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public na
     try:
         return tempfile.NamedTemporaryFile("wb", dir=folder, prefix=".cohkit-", delete=False)
     except OSError as error:
-        # People have named the folder, not the file in it.
+        # # The user named the folder, not the temporary file in it.
         error.filename = str(folder)
         raise
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put this into the file: all of it and for good, or the file stays as it was.
+    """Replace the contents of a file atomically and durably; on failure, the file is unchanged.
 
-    Through a symbolic link the file behind it is written; a device or a pipe is written to, and stays one.
+    A symbolic link is followed. A device or a pipe is written to directly.
     """
     path = path.resolve() if path.is_symlink() else path
     with writing(path):
@@ -58,7 +58,7 @@ def write(path: Path, content: bytes) -> None:
         try:
             new.write(content)
             new.flush()
-            # A full disk may show only now.
+            # # A full disk may be reported only now.
             os.fsync(new.fileno())
             new.close()
             mask = os.umask(0)
@@ -71,7 +71,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def try_folder(folder: Path) -> None:
-    """See whether files could be written into a folder that may not be there yet, and leave nothing behind."""
+    """Check that a folder, which need not exist yet, is writable, without leaving anything behind."""
     there: Iterable[Path] = (place for place in (folder, *folder.absolute().parents) if place.exists())
     with _new_file(next(iter(there))) as new:
         Path(new.name).unlink()

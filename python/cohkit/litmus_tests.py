@@ -1,4 +1,4 @@
-"""Litmus tests: what programs of a few threads may show."""
+"""Litmus tests: outcomes of small multi-threaded programs."""
 
 from __future__ import annotations
 
@@ -22,26 +22,24 @@ class Options(TypedDict, total=False):
     """Options of :func:`cohkit.litmus`.
 
     Attributes:
-        text: the test itself, if it is not to be read from where it is said to be.
-        protocol: the protocol whose caches the threads run on, the path of its text, or the name of one that ships, or
-            a text of two levels; memory that acts at once if not given.
-        cores: what stands between threads and caches; what the protocol's `accesses` ask for, and else `in_order`.
-        model: what the ends are compared with, and without a protocol whose they are; the text's `guarantee` or what
-            the cores are known for, if not given.
-        gives_up: how often, in all, caches give up lines that they were not asked for; once if not given.
-        max_states: states to visit, at most; ten million if not given.
-        chart: give with `sequence` the shortest way to what decides, which :func:`cohkit.chart_text` draws, and with
-            `steps` how long it is.
-        stores: by which of the text's accesses each write is made, thread by thread, with a letter for each: `t` as the
-            text's cores store, `b` written back in the core's own copy, `a` acknowledged by the home.
-        kinds: the kind of remote that each thread runs on, thread by thread; asked for where kinds have rows of
-            their own.
-        system: the system of the protocol's text whose sizes the test runs with; those that the text states for all if
-            not given.
-        expect: `"file"` to have in `expected` whether the outcomes are those that the file expects (`Result: Never`
-            or the like).
-        simulate_runs: run the test so many times in the simulator, with random times, instead of in every order.
-        seed: of the first of these runs; each further one has the next. 0 if not given.
+        text: contents of the test, if it is not to be read from its file.
+        protocol: protocol whose caches the threads run on, the path of its file, the name of a shipped one, or a
+            composition of two levels; sequentially consistent memory if not given.
+        cores: kind of cores; the kind for the protocol's `accesses`, otherwise `in_order`, if not given.
+        model: memory model that the outcomes are compared with or, without a protocol, that defines them; the
+            protocol's `guarantee` or the model of the cores if not given.
+        gives_up: total number of spontaneous evictions by caches; 1 if not given.
+        max_states: state limit; ten million if not given.
+        chart: return the shortest path to the deciding outcome as `sequence`, which :func:`cohkit.chart_text` draws,
+            and its length as `steps`.
+        stores: access of the protocol for each write, thread by thread, one letter each: `t` as the protocol's cores
+            store, `b` written back in the core's own copy, `a` acknowledged by the home.
+        kinds: kind of remote of each thread; required if kinds have different rows.
+        system: system of the protocol whose sizes the test uses; the protocol's common sizes if not given.
+        expect: `"file"` to report in `expected` whether the outcomes are those that the file expects (`Result: Never`
+            or similar).
+        simulate_runs: run the test this many times in the simulator, with random times, instead of in every order.
+        seed: seed of the first of these runs; each further run uses the next one. 0 if not given.
 
     """
 
@@ -61,17 +59,17 @@ class Options(TypedDict, total=False):
 
 
 def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Litmus:
-    """Run a litmus test in every order of events, on the caches of a protocol or on memory that acts at once.
+    """Run a litmus test in every order of events, on the caches of a protocol or on sequentially consistent memory.
 
     Args:
         test: a file in the format of the herd tools, in assembly (AArch64, Arm, RISC-V, x86, Power) or in C; or the
             name of a classic shape.
-        **options: what it runs on, and how: :class:`cohkit.litmus_tests.Options`.
+        **options: options of the run: :class:`cohkit.litmus_tests.Options`.
 
     Raises:
-        TextError: the test is wrong, or the protocol's text.
+        TextError: the test or the protocol is invalid.
         FaultError: no home can be constructed from the protocol's policy.
-        InputError: there is no such shape, an option has no meaning, or the test cannot run on the protocol.
+        InputError: the shape does not exist, an option does not apply, or the test cannot run on the protocol.
         OSError: the file cannot be read.
 
     >>> import cohkit
@@ -110,7 +108,7 @@ def _how(options: Options) -> LitmusRun:
 
 
 def _is_file(test: str | os.PathLike[str]) -> bool:
-    """Tell whether a test is meant as a file; what has no ending is the name of a shape, if there is no such file."""
+    """Return whether a test names a file. A name without suffix is that of a shape, unless the file exists."""
     path = Path(test)
     return not isinstance(test, str) or path.suffix == ".litmus" or "/" in test or path.exists()
 

@@ -87,24 +87,24 @@ def play(  # noqa: PLR0913 -- each is a keyword
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
         application: `shared-table`, `prefetcher`, `invalidation`, `rpc`, `rpc-registers`, `rpc-descriptors`, `locks`,
             `gather`, `dma`, `view`, `remote-writes`, `broadcast`, `exchange`, `pagerank`, `sssp`, `padding`,
-            `task-queue`, `histogram`, `transpose`, `mocfe`, `cmc2d`, `bigfft` or `crystal-router`; or a `Scenario` of
-            one's own.
+            `task-queue`, `histogram`, `transpose`, `mocfe`, `cmc2d`, `bigfft` or `crystal-router`; or a user-defined
+            `Scenario`.
         numbers: numbers of the application, such as `{"threads": 8}`; `cohkit play PLATFORM APPLICATION --with help`
             lists them.
-        time: simulated time after which nothing more is begun, such as `"2ms"`, or in nanoseconds; the application's
-            own end if not given.
-        warm_up: simulated time before which nothing is counted or timed, with a unit or in nanoseconds.
-        protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; the
-            one that the platform names, if not given.
+        time: simulated time at which the run stops starting work, such as `"2ms"`, or in nanoseconds; the end of the
+            application if not given.
+        warm_up: simulated time before counting and timing start, with a unit or in nanoseconds.
+        protocol: protocol of caches and home: a protocol, the path of its file, or the name of a shipped one; the
+            platform's protocol if not given.
         set: quantities of the platform to set, such as `{"link.latency": "120ns"}`.
-        sizes: sizes with which the text is read, such as `{"homes": 8}`; `line` is the bytes of a line.
-        seed: what everything random follows from.
-        oracle: whether loads are compared with the last write, rights watched, and the data judged at the end.
-        tables: whether `tables` gives what threads have been given and have made of it, for other programs to judge.
+        sizes: sizes of the protocol, such as `{"homes": 8}`; `line` is the bytes of a line.
+        seed: seed of all random numbers.
+        oracle: whether to compare loads with the last write, to check permissions, and to check the final data.
+        tables: whether `tables` contains the inputs and results of the threads, for checks by other programs.
 
     Raises:
-        InputError: something is asked for that cannot be.
-        TextError: the platform's file is wrong.
+        InputError: an argument is invalid.
+        TextError: the platform's file is invalid.
         OSError: the platform's file cannot be read.
 
     >>> import cohkit
@@ -135,15 +135,15 @@ def play_many(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Records[types.Play]:
-    """Play side by side, and give the results in their order, however many run at a time.
+    """Play applications in parallel, and return the results in order, regardless of the number of threads.
 
     Args:
-        plays: for each a dictionary with `platform`, `application` and what else `play` can be told.
-        threads: most that run at a time: as many as there are processors if not given, and never more.
-        progress: called now and then with how many have ended, and how many there are.
+        plays: for each play a dictionary with `platform`, `application` and further arguments of `play`.
+        threads: maximum number of parallel plays, at most the number of processors, which is the default.
+        progress: called occasionally with the number of finished plays, and the total.
 
     Raises:
-        InputError: something is asked for that cannot be; and whatever else `play` raises.
+        InputError: an argument is invalid. All other exceptions of `play` are raised as well.
 
     >>> import cohkit
     >>> rpc = {"platform": "enzian-dc-bram", "application": "rpc"}
@@ -161,7 +161,7 @@ def play_many(
 
 
 def _ready(request: Request) -> _cohkit.Play:
-    """Look at a play, and fill in what is not given."""
+    """Validate a play, and fill in default values."""
     options: dict[str, Any] = {
         "platform": None,
         "application": None,

@@ -1,4 +1,4 @@
-"""Plots of experiments for a column of print: published numbers beside ours, the same bytes each time."""
+"""Plots of experiments for one column of print: published numbers beside ours, as reproducible files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Format = Literal["svg", "pdf", "png"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 _STYLE: dict[Any, Any] = {
-    # Names in the file follow from this instead of chance.
+    # # Makes identifiers in the file reproducible.
     "svg.hashsalt": "cohkit",
     "font.family": "DejaVu Sans",
     "font.size": 7,
@@ -50,17 +50,17 @@ _STYLE: dict[Any, Any] = {
     "hatch.linewidth": 0.5,
     "savefig.dpi": 300,
 }
-# What makes a file differ from one day or machine to another.
+# # Metadata that would differ between days or machines.
 _UNNAMED: dict[Format, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
-# A column of the journals' usual layout of two, in inches.
+# # Column width of the usual two-column layout of journals, in inches.
 _WIDE = 3.4
 _LETTERS = 58
 _SMALL_LETTERS = 68
 _LEGEND_LETTERS = 56
 _SMALL = 5.5
 
-# Told apart by lightness too (after Okabe and Ito).
+# # Distinguishable also by lightness (after Okabe and Ito).
 _PUBLISHED = "#b0b0b0"
 _OURS = "#0072b2"
 _PARTS = {
@@ -77,20 +77,20 @@ _WHISKER = "reruns: as it is, and within what is assumed"
 _BOUND = "published bound"
 _AT_BEST = "published, for no particular place"
 _WIDTH = 0.38
-# Names and numbers of so many bars find room beside each other; those of more stand upright, and of more than so many
-# need the whole width.
+# # Maximum number of bars with horizontal names and numbers; more bars have vertical ones. Panels with more bars than
+# # _HALF use the whole width.
 _BESIDE = 6
 _HALF = 14
-# Panels whose bars differ by more than this have scales of their own, so that the small ones can be seen.
+# # Panels whose bars differ by more than this factor have separate scales, so that small bars remain visible.
 _SCALES = 20
-# Below this share of a sum a part cannot be seen.
+# # Smallest visible share of a sum.
 _VISIBLE = 0.002
-# Series that differ by no more than this share, everywhere, cannot be told apart.
+# # Series that differ by at most this share everywhere are indistinguishable.
 _ALIKE = 0.01
 
 
 def require() -> None:
-    """See whether there can be plots.
+    """Check that plots can be drawn.
 
     Raises:
         UnavailableError: matplotlib is not installed.
@@ -101,7 +101,7 @@ def require() -> None:
 
 
 class _Canvas:
-    """A figure with rows of panels, what stands around them, and one legend for all."""
+    """A figure with rows of panels, title and footer, and one common legend."""
 
     def __init__(self, title: str, foot: str, form: Format) -> None:
         self.title, self.foot, self.form = title, foot, form
@@ -119,7 +119,7 @@ class _Canvas:
         return axes[:count]
 
     def drawn(self, last: Sequence[str] = ()) -> bytes:
-        """Write what stands around, and give the file; these legends come last."""
+        """Add title, footer and legend, and return the file; the legend entries `last` come last."""
         for axes in self.figure.axes:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 self.handles.setdefault(label, handle)
@@ -135,7 +135,7 @@ class _Canvas:
             handles, shown, loc="outside lower center", ncols=columns, frameon=False, title=foot or None,
             title_fontsize=_SMALL,
         )  # fmt: skip
-        # What stands around the panels takes its own room.
+        # # Reserve space for title, footer and legend.
         in_legend = sum(label.count("\n") + 1 for label in shown) / columns
         around = 0.16 * _rows(title) + 0.14 * math.ceil(in_legend) + 0.1 * _rows(foot) + 0.3
         self.figure.set_figheight(self.high + around)
@@ -166,10 +166,10 @@ def bars(  # noqa: PLR0913 -- the last ones are keywords
     foot: str = "",
     form: Format = "svg",
 ) -> bytes:
-    """Draw each of our numbers as a bar, the published one beside it where there is one.
+    """Draw each of our numbers as a bar, beside the published number if there is one.
 
-    A number's name is `bar, panel`. One of ours that is a sum is drawn as a stack, and a span as a whisker. Where
-    panels have several units `axis` has a text for each, separated by `; `. `foot` stands below.
+    A number's name is `bar, panel`. A sum is drawn as a stack, and a span as a whisker. If panels have different
+    units, `axis` has a label for each, separated by `; `. `foot` is the footer.
 
     Raises:
         UnavailableError: matplotlib is not installed.
@@ -195,7 +195,7 @@ def bars(  # noqa: PLR0913 -- the last ones are keywords
 
 
 class _Series(NamedTuple):
-    """Numbers that are drawn as one line: its name, and of each panel what it has there."""
+    """Numbers drawn as one line: its name, and its numbers in each panel."""
 
     name: str
     panels: dict[str, list[Result]]
@@ -211,12 +211,12 @@ def lines(  # noqa: PLR0913 -- the last ones are keywords
     foot: str = "",
     form: Format = "svg",
 ) -> bytes:
-    """Draw our numbers as lines, the published ones beside them where there are any.
+    """Draw our numbers as lines, beside the published numbers if there are any.
 
-    A number's name is `place, line`; the place begins with a number. One whose name does not is no point of a line:
-    what is published of it is a level. Axes can be logarithmic: `x`, `y` or both. Numbers of each unit have a panel of
-    their own; `axis` then has a text for each, separated by `; `, and the last word of their names says which it is.
-    Lines that cannot be told apart are drawn as one with all their names. `foot` stands below.
+    A number's name is `place, line`, where the place starts with a number. For any other name, the published number is
+    drawn as a level. Axes can be logarithmic: `x`, `y` or both. Numbers of each unit have a separate panel. `axis` then
+    has a label for each, separated by `; `, and the last word of the names identifies the panel. Indistinguishable
+    lines are drawn as one with all their names. `foot` is the footer.
 
     Raises:
         UnavailableError: matplotlib is not installed.
@@ -241,7 +241,7 @@ def lines(  # noqa: PLR0913 -- the last ones are keywords
                         textcoords="offset points", ha="right", va="bottom", fontsize=_SMALL,
                     )  # fmt: skip
             drawn = [value for row in rows if row["unit"] == unit for value in (row["ours"], row["published"]) if value]
-            # Less than a decade is told best from nothing on.
+            # # A linear axis from zero is clearer for less than a decade.
             if "y" in logarithmic and max(drawn) > 10 * min(drawn):
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(_plain)
@@ -264,10 +264,10 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
     foot: str = "",
     form: Format = "svg",
 ) -> bytes:
-    """Draw cumulative distributions: the share of all that no number exceeds, published ones beside them.
+    """Draw cumulative distributions: the share of numbers up to a value, beside the published ones.
 
-    A number's name is `share, line`; the share is in percent. The rest is as for `lines`, but that `axis`, which is
-    logarithmic with `y`, lies flat.
+    A number's name is `share, line`; the share is in percent. The arguments are those of `lines`, but `axis` is
+    horizontal and logarithmic with `y`.
 
     Raises:
         UnavailableError: matplotlib is not installed.
@@ -278,7 +278,7 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
         [axes] = canvas.panels(1, 1, 2.1)
         for one, (style, colour) in zip(_told_apart(all_series(rows), logarithmic), _styles(), strict=False):
             [here] = one.panels.values()
-            # All steps of what always takes the same time are one.
+            # # A constant value is a single step.
             places, values = [0.0, *map(place_of, here)], [here[0]["ours"], *(row["ours"] for row in here)]
             axes.plot(values, places, style, color=colour, drawstyle="steps-post", label=one.name)
             for row in here:
@@ -294,24 +294,24 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
 
 
 def is_point(row: Result) -> bool:
-    """Tell whether a number is a point of a line: its name begins with its place."""
-    # Rows of a file have keys, and no attributes.
+    """Return whether a number is a point of a line: its name starts with its place."""
+    # # Rows from a file have keys, but no attributes.
     name: str = row["name"]
     return name[0].isdigit()
 
 
 def place_of(row: Result) -> float:
-    """Give the place of a point along its line."""
+    """Return the position of a point on its line."""
     return float(row["name"].split()[0].rstrip(","))
 
 
 def _styles() -> Iterator[tuple[str, str]]:
-    """Give styles and colours; when the colours are used up, lines are dashed, and then dotted."""
+    """Yield styles and colours: solid lines in all colours, then dashed, then dotted."""
     return itertools.product(("-", "--", ":"), _LINES)
 
 
 def all_series(rows: Sequence[Result]) -> list[_Series]:
-    """Sort numbers by series and panel."""
+    """Group numbers by series and panel."""
     series: dict[str, dict[str, list[Result]]] = {}
     units = list(dict.fromkeys(row["unit"] for row in rows))
     for unit in units:
@@ -319,7 +319,7 @@ def all_series(rows: Sequence[Result]) -> list[_Series]:
         last = {row["name"].split()[-1] for row in here}
         for row in here:
             name = row["name"].partition(", ")[2]
-            # What all of a panel have in common says which panel it is.
+            # # The common last word of a panel's names identifies the panel.
             if len(units) > 1 and len(last) == 1 and " " in name:
                 name = name.rpartition(" ")[0].rstrip(",")
             series.setdefault(name, {}).setdefault(unit, []).append(row)
@@ -327,7 +327,7 @@ def all_series(rows: Sequence[Result]) -> list[_Series]:
 
 
 def _told_apart(series: Sequence[_Series], logarithmic: str) -> list[_Series]:
-    """Make one of series that would be drawn on top of each other, named by all."""
+    """Merge series that would cover each other, and join their names."""
     values = [row["ours"] for one in series for rows in one.panels.values() for row in rows]
     least = 0 if "y" in logarithmic else max(values, default=0)
     apart: list[tuple[_Series, list[str]]] = []
@@ -342,7 +342,7 @@ def _told_apart(series: Sequence[_Series], logarithmic: str) -> list[_Series]:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """Name a line by all names of it; what they begin with alike stands once."""
+    """Join the names of a line; a common beginning appears only once."""
     words = [name.split(", ") for name in names]
     alike = sum(1 for _ in itertools.takewhile(lambda at: len(set(at)) == 1, zip(*words, strict=False)))
     return " = ".join([names[0], *(", ".join(of_one[alike:]) or ", ".join(of_one) for of_one in words[1:])])
@@ -418,7 +418,7 @@ def _panel(axes: Axes, here: Sequence[tuple[Ours, Result]], spans: Mapping[str, 
 
 
 def _stack(axes: Axes, at: float, parts: Mapping[str, float]) -> None:
-    """Draw a sum as a stack of its parts, those of one component as one."""
+    """Draw a sum as a stack of its parts, merged by component."""
     sums: dict[str, float] = {}
     for name, value in parts.items():
         component = name.partition(".")[0]

@@ -1,4 +1,4 @@
-"""Protocols, and texts that compose them: reading, checking, tabulating and drawing them."""
+"""Protocols and compositions: reading, checking, tabulating and drawing them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _MOST_CAPACITY = 255
 
 
 def read(file: str | os.PathLike[str]) -> Protocol:
-    """Read a protocol text from a file.
+    """Read a protocol from a file.
 
     Raises:
-        TextError: the text is wrong; all its errors are listed.
+        TextError: the protocol is invalid; all its errors are listed.
         OSError: the file cannot be read.
 
     >>> import cohkit
@@ -45,7 +45,7 @@ def read(file: str | os.PathLike[str]) -> Protocol:
 
 
 def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
-    # `names` are those that could have been given instead.
+    # # `names` are the alternatives to list in the message.
     name = str(file)
     try:
         data = Path(file).read_bytes()
@@ -60,10 +60,10 @@ def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
 
 
 def decoded(file: str, data: bytes) -> str:
-    """Give the text that a file holds.
+    """Return the text of a file.
 
     Raises:
-        TextError: it holds none, or one that is written in another way.
+        TextError: the file is not text in UTF-8.
 
     >>> from cohkit.protocols import decoded
     >>> decoded("wide.coh", "protocol".encode("utf-16"))
@@ -108,10 +108,10 @@ def _no_text(file: str, line: int, column: int, message: str, remedy: str) -> Te
 
 
 def parse(text: str, *, file: str = "<text>") -> Protocol:
-    """Parse a protocol text; `file` is the name to show in messages.
+    """Parse a protocol; `file` is the name to show in messages.
 
     Raises:
-        TextError: the text is wrong; all its errors are listed.
+        TextError: the protocol is invalid; all its errors are listed.
 
     >>> import cohkit
     >>> cohkit.parse(cohkit.shipped("mesi").text, file="mine.coh")
@@ -122,10 +122,10 @@ def parse(text: str, *, file: str = "<text>") -> Protocol:
 
 
 def shipped(name: str) -> Protocol:
-    """Give a protocol that comes with the package.
+    """Return a protocol that comes with the package.
 
     Raises:
-        InputError: there is none of this name.
+        InputError: no shipped protocol has this name.
 
     >>> import cohkit
     >>> cohkit.shipped("eci").has_policy
@@ -142,12 +142,12 @@ def shipped(name: str) -> Protocol:
 
 
 def shipped_file(file: str) -> str:
-    """Give the text of a file of the repository that comes with the package."""
+    """Return the text of a file of the repository that comes with the package."""
     return dict(_cohkit.shipped())[file]
 
 
 def shipped_names() -> list[str]:
-    """Names of the protocols that come with the package.
+    """Return the names of the protocols that come with the package.
 
     >>> import cohkit
     >>> cohkit.shipped_names()[:4]
@@ -163,7 +163,7 @@ def _named(*, composing: bool) -> list[str]:
 
 
 def compositions() -> list[str]:
-    """Names of the texts that come with the package and compose protocols.
+    """Return the names of the compositions that come with the package.
 
     >>> import cohkit
     >>> cohkit.compositions()
@@ -174,10 +174,10 @@ def compositions() -> list[str]:
 
 
 def compose(text: str, *, file: str = "<text>") -> Composition:
-    """Parse a text that composes protocols, and those that it uses: of files beside `file`, or that ship.
+    """Parse a composition and the protocols that it uses, which are files next to `file` or shipped protocols.
 
     Raises:
-        TextError: the text is wrong, or what it uses; all errors are listed.
+        TextError: the composition, or a protocol that it uses, is invalid; all errors are listed.
 
     >>> import cohkit
     >>> both = cohkit.compose(cohkit.composition("eci-both").text)
@@ -189,11 +189,11 @@ def compose(text: str, *, file: str = "<text>") -> Composition:
 
 
 def composition(name: str | os.PathLike[str]) -> Composition:
-    """Give a text that composes protocols, by the path of its file or by its name if it ships.
+    """Return a composition, by the path of its file or by the name of a shipped one.
 
     Raises:
-        TextError: the text is wrong, or what it uses; all errors are listed.
-        OSError: there is no such text.
+        TextError: the composition, or a protocol that it uses, is invalid; all errors are listed.
+        OSError: the file cannot be read.
 
     >>> import cohkit
     >>> cohkit.composition("two-level")
@@ -215,10 +215,10 @@ def composition(name: str | os.PathLike[str]) -> Composition:
 
 
 def systems(protocol: Protocol | str | os.PathLike[str]) -> Records[types.System]:
-    """Systems that the text asks to check.
+    """Return the systems that a protocol lists for checking.
 
     Args:
-        protocol: a protocol, the path of a text, or the name of one that ships.
+        protocol: a protocol, the path of its file, or the name of a shipped one.
 
     >>> import cohkit
     >>> cohkit.systems(cohkit.shipped("msi"))[0]
@@ -231,12 +231,12 @@ def systems(protocol: Protocol | str | os.PathLike[str]) -> Records[types.System
 
 
 def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
-    """Give a protocol that may be named: by the path of its text, or by its own name if it ships.
+    """Return a protocol, given as such, by the path of its file, or by the name of a shipped one.
 
     Raises:
-        TextError: the text is wrong.
-        InputError: this is a text, not the path of one.
-        OSError: there is no such text.
+        TextError: the protocol is invalid.
+        InputError: the argument is the text of a protocol instead of a path.
+        OSError: the file cannot be read.
 
     >>> import cohkit
     >>> from cohkit.protocols import given
@@ -254,18 +254,18 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
 
 
 def _one(name: str | os.PathLike[str], names: list[str]) -> Protocol:
-    # A file goes before what ships.
+    # # A file takes precedence over a shipped protocol.
     meant = [short for short in shipped_names() if str(name) in (short, f"{_FOLDER}{short}.coh")]
     return shipped(meant[0]) if meant and not Path(name).exists() else _read(name, names)
 
 
 def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Protocol | Composition:
-    """Give what a machine executes: a protocol, or a text that composes several; either may be named.
+    """Return the protocol or composition that a machine executes, given as such or by name.
 
     Raises:
-        TextError: the text is wrong.
-        InputError: this is a text, not the path of one, or a Murphi model.
-        OSError: there is no such text.
+        TextError: the protocol is invalid.
+        InputError: the argument is the text of a protocol instead of a path, or a Murphi model.
+        OSError: the file cannot be read.
 
     >>> from cohkit.protocols import executed
     >>> [executed(name).name for name in ("msi", "two-level")]
@@ -289,7 +289,7 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
 def _composes(name: Path) -> bool:
     if not name.is_file():
         return any(str(name) in (short, f"{_FOLDER}{short}.coh") for short in compositions())
-    # What is no text is said where it is read.
+    # # Reading reports files that are not text.
     return _cohkit.composes(name.read_bytes().decode(errors="replace"))
 
 
@@ -302,23 +302,23 @@ def check(
     capacity: int | None = None,
     **options: Unpack[Options],
 ) -> Records[types.Verdict]:
-    """Explore every reachable state of the systems of a protocol, and judge its properties.
+    """Explore every reachable state of the systems of a protocol, and check its properties.
 
-    Systems that are too large can be walked through at random: `simulate_steps` among the options.
+    With the option `simulate_steps`, systems that are too large are explored by random walks.
 
     Args:
-        protocol: what to check: a protocol, the path of a text, or the name of one that ships; or a text that composes
-            several, of which each part is checked, and two levels together besides.
-        systems: names of systems in the text, or one name; all of them if not given.
-        remotes: caching agents of a system to check instead of those of the text, 1 to 8; 1 if only `lines` is given.
+        protocol: a protocol, the path of its file, or the name of a shipped one; or a composition, of which each part
+            is checked, and two levels of caches also together.
+        systems: names of systems of the protocol, or one name; all if not given.
+        remotes: caching agents of a system that replaces those of the protocol, 1 to 8; 1 if only `lines` is given.
         lines: cache lines of that system, 1 to 4; 1 if only `remotes` is given.
-        capacity: leave the verdict open beyond this many equal messages in an unordered channel, or this many for
-            each line in an ordered one, 1 to 255; 7 if not given.
-        **options: how to look at the states: :class:`cohkit.looking.Options`.
+        capacity: maximum number of equal messages in an unordered channel, and of messages per line in an ordered one,
+            1 to 255; 7 if not given. If it is exceeded, the verdict is undecided.
+        **options: search options: :class:`cohkit.looking.Options`.
 
     Raises:
-        InputError: a system or a size that does not exist.
-        TextError: the home's policy has a form that no home can be constructed from.
+        InputError: a system does not exist, or a size is out of range.
+        TextError: no home can be constructed from a policy of this form.
 
     >>> import cohkit
     >>> [verdict] = cohkit.check(cohkit.shipped("msi"), systems=["three_caches"])
@@ -359,10 +359,10 @@ def sized(
     lines: int | None = None,
     capacity: int | None = None,
 ) -> tuple[int, int] | None:
-    """Give the size of a system that the text need not ask for, if one is given.
+    """Return the size of a system that replaces those of the protocol, if one is given.
 
     Raises:
-        InputError: a number is beyond its range, or is not for this text.
+        InputError: a number is out of range, or does not apply to this protocol.
 
     >>> import cohkit
     >>> from cohkit.protocols import sized
@@ -383,7 +383,7 @@ def sized(
 
 
 def _number(name: str, number: int | None, most: int) -> int:
-    """Give a number from 1 to `most`, 1 if it is not given."""
+    """Return a number after checking that it is from 1 to `most`; 1 if it is not given."""
     if number is None:
         return 1
     if not (is_whole(number) and 1 <= number <= most):
@@ -397,19 +397,19 @@ def table(
     agent: Literal["home", "remote"] = "home",
     merged: bool = False,
 ) -> types.Table:
-    """Give an agent's controller as rows: state, event, guard, actions, next state.
+    """Return an agent's controller as rows: state, event, guard, actions, next state.
 
-    A home that the text gives as a policy is constructed first; its table is that for one remote.
-    With `merged`, states of it that no future can tell apart are one.
+    A home that is given as a policy is constructed first; its table is that for one remote.
+    With `merged`, its indistinguishable states are merged.
 
     Args:
-        protocol: a protocol, the path of a text, or the name of one that ships.
-        agent: whose table.
+        protocol: a protocol, the path of its file, or the name of a shipped one.
+        agent: the agent whose table is returned.
         merged: whether to merge states of a constructed home.
 
     Raises:
-        FaultError: the policy cannot be followed.
-        TextError: the policy has a form that no home can be constructed from.
+        FaultError: the policy cannot be implemented.
+        TextError: no home can be constructed from a policy of this form.
 
     >>> import cohkit
     >>> remote = cohkit.table(cohkit.shipped("msi"), agent="remote")
@@ -425,22 +425,22 @@ def table(
 
 
 def _ordered(table: dict[str, object]) -> dict[str, object]:
-    """Put the cells of each row into the order in which people read them."""
+    """Sort the cells of each row into reading order."""
     rows = cast("list[dict[str, object]]", table["rows"])
     cells = ("state", "event", "guard", "actions", "next", "line")
     return table | {"rows": [{key: row[key] for key in cells} for row in rows]}
 
 
 def construct(protocol: Protocol | str | os.PathLike[str]) -> types.Construction:
-    """Construct the home from its policy, and tell its sizes and what is worth knowing of it.
+    """Construct the home from its policy, and return its sizes and notes.
 
     Args:
-        protocol: a protocol, the path of a text, or the name of one that ships.
+        protocol: a protocol, the path of its file, or the name of a shipped one.
 
     Raises:
         InputError: the home of this protocol is written by hand.
-        FaultError: the policy cannot be followed and there is no home.
-        TextError: the policy has a form that no home can be constructed from.
+        FaultError: the policy cannot be implemented, so there is no home.
+        TextError: no home can be constructed from a policy of this form.
 
     >>> import cohkit
     >>> cohkit.construct(cohkit.shipped("msi-policy"))["merged"]["events"] > 0
@@ -455,10 +455,10 @@ def construct(protocol: Protocol | str | os.PathLike[str]) -> types.Construction
 
 
 def chart_text(sequence: Mapping[str, Any], *, width: int | None = None, ascii_only: bool = False) -> str:
-    """Draw a message sequence with characters, in `width` columns if given, with ASCII characters only if wanted.
+    """Draw a message sequence as text, in `width` columns if given, with only ASCII characters if requested.
 
     Raises:
-        InputError: this is no message sequence.
+        InputError: the argument is not a message sequence.
 
     >>> import cohkit
     >>> step = {"agent": 0, "action": {"kind": "does", "what": "load"}, "visible": True}
@@ -477,7 +477,7 @@ def chart_svg(sequence: Mapping[str, Any], *, title: str = "") -> str:
     """Draw a message sequence as SVG.
 
     Raises:
-        InputError: this is no message sequence.
+        InputError: the argument is not a message sequence.
 
     >>> import cohkit
     >>> cohkit.chart_svg({"agents": ["cpu", "home"], "steps": []}, title="nothing")[:4]
@@ -488,7 +488,7 @@ def chart_svg(sequence: Mapping[str, Any], *, title: str = "") -> str:
 
 
 def _sequence(sequence: object) -> str:
-    """Give a message sequence to the compiled half."""
+    """Serialise a message sequence for the compiled module."""
     if not (isinstance(sequence, Mapping) and "agents" in sequence and "steps" in sequence):
         raise InputError(
             "this is no message sequence: one has `agents` and `steps`, and stands in `sequences` of a counterexample"

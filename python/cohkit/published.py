@@ -110,7 +110,7 @@ class Published:
 
     @classmethod
     def shipped(cls) -> Published:
-        """Give the numbers that come with the package."""
+        """Return the numbers that come with the package."""
         return cls(shipped_file(_FILE), file=_FILE)
 
     @classmethod
@@ -118,7 +118,7 @@ class Published:
         """Read numbers from a file.
 
         Raises:
-            InputError: this is no TOML in UTF-8.
+            InputError: the file is not TOML in UTF-8.
             OSError: the file cannot be read.
 
         """
@@ -129,10 +129,10 @@ class Published:
         return cls(text, file=str(file))
 
     def join(self, other: Published) -> None:
-        """Take in the numbers of another file.
+        """Merge the numbers of another file.
 
         Raises:
-            InputError: it contradicts what is there.
+            InputError: a number contradicts an existing one.
 
         """
         for mine, theirs in ((self._leaves, other._leaves), (self._about, other._about)):
@@ -145,10 +145,10 @@ class Published:
                 raise InputError(f"{file}: {key} is a value here and a table in another place, or the other way round")
 
     def value(self, key: str, *, unit: str) -> float | None:
-        """Give a number in this unit; `None` where nothing is published under the key.
+        """Return a number in this unit; `None` if nothing is published under the key.
 
         Raises:
-            InputError: what stands there is no such number; the message names the key and the missing unit.
+            InputError: the value is not such a number; the message names the key and the missing unit.
 
         """
         if key not in self._leaves:
@@ -160,17 +160,17 @@ class Published:
         return _number(value, unit, key, file)
 
     def blind(self, key: str, *, unit: str) -> float | None:
-        """Give, in this unit, what was predicted before the number under the key was seen; `None` if nothing was.
+        """Return, in this unit, the prediction made before the number was seen; `None` if there is none.
 
         Raises:
-            InputError: what stands there is no such number.
+            InputError: the value is not such a number.
 
         """
         about, file = self._about.get(key, ({}, ""))
         return _number(about["blind"], unit, f"{key}.blind", file) if "blind" in about else None
 
     def said(self, key: str) -> Said | None:
-        """Give what is published of a number in words."""
+        """Return the published statement about a number, if any."""
         about, file = self._about.get(key, ({}, ""))
         relation = next((relation for relation in _RELATIONS if relation in about), None)
         if not relation and "says" not in about:
@@ -179,28 +179,28 @@ class Published:
         return Said(about.get("says", ""), relation, about[relation] if relation else "")
 
     def bound(self, key: str, *, unit: str) -> float | None:
-        """Give, in this unit, what a number is at most; `None` if nothing says so.
+        """Return, in this unit, the published upper bound of a number; `None` if there is none.
 
         Raises:
-            InputError: what stands there is no such number.
+            InputError: the value is not such a number.
 
         """
         about, file = self._about.get(key, ({}, ""))
         return _number(about["at_most"], unit, f"{key}.at_most", file) if "at_most" in about else None
 
     def remark(self, key: str) -> str | None:
-        """Give what is to be known of published numbers, from the nearest table around that has a `remark`."""
+        """Return the remark on published numbers from the nearest enclosing table that has one."""
         return self._nearest(key, "remark")
 
     def standing(self, key: str) -> Standing:
-        """Tell how a number of ours stands to the published one.
+        """Return the provenance of our number relative to the published one.
 
-        A number that a platform was fitted to is `fitted`. One that was made before the published one was seen is
-        `predicted blind`: its blind value is recorded, or the published one is kept apart to this day. Any other is
+        A number that a platform was fitted to is `fitted`. A number computed before the published one was seen is
+        `predicted blind`: its blind value is recorded, or the published number is still kept separately. All others are
         `known`.
 
         Raises:
-            InputError: a table says something else of its use.
+            InputError: the `use` of a table is invalid.
 
         """
         if self.use(key) == "calibration":
@@ -209,14 +209,14 @@ class Published:
         return "predicted blind" if blind else "known"
 
     def asked_of(self, file: str) -> bool:
-        """Tell whether any number of this file has been asked for."""
+        """Return whether any number of this file has been read."""
         return file in self._asked
 
     def use(self, key: str) -> Use:
-        """Tell what a number is used for: what the nearest table around it says, `prediction` where none does.
+        """Return the use of a number, from the nearest enclosing table that states it; otherwise `prediction`.
 
         Raises:
-            InputError: a table says something else.
+            InputError: the `use` of a table is invalid.
 
         """
         for table in _above(key):
@@ -228,7 +228,7 @@ class Published:
         return "prediction"
 
     def source(self, key: str) -> str | None:
-        """Tell where a number was published, if its tables say so."""
+        """Return the source of a published number, if its tables state it."""
         return self._nearest(key, "source")
 
     def _nearest(self, key: str, name: str) -> str | None:
@@ -244,7 +244,7 @@ def _take_in(mine: dict[str, tuple[Any, str]], theirs: dict[str, tuple[Any, str]
 
 
 def _number(value: object, unit: str, key: str, file: str) -> float:
-    """Give a published value in a unit."""
+    """Convert a published value to a unit."""
     if unit in (COUNT, PERCENT):
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise InputError(f"{file}: {key}: {value!r} is no bare number, which a {unit} is")
@@ -257,7 +257,7 @@ def _number(value: object, unit: str, key: str, file: str) -> float:
 
 
 def _about(key: str, table: dict[str, Any], file: str) -> dict[str, Any]:
-    """Look at what is said of a result beside its number."""
+    """Validate the entries of a result other than its number, and return them."""
     if unknown := sorted(table.keys() - _RESULT):
         there = sorted(_RESULT)
         raise InputError(
@@ -274,7 +274,7 @@ def _about(key: str, table: dict[str, Any], file: str) -> dict[str, Any]:
 
 def _leaves(tree: dict[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
     for name, value in tree.items():
-        # A table with a blind value, or with words in place of a number, is one result.
+        # # A table with a blind value, or with words instead of a number, is one result.
         if isinstance(value, dict) and not value.keys() & {"blind", "says", "published"}:
             yield from _leaves(value, f"{prefix}{name}.")
         else:
@@ -282,14 +282,14 @@ def _leaves(tree: dict[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
 
 
 def _above(key: str) -> Iterable[str]:
-    """Give the tables around a key, the nearest first."""
+    """Yield the tables that enclose a key, innermost first."""
     while "." in key:
         key = key.rpartition(".")[0]
         yield key
 
 
 def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list[Result]:
-    r"""Put ours beside the published numbers.
+    r"""Compare our numbers with the published ones.
 
     >>> from cohkit.published import Ours, Published, compare
     >>> published = Published('[a]\nlatency = "200ns"', file="a.toml")
@@ -308,7 +308,7 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
             bound = other = other_blind = published.bound(key, unit=unit)
         elif said and said.relation:
             other, other_blind = values.get(said.to), published.blind(said.to, unit=unit)
-        # What was cut while it still changed predicts nothing of what is published.
+        # # A reduced simulation that is not steady predicts nothing about the published number.
         not_steady = one.steady is False and one.cut
         rows.append(
             {
@@ -334,7 +334,7 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
     return records(Result.of, rows)
 
 
-# Rounded so that the last bits of a division do not show.
+# # Rounded to hide the last bits of a division.
 def _error(value: float, published: float | None) -> float | None:
     return None if not published else round((value - published) / published, 9)
 
@@ -344,7 +344,7 @@ def _ratio(value: float, other: float | None) -> float | None:
 
 
 def _holds(said: Said | None, value: float, other: float | None) -> bool | None:
-    """Tell whether a number stands as it is said to, as far as that can be judged."""
+    """Return whether a number satisfies its published relation, or `None` if that cannot be decided."""
     if said is None or other is None or said.relation in (None, "like"):
         return None
     return (

@@ -103,7 +103,7 @@ def _chosen(names: Sequence[str]) -> list[str]:
 
 
 def _can_be_run(name: str) -> bool:
-    """Tell whether all is there that an experiment needs, and what is not."""
+    """Return whether the requirements of an experiment are met, and print what is missing."""
     needs = EXPERIMENTS[name].needs
     lacks = needs() if needs else ""
     if lacks:
@@ -112,7 +112,7 @@ def _can_be_run(name: str) -> bool:
 
 
 def _refuse_what_has_no_meaning(names: Sequence[str], wanted: Wanted) -> None:
-    """Refuse an option that none of the experiments takes, and tell of those that show nothing of what is asked for."""
+    """Reject an option that applies to no selected experiment, and warn if it applies only to some."""
     limited = [name for name, experiment in EXPERIMENTS.items() if experiment.limited]
     if wanted.conditions.accesses is not None and not set(limited) & set(names):
         raise InputError(f"`--accesses` has no meaning for {', '.join(names)}; it has for {', '.join(limited)}")
@@ -143,12 +143,12 @@ def _run(name: str, published: Published, wanted: Wanted) -> Done:
 
 
 def _rerun(experiment: Experiment, conditions: Conditions) -> Conditions:
-    """Make reruns short, as there are many, unless it is said how long simulations are."""
+    """Shorten reruns, because there are many, unless the number of accesses is given."""
     return conditions._replace(accesses=conditions.accesses or experiment.rerun_accesses)
 
 
 def _json(done: Done) -> list[dict[str, Any]]:
-    """Give the rows, with what is known of how far they move."""
+    """Return the rows with their sensitivity to the assumptions."""
     spans = {span.name: span for span in done.spans}
     values = []
     for row in done.rows:
@@ -170,19 +170,19 @@ def _dump(values: object) -> str:
 
 
 def number(value: float, unit: str) -> str:
-    """Write a number with its unit as tables show it."""
+    """Format a number with its unit for tables."""
     return f"{value:.0f}" if unit == COUNT else f"{value:.4g} {unit}"
 
 
 def published_cell(row: Result) -> str:
-    """Say what is published of a row: its number, a bound or an order in words, or that it is kept apart."""
+    """Format the published value of a row: its number, a bound or an order in words, or that it is kept separately."""
     if row["published"] is not None:
         return number(row["published"], row["unit"])
     return row["says"] or "kept"
 
 
 def error_cell(error: float | None, ratio: float | None, holds: bool | None) -> str:  # noqa: FBT001 -- as rows have it
-    """Write how far a number is off: its relative error, or its ratio to what it is compared with, and the verdict."""
+    """Format the deviation of a number: its relative error, or its ratio to the compared number, and the verdict."""
     if error is not None:
         return f"{error:+.1%}"
     if ratio is None:
@@ -201,7 +201,7 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _title(done: Done, conditions: Conditions) -> str:
-    """Say what is measured, and whether it is less than what was published."""
+    """Return the title of an experiment, and whether its size is reduced."""
     return _with_limit(f"{done.name}: {done.experiment.title}", done, conditions)
 
 
@@ -213,7 +213,7 @@ def _with_limit(title: str, done: Done, conditions: Conditions) -> str:
 
 def _table(done: Done, conditions: Conditions) -> str:
     text = f"{_title(done, conditions)}\n"
-    # What was predicted before is shown where there is any.
+    # # Show the column of blind predictions only if there are any.
     was = any(row["blind"] is not None for row in done.rows)
     lines = [["", "published", "ours", "error", *(["blind", "error"] if was else []), "how"]]
     for row in done.rows:
@@ -239,12 +239,12 @@ def _table(done: Done, conditions: Conditions) -> str:
 
 
 def how(row: Result) -> str:
-    """Say how a number came about, and of a throughput whether it is not steady."""
+    """Return the provenance of a number, and whether a throughput is not steady."""
     return f"{row['use']}, not steady" if row["steady"] is False and row["use"] != NOT_STEADY else row["use"]
 
 
 def _words(done: Done) -> str:
-    """Explain the words of a table that it has, and tell what is to be known of what is published."""
+    """Explain the terms that appear in a table, and add the remarks on published numbers."""
     rows = done.rows
     told = [f"As published: {remark}" for remark in done.remarks]
     if any(row["blind"] is not None for row in rows):
@@ -273,9 +273,9 @@ def _left_out(done: Done) -> str:
 
 
 def _sums(ours: Sequence[Ours]) -> str:
-    """Show what each number is the sum of."""
+    """Show the parts of each number that is a sum."""
     parts = list(dict.fromkeys(name for one in ours for name in one.parts))
-    # What is left over comes last.
+    # # The remainder comes last.
     parts.sort(key=lambda name: "." not in name)
     heads = zip(*(one.name.split(", ") for one in ours), strict=True)
     lines = [["", *head] for head in heads]
@@ -285,13 +285,13 @@ def _sums(ours: Sequence[Ours]) -> str:
 
 
 def _moves(done: Done, conditions: Conditions) -> str:
-    """Show how far each number moves."""
+    """Show the sensitivity of each number to the assumptions."""
     accesses = _rerun(done.experiment, conditions).accesses
     limit = f" ({done.experiment.limited(accesses)})" if done.experiment.limited and accesses else ""
     lines = [["", "ours", "lowest", "where", "highest", "where"]]
     units = {row["name"]: row["unit"] for row in done.rows}
     for span in done.spans:
-        # A shorter one may have a number that the whole has not.
+        # # A shorter run may have a number that the full run lacks.
         unit = units.get(span.name, "")
         cells = [span.name, number(span.ours, unit)]
         for end in span.ends():
@@ -301,7 +301,7 @@ def _moves(done: Done, conditions: Conditions) -> str:
 
 
 def _write_all(folder: Path, done: Done, values: object, wanted: Wanted) -> list[tuple[str, Path]]:
-    """Write the rows and the plot of an experiment, and tell where they are."""
+    """Write the rows and the plot of an experiment, and return their locations."""
     folder.mkdir(parents=True, exist_ok=True)
     written = [("rows", folder / f"{done.name}.json")]
     write(written[0][1], _dump(values).encode())

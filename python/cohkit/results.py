@@ -1,4 +1,4 @@
-"""Results: mappings whose keys are attributes, and lists of them."""
+"""Results: mappings whose keys are also attributes, and lists of them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _REQUIRED = object()
 
 
 class Record(dict[str, Any]):
-    """A mapping whose keys are attributes, too; notebooks show it as a chart, a table or a plot.
+    """A mapping whose keys are also attributes; notebooks show it as a chart, a table or a plot.
 
-    Subclasses annotate their keys; one with a default may be missing. A key that is a method of mappings, or a word of
-    Python, has an underscore behind its name: `values_`. Records have hashes: keep one in a set unchanged.
+    Subclasses annotate their keys; a key with a default may be missing. If a key is a method of mappings or a keyword
+    of Python, its attribute ends in an underscore: `values_`. Records are hashable: do not modify one that is in a set.
 
     >>> import cohkit
     >>> [verdict] = cohkit.check("msi", remotes=2)
@@ -33,14 +33,14 @@ class Record(dict[str, Any]):
     """
 
     def __init_subclass__(cls) -> None:
-        """Make attributes of the annotated keys."""
+        """Create attributes for the annotated keys."""
         super().__init_subclass__()
         for name in inspect.get_annotations(cls):
             setattr(cls, name, _Attribute(name, cls.__dict__.get(name, _REQUIRED)))
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Self:
-        """Return a record of these keys, and whatever they hold as the types that the class declares.
+        """Return a record with these keys, and convert their values to the types that the class declares.
 
         >>> from cohkit.types import Property
         >>> Property.of({"kind": "invariant", "name": "single writer", "status": "holds"}).status
@@ -65,7 +65,7 @@ class Record(dict[str, Any]):
 
 
 class Records(list[_T], Generic[_T]):
-    """A list of records, which notebooks show and frames are made of.
+    """A list of records, which notebooks show and frames are built from.
 
     >>> import cohkit
     >>> cohkit.systems("msi").to_frame().rows()
@@ -84,10 +84,10 @@ class Records(list[_T], Generic[_T]):
 
 
 class Field:
-    """A key of a record: the type of its value, and whether every record has it."""
+    """A key of a record: the type of its value, and whether it is required."""
 
     def __init__(self, hint: Any, *, required: bool) -> None:  # noqa: ANN401 -- types are values
-        """Keep both."""
+        """Set the type and whether the key is required."""
         self.hint = hint
         self.required = required
 
@@ -109,7 +109,7 @@ def fields(kind: type[Record]) -> dict[str, Field]:
 
 
 def load(text: str) -> Any:  # noqa: ANN401 -- the caller knows which of `cohkit.types` it is
-    """Read JSON of the compiled half."""
+    """Parse JSON from the compiled module."""
     return json.loads(text)
 
 
@@ -119,7 +119,7 @@ def records(kind: Callable[[Mapping[str, Any]], _T], values: Iterable[Mapping[st
 
 
 class _Attribute:
-    """The attribute for a key, which reads the record."""
+    """Descriptor that reads the attribute of a key from its record."""
 
     def __init__(self, name: str, default: object) -> None:
         self.key = name.rstrip("_")
@@ -144,12 +144,12 @@ def _makers(kind: type[Record]) -> dict[str, Callable[[Any], Any]]:
 
 
 def _maker(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401
-    """Return what makes a value of a type out of JSON."""
+    """Return the function that converts JSON to a type."""
     kind, inner = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Record):
         return hint.of
     if kind in (Union, types.UnionType):
-        # Of what may be null: no type here is one of several kinds of records.
+        # # Optional types: no type here is a union of several kinds of records.
         makers = [made for made in map(_maker, inner) if made is not _plain]
         return _or_none(makers[0]) if makers else _plain
     if kind in (list, Records):
@@ -183,7 +183,7 @@ def _html(result: Any) -> str | None:  # noqa: ANN401
     try:
         return show(result).html
     except InputError:
-        # Nothing in it can be shown but by its text.
+        # # Only the text of this result can be shown.
         return None
 
 

@@ -35,7 +35,7 @@ Workload = Literal[
     "random-write-line",
 ]
 
-# The numbers that a simulation can be told, with the least and the most.
+# # Numeric options of a simulation, with minimum and maximum.
 _ENDLESS = 2**64 - 1
 _NUMBERS = {
     "accesses": (1, _ENDLESS),
@@ -114,38 +114,37 @@ def simulate(  # noqa: PLR0913 -- each is a keyword
 ) -> types.Simulation:
     """Run a workload on a platform whose caches and home execute a protocol's controllers.
 
-    What goes wrong with the protocol ends the run; its result then has a `failure` and no `statistics`.
+    A protocol failure ends the run; its result then has a `failure` and no `statistics`.
 
     Args:
         platform: a platform that comes with the package, a file whose name ends in `.toml`, or a `Machine`.
         workload: `sequential-read`, `random-read`, `sequential-write`, `random-write` or `random-mixed`; or, without
-            caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`; or
-            what was recorded elsewhere: a `memory_trace`, `trace:FILE`, `packed-trace:FILE`, or a trace of another tool
-            such as `lackey-trace:FILE`.
-        protocol: what caches and home execute: a protocol, the path of a text, or the name of one that ships; the
-            one that the platform names, if not given.
-        region: the memory that is accessed: bytes, or a size with its unit such as `"4MiB"`; 16 MiB if not given, and
-            what a trace accesses.
-        accesses: number of accesses; as many as the region has lines if not given, and all of a trace.
+            caching, `sequential-read-once`, `random-read-once`, `sequential-write-line` or `random-write-line`; or a
+            recorded trace: a `memory_trace`, `trace:FILE`, `packed-trace:FILE`, or a trace of another tool such as
+            `lackey-trace:FILE`.
+        protocol: protocol of caches and home: a protocol, the path of its file, or the name of a shipped one; the
+            platform's protocol if not given.
+        region: accessed memory: bytes, or a size with its unit such as `"4MiB"`; if not given, 16 MiB, or the memory
+            that a trace accesses.
+        accesses: number of accesses; if not given, the number of lines in the region, or all of a trace.
         cores: number of cores; the platform's `cores.used` if not given.
-        outstanding: most accesses of one core in flight; the platform's `cores.outstanding` if not given.
-        prefetch: how many accesses ahead reads ask for a line by a hint, 0 for no hints; the platform's
-            `cores.prefetch` if not given.
-        by: what the cores of caching agents of a kind do instead, by the kind's name: a workload, or `idle`. Each kind
-            makes so many accesses; `cores`, `outstanding` and `prefetch` are those of the first kind.
-        set: quantities of the platform to set, such as `{"link.latency": "120ns"}`; `agents.KIND.remotes` gives it
-            caching agents of a further kind of the text.
-        seed: what everything random follows from.
-        oracle: whether loads are compared with the last write, and rights that exclude each other watched for.
-        explain: whether the result has an `explanation`: what the time of accesses was spent on, what was in use for
-            how long, and what of it limits the rest.
-        progress: called now and then with the accesses performed so far, and those of all.
+        outstanding: maximum outstanding accesses per core; the platform's `cores.outstanding` if not given.
+        prefetch: prefetch distance of reads in accesses, 0 for none; the platform's `cores.prefetch` if not given.
+        by: workload per kind of caching agent, by the kind's name: a workload, or `idle`. Each kind makes `accesses`
+            accesses; `cores`, `outstanding` and `prefetch` apply to the first kind.
+        set: quantities of the platform to set, such as `{"link.latency": "120ns"}`; `agents.KIND.remotes` adds caching
+            agents of a further kind of the protocol.
+        seed: seed of all random numbers.
+        oracle: whether to compare loads with the last write, and to check for conflicting permissions.
+        explain: whether the result has an `explanation`: a breakdown of the access latency, the utilisation of
+            resources, and the bottleneck.
+        progress: called occasionally with the number of accesses performed, and the total.
 
     Raises:
-        InputError: something is asked for that cannot be.
-        TextError: the platform's file is wrong, or the home's policy has a form that no home can be constructed from.
-        FaultError: the home's policy cannot be followed.
-        UnavailableError: what is written does not fit into the memory of this machine.
+        InputError: an argument is invalid.
+        TextError: the platform's file is invalid, or no home can be constructed from a policy of this form.
+        FaultError: the home's policy cannot be implemented.
+        UnavailableError: the written data do not fit into the memory of this machine.
         OSError: the platform's file cannot be read.
 
     >>> import cohkit
@@ -178,18 +177,18 @@ def simulate_many(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Records[types.Simulation]:
-    """Run simulations side by side, and give their results in their order, however many run at a time.
+    """Run simulations in parallel, and return their results in order, regardless of the number of threads.
 
-    Before the first begins, all have been looked at.
+    All requests are validated before the first simulation starts.
 
     Args:
-        simulations: for each a dictionary with `platform`, `workload` and what else `simulate` can be told.
-        threads: most that run at a time: as many as there are processors if not given, and never more;
-            fewer where what they write would not fit into memory.
-        progress: called now and then with the accesses performed so far, and those of all simulations.
+        simulations: for each simulation a dictionary with `platform`, `workload` and further arguments of `simulate`.
+        threads: maximum number of parallel simulations, at most the number of processors, which is the default;
+            fewer if their written data would not fit into memory.
+        progress: called occasionally with the number of accesses performed, and the total of all simulations.
 
     Raises:
-        InputError: something is asked for that cannot be; and whatever else `simulate` raises.
+        InputError: an argument is invalid. All other exceptions of `simulate` are raised as well.
 
     >>> import cohkit
     >>> both = [{"platform": name, "workload": "random-read"} for name in ("enzian-dc-ddr", "enzian-dc-bram")]
@@ -206,7 +205,7 @@ def simulate_many(
 
 
 def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: str | None = None) -> _cohkit.Machine:
-    """Give a platform in the form that runs; `text` is what its file holds, where that was read before."""
+    """Return a compiled platform; `text` is the contents of its file, if it was already read."""
     if isinstance(name, _cohkit.Machine):
         return name
     if isinstance(name, Machine):
@@ -217,18 +216,18 @@ def machine(name: str | os.PathLike[str] | Machine | _cohkit.Machine, *, text: s
 
 
 def default_protocol(on: _cohkit.Machine) -> Protocol | Composition:
-    """Give the protocol that a platform runs unless another one is asked for."""
+    """Return the default protocol of a platform."""
     return _kept(json.loads(on.json())["protocol"])
 
 
 @functools.cache
 def _kept(name: str) -> Protocol | Composition:
-    """Give a shipped protocol, once: it keeps its home in turn."""
+    """Return a shipped protocol, cached because it in turn caches its home."""
     return executed(name)
 
 
 def _whole(name: str, value: object, low: int, high: int) -> int:
-    """Give a number of an option, which numpy may have made."""
+    """Return an option as an integer after checking its range; integers of numpy are accepted."""
     whole = is_whole(value)
     number = cast("int", value)
     if whole and low <= number <= high:
@@ -240,7 +239,7 @@ def _whole(name: str, value: object, low: int, high: int) -> int:
 
 
 def _work(workload: object) -> tuple[str, tuple[str, bytes] | None]:
-    """Give the name of a workload, and what is in it if it is a trace."""
+    """Return the name of a workload, and its contents if it is a trace."""
     if isinstance(workload, MemoryTrace | TraceFile):
         return workload.name, (workload.kind, workload.file)
     if isinstance(workload, str):
@@ -250,7 +249,7 @@ def _work(workload: object) -> tuple[str, tuple[str, bytes] | None]:
 
 
 def _ready(request: Request) -> _cohkit.Simulation:
-    """Look at a simulation, and fill in what is not given."""
+    """Validate a simulation, and fill in default values."""
     options: dict[str, Any] = {
         "platform": None,
         "workload": None,

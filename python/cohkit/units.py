@@ -13,7 +13,7 @@ _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _SIZES = {f"{prefix}B": scale * 8 for prefix, scale in (_PREFIXES | _BINARY).items()}
 _BITS = {f"{prefix}{bit}": scale for prefix, scale in _PREFIXES.items() for bit in ("b", "bit")}
 
-# The dimension of each unit, and how many of the dimension's smallest unit it has.
+# # Dimension of each unit, and its size in the dimension's smallest unit.
 _UNITS: dict[str, tuple[str, float]] = {
     **{
         unit: ("time", scale) for unit, scale in (("ps", 1), ("ns", 10**3), ("us", 10**6), ("ms", 10**9), ("s", 10**12))
@@ -24,7 +24,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     **{f"{prefix}m2": ("area", scale) for prefix, scale in (("u", 1), ("m", 10**6))},
     **{f"{prefix}W": ("power", scale) for prefix, scale in (("n", 1), ("u", 10**3), ("m", 10**6), ("", 10**9))},
     **{f"{prefix}J": ("energy", scale) for prefix, scale in (("p", 1), ("n", 10**3), ("u", 10**6))},
-    # Of what is counted in a second.
+    # # Events per second.
     **{f"{prefix}/s": ("rate", scale) for prefix, scale in _PREFIXES.items()},
 }
 _TEXT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*", re.ASCII)
@@ -47,10 +47,10 @@ class Quantity(NamedTuple):
     unit: str
 
     def to(self, unit: str) -> float:
-        """Give the number in another unit of the same dimension.
+        """Convert the number to another unit of the same dimension.
 
         Raises:
-            InputError: the unit does not exist, or measures something else.
+            InputError: the unit does not exist, or has another dimension.
 
         >>> from cohkit.units import Quantity
         >>> Quantity(1.5, "us").to("ns")
@@ -64,7 +64,7 @@ class Quantity(NamedTuple):
 
 
 def written(value: float | str | Quantity, *, unit: str = "") -> str:
-    """Return a value as options are written; a number without a unit has this one.
+    """Format a value as an option; a number without a unit gets this one.
 
     >>> from cohkit.units import Quantity, written
     >>> written(1 << 20, unit="B"), written("1MiB", unit="B"), written(Quantity(2.0, "ms"))
@@ -74,7 +74,7 @@ def written(value: float | str | Quantity, *, unit: str = "") -> str:
     if isinstance(value, str):
         return value
     value, unit = value if isinstance(value, Quantity) else (value, unit)
-    # A quantity that cannot have fractions is written without a point.
+    # # Integral values are written without a decimal point, because some quantities have no fractions.
     return f"{int(value) if float(value).is_integer() else value}{unit}"
 
 
@@ -86,10 +86,10 @@ def _known(unit: str) -> tuple[str, float]:
 
 
 def quantity(text: object, *, key: str) -> Quantity:
-    """Read a quantity that stands under `key`.
+    """Parse the quantity of `key`.
 
     Raises:
-        InputError: it is no number with a unit; the message names the key.
+        InputError: the value is not a number with a unit; the message names the key.
 
     >>> from cohkit.units import quantity
     >>> quantity("268ns", key="latency")
