@@ -89,5 +89,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List what is meant to be used, which is what completion offers; the modules that it stands in are not."""
+    """List the public names for completion; submodules are omitted."""
     return __all__

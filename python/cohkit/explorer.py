@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from cohkit._cohkit import Protocol
 
 HOST = "127.0.0.1"
-# # Maximum number of states to visit in the search for a violation; some hundred bytes each.
+# Maximum number of states to visit in the search for a violation; some hundred bytes each.
 MOST = 300_000
-# # Maximum length of a path. Every browser can send an address of this length.
+# Maximum length of a path. Every browser can send an address of this length.
 _LONGEST = 500
 
 
@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Respond with the page, a view, or the path to the nearest violation."""
-        # # Reject other host names, through which a foreign page could send requests (DNS rebinding).
+        # Reject other host names, through which a foreign page could send requests (DNS rebinding).
         if self.headers.get("Host") not in self.hosts:
             self._answer(HTTPStatus.FORBIDDEN, "text/plain", "this is for the browsers of this machine\n")
             return
@@ -149,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _way(query: str) -> list[int]:
     [text] = parse_qs(query, keep_blank_values=True).get("way", [""])[:1]
     words = [word for word in text.split(",") if word]
-    # # A longer number cannot be a choice.
+    # A longer number cannot be a choice.
     if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
         raise InputError(f"a way is numbers of choices with commas between them, not `{text}`")
     return [int(word) for word in words]

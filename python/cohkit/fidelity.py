@@ -76,7 +76,7 @@ def page(record: dict[str, Any], published: Published) -> str:
 
 
 def _compared(name: str, recorded: Sequence[dict[str, Any]], published: Published) -> list[Result]:
-    """Give the rows of an experiment of which something is published."""
+    """Return the rows of an experiment with a published value."""
     ours = [
         Ours(row["name"], row["ours"], row["unit"], row["key"], steady=row["steady"])
         for row in recorded
@@ -88,7 +88,7 @@ def _compared(name: str, recorded: Sequence[dict[str, Any]], published: Publishe
 def _summary(rows: Sequence[Result]) -> str:
     lines = ["| | numbers | within 5 % | within 25 % | orders and bounds | hold |", "|---|---|---|---|---|---|"]
     for use in ("fitted", "predicted blind", "known"):
-        # What was predicted blind is counted as it was predicted.
+        # For blind predictions, count the predicted values.
         blind = use == "predicted blind"
         here = [row for row in rows if row["use"] == use]
         errors = [abs(error) for row in here if (error := row["blind_error" if blind else "error"]) is not None]
@@ -122,7 +122,7 @@ def _section(name: str, rows: Sequence[Result], published: Published) -> str:
 
 
 def run(conditions: Conditions) -> list[dict[str, Any]]:
-    """Run every experiment, and give our numbers with the keys that they stand under."""
+    """Run every experiment, and return our numbers with their keys."""
     return [
         {
             "experiment": name,

@@ -37,7 +37,7 @@ def _new_file(folder: Path) -> Any:  # noqa: ANN401 -- tempfile has no public na
     try:
         return tempfile.NamedTemporaryFile("wb", dir=folder, prefix=".cohkit-", delete=False)
     except OSError as error:
-        # # The user named the folder, not the temporary file in it.
+        # The user named the folder, not the temporary file in it.
         error.filename = str(folder)
         raise
 
@@ -58,7 +58,7 @@ def write(path: Path, content: bytes) -> None:
         try:
             new.write(content)
             new.flush()
-            # # A full disk may be reported only now.
+            # A full disk may be reported only now.
             os.fsync(new.fileno())
             new.close()
             mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""Traces of memory from numpy arrays: what cores access, as a workload of the simulator."""
+"""Memory traces from numpy arrays, as workloads of the simulator."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Access = Literal["load", "store", "read_once", "write_line", "write_partial", "c
 _ACCESSES = get_args(Access)
 _MAGIC = b"COHKTRC1"
 _RECORD = [("address", "<u8"), ("gap", "<u4"), ("core", "<u2"), ("access", "u1"), ("zero", "u1")]
-# The numbers that a field of a record can hold.
+# Maximum value of each field of a record.
 _MOST = {"address": 2**64 - 1, "gap": 2**32 - 1, "core": 4095, "access": len(_ACCESSES) - 1}
 
 
-# The kinds of traces: what stands before the colon and the file's name where a workload is named.
+# Kinds of traces: the prefix before the colon and file name in a workload.
 _KINDS = (
     "trace",
     "packed-trace",
@@ -108,7 +108,7 @@ class MemoryTrace:
             OSError: the file cannot be written.
 
         """
-        # No time stands in the file: the same trace gives the same bytes.
+        # Without a time stamp, the same trace always yields the same bytes.
         data = gzip.compress(self.file, mtime=0) if os.fspath(path).endswith(".gz") else self.file
         Path(path).write_bytes(data)
 
@@ -122,19 +122,19 @@ def memory_trace(  # noqa: PLR0913 -- each is a keyword
     packed: bool = False,
     name: str = "trace",
 ) -> MemoryTrace:
-    """Make a workload of arrays, of which each says something of every access, or of all.
+    """Create a workload from arrays with one value per access, or from scalars that apply to all accesses.
 
     Args:
-        addresses: addresses in bytes, shape `(accesses,)`, of numpy, of lists, or of columns of polars.
-        access: the names of accesses, or their numbers as the binary form has them.
-        core: numbers of cores, from 0. Each core makes its accesses in their order.
-        gap_ps: picoseconds that lie, at least, between the beginnings of an access and the one before of its core.
-        packed: whether pages of 4 KiB lie one after another, in the order in which they are first accessed: for
-            addresses of a whole machine.
-        name: what results call it.
+        addresses: addresses in bytes, shape `(accesses,)`, as a numpy array, a list or a polars column.
+        access: names of accesses, or their numbers in the binary format.
+        core: core numbers, from 0. Each core makes its accesses in order.
+        gap_ps: minimum time between the starts of consecutive accesses of one core, in picoseconds.
+        packed: whether to place 4 KiB pages consecutively, in the order of their first access, for addresses of a whole
+            machine.
+        name: name in results.
 
     Raises:
-        InputError: an array has another length than the addresses, or something in it that cannot be.
+        InputError: an array has a different length than the addresses, or contains an invalid value.
         UnavailableError: numpy is not installed.
 
     >>> import cohkit
@@ -158,7 +158,7 @@ def memory_trace(  # noqa: PLR0913 -- each is a keyword
 
 
 def _numbers(access: Access | Sequence[Access] | npt.ArrayLike) -> npt.ArrayLike:
-    """Give the numbers of accesses that are told by their names."""
+    """Convert accesses given by name to their numbers."""
     import numpy as np  # noqa: PLC0415
 
     told = np.asarray(access)
@@ -173,7 +173,7 @@ def _numbers(access: Access | Sequence[Access] | npt.ArrayLike) -> npt.ArrayLike
 
 
 def _fitting(field: str, values: npt.NDArray[np.generic], length: int) -> npt.NDArray[np.generic]:
-    """Refuse what a field of the records cannot hold."""
+    """Check that the values fit into a field of the records."""
     shown = {"address": "addresses", "gap": "gap_ps"}.get(field, field)
     if values.ndim > 0 and values.shape != (length,):
         raise InputError(f"`{shown}` has the shape {values.shape}; there are {length} addresses")

@@ -24,19 +24,18 @@ def check_model(
     deadlock: Literal["stuttering", "stuck", "off"] = "stuttering",
     **options: Unpack[Options],
 ) -> types.ModelVerdict:
-    """Explore every reachable state of a Murphi model, and judge its properties.
+    """Explore every reachable state of a Murphi model, and check its properties.
 
     Args:
-        file: where the model is; it is named after it.
-        text: the model itself, if it is not to be read from there.
-        dialect: read it as this checker does, and accept nothing else; what either accepts if not given.
-        deadlock: which states are deadlocks: those that no rule leaves for a different one, those in which no rule may
-            fire, or none.
-        **options: how to look at the states: :class:`cohkit.looking.Options`.
+        file: path of the model, which also names it in the result.
+        text: contents of the model, if they are not to be read from the file.
+        dialect: dialect to accept exclusively; all dialects if not given.
+        deadlock: definition of deadlock: no rule leads to a different state, no rule is enabled, or no deadlocks.
+        **options: search options: :class:`cohkit.looking.Options`.
 
     Raises:
-        TextError: the text is wrong; all its errors are listed.
-        InputError: an option has no meaning.
+        TextError: the model is invalid; all its errors are listed.
+        InputError: an option does not apply.
         OSError: the file cannot be read.
 
     >>> import cohkit

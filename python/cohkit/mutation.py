@@ -1,4 +1,4 @@
-"""Mutants of protocol texts."""
+"""Mutants of protocols."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def mutants(
     every: int | None = None,
     threads: int | None = None,
 ) -> Records[types.Mutant]:
-    """Change a protocol text in one place at a time, and judge each mutant as `cohkit mutants` does.
+    """Change a protocol in one place at a time, and check each mutant like `cohkit mutants`.
 
     Args:
-        protocol: a protocol, the path of a text, or the name of one that ships.
-        number: only this mutant, from 0 on.
-        first: mutants from this number on; all if not given.
-        every: one in so many of them.
-        threads: mutants judged at once; as many as there are processors if not given.
+        protocol: a protocol, the path of its file, or the name of a shipped one.
+        number: only this mutant, counted from 0.
+        first: first mutant; all mutants if not given.
+        every: sampling interval: every n-th mutant.
+        threads: mutants checked in parallel; the number of processors if not given.
 
     Raises:
-        InputError: there is no such mutant.
-        TextError: the text is wrong.
+        InputError: the mutant does not exist.
+        TextError: the protocol is invalid.
 
     >>> import cohkit
     >>> [mutant] = cohkit.mutants("msi", number=3)

@@ -1,4 +1,4 @@
-"""The native command, which some results are had from."""
+"""Interface to the native command, for results that only it provides."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BAD_INPUT, _COULD_NOT_RUN = 2, 4
 
 
 def binary() -> str:
-    """Give the file of the command `cohkit`.
+    """Return the path of the command `cohkit`.
 
     Raises:
-        UnavailableError: there is none.
+        UnavailableError: the command is not installed.
 
     """
     beside = Path(sys.executable).with_name("cohkit")
@@ -34,28 +34,28 @@ def binary() -> str:
 
 
 class Text(NamedTuple):
-    """A text that a point carries: the file it stood in, and what is in it."""
+    """A file that a point carries: its name and contents."""
 
     file: str
     text: str
 
     @staticmethod
     def of(test: str) -> Text | None:
-        """Read a litmus test, or give nothing for what is the name of a shape."""
-        # What is no text is refused by who reads it, at its place.
+        """Read a litmus test, or return `None` for the name of a shape."""
+        # Bytes that are not UTF-8 are reported by the parser, with their location.
         return Text(test, Path(test).read_bytes().decode(errors="replace")) if test.endswith(".litmus") else None
 
 
 def run_json(words: Sequence[object]) -> tuple[list[dict[str, Any]], int]:
-    """Run a command with these words, of which texts become files, and return its JSON and its exit code.
+    """Run a command with these arguments, writing texts to files, and return its JSON output and exit code.
 
     Raises:
-        InputError: it refuses its input.
-        UnavailableError: it could not run.
+        InputError: the command rejected its input.
+        UnavailableError: the command could not run.
 
     """
     with tempfile.TemporaryDirectory() as folder:
-        # Messages name files without the folder, which is another each time.
+        # Messages name files without the temporary folder.
         line = [write_text(word, Path(folder)) for word in words]
         command = [binary(), *line, "--json"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -69,7 +69,7 @@ def run_json(words: Sequence[object]) -> tuple[list[dict[str, Any]], int]:
 
 
 def write_text(word: object, folder: Path) -> str:
-    """Return a word of a command; a text is written into the folder, and its file is the word."""
+    """Return an argument of a command; a text is written into the folder, and its file name is the argument."""
     if not isinstance(word, Composition | Protocol | Text):
         return str(word)
     name = Path(word.file).name if word.file else "text"
@@ -80,7 +80,7 @@ def write_text(word: object, folder: Path) -> str:
 
 
 def _write_texts(word: Composition, name: str, folder: Path) -> str:
-    """Write a text and those that it uses, which may be in folders above it."""
+    """Write a composition and the texts that it uses, which may be in parent folders."""
     up = max((Path(file).parts.count("..") for file, _, _ in word.uses), default=0)
     place = folder.joinpath(*["below"] * up)
     for file, text in [(name, word.text), *((file, text) for file, _, text in word.uses)]:

@@ -1,4 +1,4 @@
-"""Applications of one's own: scenarios, and how the compiled half drives them."""
+"""User-defined applications: scenarios, and their interface to the compiled module."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Contents(NamedTuple):
-    """The words of each line of a scenario once nothing is in flight, and as they were at the start."""
+    """Final words of each line of a scenario, at rest, and the initial ones."""
 
     words: Sequence[Sequence[int]]
     initial: Sequence[Sequence[int]]
     host: Sequence[int] = ()
-    """The scenario's `host_words` of the host's memory."""
+    """The scenario's `host_words` of host memory."""
 
 
 class Scenario(ABC):
-    """An application and the threads that use it, which `play` takes in place of a name.
+    """An application and the threads that use it, which `play` accepts instead of a name.
 
-    `application` and `threads` are called anew for each run, a failed one is run again, so that they begin afresh.
+    `application` and `threads` are called for each run and must return fresh objects, because a failed run is repeated.
 
     >>> import cohkit
     >>> from cohkit import cpu, device
@@ -109,11 +109,11 @@ _BITS_OF = {
 
 
 def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
-    """Give the name of an action's or a step's class, and its values.
+    """Return the class name of an action or step, and its values.
 
     Raises:
-        TypeError: it is neither, or something that is no number stands where one belongs.
-        OverflowError: a number does not fit; it names the action or step, its line and the field.
+        TypeError: the argument is neither, or a field has the wrong type.
+        OverflowError: a number is out of range; the message names the action or step, its line and the field.
 
     """
     if not (isinstance(does, tuple) and type(does).__module__ == module):
@@ -133,13 +133,13 @@ def _named(does: object, module: str) -> tuple[str, tuple[Any, ...]]:
     return kind.__name__, tuple(does)
 
 
-# Makes the next step of a thread, after one that gave a word, or that was refused: whether it would have written, and
-# the most that is permitted. None if nothing follows, False if the thread does not go on without what was refused.
+# Advances a thread. The arguments are the result of its last step, and for a refused access (write, permission of the
+# page). Returns None if the thread ends, and False if it does not catch the refusal.
 _Stepper = Callable[[int, tuple[bool, device.Right] | None], tuple[str, tuple[Any, ...]] | Literal[False] | None]
 
 
 class Beginning(NamedTuple):
-    """A scenario at its start, as the compiled half takes it."""
+    """A started scenario, as passed to the compiled module."""
 
     name: str
     lines: tuple[int, int] | None
@@ -148,15 +148,15 @@ class Beginning(NamedTuple):
     verify: Callable[[list[list[int]], list[list[int]], list[int]], str | None]
 
 
-# Lines, and words of the host's memory, are numbered in 32 bits.
+# Lines, and words of host memory, have 32-bit numbers.
 _MOST = 2**32 - 1
 
 
 def uses(scenario: Scenario, what: str = "lines") -> int:
-    """Give how many lines a scenario uses, or how many words of the host's memory.
+    """Return the number of lines, or of words of host memory, that a scenario uses.
 
     Raises:
-        InputError: it does not say so.
+        InputError: the scenario does not define a valid number.
 
     """
     number: object = getattr(scenario, what, None)
@@ -168,7 +168,7 @@ def uses(scenario: Scenario, what: str = "lines") -> int:
 
 
 def _served(application: device.Application) -> tuple[int, int] | None:
-    """Give the first line that an application serves, and the one after the last."""
+    """Return the first line that an application serves, and the end of its range."""
     lines: object = application.lines
     if lines is None:
         return None
@@ -181,10 +181,10 @@ def _served(application: device.Application) -> tuple[int, int] | None:
 
 
 def begin(scenario: Scenario) -> Beginning:
-    """Begin a scenario anew.
+    """Start a scenario.
 
     Raises:
-        InputError: its application serves what are no lines.
+        InputError: the lines of its application are invalid.
 
     """
     application = scenario.application()
@@ -208,7 +208,7 @@ def begin(scenario: Scenario) -> Beginning:
 
 
 def _stepper(thread: cpu.Thread, number: int, lines: int) -> _Stepper:
-    """Give what makes the next step of a thread of a scenario with so many lines."""
+    """Return the function that advances a thread of a scenario with `lines` lines."""
     made: cpu.Step | None = None
 
     def step(

@@ -26,7 +26,7 @@ Format = Literal["svg", "pdf", "png"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 _STYLE: dict[Any, Any] = {
-    # # Makes identifiers in the file reproducible.
+    # Makes identifiers in the file reproducible.
     "svg.hashsalt": "cohkit",
     "font.family": "DejaVu Sans",
     "font.size": 7,
@@ -50,17 +50,17 @@ _STYLE: dict[Any, Any] = {
     "hatch.linewidth": 0.5,
     "savefig.dpi": 300,
 }
-# # Metadata that would differ between days or machines.
+# Metadata that would differ between days or machines.
 _UNNAMED: dict[Format, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
-# # Column width of the usual two-column layout of journals, in inches.
+# Column width of the usual two-column layout of journals, in inches.
 _WIDE = 3.4
 _LETTERS = 58
 _SMALL_LETTERS = 68
 _LEGEND_LETTERS = 56
 _SMALL = 5.5
 
-# # Distinguishable also by lightness (after Okabe and Ito).
+# Distinguishable also by lightness (after Okabe and Ito).
 _PUBLISHED = "#b0b0b0"
 _OURS = "#0072b2"
 _PARTS = {
@@ -77,15 +77,15 @@ _WHISKER = "reruns: as it is, and within what is assumed"
 _BOUND = "published bound"
 _AT_BEST = "published, for no particular place"
 _WIDTH = 0.38
-# # Maximum number of bars with horizontal names and numbers; more bars have vertical ones. Panels with more bars than
-# # _HALF use the whole width.
+# Maximum number of bars with horizontal names and numbers; more bars have vertical ones. Panels with more bars than
+# _HALF use the whole width.
 _BESIDE = 6
 _HALF = 14
-# # Panels whose bars differ by more than this factor have separate scales, so that small bars remain visible.
+# Panels whose bars differ by more than this factor have separate scales, so that small bars remain visible.
 _SCALES = 20
-# # Smallest visible share of a sum.
+# Smallest visible share of a sum.
 _VISIBLE = 0.002
-# # Series that differ by at most this share everywhere are indistinguishable.
+# Series that differ by at most this share everywhere are indistinguishable.
 _ALIKE = 0.01
 
 
@@ -135,7 +135,7 @@ class _Canvas:
             handles, shown, loc="outside lower center", ncols=columns, frameon=False, title=foot or None,
             title_fontsize=_SMALL,
         )  # fmt: skip
-        # # Reserve space for title, footer and legend.
+        # Reserve space for title, footer and legend.
         in_legend = sum(label.count("\n") + 1 for label in shown) / columns
         around = 0.16 * _rows(title) + 0.14 * math.ceil(in_legend) + 0.1 * _rows(foot) + 0.3
         self.figure.set_figheight(self.high + around)
@@ -241,7 +241,7 @@ def lines(  # noqa: PLR0913 -- the last ones are keywords
                         textcoords="offset points", ha="right", va="bottom", fontsize=_SMALL,
                     )  # fmt: skip
             drawn = [value for row in rows if row["unit"] == unit for value in (row["ours"], row["published"]) if value]
-            # # A linear axis from zero is clearer for less than a decade.
+            # A linear axis from zero is clearer for less than a decade.
             if "y" in logarithmic and max(drawn) > 10 * min(drawn):
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(_plain)
@@ -278,7 +278,7 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
         [axes] = canvas.panels(1, 1, 2.1)
         for one, (style, colour) in zip(_told_apart(all_series(rows), logarithmic), _styles(), strict=False):
             [here] = one.panels.values()
-            # # A constant value is a single step.
+            # A constant value is a single step.
             places, values = [0.0, *map(place_of, here)], [here[0]["ours"], *(row["ours"] for row in here)]
             axes.plot(values, places, style, color=colour, drawstyle="steps-post", label=one.name)
             for row in here:
@@ -295,7 +295,7 @@ def shares(  # noqa: PLR0913 -- the last ones are keywords
 
 def is_point(row: Result) -> bool:
     """Return whether a number is a point of a line: its name starts with its place."""
-    # # Rows from a file have keys, but no attributes.
+    # Rows from a file have keys, but no attributes.
     name: str = row["name"]
     return name[0].isdigit()
 
@@ -319,7 +319,7 @@ def all_series(rows: Sequence[Result]) -> list[_Series]:
         last = {row["name"].split()[-1] for row in here}
         for row in here:
             name = row["name"].partition(", ")[2]
-            # # The common last word of a panel's names identifies the panel.
+            # The common last word of a panel's names identifies the panel.
             if len(units) > 1 and len(last) == 1 and " " in name:
                 name = name.rpartition(" ")[0].rstrip(",")
             series.setdefault(name, {}).setdefault(unit, []).append(row)

@@ -45,7 +45,7 @@ def read(file: str | os.PathLike[str]) -> Protocol:
 
 
 def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
-    # # `names` are the alternatives to list in the message.
+    # `names` are the alternatives to list in the message.
     name = str(file)
     try:
         data = Path(file).read_bytes()
@@ -254,7 +254,7 @@ def given(protocol: Protocol | str | os.PathLike[str]) -> Protocol:
 
 
 def _one(name: str | os.PathLike[str], names: list[str]) -> Protocol:
-    # # A file takes precedence over a shipped protocol.
+    # A file takes precedence over a shipped protocol.
     meant = [short for short in shipped_names() if str(name) in (short, f"{_FOLDER}{short}.coh")]
     return shipped(meant[0]) if meant and not Path(name).exists() else _read(name, names)
 
@@ -289,7 +289,7 @@ def executed(protocol: Protocol | Composition | str | os.PathLike[str]) -> Proto
 def _composes(name: Path) -> bool:
     if not name.is_file():
         return any(str(name) in (short, f"{_FOLDER}{short}.coh") for short in compositions())
-    # # Reading reports files that are not text.
+    # Reading reports files that are not text.
     return _cohkit.composes(name.read_bytes().decode(errors="replace"))
 
 

@@ -274,7 +274,7 @@ def _about(key: str, table: dict[str, Any], file: str) -> dict[str, Any]:
 
 def _leaves(tree: dict[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
     for name, value in tree.items():
-        # # A table with a blind value, or with words instead of a number, is one result.
+        # A table with a blind value, or with words instead of a number, is one result.
         if isinstance(value, dict) and not value.keys() & {"blind", "says", "published"}:
             yield from _leaves(value, f"{prefix}{name}.")
         else:
@@ -308,7 +308,7 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
             bound = other = other_blind = published.bound(key, unit=unit)
         elif said and said.relation:
             other, other_blind = values.get(said.to), published.blind(said.to, unit=unit)
-        # # A reduced simulation that is not steady predicts nothing about the published number.
+        # A reduced simulation that is not steady predicts nothing about the published number.
         not_steady = one.steady is False and one.cut
         rows.append(
             {
@@ -334,7 +334,7 @@ def compare(experiment: str, ours: Iterable[Ours], published: Published) -> list
     return records(Result.of, rows)
 
 
-# # Rounded to hide the last bits of a division.
+# Rounded to hide the last bits of a division.
 def _error(value: float, published: float | None) -> float | None:
     return None if not published else round((value - published) / published, 9)
 

@@ -213,7 +213,7 @@ def _with_limit(title: str, done: Done, conditions: Conditions) -> str:
 
 def _table(done: Done, conditions: Conditions) -> str:
     text = f"{_title(done, conditions)}\n"
-    # # Show the column of blind predictions only if there are any.
+    # Show the column of blind predictions only if there are any.
     was = any(row["blind"] is not None for row in done.rows)
     lines = [["", "published", "ours", "error", *(["blind", "error"] if was else []), "how"]]
     for row in done.rows:
@@ -275,7 +275,7 @@ def _left_out(done: Done) -> str:
 def _sums(ours: Sequence[Ours]) -> str:
     """Show the parts of each number that is a sum."""
     parts = list(dict.fromkeys(name for one in ours for name in one.parts))
-    # # The remainder comes last.
+    # The remainder comes last.
     parts.sort(key=lambda name: "." not in name)
     heads = zip(*(one.name.split(", ") for one in ours), strict=True)
     lines = [["", *head] for head in heads]
@@ -291,7 +291,7 @@ def _moves(done: Done, conditions: Conditions) -> str:
     lines = [["", "ours", "lowest", "where", "highest", "where"]]
     units = {row["name"]: row["unit"] for row in done.rows}
     for span in done.spans:
-        # # A shorter run may have a number that the full run lacks.
+        # A shorter run may have a number that the full run lacks.
         unit = units.get(span.name, "")
         cells = [span.name, number(span.ours, unit)]
         for end in span.ends():

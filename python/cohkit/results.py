@@ -149,7 +149,7 @@ def _maker(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401
     if isinstance(hint, type) and issubclass(hint, Record):
         return hint.of
     if kind in (Union, types.UnionType):
-        # # Optional types: no type here is a union of several kinds of records.
+        # Optional types: no type here is a union of several kinds of records.
         makers = [made for made in map(_maker, inner) if made is not _plain]
         return _or_none(makers[0]) if makers else _plain
     if kind in (list, Records):
@@ -183,7 +183,7 @@ def _html(result: Any) -> str | None:  # noqa: ANN401
     try:
         return show(result).html
     except InputError:
-        # # Only the text of this result can be shown.
+        # Only the text of this result can be shown.
         return None
 
 

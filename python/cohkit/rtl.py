@@ -29,10 +29,10 @@ __all__ = ["emit", "lockstep", "measure", "synth"]
 
 
 def emit(protocol: Protocol | str | os.PathLike[str], *, out: str | os.PathLike[str]) -> types.EmittedHome:
-    """Write the home as SystemVerilog into a folder: its package, the image of its ROM, and the RTL.
+    """Write the home as SystemVerilog into a folder: package, ROM image and RTL.
 
     Raises:
-        InputError: the hardware has no unit for what this home does.
+        InputError: the hardware has no unit for a feature of this home.
         OSError: the folder cannot be written.
 
     """
@@ -50,19 +50,19 @@ def lockstep(  # noqa: PLR0913 -- each is a keyword
     spoil: int | Literal["all"] = 0,
     build: str | os.PathLike[str] | None = None,
 ) -> types.Lockstep:
-    """Run the RTL in lockstep with the controllers that are checked; Verilator builds it.
+    """Run the RTL, built by Verilator, in lockstep with the checked controllers.
 
     Args:
-        protocol: a protocol, the path of a text, or the name of one that ships.
-        seed: the first seed.
-        seeds: how many there are, one after the other.
-        messages: those of each seed's run.
-        shape: a shape of the home for all seeds; each takes the next one if not given.
-        spoil: mutated rows of the ROM, each of which has to be noticed.
-        build: the folder in which the built RTL is kept; one of this user's if not given.
+        protocol: a protocol, the path of its file, or the name of a shipped one.
+        seed: first seed.
+        seeds: number of consecutive seeds.
+        messages: messages per seed.
+        shape: shape of the home for all seeds; if not given, each seed uses the next shape.
+        spoil: number of mutated ROM rows, each of which must be detected.
+        build: folder for the built RTL; a folder of this user if not given.
 
     Raises:
-        InputError: there is no such shape, or no hardware of this home.
+        InputError: the shape does not exist, or the hardware does not support this home.
         UnavailableError: Verilator is not installed.
 
     """
@@ -78,10 +78,10 @@ def synth(
     units: Sequence[int] = (1, 8, 32, 64),
     build: str | os.PathLike[str] | None = None,
 ) -> Records[types.Synthesis]:
-    """Map the home to an UltraScale+ FPGA with Yosys, and return its size with each number of units.
+    """Map the home to an UltraScale+ FPGA with Yosys, and return its size for each number of units.
 
     Raises:
-        InputError: there is no hardware of this home.
+        InputError: the hardware does not support this home.
         UnavailableError: Yosys is not installed.
 
     """
@@ -98,17 +98,17 @@ def measure(
     lines: int | None = None,
     build: str | os.PathLike[str] | None = None,
 ) -> types.HomeMeasurements:
-    """Measure the RTL: latencies in cycles, and how much traffic it bears.
+    """Measure the RTL: latencies in cycles, and throughput.
 
     Args:
-        protocol: a protocol, the path of a text, or the name of one that ships.
-        units: units of the home in two slices.
-        outstanding: most lines of the remote or the device in flight, for each unit.
-        lines: lines of each stream of traffic.
-        build: the folder in which the built RTL is kept; one of this user's if not given.
+        protocol: a protocol, the path of its file, or the name of a shipped one.
+        units: units of the home, in two slices.
+        outstanding: maximum outstanding lines of the remote or the device, per unit.
+        lines: lines per traffic stream.
+        build: folder for the built RTL; a folder of this user if not given.
 
     Raises:
-        InputError: there is no hardware of this home.
+        InputError: the hardware does not support this home.
         UnavailableError: Verilator is not installed.
 
     """

@@ -1,4 +1,4 @@
-"""Results as notebooks show them: charts, verdicts, tables and plots."""
+"""Presentation of results in notebooks: charts, verdicts, tables and plots."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from typing import Literal
 
 _PLAIN = (str, int, float, bool, type(None))
-# Where the rows of results with rows stand.
+# Keys of results that contain rows.
 _ROWS = ("rows", "quantities")
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Something to look at: `html` for notebooks, `text` for terminals.
+    """A presentation of a result: `html` for notebooks, `text` for terminals.
 
     >>> import cohkit
     >>> print(cohkit.show([{"states": 403, "outcome": "verified"}]).html)
@@ -38,21 +38,21 @@ class Shown:
         return self.html
 
     def __repr__(self) -> str:
-        """Give the text, which is what a terminal shows."""
+        """Return the text, for terminals."""
         return self.text
 
     __str__ = __repr__
 
 
 def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Protocol | str | bytes) -> Shown:
-    """Show a result in a notebook, or as text where there is none.
+    """Show a result in a notebook, or as text elsewhere.
 
     Args:
-        result: a message sequence, a verdict of `check` or a list of them, a protocol, whose tables are shown, a table,
-            a platform, a simulation, a list of any results, or the SVG of a chart or plot.
+        result: a message sequence, a verdict of `check` or a list of them, a protocol (as its tables), a table, a
+            platform, a simulation, a list of any results, or the SVG of a chart or plot.
 
     Raises:
-        InputError: this is nothing that can be shown.
+        InputError: the argument cannot be shown.
 
     >>> import cohkit
     >>> verdicts = cohkit.check("msi", remotes=2)

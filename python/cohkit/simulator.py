@@ -35,7 +35,7 @@ Workload = Literal[
     "random-write-line",
 ]
 
-# # Numeric options of a simulation, with minimum and maximum.
+# Numeric options of a simulation, with minimum and maximum.
 _ENDLESS = 2**64 - 1
 _NUMBERS = {
     "accesses": (1, _ENDLESS),

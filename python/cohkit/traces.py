@@ -1,4 +1,4 @@
-"""Traces, judged by the tables of a protocol."""
+"""Traces, checked against the tables of a protocol."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def trace(
     *,
     sizes: Mapping[str, int] | None = None,
 ) -> Records[types.TraceVerdict]:
-    r"""Judge traces by the tables of a protocol, as `cohkit trace` does.
+    r"""Check traces against the tables of a protocol, like `cohkit trace`.
 
     Args:
-        traces: a JSON file with traces, such as one that `cohkit sim --trace` writes, or results that hold some,
+        traces: a JSON file with traces, such as one that `cohkit sim --trace` writes, or results that contain some,
             such as verdicts of :func:`cohkit.check`.
-        protocol: a protocol, the path of a text, or the name of one that ships.
-        sizes: sizes with which the text is read, such as `{"homes": 8}`.
+        protocol: a protocol, the path of its file, or the name of a shipped one.
+        sizes: sizes of the protocol, such as `{"homes": 8}`.
 
     Raises:
-        InputError: there is no trace in it.
-        TextError: the text is wrong.
+        InputError: the input contains no trace.
+        TextError: the protocol is invalid.
         OSError: the file cannot be read.
 
     >>> import cohkit, re

@@ -13,7 +13,7 @@ _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _SIZES = {f"{prefix}B": scale * 8 for prefix, scale in (_PREFIXES | _BINARY).items()}
 _BITS = {f"{prefix}{bit}": scale for prefix, scale in _PREFIXES.items() for bit in ("b", "bit")}
 
-# # Dimension of each unit, and its size in the dimension's smallest unit.
+# Dimension of each unit, and its size in the dimension's smallest unit.
 _UNITS: dict[str, tuple[str, float]] = {
     **{
         unit: ("time", scale) for unit, scale in (("ps", 1), ("ns", 10**3), ("us", 10**6), ("ms", 10**9), ("s", 10**12))
@@ -24,7 +24,7 @@ _UNITS: dict[str, tuple[str, float]] = {
     **{f"{prefix}m2": ("area", scale) for prefix, scale in (("u", 1), ("m", 10**6))},
     **{f"{prefix}W": ("power", scale) for prefix, scale in (("n", 1), ("u", 10**3), ("m", 10**6), ("", 10**9))},
     **{f"{prefix}J": ("energy", scale) for prefix, scale in (("p", 1), ("n", 10**3), ("u", 10**6))},
-    # # Events per second.
+    # Events per second.
     **{f"{prefix}/s": ("rate", scale) for prefix, scale in _PREFIXES.items()},
 }
 _TEXT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S*)\s*", re.ASCII)
@@ -74,7 +74,7 @@ def written(value: float | str | Quantity, *, unit: str = "") -> str:
     if isinstance(value, str):
         return value
     value, unit = value if isinstance(value, Quantity) else (value, unit)
-    # # Integral values are written without a decimal point, because some quantities have no fractions.
+    # Integral values are written without a decimal point, because some quantities have no fractions.
     return f"{int(value) if float(value).is_integer() else value}{unit}"
 
 

@@ -1,6 +1,6 @@
-"""Published tables and figures that we run again: one module each.
+"""Reproduced published tables and figures, one module each.
 
-An experiment says what is run, and which published number each of ours stands beside.
+An experiment defines what to run, and the published number that each of our numbers is compared with.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ CARDS = ("u280", "vck5000")
 SIZES = (64, 256, 1024, 4096, 16384, 32768)
 """Bytes per transfer."""
 MANY = 5_000
-"""Lines that are transferred where a throughput is measured, or random ones where a mean is."""
+"""Number of lines transferred for a throughput, and of random lines for a mean latency."""
 DMA_NS = 150
-"""One way over PCIe: the time of the host's memory was fitted with it."""
+"""One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
 
 WAYS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
 
@@ -86,7 +86,7 @@ def _transfers(measure: str) -> list[Point]:
 
 
 def _dma() -> list[Ours]:
-    """Give latency and throughput of transfers by DMA."""
+    """Return the latency and throughput of DMA transfers."""
     rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
     ours = []
     for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):
@@ -164,7 +164,7 @@ def _local(where: str) -> list[Point]:
 
 
 BOTH = ("1MiB", "64KiB", "4KiB", "256B", "64B")
-"""Lines that host and device go to, from far more than meet to one."""
+"""Sizes of the region that host and device share, from almost no conflicts to a single line."""
 WHO: dict[str, dict[str, Workload | str]] = {
     "both": {},
     "host alone": {"device": "idle"},
@@ -186,7 +186,7 @@ def _sharing() -> list[Point]:
 
 
 def _of(*measured: Measured) -> dict[str, object]:
-    """Give what an experiment of these numbers runs."""
+    """Return the fields of an experiment that runs these measurements."""
 
     def run(conditions: Conditions) -> list[Ours]:
         return [ours for of in measured for ours in of.run(conditions)]
@@ -258,4 +258,4 @@ mean latency of all of them. Lines are those of a region: in a smaller one, one 
         axis="latency (ns)",
     ),
 }
-"""By name, in their order."""
+"""Experiments by name, in order."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KEY = "enzian.rpc"
 SHARES = (1, 10, 25, 50, 75, 90, 99, 100)
 
-# What is called how, the name in keys, the application, and its numbers.
+# Label, name in keys, application, and its numbers.
 WAYS: list[tuple[str, str, Application, dict[str, int]]] = [
     ("lines, 1 context", "1", "rpc", {"contexts": 1}),
     ("lines, 16 contexts", "16", "rpc", {"contexts": 16}),

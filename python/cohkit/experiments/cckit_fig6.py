@@ -1,4 +1,4 @@
-"""Throughput of reads and writes, as many as the cores can have in flight."""
+"""Throughput of reads and writes, with the maximum number of outstanding accesses per core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Increments of a shared table by a CPU thread while the other side increments a part of its rows, too."""
+"""Increments of a shared table by a CPU thread, while the device increments some of its rows as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequential reads by one to eight threads, with a prefetcher behind the home and without."""
+"""Sequential reads by one to eight threads, with and without a prefetcher behind the home."""
 
 from __future__ import annotations
 

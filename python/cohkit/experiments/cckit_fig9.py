@@ -1,4 +1,4 @@
-"""Response time of a materialised view against the number of rows that a transaction appends."""
+"""Response time of a materialised view as a function of the number of rows that a transaction appends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KEY = "enzian.view"
 UPDATES = (1, 10, 100, 1_000, 10_000, 100_000)
 TRANSACTIONS = 3
-# Thousandths of TPC-H's scale factor, and rows of ORDERS in each.
+# Scale factor of TPC-H in thousandths; ROWS is the number of rows of ORDERS per thousandth.
 SCALES = {"SF 0.5": 500, "SF 1": 1000}
 ROWS = 1500
 ROWS_OF_A_LINE = 8
@@ -40,7 +40,7 @@ def _response(result: Play) -> float:
 
 
 def _base_read(result: Play) -> float:
-    """Give the rate at which the base table is read, all of it for each answer; not for the view at the start."""
+    """Return the read rate of the base table. Each response reads all of it, except the view at the start."""
     response, numbers = times(result, "response"), result.numbers
     rows = ROWS * numbers["scale"] - numbers["transactions"] * numbers["updates"]
     scanned = (result.counts or {})["lines scanned"] - math.ceil(rows / ROWS_OF_A_LINE)
@@ -48,13 +48,13 @@ def _base_read(result: Play) -> float:
 
 
 def _reading(stage: Stage) -> Stage:
-    """Measure what is read in place of the time that it takes."""
+    """Measure the read rate instead of the response time."""
     key = stage.key.replace(f"{KEY}.recomputed.", f"{KEY}.read.")
     return stage._replace(name=f"{stage.name}, read", key=key, measure=_base_read, unit="GiB/s")
 
 
 def _thousandths(accesses: int) -> int:
-    """Give the scale of a table that has no more rows, or of the smallest."""
+    """Return the largest scale of a table with at most this many rows, at least the smallest scale."""
     return max(1, accesses // ROWS)
 
 
@@ -64,14 +64,14 @@ def _limited(accesses: int) -> str:
 
 
 def _most(rows: int) -> int:
-    """Give how many rows a transaction can append so that as many are there before the first one."""
+    """Return the largest number of rows per transaction that leaves as many before the first transaction."""
     return rows // (TRANSACTIONS + 1)
 
 
 def _stages(conditions: Conditions) -> list[Stage]:
     stages = []
     for size, scale in SCALES.items():
-        # A quick look at a part of the table, without those transactions that it has too few rows for.
+        # A quick run uses a part of the table, without transactions that are too large for it.
         asked = conditions.accesses
         thousandths = scale if asked is None else min(scale, _thousandths(asked))
         fitting = [updates for updates in UPDATES if updates <= _most(thousandths * ROWS)]
@@ -98,7 +98,7 @@ def _stages(conditions: Conditions) -> list[Stage]:
 
 def _run(conditions: Conditions) -> list[Ours]:
     ours = run(_stages(conditions), "us", conditions)
-    # A smaller table is read at another rate, as the rest of a response weighs more.
+    # A smaller table has a different read rate, because the remainder of a response has more weight.
     ours = [one._replace(steady=not one.cut) if one.unit == "GiB/s" else one for one in ours]
     size, scale = list(SCALES.items())[-1]
     return [*ours, best(ours, f"{KEY}.read.{scale}.", f"at best, recomputed, {size}, read")]

@@ -1,4 +1,4 @@
-"""Latencies of reads, one at a time, each as the sum of what the platform says about its parts."""
+"""Latencies of single reads, each as the sum of the platform's quantities along its path."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _latency(result: Simulation) -> float:
 
 
 def _parts(result: Simulation) -> dict[str, float]:
-    """Sum up the way of an average read, in ns, by the platform's quantities; what they do not explain is waiting."""
+    """Add up the path of an average read, in ns, from the platform's quantities; the remainder is waiting."""
     statistics = result.statistics or {}
     values = {quantity.name: quantity.value for quantity in platform(result.platform).quantities}
     misses = 1 - statistics["hits"] / statistics["accesses"]
@@ -69,7 +69,7 @@ def _parts(result: Simulation) -> dict[str, float]:
     if "dram.bandwidth" in values:
         parts["dram.bandwidth"] = misses * transfer("dram.bandwidth", LINE_BYTES)
     else:
-        # A line is on its way while the first of its bytes is waited for.
+        # The transfer of a line overlaps with waiting for its first bytes.
         name, longer = max(
             ("bram.bandwidth", transfer("bram.bandwidth", LINE_BYTES)),
             ("bram.latency", values["bram.latency"] / 1000),

@@ -1,4 +1,4 @@
-"""Clean-invalidates by the device: how long one takes, and how many lines the device takes from the CPU in a second."""
+"""Clean-invalidates by the device: latency, and throughput in lines per second."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ are done. (Blind, their number was divided by their mean time, in which the firs
 """
 LEFT_OUT = "what the CPU's cores do meanwhile: they wait, so that nothing else is on the link"
 
-# What the CPU has, and the numbers of the application.
+# State of the CPU's lines, and numbers of the application.
 _HELD = {
     "clean": {"dirty": 0, "held": 1},
     "dirty": {"dirty": 1, "held": 1},
@@ -37,10 +37,10 @@ def _mean(result: Play) -> float:
 
 
 def _rate(result: Play) -> float:
-    """Give millions of lines per second while as many as may be are under way.
+    """Return the rate in millions of lines per second with the maximum number of outstanding operations.
 
-    That is not so for the first ones and the last ones. Where there are too few of others, the rate follows from
-    how long each takes and how many are under way.
+    The first and last operations are excluded, because fewer are outstanding. If too few remain, the rate follows from
+    the latency and the number of outstanding operations.
     """
     middle = ((result.courses or {}).get("invalidated") or [])[1:3]
     taken_ns = sum(quarter.ns for quarter in middle)

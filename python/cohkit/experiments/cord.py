@@ -1,4 +1,4 @@
-"""Stores to the memory of other hosts, ordered at their source, at directories, by numbers, or between two points."""
+"""Stores to other hosts' memory, ordered at their source, at directories, by numbers, or point to point."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Work(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One simulation: a text with sizes, on a machine, with quantities set."""
+    """One simulation: a protocol with sizes, on a machine, with quantities set."""
 
     text: str
     sizes: Sizes
@@ -70,7 +70,7 @@ class Run(NamedTuple):
     homes: int = HOMES
 
     def request(self, conditions: Conditions) -> Request:
-        """Say what is played."""
+        """Return the request to play."""
         stores = max(1, self.work.sync // self.work.store)
         releases = max(2, min(256, STORES // stores))
         if (most := conditions.accesses) is not None:
@@ -92,7 +92,7 @@ class Run(NamedTuple):
             },
             "protocol": text(self.text),
             "sizes": sizes,
-            # One core of each host takes part.
+            # One core per host participates.
             "set": {"remotes": HOMES, **self.settings},
             "seed": conditions.seed,
         }
@@ -100,13 +100,13 @@ class Run(NamedTuple):
 
 @cache
 def text(name: str) -> Text:
-    """Give a text of `ordering`."""
+    """Return a protocol of the folder `ordering`."""
     file = f"ordering/{name}.coh"
     return parse(shipped_file(file), file=file)
 
 
 def played(runs: Sequence[Asks], conditions: Conditions) -> dict[str, Play]:
-    """Play each once, and give the results by what `repr` makes of a run."""
+    """Play each distinct run once, and return the results by the `repr` of the run."""
     different = {repr(run): run for run in runs}
     requests = [run.request(conditions) for run in different.values()]
     results = play_many(requests, threads=conditions.threads, progress=conditions.progress)
@@ -114,10 +114,10 @@ def played(runs: Sequence[Asks], conditions: Conditions) -> dict[str, Play]:
 
 
 def none_fails(results: Mapping[str, Play], unless: str = "") -> dict[str, Play]:
-    """Give those that have not failed.
+    """Return the results without failure.
 
     Raises:
-        Error: one has failed, and not in this way.
+        Error: a run failed, and its failure is not of kind `unless`.
 
     """
     for run, result in results.items():
@@ -127,13 +127,13 @@ def none_fails(results: Mapping[str, Play], unless: str = "") -> dict[str, Play]
 
 
 def _time(result: Play) -> float:
-    """Give the nanoseconds until the last release has been acquired."""
+    """Return the mean time in nanoseconds until the last release was acquired."""
     assert result.times_ns is not None  # noqa: S101 -- it has not failed
     return result.times_ns["delivered"].mean
 
 
 def traffic(result: Play) -> float:
-    """Give the bytes between hosts. A credit only says that there is room, which other texts take for granted."""
+    """Return the bytes between hosts, without credits, which the other protocols do not model."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
     return sum(taken.between_bytes for name, taken in result.traffic.items() if name != "Credit")
 

@@ -211,7 +211,7 @@ def _fig7(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> l
             f"cord.release_bytes.{one.place}",
             cut=conditions.accesses is not None,
         )
-        # Where programs store does not depend on how far hosts are apart.
+        # The addresses that programs store to do not depend on the distance between hosts.
         for one in wanted
         if one.panel == next(iter(MACHINES))
     ]
@@ -224,13 +224,13 @@ def _fig13(conditions: Conditions, vary: Callable[[Runs], Runs] = _as_it_is) -> 
 
 
 def _spans(run: Callable[..., list[Ours]]) -> Callable[[Conditions], list[Span]]:
-    """Give what becomes of the numbers of a figure with each assumption at the other end of its range."""
+    """Return the sensitivity of a figure's numbers to each assumption at the other bound of its range."""
 
     def spans(conditions: Conditions) -> list[Span]:
         found = {one.name: Span(one.name, one.value, []) for one in run(conditions)}
         for assumed, vary in VARIED.items():
             for one in run(conditions, vary):
-                # Data may be wrong with one alone.
+                # With one of the assumptions, the data may be wrong.
                 if one.name in found:
                     found[one.name].reruns.append(Rerun(*assumed, one.value))
         return list(found.values())
@@ -239,7 +239,7 @@ def _spans(run: Callable[..., list[Ours]]) -> Callable[[Conditions], list[Span]]
 
 
 RERUN_STORES = 16384
-"""Stores of a program, about, where it is run with each assumption at the ends of its range."""
+"""Approximate number of stores per program in the sensitivity runs."""
 
 
 def _limited(accesses: int) -> str:

@@ -1,4 +1,4 @@
-"""Stores to other hosts' memory by all cores of 8 to 512 hosts, behind switches in two levels."""
+"""Stores to other hosts' memory by all cores of 8 to 512 hosts, behind two levels of switches."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FANOUT = 3
 
 
 class Exchange(NamedTuple):
-    """All cores of so many hosts store to other hosts, with a text."""
+    """A run in which all cores of `hosts` hosts store to other hosts."""
 
     hosts: int
     ordering: str
 
     def request(self, conditions: Conditions) -> Request:
-        """Say what is played."""
+        """Return the request to play."""
         threads = CORES * self.hosts
         stores = STORES * RELEASES
         if conditions.accesses is not None:
@@ -36,7 +36,7 @@ class Exchange(NamedTuple):
         releases = min(RELEASES, stores)
         sizes = dict(ORDERINGS[self.ordering])
         if self.ordering == "cord":
-            # One more number of epochs than entries, which is as good as more.
+            # One more epoch number than entries is sufficient.
             sizes |= {**TABLES, "epochs": sizes["entries"] + 1}
         if "homes" in sizes:
             sizes["homes"] = self.hosts

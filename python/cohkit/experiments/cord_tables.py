@@ -77,18 +77,18 @@ def _with(run: Runs, sizes: Sizes) -> Runs:
 
 
 def _search(run: Runs) -> Generator[Runs, Play, Found]:
-    """Ask for plays, and find the smallest tables that cost no time.
+    """Yield runs to play, and return the smallest tables that cost no time.
 
-    One table after the other is made as small as that allows, those of the core first; so none of what is found can be
-    smaller beside the others. More entries are taken never to cost time that less do not.
+    Tables are minimised one after the other, those of the core first. No table of the result can therefore be smaller
+    with the others unchanged. The search assumes that more entries never cost time.
     """
     sizes = {"counters": run.hosts, "entries": LARGEST, "slots": LARGEST, "notes": LARGEST}
     play = yield _with(run, sizes)
     time = done(play)
     for table in ("entries", "counters", "slots", "notes"):
-        # The others hold no more than there are epochs without acknowledgement, and the present one.
+        # The other tables hold at most the unacknowledged epochs and the current one.
         low, high = 1, min(sizes[table], sizes["entries"] + (table == "slots"))
-        # That is mostly little, so that the first guesses are.
+        # This is usually a small number, so start with small guesses.
         guess = 1
         while low < high:
             other = yield _with(run, {**sizes, table: guess})
@@ -104,11 +104,11 @@ def _search(run: Runs) -> Generator[Runs, Play, Found]:
 
 
 def _found(runs: Iterable[Runs], conditions: Conditions) -> dict[str, Found]:
-    """Search for the smallest tables of all runs side by side, and give them by what `repr` makes of a run."""
+    """Search for the smallest tables of all runs in parallel, and return them by the `repr` of the run."""
     searches = {repr(run): _search(run) for run in runs}
     asked = {name: next(search) for name, search in searches.items()}
     found: dict[str, Found] = {}
-    # Of the three that are searched last there are few guesses.
+    # The last three searches need few guesses.
     ends = 16 * len(searches)
     progress = conditions.progress
     told = conditions._replace(progress=None)
@@ -128,7 +128,7 @@ def _found(runs: Iterable[Runs], conditions: Conditions) -> dict[str, Found]:
 
 
 def _runs(workloads: Iterable[str]) -> list[tuple[str, str, Runs]]:
-    """Give the programs on all numbers of hosts: the machine's name, its platform's and the run."""
+    """Return the programs for all numbers of hosts: name of the machine, program and run."""
     return [
         (machine, program, Runs(program, platform, "cord", hosts=hosts, numbers=WORKLOADS[program]))
         for machine, platform in MACHINES.items()
@@ -141,7 +141,7 @@ READINGS = ("for each core", "for all cores")
 
 
 def _published(hosts: int, reading: str) -> Sizes:
-    """Give the published tables, read as those of each core that issues or of all together, in equal parts."""
+    """Return the published tables, read as per issuing core, or as shared equally by all cores."""
     if reading == READINGS[0]:
         return PUBLISHED
     return {**PUBLISHED, **{table: entries // (CORES * hosts) for table, entries in POOLS.items()}}
@@ -180,7 +180,7 @@ def _fig11(conditions: Conditions) -> list[Ours]:
 
 
 def _by_panel(ours: list[Ours]) -> list[Ours]:
-    """Put those that belong beside each other there, as they come."""
+    """Group the numbers by panel, keeping their order."""
     panels = list(dict.fromkeys(one.name.partition(", ")[2] for one in ours))
     return sorted(ours, key=lambda one: panels.index(one.name.partition(", ")[2]))
 
@@ -197,7 +197,7 @@ def _fig12(conditions: Conditions) -> list[Ours]:
         bits = {
             **core_bits(sizes, run.hosts),
             **{name: each * issuing for name, each in directory_bits(sizes, run.hosts).items()},
-            # As many ends of epochs may wait at a directory as a core has without acknowledgement.
+            # As many ends of epochs may wait at a directory as a core has unacknowledged epochs.
             "network buffers, directory": sizes["entries"]
             * issuing
             * 8
@@ -246,11 +246,11 @@ def _baseline(key: str, unit: str) -> float:
 
 
 def _published_bits() -> dict[str, int]:
-    """Give the bits of the published tables: of a core, and for each reading of a directory and a host with all."""
+    """Return the bits of the published tables: per core, and per directory and host for each reading."""
     core = sum(core_bits(PUBLISHED, MACHINE_HOSTS).values())
     cores = CORES * MACHINE_HOSTS
     each = cores * sum(directory_bits(PUBLISHED, MACHINE_HOSTS).values())
-    # Each entry of a pool names its core; of last committed epochs there are 8.
+    # Each entry of a pool names its core; there are 8 last committed epochs.
     pool = directory_bits({**PUBLISHED, **POOLS}, MACHINE_HOSTS)
     committed = pool.pop("epochs, directory")
     entries = sum(POOLS.values()) + 8
@@ -262,7 +262,7 @@ def _published_bits() -> dict[str, int]:
 
 
 def _chip(model: Model) -> list[Ours]:
-    """Give what the published tables take, and of a store what counting it at both ends takes."""
+    """Return the cost of the published tables, and the cost of counting a store at both ends."""
     ours = []
     for quantity, unit, factor, of in (
         ("area", "mm2", model.area, "llc_and_directory_area"),
@@ -309,7 +309,7 @@ def _table3(_: Conditions) -> list[Ours]:
 
 
 def _spans(_: Conditions) -> list[Span]:
-    """Give what each factor of the model moves."""
+    """Return the sensitivity to each factor of the model."""
     spans = [Span(one.name, one.value, []) for one in _chip(Model())]
     for factor in Model._fields:
         for end in RANGE:

@@ -1,4 +1,4 @@
-"""The size of the home of ECI: ours is constructed from a policy, the published one was written by hand."""
+"""Size of ECI's home: ours is constructed from a policy, the published one was written by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ours also serves non-caching accesses, and offers each local operation with and 
 
 
 def _run(_: Conditions) -> list[Ours]:
-    """Construct the home for one CPU, as it is and with the states merged that no future can tell apart; and `base`."""
+    """Construct the home for one CPU, without and with merging of indistinguishable states, and also `base`."""
     home = construct(shipped("eci"))
     base = construct(parse(shipped_file(BASE), file=BASE))
     return [*_rows("", home["home"]), *_rows(", merged", home["merged"]), *_rows(", base", base["home"])]

@@ -1,4 +1,4 @@
-"""Uncached coherent transfers of an FPGA over ECI, by their size, and two sockets beside them."""
+"""Uncached coherent transfers of an FPGA over ECI by their size, compared with two sockets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 KEY = "eci_link"
 SOCKETS = "thunderx1_2s_eci_note"
 SIZES = tuple(128 << doubled for doubled in range(8))
-"""Bytes of a transfer, from a line to 16 KiB."""
+"""Bytes per transfer, from a line to 16 KiB."""
 MANY = 20_000
-"""Lines that are transferred where a throughput is measured."""
+"""Number of lines transferred for a throughput."""
 
 WAYS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
 DMA_NS = 150
-"""One way over PCIe: the time of the host's memory was fitted with it."""
+"""One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
 LINKS = {"one link": 1, "two links": 2}
 
 NOTE = f"""\
@@ -96,7 +96,7 @@ _ALL: Request = {"platform": "", "workload": "sequential-read", "accesses": 200_
 
 
 def _only(more: Request) -> Request:
-    """Give what is asked besides machine and workload."""
+    """Return the fields of a request other than machine and workload."""
     return {key: value for key, value in more.items() if key not in ("platform", "workload")}  # type: ignore[return-value]
 
 
@@ -109,7 +109,7 @@ _MEASURED = [
 
 
 def _dma() -> list[Ours]:
-    """Give latency and throughput of transfers by DMA."""
+    """Return the latency and throughput of DMA transfers."""
     rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size)["dma"] for size in SIZES}
     ours = []
     for measure, unit in (("latency", "ns"), ("throughput", "GiB/s")):

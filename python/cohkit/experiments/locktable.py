@@ -1,4 +1,4 @@
-"""Record locks that the CPU's transactions and the device's take, in coherent memory and by messages."""
+"""Record locks for transactions of CPU and device, in coherent memory and by messages."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def times(result: Play, what: str) -> Times:
     """Return the durations recorded under a name.
 
     Raises:
-        InputError: the play was too short for one.
+        InputError: the play was too short to record one.
 
     """
     return _called(result.times_ns, result, what)
@@ -72,7 +72,7 @@ def rate(result: Play, what: str) -> float:
     """Return the events per second recorded under a name.
 
     Raises:
-        InputError: the play was too short for one.
+        InputError: the play was too short to count one.
 
     """
     return _called(result.rates_per_s, result, what)
@@ -117,9 +117,9 @@ def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Ours
 
 
 def best(ours: Sequence[Ours], of: str, name: str) -> Ours:
-    """Give the greatest of the numbers whose keys begin so, for what is published without saying where it was measured.
+    """Return the largest number whose key starts with `of`, for a published number without a stated configuration.
 
-    Its key ends with `best`.
+    The key of the result ends with `best`.
     """
     greatest = max((one for one in ours if one.key.startswith(of)), key=lambda one: one.value)
     return greatest._replace(name=name, key=f"{of}best")
@@ -148,12 +148,12 @@ def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
     if stage.time_us:
         time, warm_up = 1000 * stage.time_us, 1000 * stage.warm_up_us
         if conditions.accesses is not None:
-            # As long as about so many accesses take.
+            # Limit the simulated time to the approximate duration of this many accesses.
             most = _NANOSECONDS_PER_ACCESS * conditions.accesses
             time, warm_up = min(time, most), min(warm_up, most)
         request["time"] = f"{warm_up + time}ns"
         request["warm_up"] = f"{warm_up}ns"
     elif stage.warm_up_us:
-        # It ends by itself, and begins what is measured after this time.
+        # The application ends by itself; its measurements start after this time.
         request["warm_up"] = f"{stage.warm_up_us}us"
     return request

@@ -1,4 +1,4 @@
-"""Compiled programs on both sides of a machine with cores beside far memory: how they are made, run and read."""
+"""Compiled programs for both sides of a machine with near-memory cores: compilation, execution and results."""
 
 from __future__ import annotations
 
@@ -80,16 +80,16 @@ def last_cache(size: int, part: int, whole: int) -> dict[str, str]:
 
 
 def missing() -> str:
-    """Say what is to be installed before programs can be run; nothing if all is there."""
+    """Describe what must be installed to run programs; return an empty text if nothing is missing."""
     return "" if shutil.which(COMPILER) else NEEDED
 
 
 def ran(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
-    """Run programs side by side, and give the results of each by their names, with the units that programs tell.
+    """Run programs in parallel, and return the results of each by name, in the units that the programs print.
 
     Raises:
-        UnavailableError: there is no compiler, or it makes no program.
-        Error: a program fails, or finds its result wrong.
+        UnavailableError: the compiler is missing or failed.
+        Error: a program failed, or found a wrong result.
 
     """
     if lacks := missing():
@@ -104,7 +104,7 @@ def ran(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
             _compile(folder, "channel", run.name, [f"-D{one}" for one in run.definitions], run.channel)
         results: list[dict[str, float]] = [{} for _ in runs]
         with ThreadPoolExecutor(conditions.threads or os.cpu_count()) as pool:
-            # Long ones are first, so that none is left alone at the end.
+            # Start long runs first, so that none is left alone at the end.
             order = sorted(range(len(runs)), key=lambda which: sum(runs[which].arguments), reverse=True)
             under_way = {pool.submit(_run, folder, runs[which]): which for which in order}
             try:
@@ -119,7 +119,7 @@ def ran(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
 
 
 def _lay(folder: Path) -> None:
-    """Lay the sources where the compiler finds them."""
+    """Copy the sources to the compiler's folder."""
     for name, text in _cohkit.shipped():
         if name.startswith(_FOLDER):
             file = folder / name
@@ -148,14 +148,14 @@ def _run(folder: Path, run: Run) -> dict[str, float]:
 
 
 def _results(text: str) -> Iterator[tuple[str, float]]:
-    """Read lines such as `copy, core: 1200 cycles`."""
+    """Parse lines such as `copy, core: 1200 cycles`."""
     for line in text.splitlines():
         if found := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s|bytes|edges|lines|nodes))?(?:, .*)?", line):
             yield found[1], float(found[2])
 
 
 def assumed() -> Iterator[tuple[str, str]]:
-    """Give each quantity of the machine that has a range, with each end of it that is not its value."""
+    """Yield each quantity of the machine that has a range, with each bound that differs from its value."""
     for part, quantities in tomllib.loads(shipped_file(_MACHINE)).items():
         if isinstance(quantities, dict):
             for name, quantity in quantities.items():

@@ -1,4 +1,4 @@
-"""Programs beside far memory, and what a host does without them."""
+"""Near-memory programs, compared with the host alone."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _rounds(accesses: int) -> str:
 
 _MEASURED_LINES = 16384
 _BATCH = 128
-# The number, its unit, its key, and what the program calls it and in which unit, as a multiple.
+# Label, unit, key, name in the program's output, and factor from the program's unit.
 _TABLE_1 = [
     ("external bandwidth", "GB/s", "external_bandwidth", "external bandwidth", 1e-6),
     ("internal bandwidth", "GB/s", "internal_bandwidth", "internal bandwidth", 1e-6),
@@ -98,7 +98,7 @@ def _table1_spans(conditions: Conditions) -> list[Span]:
 def _points(
     key: str, runs: Mapping[int, Run], conditions: Conditions, unit: str, value: Callable[[int, float], float]
 ) -> list[Ours]:
-    """Give of each run, which is of a size, what becomes of each of its results."""
+    """Run the programs by size, and convert each of their results with `value`."""
     results = ran(list(runs.values()), conditions)
     return [
         Ours(
@@ -114,13 +114,13 @@ def _points(
 
 
 def _sizes(sizes: Sequence[int], conditions: Conditions) -> list[int]:
-    """Give the sizes that are not too large."""
+    """Return the sizes within the limit."""
     most = max(sizes[0], _most_bytes(conditions))
     return [size for size in sizes if size <= most]
 
 
 _CORES = 4
-"""Cores of the host, of which some of the baselines use all."""
+"""Cores of the host; some of the baselines use all of them."""
 _SEVERAL = {"host.cores": str(_CORES)}
 
 _BULK_SIZES = tuple(1 << power for power in range(11, 26, 2))
@@ -136,7 +136,7 @@ _UPDATES = 10_000
 
 
 def _gups(conditions: Conditions) -> list[Ours]:
-    # As many for each of several cores.
+    # The same number of updates for each core.
     updates = -(-_limit(_UPDATES, conditions) // _CORES) * _CORES
     runs = {size: Run("gups", (size, updates), _SEVERAL) for size in _sizes(_TABLES, conditions)}
     return _points("gups", runs, conditions, "M/s", lambda _, cycles: updates / (cycles * CYCLE_S) / 1e6)
@@ -174,7 +174,7 @@ _WORDS = 30_000
 
 
 def _pipes(conditions: Conditions) -> list[Ours]:
-    # As many for each of several threads.
+    # The same number of words for each thread.
     words = -(-_limit(_WORDS, conditions) // _CORES) * _CORES
     runs = [Run("pipes", (lines, words, threads), _SEVERAL) for threads in (1, _CORES) for lines in _LINES]
     results = ran(runs, conditions)
@@ -192,7 +192,7 @@ def _pipes(conditions: Conditions) -> list[Ours]:
 
 _LENGTHS = tuple(1 << power for power in range(10, 16))
 _STUB = 513
-"""Bytes of a binary that is not padded."""
+"""Bytes of a binary without padding."""
 _SPAWNS = 50
 
 

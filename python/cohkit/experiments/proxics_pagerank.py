@@ -1,4 +1,4 @@
-"""PageRank on graphs whose scores are in far memory, and are added up by the host or beside it."""
+"""PageRank with scores in far memory, summed by the host or by near-memory cores."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
 
 _SCALE = 1024
-"""Published graphs and the host's last cache are so many times larger."""
+"""Reduction factor of the published graphs and of the host's last cache."""
 _LLC_BYTES = (16 << 20) // _SCALE
 
 
 class _Graph(NamedTuple):
-    """A published graph: its name here, its number for programs, and its sizes."""
+    """A published graph: its name, its number for programs, and its sizes."""
 
     name: str
     shape: int
     nodes: int
     edges: int
     most: int
-    """The most neighbours of a node."""
+    """Maximum number of neighbours of a node."""
 
 
 _GRAPHS = [
@@ -43,7 +43,7 @@ _FEWEST = 128
 
 
 def _sized(graph: _Graph, conditions: Conditions) -> tuple[int, int, int, int]:
-    """Give a graph's arguments for the program, scaled, with no more edges than may be."""
+    """Return a graph's arguments for the program, scaled, within the limit of edges."""
     full = graph.edges // _SCALE
     edges = max(_FEWEST, min(full, conditions.accesses or full))
     nodes = max(_FEWEST // 2, graph.nodes // _SCALE * edges // full)
@@ -51,7 +51,7 @@ def _sized(graph: _Graph, conditions: Conditions) -> tuple[int, int, int, int]:
 
 
 def _cache(graph: _Graph, conditions: Conditions) -> dict[str, str]:
-    """Scale the host's last cache as the graph is scaled."""
+    """Scale the host's last cache like the graph."""
     _, _, edges, _ = _sized(graph, conditions)
     return last_cache(_LLC_BYTES, edges, graph.edges // _SCALE)
 
@@ -83,7 +83,7 @@ def _rate(result: Mapping[str, float], way: str) -> float:
     return result["all"] / (result[way] * CYCLE_S) / 1e6
 
 
-# A number: its name, value, unit, and the end of its key.
+# A number: name, value, unit, and end of its key.
 _Told = tuple[str, float, str, str]
 _OfShapes = Sequence[tuple[str, Mapping[str, float]]]
 

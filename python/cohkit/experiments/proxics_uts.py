@@ -1,4 +1,4 @@
-"""The search of unbalanced trees in far memory, by the host and by cores beside it."""
+"""Unbalanced tree search in far memory, by the host and by near-memory cores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Tree(NamedTuple):
-    """A published tree made smaller: its name, how many nodes it is published to have, and what programs are told."""
+    """A reduced published tree: its name, its published number of nodes, and the arguments of programs."""
 
     name: str
     published: int
@@ -23,14 +23,15 @@ class _Tree(NamedTuple):
     depth: int
     branching: int
     some: int
-    """The probability that a node has children, in millionths."""
+    """Probability that a node has children, in millionths."""
     children: int
     seed: int
 
 
 _SCALE = 256
 _LLC_BYTES = (16 << 20) // _SCALE
-# Types, shapes and, but for T3L, seeds are those published; depth, branching and chance give nearly as many nodes.
+# Types, shapes and seeds (except that of T3L) are as published; depth, branching and probability yield about as many
+# nodes as published.
 _TREES = [
     _Tree("T1L", 102_181_082, 1, 3, 9, 4, 0, 0, 29),
     _Tree("T2L", 96_793_510, 1, 2, 16, 6, 0, 0, 220),

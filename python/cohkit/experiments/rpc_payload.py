@@ -1,4 +1,4 @@
-"""Remote procedure calls by the size of their arguments, through pairs of lines and over a bus."""
+"""Remote procedure calls as a function of argument size, through pairs of lines and over a bus."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MANY = 16
 CALLS = 20
 WORDS_OF_A_LINE = 16
 
-# What is called how, its name in keys, and how many lines are how much of it.
+# Label, name in keys, application, name of its size argument, and the value of that argument per line.
 WAYS: list[tuple[str, str, Application, str, int]] = [
     ("lines", "lines", "rpc", "payload", 1),
     ("registers, a word of each line", "registers.1", "rpc-registers", "words", 1),
@@ -83,13 +83,13 @@ def _run(conditions: Conditions) -> list[Ours]:
     stages = [*_stages(_latency, "latency", 1, calls, "us"), *_stages(_rate, "rate", MANY, calls, "k/s")]
     alone = [stage for stage in stages if stage.key.startswith(f"{KEY}.latency.lines.")]
     ours = run([*stages, *map(_passing, alone)], "", conditions)
-    # The first calls, which bring the lines, weigh more in fewer.
+    # In a short run, the first calls, which fetch the lines, have more weight.
     ours = [one._replace(steady=not one.cut) if one.unit == "MiB/s" else one for one in ours]
     return [*ours, best(ours, f"{KEY}.throughput.lines.", "at best, lines, throughput")]
 
 
 def _passing(stage: Stage) -> Stage:
-    """Measure, in place of the time that calls of one thread take, the arguments that it passes meanwhile, in MiB/s."""
+    """Measure the argument throughput of one thread in MiB/s, instead of the latency of calls."""
 
     def measure(result: Play) -> float:
         return result.numbers["payload"] * LINE_BYTES / _latency(result) * 1e6 / 2**20

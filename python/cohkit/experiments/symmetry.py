@@ -63,7 +63,7 @@ def _settings(way: Way) -> dict[str, int | str]:
     settings: dict[str, int | str] = {f"{link}.layer": way.framing}
     settings |= {f"{link}.{name}": value for name, value in LANES.items()}
     if way.line > NARROW:
-        # As many bytes of cache.
+        # The same cache capacity in bytes for all line sizes.
         settings["cache.sets"] = 1024 * NARROW // way.line
     return settings
 
@@ -93,7 +93,7 @@ def _time(names: tuple[str, ...]) -> Callable[[Play], float]:
 
 
 def _travelled(result: Play, way: Way) -> Travelled:
-    # Where nothing was sent there is nothing.
+    # Nothing is recorded if nothing was sent.
     return (result.links or {}).get(way.across, Travelled(messages=0, bytes=0))
 
 
@@ -106,7 +106,7 @@ def _messages(way: Way, names: tuple[str, ...]) -> Callable[[Play], float]:
 
 
 def _measured(stage: Stage, way: Way, names: tuple[str, ...]) -> list[Stage]:
-    """Give the three numbers of a play: names and keys end with what they are."""
+    """Return the three numbers of a play; their names and keys end with the quantity."""
     measures = {
         "time": ("ns", _time(names)),
         "bytes": ("B", _bytes(way, names)),
@@ -211,4 +211,4 @@ All have lines of 64 bytes, and a pipe of 63 GB/s with 16 bytes of header.
         "One table, four protocols, all with lines of 64 bytes over a pipe.",
     ),
 }
-"""By name, in their order."""
+"""Experiments by name, in order."""

@@ -1,4 +1,4 @@
-"""`cohkit report`: one page of a folder with results, to look through in a browser without a network."""
+"""`cohkit report`: one self-contained page about a folder of results, for browsers without a network."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from cohkit.pages.reading import parts
 if TYPE_CHECKING:
     import os
 
-# In this order each script knows those before it.
+# Each script may use those before it.
 SCRIPTS = ("elements", "plot", "chart", "diagram", "protocol", "check", "results", "main")
 
 
 def report(folder: str | os.PathLike[str]) -> str:
-    """Give one page of HTML that shows what a folder holds: results of commands, protocol texts and sweeps.
+    """Return one HTML page that shows the contents of a folder: results of commands, protocols and sweeps.
 
-    The page needs nothing else: no network, no other file. Files are what `cohkit check`, `table`, `reproduce`, `sim`,
-    `play` and `litmus` print with `--json`; of a protocol text (`.coh`) the tables of both agents are shown;
-    one that composes others has none, and is left out.
+    The page is self-contained: it needs no network and no other file. Supported files are the output of `cohkit check`,
+    `table`, `reproduce`, `sim`, `play` and `litmus` with `--json`. For a protocol file (`.coh`), the tables of both
+    agents are shown; a composition has none, and is omitted.
 
     Raises:
-        InputError: a file is none of these, or there is none.
-        TextError: a protocol text is wrong.
-        OSError: something cannot be read.
+        InputError: a file is not supported, or the folder contains none.
+        TextError: a protocol is invalid.
+        OSError: a file or folder cannot be read.
 
     >>> import cohkit, json, tempfile
     >>> from pathlib import Path
@@ -49,11 +49,11 @@ def report(folder: str | os.PathLike[str]) -> str:
 
 
 def page(title: str, data: dict[str, Any], scripts: tuple[str, ...] = SCRIPTS, connect: str = "'none'") -> str:
-    """Give the page that shows this data; it may ask `connect` for more."""
+    """Return the page that shows this data; its scripts may connect to `connect`."""
     files = resources.files(__package__) / "browser"
     text = {name: (files / name).read_text(encoding="utf-8") for name in ("page.html", "style.css")}
     script = "\n".join((files / f"{name}.js").read_text(encoding="utf-8") for name in scripts)
-    # In a script element only this could end it.
+    # Only `<` could end the script element.
     told = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return text["page.html"].format(
         title=html.escape(title), style=text["style.css"], data=told, script=script, connect=connect

@@ -1,4 +1,4 @@
-"""The parts of a page: what was read from a folder, with what is known besides and what the page draws."""
+"""Assembly of a page: the contents of a folder, with additional information and plots."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from cohkit.pages.reading import Part
     from cohkit.types import Table
 
-# Columns of a sweep's table between which its axes stand.
+# Columns of a sweep's table that enclose its axes.
 _BEFORE_AXES, _BEHIND_AXES = "seed", "code"
 
 
 def assembled(parts: Sequence[Part]) -> dict[str, Any]:
-    """Give what the page shows, each part with an identifier and a title."""
+    """Return the data of a page; each part has an identifier and a title."""
     checks = [entry for part in parts if part.kind == "check" for entry in part.value]
     texts = {part.value.name: part for part in parts if part.kind == "text"}
     shown: list[dict[str, Any]] = []
@@ -58,7 +58,7 @@ def _stem(part: Part) -> str:
 
 
 def _runs(part: Part) -> list[dict[str, Any]]:
-    """Give the commands and versions behind a file, each once, with the time of all its results."""
+    """Return the distinct commands and versions behind a file, with the total time of their results."""
     if part.kind == "text":
         return []
     results = part.value if isinstance(part.value, list) else [part.value]
@@ -72,7 +72,7 @@ def _runs(part: Part) -> list[dict[str, Any]]:
 
 
 def _protocol(protocol: Protocol, file: str) -> dict[str, Any]:
-    """Tabulate both agents of a text."""
+    """Tabulate both agents of a protocol."""
     tables: list[Table] = []
     fault = None
     try:
@@ -93,7 +93,7 @@ def _protocol(protocol: Protocol, file: str) -> dict[str, Any]:
 
 
 def _cover(table: dict[str, Any], checks: Sequence[dict[str, Any]]) -> None:
-    """Say of each row how often the checks of its protocol took it, where one has counted."""
+    """Add to each row how often checks of its protocol took it, if they counted coverage."""
     rows = {(row["state"], row["event"], row["guard"]): row for row in table["rows"]}
     for entry in checks:
         if entry.get("protocol") != table["protocol"] or "coverage" not in entry:
@@ -102,7 +102,7 @@ def _cover(table: dict[str, Any], checks: Sequence[dict[str, Any]]) -> None:
         for taken in entry["coverage"]["rows"]:
             by_agent.setdefault(taken["agent"], []).append(taken)
         for taken in by_agent.values():
-            # Tables of other sizes, or of merged states, have other rows.
+            # Tables for other sizes, or with merged states, have different rows.
             if all((one["state"], one["event"], one["guard"]) in rows for one in taken):
                 for one in taken:
                     row = rows[one["state"], one["event"], one["guard"]]
@@ -118,7 +118,7 @@ def _axes(part: Part) -> list[str]:
 
 
 def _experiments(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Give a page for each experiment, and before them the list of all."""
+    """Return a page for each experiment, preceded by a list of all."""
     rows: dict[str, list[Any]] = {}
     files: dict[str, str] = {}
     for part in parts:

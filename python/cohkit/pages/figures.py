@@ -66,7 +66,7 @@ def _lined(experiment: Experiment, series: list[dict[str, Any]], along: str, axi
 
 
 def _shares(experiment: Experiment, rows: Sequence[Result], numbers: dict[str, int]) -> dict[str, Any]:
-    """Draw distributions upright, as they are read: the number that a share does not exceed over the share."""
+    """Plot distributions with shares on the horizontal axis: the value not exceeded by each share."""
     series = [
         {
             "name": one.name,

@@ -36,27 +36,27 @@ class Run(Record):
 
 
 class Part(NamedTuple):
-    """A file of the folder, and what it holds."""
+    """A file of the folder, with its contents."""
 
     kind: str
     """`check`, `table`, `reproduce`, `sim`, `play`, `litmus`, `sweep` or `text`."""
     file: str
-    """Its name within the folder."""
+    """Path within the folder."""
     value: Any
-    """As the command gives it; of a text the protocol; of a sweep `columns`, `rows` and `run`."""
+    """Output of the command; for `text` the protocol; for `sweep` its `columns`, `rows` and `run`."""
 
 
 def parts(folder: Path) -> list[Part]:
-    """Read all of a folder that a report shows, in the order of the names.
+    """Read all supported files of a folder, sorted by name.
 
     Raises:
-        InputError: a file is none of what commands write, or the folder holds nothing.
-        TextError: a protocol text is wrong.
-        OSError: something cannot be read.
+        InputError: a file is not the output of a supported command, or the folder contains none.
+        TextError: a protocol is invalid.
+        OSError: a file cannot be read.
 
     """
     found: list[Part] = []
-    # The folder itself may be that of a sweep.
+    # The folder itself may be a sweep.
     for path in (folder, *sorted(folder.rglob("*"))):
         name = folder.resolve().name if path is folder else str(path.relative_to(folder))
         if path.is_dir() and (path / _JOURNAL).is_file():
@@ -73,14 +73,14 @@ def parts(folder: Path) -> list[Part]:
 
 
 def left_out(folder: Path) -> list[str]:
-    """Name the texts of a folder that compose others, and so have no tables to show."""
+    """Return the compositions in a folder, which have no tables to show."""
     return [
         str(path.relative_to(folder)) for path in sorted(folder.rglob("*.coh")) if path.is_file() and _composes(path)
     ]
 
 
 def _composes(path: Path) -> bool:
-    # As the language has it: a statement that begins so. What is no text is refused by whoever reads it.
+    # A composition has a `use` statement. Files that are not text are rejected when they are parsed.
     statements = re.split("[\n;]", path.read_text(encoding="utf-8", errors="replace"))
     return any(statement.lstrip().startswith("use ") for statement in statements)
 
@@ -120,7 +120,7 @@ _HINTS: dict[str, Any] = {
     "play": types.Play,
     "litmus": list[types.Litmus],
 }
-# By what results are told apart: keys that each of them has, and no other.
+# Keys that identify a kind of result: all results of this kind have them, and no others.
 _MARKS = {
     "check": {"outcome", "properties"},
     "reproduce": {"experiment", "published", "ours"},
@@ -140,12 +140,12 @@ def _kind(value: object) -> str | None:
     return next((kind for kind, keys in _MARKS.items() if keys <= first.keys() and listed == (kind in lists)), None)
 
 
-# Counts beyond 64 bits are texts in JSON.
+# Counts beyond 64 bits are strings in JSON.
 _COUNTS = {"states", "transitions", "taken", "fired"}
 
 
 def _whole(value: object) -> Any:  # noqa: ANN401 -- as JSON has it
-    """Turn counts that are texts into numbers, wherever they stand."""
+    """Convert counts from strings to integers, at any depth."""
     if isinstance(value, list):
         return [_whole(item) for item in value]
     if not isinstance(value, dict):
@@ -155,7 +155,7 @@ def _whole(value: object) -> Any:  # noqa: ANN401 -- as JSON has it
 
 
 def _sequences(value: object) -> list[dict[str, Any]]:
-    """Find every message sequence, wherever it stands."""
+    """Return all message sequences, at any depth."""
     if isinstance(value, list):
         return [found for item in value for found in _sequences(item)]
     if not isinstance(value, dict):
@@ -166,7 +166,7 @@ def _sequences(value: object) -> list[dict[str, Any]]:
 
 
 def _judge(path: Path, sequence: dict[str, Any]) -> None:
-    """Refuse a sequence that no chart can be drawn of."""
+    """Reject a sequence that cannot be drawn as a chart."""
     count = len(sequence["agents"])
     for number, step in enumerate(sequence["steps"]):
         action = step["action"]
@@ -180,7 +180,7 @@ def _judge(path: Path, sequence: dict[str, Any]) -> None:
 
 
 def _sweep(folder: Path) -> dict[str, Any]:
-    """Give the table of a sweep, of its CSV if it has one."""
+    """Return the table of a sweep, from its CSV file if there is one."""
     if (folder / _TABLE).is_file():
         with (folder / _TABLE).open(encoding="utf-8", newline="") as file:
             columns, *rows = list(csv.reader(file)) or [[]]
@@ -196,7 +196,7 @@ def _sweep(folder: Path) -> dict[str, Any]:
 
 
 def _first_line(journal: Path) -> dict[str, Any]:
-    """Read the version and the command that the journal of a sweep begins with."""
+    """Return the version and the command from the first line of a sweep's journal."""
     with journal.open(encoding="utf-8", errors="replace") as file:
         try:
             head = json.loads(file.readline())

@@ -1,4 +1,4 @@
-"""Values of JSON held against the types that say what commands give."""
+"""Validation of JSON values against the result types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true o
 
 
 def misfit(value: object, hint: Any, place: str = "") -> str | None:  # noqa: ANN401 -- types are values, and of many kinds
-    """Say where a value is not of a type, and what was expected there; `None` if all of it is.
+    """Describe the first value that does not match a type, with the expectation; return `None` if all match.
 
     >>> misfit({"states": 4, "agent": "hall"}, dict[str, int])
     'at `agent` a whole number was expected, not "hall"'
@@ -34,10 +34,10 @@ def misfit(value: object, hint: Any, place: str = "") -> str | None:  # noqa: AN
 def _is_plain(value: object, hint: Any) -> bool:  # noqa: ANN401
     kind, inner = get_origin(hint), get_args(hint)
     if kind is not None:
-        # Tuples are lists in JSON; other lists and objects have been looked into.
+        # Tuples are lists in JSON; other lists and objects were already checked.
         fits = isinstance(value, list) and len(value) == len(inner)
         return value in inner if kind is Literal else kind is tuple and fits
-    # To Python truth values are numbers; to JSON they are not.
+    # Booleans are integers in Python, but not in JSON.
     if isinstance(value, bool):
         return hint is bool
     return isinstance(value, (int, float) if hint is float else hint)
@@ -56,7 +56,7 @@ def _of_keys(value: object, hint: Any, place: str) -> str | None:  # noqa: ANN40
 
 def _of_several(value: object, hints: tuple[Any, ...], place: str) -> str | None:
     wrongs = [misfit(value, hint, place) for hint in hints]
-    # Of what may be null the other type tells what was meant.
+    # For an optional type, report the mismatch with the other alternative.
     return None if None in wrongs else wrongs[0]
 
 

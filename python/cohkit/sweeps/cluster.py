@@ -1,4 +1,4 @@
-"""Points on a Dask cluster: one that is there, or one whose workers are jobs of Slurm, PBS or LSF."""
+"""Execution on a Dask cluster: an existing one, or one whose workers are jobs of Slurm, PBS or LSF."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 10.0
 
 SYSTEMS = {"slurm": ("slurm", "SLURM", "sbatch"), "pbs": ("pbs", "PBS", "qsub"), "lsf": ("lsf", "LSF", "bsub")}
-"""Batch systems by our names: modules and beginnings of the names of dask-jobqueue's classes, and what submits."""
+"""Batch systems by name: module and class prefix of dask-jobqueue, and the submission command."""
 
 
 class Jobs(NamedTuple):
-    """Workers that are jobs of a batch system, one processor each."""
+    """Workers that are jobs of a batch system, with one processor each."""
 
     system: str
     jobs: int = 1
@@ -37,30 +37,30 @@ class Jobs(NamedTuple):
             "job_name": "cohkit-sweep",
             "python": "python3",
         }
-        # dask-jobqueue looks for the unit in files of an LSF that has to be there, if it is not told.
+        # Without it, dask-jobqueue looks for the unit in files of an LSF installation.
         return told | ({"lsf_units": "mb"} if self.system == "lsf" else {})
 
     def script(self) -> str:
-        """Give the text of a job, for a scheduler that would listen at SCHEDULER."""
+        """Return a job script for a scheduler at the placeholder address SCHEDULER."""
         module, begins, _ = SYSTEMS[self.system]
         job = getattr(_needed(f"dask_jobqueue.{module}"), f"{begins}Job")
         return str(job(scheduler="tcp://SCHEDULER", name="NAME", **self._told()).job_script())
 
     def cluster(self) -> Any:  # noqa: ANN401 -- dask-jobqueue has no types
-        """Start a scheduler here, and let the batch system start the workers."""
+        """Start a scheduler here, and submit the workers to the batch system."""
         _, begins, submits = SYSTEMS[self.system]
         jobqueue = _needed("dask_jobqueue")
-        # Without it no worker would ever come, and nobody would say so.
+        # Without the command, no worker would ever start, and no error would be reported.
         if not shutil.which(submits):
             raise UnavailableError(f"`--cluster {self.system}` needs the command `{submits}`, which is not here")
         cluster = getattr(jobqueue, f"{begins}Cluster")(**self._told())
-        # `scale` would submit them in the background, where nobody is told of a job that is refused and never comes.
+        # `scale` would submit jobs in the background, where a rejected job is not reported.
         for _ in range(self.jobs):
             cluster.worker_spec.update(cluster.new_worker_spec())
         try:
             cluster.sync(cluster._correct_state)  # noqa: SLF001 -- nothing public waits for submissions alone
         except RuntimeError as error:
-            # Only those that were submitted can be closed.
+            # Only submitted workers can be closed.
             for name, worker in list(cluster.workers.items()):
                 if worker.status.name == "created":
                     del cluster.workers[name], cluster.worker_spec[name]
@@ -82,9 +82,9 @@ def _needed(module: str) -> Any:  # noqa: ANN401 -- neither has types
 
 
 def outcomes(points: Sequence[Point], where: str | Jobs) -> Iterator[list[Outcome]]:
-    """Run points on the scheduler at this address, or on jobs, and give outcomes as they come.
+    """Run points on the scheduler at this address, or on jobs, and yield outcomes as they complete.
 
-    A worker that dies gives its points back; Dask says after how many workers a point has failed.
+    The points of a worker that dies are rescheduled; Dask decides after how many such workers a point has failed.
     """
     distributed = _needed("distributed")
     cluster = where.cluster() if isinstance(where, Jobs) else None
@@ -108,10 +108,10 @@ def _gathered(client: Any, distributed: Any, points: Sequence[Point]) -> Iterato
             came = []
             for future in batch:
                 error = future.exception()
-                # Tasks that are done are forgotten, so that workers need not keep what came of them.
+                # Drop completed futures, so that workers can free their results.
                 point = futures.pop(future)
                 if isinstance(error, killed):
-                    # Which worker it was is no result.
+                    # The identity of the worker is not part of the result.
                     came.append(lost(point, "each worker that ran it died"))
                 else:
                     came.append(lost(point, f"{type(error).__name__}: {error}") if error else future.result())

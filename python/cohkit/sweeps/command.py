@@ -1,4 +1,4 @@
-"""`cohkit sweep`, and the other commands where they have `--sweep`."""
+"""`cohkit sweep`, and the option `--sweep` of the other commands."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _from(path: str) -> Spec:
 
 
 def _given(kind: str, options: argparse.Namespace) -> list[tuple[str, str]]:
-    """Give what is told at every point: what is swept has no place among the words that stand alone."""
+    """Return the fixed options; swept positional arguments may be omitted on the command line."""
     takes = KINDS[kind].takes
     alone = [value for name in takes if (value := getattr(options, name)) is not None]
     swept = [text.partition("=")[0] for text in options.sweep]
@@ -140,7 +140,7 @@ def _given(kind: str, options: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one sweep, and give its exit code: the worst of its points'."""
+    """Run one sweep, and return its exit code: the worst of its points."""
     kind = arguments[0] if arguments and arguments[0] in KINDS else None
     options = _parser(kind).parse_args(arguments[1:] if kind else arguments)
     where = _where(options)
@@ -170,7 +170,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _where(options: argparse.Namespace) -> int | str | cluster.Jobs:
-    """Say where points run: on so many processes here, at a scheduler, or on jobs."""
+    """Return where points run: a number of local processes, a scheduler address, or jobs."""
     named = [name for name in ("workers", "scheduler", "cluster") if getattr(options, name) is not None]
     if len(named) > 1:
         raise InputError(f"points run in one place: `--{named[0]}` or `--{named[1]}`")
@@ -194,7 +194,7 @@ def _where(options: argparse.Namespace) -> int | str | cluster.Jobs:
 def _tell(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) -> int:
     failed = sorted((one for one in outcomes if one.error is not None), key=lambda one: one.number)
     count = f"{len(points)} point{'' if len(points) == 1 else 's'}"
-    # A point that ran to its end may have found a violation, or nothing that is sure.
+    # A completed point may have found a violation, or be undecided.
     codes = Counter(one.code for one in outcomes if one.error is None and one.code)
     ended = "".join(f", {number} ended with exit code {code}" for code, number in sorted(codes.items()))
     sys.stdout.write(f"{count}, {len(failed) or 'none'} failed{ended}: {folder / 'results.parquet'}\n")

@@ -37,22 +37,22 @@ def sweep(  # noqa: PLR0913 -- each is a keyword
 ) -> pl.DataFrame:
     """Run a command at every point of a product of axes, and return a frame with the rows of all results.
 
-    Several workers are processes that import the script which calls this, so it does so below
+    With several workers, each process imports the calling script, which must therefore call this function under
     `if __name__ == "__main__":`.
 
     Args:
-        command: what is run at each point: `sim`, `play`, `check`, `reproduce`, `litmus`, `lockstep` or `mutants`.
-        axes: the values of each axis, of which the last varies fastest: a list, a `range`, or a text such as
+        command: command to run at each point: `sim`, `play`, `check`, `reproduce`, `litmus`, `lockstep` or `mutants`.
+        axes: values of each axis, of which the last one varies fastest: a list, a `range`, or a string such as
             `"60ns..140ns/20ns"`.
-        options: what the command gets at every point.
-        repetitions: runs of each point, with seeds one after the other.
-        seed: the first seed.
-        workers: points at a time; one, in this process, if not given.
-        out: the folder of journal and tables, from which an interrupted sweep goes on; none is kept if not given.
+        options: options of the command that are the same at every point.
+        repetitions: number of runs of each point, with consecutive seeds.
+        seed: first seed.
+        workers: number of parallel points; one, in this process, if not given.
+        out: folder of journal and tables, from which an interrupted sweep continues; a temporary one if not given.
 
     Raises:
-        InputError: something is asked for that cannot be.
-        TextError: a text is wrong.
+        InputError: an argument is invalid.
+        TextError: a protocol or platform is invalid.
         UnavailableError: polars is not installed.
         OSError: a file cannot be read, or the folder cannot be written.
 
@@ -95,9 +95,9 @@ def _kept(points: Sequence[Point], folder: Path, workers: int | None) -> pl.Data
 def execute(
     points: Sequence[Point], journal: Journal, parts: tables.Parts, where: int | str | cluster.Jobs | None
 ) -> None:
-    """Run the points that are not done yet, and keep each outcome as it comes.
+    """Run the remaining points, and record each outcome as it completes.
 
-    They run on so many processes, at a scheduler, on jobs, or in this process if no place is named.
+    `where` is a number of local processes, a scheduler address, jobs, or `None` for this process.
     """
     done = {outcome.number for outcome in journal.done}
     left = [point for point in points if point.number not in done]
@@ -109,7 +109,7 @@ def execute(
     else:
         begun = local.outcomes(left, where) if isinstance(where, int) else cluster.outcomes(left, where)
     try:
-        # The estimate goes by what this process has done itself: points take as long as they take on this machine.
+        # The estimate uses only points of this run, because their duration depends on the machine.
         with Bar(f"{len(left)} points") as bar:
             for came in begun:
                 journal.add(came)

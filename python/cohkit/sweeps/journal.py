@@ -1,4 +1,4 @@
-"""The journal of a sweep: one line for each point that is done, on the disk before anybody counts on it."""
+"""The journal of a sweep: one line per finished point, on disk before the point counts as done."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _FORM = "cohkit sweep 1"
 
 
 class Journal:
-    """A file that only grows: after any end of the process it holds whole lines, and perhaps a piece of one."""
+    """An append-only file: after a crash it contains complete lines and at most one partial line."""
 
     def __init__(self, folder: Path, hashes: Sequence[str], command: str | None = None) -> None:
-        """Open the journal of these points, or begin it, with the command that runs them if there is one.
+        """Open or create the journal of these points, with the command that runs them, if any.
 
         Raises:
-            InputError: the folder holds another sweep, or its journal is damaged.
-            UnavailableError: another process writes to it.
-            OSError: it cannot be written.
+            InputError: the folder contains another sweep, or its journal is damaged.
+            UnavailableError: another process is writing to it.
+            OSError: the journal cannot be written.
 
         """
         if folder.exists() and not folder.is_dir():
@@ -53,17 +53,17 @@ class Journal:
         os.close(directory)
 
     def __enter__(self) -> Self:
-        """Use it."""
+        """Return the journal."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it; what was added is on the disk already."""
+        """Close the journal; all outcomes are already on disk."""
         os.close(self._file)
 
     def add(self, outcomes: Sequence[Outcome]) -> None:
-        """Keep outcomes, for good once this returns."""
+        """Append outcomes; they are on disk when this method returns."""
         lines = [json.dumps({"hash": self._hashes[one.number], **one._asdict()}) + "\n" for one in outcomes]
         self._write("".join(lines))
         self.done += outcomes
@@ -78,7 +78,7 @@ class Journal:
     def _read(self) -> list[Outcome]:
         data = self._path.read_bytes()
         whole = data.rfind(b"\n") + 1
-        # A piece of a line is what a killed process left: its point is run again.
+        # A killed process leaves a partial line: its point is run again.
         os.ftruncate(self._file, whole)
         head = {"form": _FORM, "version": __version__, "points": list(self._hashes)}
         lines = data[:whole].splitlines()
@@ -86,7 +86,7 @@ class Journal:
             given = {} if self._command is None else {"command": self._command}
             self._write(json.dumps(head | given) + "\n")
             return []
-        # Workers and files of another command do not make another sweep.
+        # The journal of a sweep is independent of its command, and so of the number of workers.
         if {key: value for key, value in self._line(1, lines[0]).items() if key != "command"} != head:
             raise InputError(
                 f"{self._path}:1:1: this folder holds another sweep, or one of other texts or by another version of "

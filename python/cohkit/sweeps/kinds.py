@@ -112,7 +112,7 @@ def _verdicts(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
 
 
 def worst(codes: Iterable[int]) -> int:
-    """Return the exit code where several outcomes meet: a violation counts more than an undecided search."""
+    """Return the exit code of several outcomes: a violation takes precedence over an undecided search."""
     return max(codes, key=(0, 3, 1, 2, 4, 130).index)
 
 
@@ -158,7 +158,7 @@ def _flattened(told: list[Row], code: int) -> tuple[list[Row], int]:
 
 
 def flat(result: Mapping[str, Any], before: str = "") -> Row:
-    """Give what one line of a table can hold, with dots in names, but for what depends on the machine.
+    """Flatten a result into one table row, with dotted names and without machine-dependent values.
 
     >>> from cohkit.sweeps.kinds import flat
     >>> flat({"states": 2, "run": {"seconds": 1}, "times": {"mean": 5.0}, "courses": [1]})

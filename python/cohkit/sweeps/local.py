@@ -1,4 +1,4 @@
-"""Points on the cores of this machine: processes that are given one point after the other."""
+"""Execution on the cores of this machine, by worker processes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ATTEMPTS = 3
 
 
 def outcomes(points: Sequence[Point], workers: int) -> Iterator[list[Outcome]]:
-    """Run points on so many processes, and give outcomes as they come.
+    """Run points on `workers` processes, and yield outcomes as they complete.
 
-    A point whose process dies is given to another; after three of these it has failed.
+    A point whose process dies is retried in another one; after three such failures it has failed.
     """
     waiting = list(enumerate(points))[::-1]
     tried: dict[int, int] = {}
@@ -61,13 +61,13 @@ def _give(
     waiting: list[tuple[int, Point]],
     busy: dict[Connection, tuple[SpawnProcess, int]],
 ) -> None:
-    """Give a process the next point, or let it end where there is none."""
+    """Send the next point to a process, or let the process exit if no point is left."""
     if not waiting:
         ready.close()
         return
     at, point = waiting.pop()
     busy[ready] = (process, at)
-    # One that has died meanwhile is found out when its answer is waited for.
+    # The death of a worker is detected when its result is awaited.
     try:
         ready.send(point)
     except ConnectionError:
@@ -75,7 +75,7 @@ def _give(
 
 
 def _worker() -> tuple[Connection, SpawnProcess]:
-    # A fresh interpreter: a copy of this one would have copies of its locks.
+    # Use a fresh interpreter: a forked one would have copies of locks that may be held.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
@@ -85,8 +85,8 @@ def _worker() -> tuple[Connection, SpawnProcess]:
 
 
 def _serve(given: Connection) -> None:
-    """Run points until nobody gives any more."""
-    # Ctrl-C reaches all processes of a terminal; the one that writes the journal decides.
+    """Run points until the connection is closed."""
+    # Ctrl-C reaches all processes of a terminal; the process that writes the journal handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Points whose command the native binary has alone: it is started for each, in a folder with the point's texts."""
+"""Points of commands that only the native binary has: it is started for each, in a folder with the point's texts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cohkit.protocols import executed, given
 
 
 def litmus(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], int]:
-    """Run a litmus test: on a protocol, or by a memory model alone."""
+    """Run a litmus test on a protocol, or with a memory model alone."""
     seeds = ["--seed", seed] if "simulate" in options else []
     return run_json(["litmus", options["test"], *_flags(options, "test"), *seeds])
 
 
 def judge_litmus(options: dict[str, Any], _: int) -> None:
-    """Look whether there are such a test and such a text."""
+    """Check that the test and the protocol exist."""
     test = options["test"]
     _printed(Text.of(test) or test)
     if "protocol" in options:
@@ -41,12 +41,12 @@ def lockstep(options: dict[str, Any], seed: int) -> tuple[list[dict[str, Any]], 
 
 
 def mutants(options: dict[str, Any], _: int) -> tuple[list[dict[str, Any]], int]:
-    """Judge a mutant of a text, or some of them."""
+    """Check one or several mutants of a protocol."""
     return run_json(["mutants", options["protocol"], *_flags(options, "protocol"), "--threads", 1])
 
 
 def judge_text(options: dict[str, Any], _: int) -> None:
-    """Look whether there is such a text."""
+    """Check that the protocol exists."""
     given(options["protocol"])
 
 

@@ -1,4 +1,4 @@
-"""Points of a sweep: what one run is, told so that any process with the package can run it, with a hash of it all."""
+"""Points of a sweep: self-contained runs that any process with the package can execute, identified by a hash."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Texts(NamedTuple):
-    """Texts and traces that a point reads, so that who runs it needs no files: of each the file and what is in it."""
+    """Contents of the files that a point reads, so that a worker needs no access to them."""
 
     protocol: Protocol | Composition | None = None
     platform: tuple[str, str | None] | Machine | None = None
@@ -38,7 +38,7 @@ class Texts(NamedTuple):
 
     @staticmethod
     def of(options: Mapping[str, Value]) -> Texts:
-        """Read them."""
+        """Read the files that the options name."""
         protocol, platform = options.get("protocol"), options.get("platform")
         text = executed(str(protocol)) if protocol is not None else None
         on = str(platform)

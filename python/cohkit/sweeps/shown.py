@@ -33,21 +33,21 @@ def shown(points: Sequence[Point], results: pl.DataFrame, width: int | None) -> 
 
 
 def _names(points: Sequence[Point], results: pl.DataFrame) -> list[str]:
-    """Name the columns to show: axes, seeds if there are several, and of the rest what is not empty."""
+    """Return the columns to show: axes, seeds if repeated, and the important columns that are not empty."""
     told = [name for name in results.columns if results[name].null_count() < len(results)]
     wanted = [*points[0].axes, *(["seed"] if points[-1].repetition else []), *KINDS[points[0].run].shown]
     return list(dict.fromkeys(name for pattern in wanted for name in told if fnmatchcase(name, pattern)))
 
 
 def _head(name: str, results: pl.DataFrame) -> str:
-    """Give the head of a column, with its unit if another column has that."""
+    """Return the heading of a column, with its unit if there is a unit column."""
     head = name.removeprefix("statistics.").removeprefix("explanation.")
     unit = name + UNIT
     return f"{head} ({results[unit][0]})" if unit in results.columns else head
 
 
 def _column(head: str, values: list[object]) -> list[str]:
-    """Give the cells of a column in one width, numbers at its right."""
+    """Format the cells of a column to the same width, with numbers aligned to the right."""
     decimals = max((_decimals(value) for value in values if isinstance(value, float)), default=0)
     cells = [head, *(_cell(value, decimals) for value in values)]
     width = max(map(len, cells))
@@ -56,7 +56,7 @@ def _column(head: str, values: list[object]) -> list[str]:
 
 
 def _decimals(value: float) -> int:
-    """Tell how many digits behind the point say something, to the third."""
+    """Return the number of significant decimals, at most three."""
     return len(f"{value:.3f}".rstrip("0").partition(".")[2])
 
 

@@ -80,7 +80,7 @@ class Spec:
         return points
 
     def _expand(self) -> None:
-        """Put the names of all experiments in the place of `all`."""
+        """Expand the value `all` to the names of all experiments."""
         if self.options.get("experiment") == "all":
             del self.options["experiment"]
             self.axes = {"experiment": ["all"], **self.axes}
@@ -108,7 +108,7 @@ class Spec:
                 self._looked_at({name: value}, "sweep", name)
 
     def _count(self) -> None:
-        """Look whether so many points, with so many seeds, are possible."""
+        """Check the number of points and the range of seeds."""
         if self.repetitions < 1:
             raise InputError(f"{self._at('', 'repetitions')}`repetitions` is at least 1, not {self.repetitions}")
         if self.seed + self.repetitions > _MOST_SEED:
@@ -126,14 +126,14 @@ class Spec:
         try:
             KINDS[self.run].judge(self.options | first | change, self.seed)
         except Error as error:
-            # A wrong text has its own place, and so has no need of this one.
+            # An invalid protocol or platform reports its own location.
             if isinstance(error, InputError):
                 table, name = (table, name) if name else self._blamed(str(error))
                 raise InputError(f"{self._at(table, name)}{error}") from None
             raise
 
     def _blamed(self, said: str) -> tuple[str, str]:
-        """Give the table and the key that a message is on: the one that it names first, or all options."""
+        """Return the table and key that an error message refers to: the first name in it, or all options."""
         there = dict.fromkeys(self.options, "options") | dict.fromkeys(self.axes, "sweep")
         found = [
             (match.start(), table, name)
@@ -143,11 +143,11 @@ class Spec:
         return min(found)[1:] if found else ("options", "")
 
     def _at(self, table: str, name: str) -> str:
-        """Give the place of something, which has none on a command line."""
+        """Return the location of an entry; empty for one on the command line."""
         return "" if table != "options" and name in self.besides else self.place(table, name)
 
     def _typed(self, table: str, name: str, value: Value) -> None:
-        """Look whether there is such a name, and whether the value is of its kind."""
+        """Check that the name exists, and that the value has its type."""
         kind, place = KINDS[self.run], self._at(table, name)
         expected = kind.options.get(name)
         if name in ("seed", "repetitions"):
@@ -156,7 +156,7 @@ class Spec:
             raise InputError(f"{place}`{name}` is a whole number, not {_said(value)}")
         if expected is bool and not isinstance(value, bool):
             raise InputError(f"{place}`{name}` is true or false, not {_said(value)}")
-        # An application knows itself which numbers it has, and names them when it is looked at.
+        # The numbers of an application are checked by the application itself.
         if expected is None and name not in kind.takes and (self.run != "play" or "." in name):
             first = {axis: found[0] for axis, found in self.axes.items()}
             there = names(self.run, self.options | first)
@@ -169,7 +169,7 @@ def _said(value: Value) -> str:
 
 
 def truth(kind: str, name: str, found: list[Value]) -> list[Value]:
-    """Read `true` and `false` where a command line has texts."""
+    """Convert the strings `true` and `false` from a command line to Booleans, for Boolean options."""
     words = {"true": True, "false": False}
     if KINDS[kind].options.get(name) is bool:
         return [words.get(str(value), value) for value in found]
@@ -177,11 +177,11 @@ def truth(kind: str, name: str, found: list[Value]) -> list[Value]:
 
 
 def from_file(path: Path) -> Spec:
-    """Read a spec.
+    """Read a specification from a file.
 
     Raises:
-        InputError: it is wrong; the message says where.
-        OSError: it cannot be read.
+        InputError: the specification is invalid; the message contains the location.
+        OSError: the file cannot be read.
 
     """
     text = decoded(str(path), path.read_bytes())
@@ -218,7 +218,7 @@ def _spec(
         if not isinstance(value, str | int):
             raise InputError(f"{place('options', name)}`{name}` is a text, a whole number, true or false")
         spec.options[name] = value
-    # TOML has keys with one beginning together; the file says which axis is before which.
+    # TOML groups keys with a common prefix; their locations determine the order of the axes.
     for name, told in sorted(_dotted(table.get("sweep", {})), key=lambda axis: order("sweep", axis[0])):
         try:
             spec.add(name, told)
@@ -228,7 +228,7 @@ def _spec(
 
 
 def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, object]]:
-    """Give `link.latency = …` its name, which TOML takes for a table `link` if it has no quotes."""
+    """Yield dotted names: TOML parses an unquoted key `link.latency` as a table `link`."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _dotted(value, f"{before}{name}.")
@@ -237,7 +237,7 @@ def _dotted(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, obje
 
 
 def _place(text: str, table: str, key: str) -> tuple[int, int]:
-    """Find the line and column of a key of a table, or of the table itself."""
+    """Return the line and column of a key of a table, or of the table itself."""
     wanted = ".".join(filter(None, (table, key)))
     found, inside, known = (1, 1), "", ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -251,19 +251,19 @@ def _place(text: str, table: str, key: str) -> tuple[int, int]:
             continue
         if name == wanted:
             return number, len(begins) + 1
-        # A key in an inline table stands where that does, and one that is not there where its table does.
+        # A key of an inline table has the location of that table; a missing key has the location of its table.
         if wanted.startswith(f"{name}.") and len(name) >= len(known):
             found, known = (number, len(begins) + 1), name
     return found
 
 
 def _plain(key: str) -> str:
-    """Give a key without its quotes, and without blanks around its dots."""
+    """Return a key without quotes, and without blanks around its dots."""
     return ".".join(part.strip().strip("\"'") for part in key.split("."))
 
 
 def setting(text: str) -> tuple[str, str]:
-    """Part `NAME=VALUE`."""
+    """Split `NAME=VALUE`."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise InputError(f"`{text}` is not NAME=VALUE")
@@ -271,5 +271,5 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def fixed(kind: str, name: str, text: str) -> Value:
-    """Read the value of an option from a command line."""
+    """Parse the value of an option from a command line."""
     return truth(kind, name, [plain(text)])[0]

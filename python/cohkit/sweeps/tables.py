@@ -1,4 +1,4 @@
-"""Tables of a sweep, as Parquet and CSV: what came out, and apart from it what depends on the machine."""
+"""Tables of a sweep, as Parquet and CSV: results, and separately the machine-dependent metadata."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def results(points: Sequence[Point], hashes: Sequence[str], outcomes: Iterable[O
         head: dict[str, Any] = {"point": point.number, "hash": hashes[point.number], "run": point.run}
         head |= {"repetition": point.repetition, "seed": point.seed, **_numbered(point.axes, units)}
         head |= {"code": outcome.code, "error": outcome.error}
-        # An axis is as it was given, also where the result tells the same in another form.
+        # Keep the value of an axis as given, even if the result contains it in another form.
         rows += [head | {key: cell for key, cell in row.items() if key not in head} for row in outcome.rows or [{}]]
     return _frame(rows)
 
 
 def axis_units(points: Sequence[Point]) -> dict[str, str]:
-    """Give the unit of each axis whose values are all quantities: that of its first value.
+    """Return the unit of each axis with only quantities: the unit of its first value.
 
     >>> from cohkit.sweeps.points import Point, Texts
     >>> at = [{"link.latency": latency, "cores": 1} for latency in ("60ns", "1us")]
@@ -67,14 +67,14 @@ def axis_units(points: Sequence[Point]) -> dict[str, str]:
             for one in read:
                 one.to(unit)
         except InputError:
-            # Names, whole numbers, truth values, or what measures different things.
+            # Names, integers, Booleans, or quantities of different dimensions.
             continue
         units[name] = unit
     return units
 
 
 def _numbered(axes: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, Any]:
-    """Give axes with units as numbers, each with its unit in a column beside it."""
+    """Convert axes with units to numbers, each with its unit in an additional column."""
     cells: dict[str, Any] = {}
     for name, value in axes.items():
         if name not in units:
@@ -86,7 +86,7 @@ def _numbered(axes: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, An
 
 
 def hosts(hashes: Sequence[str], outcomes: Iterable[Outcome]) -> pl.DataFrame:
-    """Give what depends on the machine: one row for each point."""
+    """Return the machine-dependent metadata: one row per point."""
     ordered = sorted(outcomes, key=lambda one: one.number)
     return _frame([{"point": one.number, "hash": hashes[one.number], **one.host} for one in ordered])
 
@@ -99,11 +99,11 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def _column(name: str, cells: list[Any]) -> pl.Series:
-    """Give all cells the one type that holds them: whole numbers, numbers, truth values, or texts."""
+    """Build a column with the narrowest common type: integers, floats, Booleans, or strings."""
     import polars as pl  # noqa: PLC0415
 
     kinds = {type(cell) for cell in cells if cell is not None}
-    # Counts beyond 64 bits are texts, as in JSON.
+    # Counts beyond 64 bits are strings, as in JSON.
     if kinds == {int} and all(cell is None or abs(cell) < _MOST for cell in cells):
         return pl.Series(name, cells, dtype=pl.Int64)
     if kinds and kinds <= {int, float}:
@@ -114,12 +114,12 @@ def _column(name: str, cells: list[Any]) -> pl.Series:
 
 
 class Parts:
-    """Tables of what is done so far, each of some lines of the journal, for whoever looks before the end."""
+    """Partial tables of finished points, each from some lines of the journal, for readers during the run."""
 
     _POINTS, _SECONDS = 256, 10.0
 
     def __init__(self, folder: Path, points: Sequence[Point], hashes: Sequence[str]) -> None:
-        """Go on after the parts that are there."""
+        """Continue after the existing parts."""
         self._folder, self._points, self._hashes = folder / "parts", points, hashes
         self._folder.mkdir(exist_ok=True)
         ends = [int(part.stem.partition("-")[2]) for part in self._folder.glob("[0-9]*.parquet")]
@@ -127,7 +127,7 @@ class Parts:
         self._last = time.monotonic()
 
     def look(self, done: Sequence[Outcome], *, last: bool = False) -> None:
-        """Write a part if there is enough for one, or if it is the last."""
+        """Write a part if enough points are finished or enough time has passed, or if it is the last one."""
         new = done[self._written :]
         late = time.monotonic() > self._last + self._SECONDS
         if new and (last or late or len(new) >= self._POINTS):
@@ -137,8 +137,8 @@ class Parts:
 
 
 def write(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table as its file's name says: all of it, or the file stays as it was."""
-    # What polars says of a disk that is full is no error of the system.
+    """Write a table atomically, in the format of the file's suffix."""
+    # Write through memory: polars does not report a full disk as an operating system error.
     table = io.BytesIO()
     if path.suffix == ".csv":
         frame.write_csv(table)

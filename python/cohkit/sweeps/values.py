@@ -15,12 +15,12 @@ _NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-z/]*)", re.ASCII)
 
 
 def values(name: str, text: str) -> list[Value]:
-    """Give the values that a text names: a list of values and of ranges `low..high/step` or `low..high*factor`.
+    """Parse the values of an axis: a list of values and of ranges `low..high/step` or `low..high*factor`.
 
-    A range goes on in the unit of its lower end, in steps of 1 of it where it says no other.
+    A range uses the unit of its lower bound; its default step is 1 of this unit.
 
     Raises:
-        InputError: a range is none, or a value is given twice.
+        InputError: a range is malformed, or a value is repeated.
 
     >>> from cohkit.sweeps.values import values
     >>> values("link.latency", "60ns..140ns/40ns, 1us")
@@ -36,7 +36,7 @@ def values(name: str, text: str) -> list[Value]:
 
 
 def once(name: str, found: list[Value]) -> list[Value]:
-    """Refuse an axis without values, and values that are given twice: their points would be the same."""
+    """Reject an axis without values, or with repeated values, whose points would be identical."""
     shown = [str(value) for value in found]
     for value in shown:
         if not value:
@@ -50,7 +50,7 @@ def once(name: str, found: list[Value]) -> list[Value]:
 
 
 def plain(text: str) -> Value:
-    """Give a whole number as one, and everything else as the text it is."""
+    """Convert an integer, and leave every other string unchanged."""
     return int(text) if re.fullmatch(r"\d+", text, re.ASCII) else text
 
 
@@ -80,7 +80,7 @@ def _range(name: str, text: str) -> list[Value]:
 
 
 def _parted(text: str) -> tuple[str, str, str]:
-    """Give the ends of a range, how it goes on, and by how much; the `/` of a unit such as `GiB/s` begins no step."""
+    """Split a range into bounds, operator and step; the `/` of a unit such as `GiB/s` is not an operator."""
     match = re.fullmatch(r"(.*?)(?:([/*])\s*([+-]?\d.*))?", text, re.DOTALL)
     ends, by, step = match.groups() if match else (text, None, None)
     return ends, by or "/", step or ""
