@@ -188,7 +188,7 @@ def _add_explore(explore: argparse.ArgumentParser) -> None:
 
 
 class _Once(argparse.Action):
-    """Keep a value and refuse a second one, as the native command does; argparse lets the last win."""
+    """Store a value and reject a second one, like the native command; argparse would keep the last one."""
 
     _given = False
 
@@ -199,7 +199,7 @@ class _Once(argparse.Action):
         values: object,
         option_string: str | None = None,  # noqa: ARG002
     ) -> None:
-        """Take the value."""
+        """Store the value."""
         if self._given:
             raise argparse.ArgumentError(self, "this cannot be given twice")
         self._given = True
@@ -244,7 +244,7 @@ def _report(options: argparse.Namespace) -> None:
 
 
 def _explore(options: argparse.Namespace) -> None:
-    # What is given beyond these is refused before it is asked for.
+    # Check these limits here, before the compiled module is called with the values.
     for name, most in (("remotes", 8), ("lines", 4), ("port", 65535)):
         if (getattr(options, name) or 0) > most:
             raise InputError(f"`--{name}` is at most {most}")
@@ -258,7 +258,7 @@ def _explore(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit code."""
+    """Run one command line and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     swept = words[:1] == ["sweep"]
     options = argparse.Namespace(published=None) if swept else _parser().parse_args(words)
@@ -271,13 +271,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             {"report": _report, "explore": _explore}[options.command](options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone, which is no error; the interpreter must not try again when it ends.
+        # The reader closed the pipe, which is not an error. Prevent another write when the interpreter exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
     except Error as error:
-        # What is wrong with a text begins so itself.
+        # The message of a text error already starts with `error`.
         sys.stderr.write(f"{error}\n" if isinstance(error, TextError) else f"error: {error}\n")
         return COULD_NOT_RUN if isinstance(error, UnavailableError) else BAD_INPUT
     except OSError as error:

@@ -17,14 +17,14 @@ _MOST = 2**63
 
 
 def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Give results as a frame with one row each: verdicts, simulations, the rows of a table, of a platform, and so on.
+    """Convert results to a frame with one row each: verdicts, simulations, rows of a table, quantities of a platform.
 
-    Columns are the keys that hold plain values or lists of texts, those under `run` and `statistics` among them;
-    those under `workload` and `messages` have these words before their names. Units are in the names.
+    Columns are the keys with plain values or lists of strings, including those under `run` and `statistics`. Names of
+    columns from `workload` and `messages` have these words as a prefix. Names contain the units.
 
     Raises:
         UnavailableError: polars is not installed.
-        InputError: these are no results.
+        InputError: the argument is not a result or a list of results.
 
     >>> import cohkit
     >>> frame = cohkit.to_frame(cohkit.check(cohkit.shipped("msi-policy")))
@@ -52,7 +52,7 @@ def from_parquet(file: Path) -> pl.DataFrame:
 
     Raises:
         UnavailableError: polars is not installed.
-        InputError: the file is no table.
+        InputError: the file is not a table.
 
     """
     _polars()

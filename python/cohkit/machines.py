@@ -110,7 +110,7 @@ class Machine:
         return _again, (self._name, self._text, self._settings)
 
     def __repr__(self) -> str:
-        """Tell the name, and what was changed."""
+        """Return the name, and the changed quantities."""
         return f"Machine({self._name!r}{f', {self._settings}' if self._settings else ''})"
 
     def _repr_html_(self) -> str:
@@ -120,7 +120,7 @@ class Machine:
 
 
 def _read(name: str) -> Text:
-    """Read the text of a platform's file, or of those of a device and a host."""
+    """Read the file of a platform, or the files of a device and a host."""
     device, joined, host = name.partition("+")
     if joined and not Path(name).exists():
         return _read(device), _read(host)

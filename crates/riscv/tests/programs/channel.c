@@ -1,4 +1,4 @@
-// A program for a core beside memory: it tells what it needs, and averages what stands in far memory.
+// A near-memory program: declares its resources in a manifest, and averages numbers in far memory.
 
 __attribute__((section(".channel"), used)) static const struct {
   char magic[8];
@@ -8,7 +8,7 @@ __attribute__((section(".channel"), used)) static const struct {
 volatile float result;
 
 __attribute__((noipa)) float mean(const int *numbers, int count) {
-  // A core that has wider numbers uses them.
+  // Use double precision on a core that has it.
   __typeof__(__builtin_choose_expr(__riscv_flen == 64, 1.0, 1.0f)) sum = 0;
   for (int i = 0; i < count; i++) sum += numbers[i] * (i % 3 + 1);
   return sum / count;

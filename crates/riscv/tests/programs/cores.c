@@ -1,4 +1,4 @@
-// A program of several cores: they count together in four ways, meet, and the first one ends with what was counted wrong.
+// Several cores increment shared counters in four ways and meet at a barrier; core 0 exits with the set of wrong counters.
 
 #define TIMES 500
 
@@ -7,8 +7,8 @@ static volatile long locked;
 static long added, exchanged, reserved;
 
 __attribute__((naked)) void _start(void) {
-  // Each core has a stack of 4 KiB, in the order of their numbers, which are in a0; how many there are is in a1.
-  // (Linkers make addresses relative to gp, once that is set.)
+  // Each core has a stack of 4 KiB, in order of core numbers. a0 is the core number, a1 the number of cores.
+  // (Without `norelax`, the linker would make this address relative to gp before gp is set.)
   asm(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
       "la sp, stacks\n addi t0, a0, 1\n slli t0, t0, 12\n add sp, sp, t0\n j work");
 }
@@ -28,7 +28,7 @@ void work(long core, long cores) {
     locked = locked + 1;
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 
-    // Compilers make this of lr and sc.
+    // Compiles to lr and sc.
     long old = __atomic_load_n(&exchanged, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&exchanged, &old, old * 5 % 1000003 + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {}
 

@@ -1,4 +1,4 @@
-// A program with the C library of picolibc, which reaches the outside by semihosting.
+// A program with the C library picolibc, which uses semihosting for input and output.
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-// A program that needs nothing but calls of Linux: files, the heap, and numbers that are computed in every way.
+// A program that uses only Linux system calls: files, the heap, and all kinds of arithmetic.
 
 static long call(long number, long a, long b, long c) {
   register long a0 asm("a0") = a, a1 asm("a1") = b, a2 asm("a2") = c, a7 asm("a7") = number;
-  // Beyond the three arguments there are more, of which these calls need at most a zero.
+  // These calls need at most a zero in the arguments beyond the third.
   register long a3 asm("a3") = 0;
   asm volatile("ecall" : "+r"(a0) : "r"(a1), "r"(a2), "r"(a3), "r"(a7) : "memory");
   return a0;
@@ -59,7 +59,7 @@ void _start(void) {
   number("pi", (long)(pi * 1e12));
   number("series", (long)(series * 1e6f));
 
-  // The heap grows where it begins.
+  // The heap grows from its start.
   char *start = (char *)call(214, 0, 0, 0);
   char *end = (char *)call(214, (long)start + 10000, 0, 0);
   number("heap", end - start);

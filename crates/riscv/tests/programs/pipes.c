@@ -1,11 +1,11 @@
-// Two cores with a pipe between them: the first one sends so many words, the second one ends with what is wrong of them.
+// Two cores with a pipe between them: core 0 sends the words, core 1 exits with 0, or with the kind of error that it found.
 
 #include "nearmemory/pipe.h"
 
 enum kind { BATCHES, BY_TRYING, REGISTERS };
 
 __attribute__((naked)) void _start(void) {
-  // Core, kind, words and lines are in a0 to a3. Each core has a stack of 4 KiB.
+  // Arguments: core, kind, words and lines in a0 to a3. Each core has a stack of 4 KiB.
   __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
           "la sp, stacks\n addi t0, a0, 1\n slli t0, t0, 12\n add sp, sp, t0\n j work");
 }
@@ -32,7 +32,7 @@ static void send(enum kind kind, uint64_t all, uint64_t lines) {
     if (kind == BATCHES) {
       nm_send(&sender, words, count);
     } else {
-      // What was not taken is made again.
+      // Regenerate the words that were not accepted.
       count = nm_try_send(&sender, words, count);
     }
   }
@@ -56,7 +56,7 @@ static uint64_t receive(enum kind kind, uint64_t all, uint64_t lines) {
     for (int j = 0; j < count; j++, received++)
       if (words[j] != word(received)) return 1;
   }
-  // The end stays the end.
+  // The end of the stream is permanent.
   if (kind == REGISTERS ? nm_receive_word(registers, words) : nm_receive(&receiver, words)) return 2;
   return received == all ? 0 : 3;
 }

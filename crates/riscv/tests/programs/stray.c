@@ -1,4 +1,4 @@
-// A channel program that passes every look, and then goes where a0 says.
+// A channel program that passes verification, and then makes the illegal access selected by a0.
 
 __attribute__((section(".channel"), used)) static const struct {
   char magic[8];
