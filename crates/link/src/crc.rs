@@ -6,7 +6,7 @@
 //!
 //! The polynomial of ECI's blocks is not published; Interlaken's burst CRC is assumed. The polynomial of small flits is
 //! that of CXL, those of packets are PCIe's. The 8 CRC bytes of large flits are assumed to be a 64-bit CRC with the
-//! polynomial of ECMA-182, because no source here states how they are computed.
+//! polynomial of ECMA-182. No source here states how they are computed.
 
 use crc::{Algorithm, Crc, CRC_24_INTERLAKEN};
 

@@ -328,7 +328,7 @@ impl Format {
                 sign | self.infinity()
             }
             (Value::Finite(a), Value::Finite(b)) => {
-                // at least 125 - 53 bits of quotient, so that what is behind them is far behind.
+                // The quotient has at least 125 - 53 bits, so the sticky bit is far below the last place.
                 let a = a.with_top_at(125);
                 let (quotient, rest) = (a.digits / b.digits, a.digits % b.digits);
                 let exponent = a.exponent - b.exponent;
@@ -355,7 +355,7 @@ impl Format {
                 self.invalid(flags)
             }
             Value::Finite(number) => {
-                // Even exponents have roots; of 126 bits that has 63.
+                // Only even exponents can be halved. The root of a 126-bit number has 63 bits.
                 let high = number.with_top_at(126);
                 let number = if high.exponent % 2 == 0 {
                     high

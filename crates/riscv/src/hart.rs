@@ -44,7 +44,7 @@ impl Fill {
     }
 }
 
-/// Partially fetched instruction of a stalled step, kept so that the retry does not repeat completed fetches.
+/// Instruction, or first half of one, fetched by a stalled step. It is kept so that the retry does not fetch it again.
 #[derive(Clone, Copy, Debug)]
 enum Begun {
     Nothing,

@@ -225,8 +225,8 @@ struct Judge<'j> {
     names: AgentNames,
     /// True if the trace reports registers along with states.
     tells_registers: bool,
-    /// True if the protocol promises a memory model and no copy is written in place, so that no agent may observe
-    /// writes of a line out of order.
+    /// True if the protocol promises a memory model and no copy is written in place. No agent may then observe writes
+    /// of a line out of order.
     orders_writes: bool,
     /// True if the trace reports the arrival of answers at the device.
     tells_answers: bool,

@@ -61,9 +61,9 @@ impl Judge<'_> {
         self.sees(line, own, copy, last)
     }
 
-    /// Checks the copy that a read observes. With coherence, it must include all writes before the read began. If
-    /// copies may be stale, a memory model is promised and the home performs all writes in order, it must include the
-    /// writes that the remote has observed or made.
+    /// Checks the copy that a read observes. With coherence, the copy must include all writes before the read began.
+    /// Copies may be stale under `guarantee none`. If the protocol then promises a memory model and the home performs
+    /// all writes in order, the copy must include the writes that the remote has observed or made.
     fn sees(&self, line: &mut Line, own: usize, copy: Option<Version>, since: Version) -> Checked {
         if self.protocol.guarantee.coherent {
             return line.bytes.read(copy, since);
