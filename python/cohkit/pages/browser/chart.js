@@ -1,10 +1,10 @@
-// Message sequences, drawn step by step, with the state of every agent beside them.
+// Step-by-step view of message sequences, with the state of every agent.
 
 const ROW = 30, TOP = 44;
-// Width of a lane: as much as there is between these.
+// Minimum and maximum width of a lane, in pixels.
 const NARROW = 160, BROAD = 420;
 
-// Which step is drawn in which row: one that takes a message right after it was sent shares the row of its sender.
+// Row of each step. A step that receives a message immediately after it was sent shares the row of the sending step.
 function placed(steps) {
   const rows = [];
   let row = -1;
@@ -28,7 +28,7 @@ function inWords(sequence, step) {
   }
 }
 
-// States of all agents after so many steps, and the messages in flight.
+// States of all agents and messages in flight, after `count` steps.
 function after(sequence, count, initial) {
   const states = new Map(), flights = new Map();
   const lines = [...new Set(sequence.steps.map((step) => step.line))].sort();
@@ -61,7 +61,7 @@ function arrow(x1, y1, x2, y2) {
   ];
 }
 
-// One drawn part for each step; a message is drawn with its sender, as far as where it is taken.
+// One drawing per step. A message belongs to its sending step, and is drawn up to its receiver.
 function drawnSteps(sequence, lane) {
   const { rows, count } = placed(sequence.steps);
   const x = (agent) => lane / 2 + agent * lane;
@@ -84,7 +84,7 @@ function drawnSteps(sequence, lane) {
     } else {
       const becomes = action.kind === "becomes", words = (becomes ? action.state : action.what) + line(step);
       const wide = words.length * 7.9 + 12;
-      // What stands at a lane's edge would leave the drawing.
+      // Keep text at the edge of a lane inside the drawing.
       const left = becomes ? Math.max(2, from - wide / 2) : from + 8;
       if (becomes) group.append(drawing("rect", { class: "box", x: left, y: high - 11, width: wide, height: 22, rx: 11 }));
       else group.append(drawing("circle", { class: "head", cx: from, cy: high, r: step.visible ? 4 : 2.5 }));
@@ -108,8 +108,8 @@ function drawn(sequence, width) {
   return { picture, groups, height: (step) => y(rows[step]) };
 }
 
-// A chart to step through: buttons, a slider, the arrow keys, and the story, a sentence for each step. `initial` gives the
-// state in which an agent begins.
+// A chart with buttons, a slider and arrow keys, and one sentence per step. `initial` returns the initial state of an
+// agent.
 function player(sequence, initial) {
   const most = sequence.steps.length;
   let groups = [], height = () => 0, now = most;
@@ -163,7 +163,7 @@ function player(sequence, initial) {
   return made;
 }
 
-// Scrolls a frame, and nothing else, to a height in it.
+// Scrolls only a frame, to a vertical position in it.
 function reveal(frame, at, margin) {
   if (at < frame.scrollTop + margin || at > frame.scrollTop + frame.clientHeight - margin) frame.scrollTop = at - frame.clientHeight / 2;
 }

@@ -1,10 +1,10 @@
-// Verdicts: what was checked, the way to what is wrong, and which rows were taken.
+// Verdicts: checked systems, the path to a violation, and the rows taken.
 
 function entryName(entry) {
   return entry.model || `${entry.protocol} ${entry.system}`;
 }
 
-// In which state agents begin: as the protocol's text says where the report has it, and else what a step changes first.
+// Initial states of agents: from the protocol if the report contains it, otherwise from the first state change.
 function initialOf(entry) {
   const known = { ...data.initial[entry.protocol] };
   const trace = entry.counterexample && entry.counterexample.trace;
@@ -14,7 +14,7 @@ function initialOf(entry) {
       if (name !== undefined) known[number === undefined ? name : `${name} ${number}`] ??= from;
     }
   }
-  // Agents of which there are several are numbered.
+  // If there are several agents of a kind, their names end in numbers.
   return (agent) => known[agent] || known[agent.replace(/ \d+$/, "")] || null;
 }
 
@@ -78,7 +78,7 @@ function counterexample(entry, example) {
   made.push(...sentences("Steps", example.steps));
   if (example.explanation) made.push(...sentences("Who waits for whom", example.explanation.waits));
   if (trace) {
-    // Without a chart the rules are the story.
+    // Show the rules if there is no chart.
     made.push(element("details", { open: !example.sequences?.length }, element("summary", {}, `The same in the model: ${counted(trace.steps.length, "rule")}`),
       element("ol", { class: "mono" }, trace.steps.map((step) =>
         element("li", {}, step.rule, element("ul", {}, step.changes.map((one) =>

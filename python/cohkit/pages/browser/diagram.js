@@ -1,4 +1,4 @@
-// A controller as a picture: states in layers by their distance from the first, and edges with the events that take them.
+// Diagram of a controller: states in layers by distance from the initial state, and edges labelled with events.
 
 const HIGH = 34, LINE = 14;
 // Width of a letter in a box and in the label of an edge.
@@ -15,12 +15,12 @@ function layers(table, first) {
   for (let far = 0; now.length; far += 1) {
     now.forEach((state) => level.set(state, far));
     now = [...new Set(now.flatMap((state) => [...next.get(state)]))].filter((state) => !level.has(state));
-    // What nothing leads to stands beside the start of a piece of its own.
+    // An unreachable state starts a separate component in the first layer.
     if (!now.length) now = states.filter((state) => !level.has(state)).slice(0, 1);
   }
   const rows = [];
   for (const [state, far] of level) (rows[far] ||= []).push(state);
-  // States go near the middle of those that lead to them: fewer lines cross.
+  // Place states near the mean position of their predecessors, which reduces crossings.
   for (let turn = 0; turn < 4; turn += 1) {
     for (let far = 1; far < rows.length; far += 1) {
       const before = new Map(rows[far - 1].map((state, at) => [state, at]));
@@ -35,7 +35,7 @@ function layers(table, first) {
   return rows;
 }
 
-// Places of all states, as far apart as the width allows.
+// Positions of all states, spread over the available width.
 function boxes(rows, width) {
   const letters = Math.min(17, Math.max(...rows.flat().map((state) => state.length)));
   const box = Math.max(64, letters * BOX_LETTER + 20), gap = 60;
@@ -77,19 +77,19 @@ function overlap(one, other) {
   return Math.max(0, way("x", "wide")) * Math.max(0, way("y", "high"));
 }
 
-// The words of an edge: its events, at most three.
+// Label of an edge: its events, at most three.
 function eventWords(events) {
   const unique = [...new Set(events)];
   return unique.length > 3 ? [...unique.slice(0, 2), `and ${unique.length - 2} more`] : unique;
 }
 
-// Places along a curve, from its middle to its ends.
+// Positions along a curve, from its middle to its ends.
 const SHARES = Array.from({ length: 21 }, (_, at) => 0.5 + (at % 2 ? 0.018 : -0.018) * at);
 
-// Puts the words of each edge on its curve, or next to it, where they cover no state and no other words.
+// Places the label of each edge on or near its curve, so that it covers no state and no other label.
 function labels(edges, place, wide, high) {
   const taken = [...place.values()].map(({ x, y, wide: box }) => ({ x, y, wide: box, high: HIGH }));
-  // Short curves have few places for their words.
+  // Short curves first: they have few positions for a label.
   const order = edges.toSorted((a, b) => distance(a.points) - distance(b.points));
   const found = new Map();
   for (const edge of order) {
@@ -115,7 +115,7 @@ function distance(points) {
   return Math.hypot(points[3][0] - points[0][0], points[3][1] - points[0][1]);
 }
 
-// `chosen` is called with a state that is clicked; the function that comes back marks one.
+// Calls `chosen` with a clicked state. Returns a function that highlights a state.
 function diagram(table, first, chosen, width) {
   const { place, wide, high } = boxes(layers(table, first), width);
   const marker = `head-${table.protocol}-${table.agent}`;

@@ -1,4 +1,4 @@
-// Elements of the page. Texts of results only ever become text, never markup.
+// Elements of the page. Text from results is never interpreted as markup.
 
 function element(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
@@ -64,7 +64,7 @@ function counted(count, one, several = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : several}`;
 }
 
-// The units in which quantities are shown, in multiples of a second, a byte, a byte per second and one per second.
+// Display units, as multiples of a second, a byte, a byte per second and an event per second.
 const PREFIXES = [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]];
 const SCALES = {
   time: [["ps", 1e-12], ["ns", 1e-9], ["\u00b5s", 1e-6], ["ms", 1e-3], ["s", 1], ["min", 60], ["h", 3600]],
@@ -72,15 +72,15 @@ const SCALES = {
   bandwidth: PREFIXES.map(([prefix, factor]) => [`${prefix}B/s`, factor]),
   rate: PREFIXES.map(([prefix, factor]) => [`${prefix}/s`, factor]),
 };
-// By the endings of their names, which say the unit.
+// Kind and unit of a quantity, by the suffix of its name.
 const ENDINGS = [["_bytes_per_s", "bandwidth", 1], ["_per_s", "rate", 1], ["_ps", "time", 1e-12], ["_ns", "time", 1e-9], ["_bytes", "bytes", 1], ["memory_bytes", "bytes", 1], ["seconds", "time", 1]];
 
-// The kind of quantity that a name with dots stands for, its unit as a multiple, and its name without the unit.
+// Kind of quantity of a dotted name, its unit as a multiple, and its name without the unit.
 function quantity(name) {
   const words = name.split(".");
   for (let at = words.length - 1; at >= 0; at -= 1) {
     const [ending, kind, factor] = ENDINGS.find(([one]) => words[at].endsWith(one)) || [];
-    // What counts occurrences of a duration is not one.
+    // A count of durations is not a duration.
     if (!ending || words.slice(at + 1).includes("count")) continue;
     const bare = words.with(at, words[at].slice(0, words[at].length - ending.length)).filter(Boolean).join(".");
     return { kind, factor, name: (bare || name).replaceAll("_", " ") };
@@ -99,7 +99,7 @@ function inUnits(kind, value) {
   return `${digits(value / factor)} ${unit}`;
 }
 
-// A value under its name in a result, with the unit that the name says.
+// Formats a value of a result with the unit from its name.
 function measured(name, value) {
   if (typeof value !== "number") return shown(value);
   const { kind, factor } = quantity(name);
@@ -110,7 +110,7 @@ function duration(seconds) {
   return seconds === null || seconds === undefined ? "" : element("span", { class: "measured", title: `${seconds} s` }, inUnits("time", seconds));
 }
 
-// Drawings that fill the width of their frames: drawn once the frame is part of the page, and again when its width changes.
+// Drawings with the width of their frames: drawn when the frame is added to the page, and again when its width changes.
 const awaiting = [];
 const drawings = new WeakMap();
 const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => redraw(target)));
@@ -132,7 +132,7 @@ function fit() {
 
 function redraw(frame) {
   const last = drawings.get(frame), width = Math.floor(frame.clientWidth);
-  // A frame that is folded away has no width.
+  // A collapsed frame has no width.
   if (width === 0 || Math.abs(width - last.width) < 2) return;
   last.width = width;
   last.draw(width, frame);
@@ -148,7 +148,7 @@ function choice(options, value, changed) {
   return list;
 }
 
-// Words on the element under the pointer or with the focus, shown beside it.
+// Tooltip for the element under the pointer or with the focus.
 const tip = element("div", { class: "tip", role: "status", hidden: true });
 
 function tipped(made, words) {

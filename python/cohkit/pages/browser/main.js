@@ -1,8 +1,8 @@
-// The page: its parts, and which of them is shown; the address names one.
+// The page: its parts, of which the address selects one.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// A report has no steps to choose, and so no script for them.
+// A report has no explorer, and does not include its script.
 const PAGES = { explore: typeof explorePage === "undefined" ? null : explorePage, protocol: protocolPage, check: checkPage, experiments: experimentsPage, experiment: experimentPage, run: runPage, litmus: litmusPage, sweep: sweepPage };
 const SHELVES = [["explore", ""], ["protocol", "Protocols"], ["check", "Checks"], ["litmus", "Litmus tests"], ["experiments", "Experiments"], ["experiment", ""], ["run", "Runs"], ["sweep", "Sweeps"]];
 
@@ -52,7 +52,7 @@ function show(moved) {
   const main = document.getElementById("main");
   main.replaceChildren(...(part ? PAGES[part.kind](part, rest) : overview()).filter(Boolean));
   fit();
-  // A browser follows an address some time after the click: tests wait for the place here.
+  // The browser follows an address some time after the click; tests wait for this attribute.
   main.dataset.place = window.location.hash;
   if (moved) {
     main.focus({ preventScroll: true });

@@ -1,8 +1,8 @@
-// Plots as wide as their frames: bars, and lines over an axis. A tip shows the words of a point.
+// Plots with the width of their frames: bars and lines. A tooltip shows the description of a point.
 
 const MARGIN = { left: 62, right: 14, top: 14, bottom: 46 };
 
-// The area of a plot that is so wide.
+// Drawing area of a plot of this width.
 function area(wide, high = Math.max(240, Math.min(420, Math.round(wide * 0.4)))) {
   return { wide, high, ...MARGIN };
 }
@@ -16,7 +16,7 @@ function ticks(low, high, logarithmic) {
   const rough = (high - low) / 4 || 1, ten = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * ten).find((one) => one >= rough);
   const found = [];
-  // One beyond the highest value, for an axis that ends there.
+  // Include one tick beyond the highest value, at which the axis ends.
   for (let at = Math.ceil(low / step) * step; at < high * (1 - 1e-9) + step; at += step) found.push(Number(at.toPrecision(12)));
   return found;
 }
@@ -57,8 +57,8 @@ function figure(title, draw, legend) {
     legend.length ? element("div", { class: "legend" }, legend) : null);
 }
 
-// Each series has a name and points with `x`, `y`, what is `published` or null, and `words` to show; levels are published
-// for no particular place. A single series needs no legend.
+// Each series has a name and points with `x`, `y`, `published` (or null), and `words` for the tooltip. Levels are published
+// without a position. A single series has no legend.
 function curves(series, { x: along, y: axis, logarithmic = "", title = "", levels = [] }) {
   const points = series.flatMap((one) => one.points);
   const names = series.map((one, number) => element("span", { style: `--of: var(--series-${number % 7})` }, one.name));
@@ -76,7 +76,7 @@ function curves(series, { x: along, y: axis, logarithmic = "", title = "", level
       picture.append(line(one, number, x, y));
       for (const point of one.points) {
         const [px, py] = [x.at(point.x), y.at(point.y)];
-        // Points on top of each other share a tip.
+        // Overlapping points share a tooltip.
         const near = points.filter((other) => Math.hypot(x.at(other.x) - px, y.at(other.y) - py) < 5);
         if (point.published !== null) {
           picture.append(drawing("path", { class: "cross", d: `M${px - 4},${y.at(point.published) - 4} l8,8 m0,-8 l-8,8` }));
@@ -104,15 +104,15 @@ function line(one, number, x, y) {
   return drawing("path", { d: way.join(" "), fill: "none", stroke: `var(--series-${number % 7})`, "stroke-width": 1.8, "stroke-dasharray": dash });
 }
 
-// Width of a letter of a label, on the average.
+// Mean width of a character in a label, in pixels.
 const LETTER = 6.2;
 
 function cut(name, letters) {
   return name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
 }
 
-// Each bar has a name, `y`, what is `published` or null, and `words` to show. Bars stand if there is room for their names
-// below them, and lie one below the other if there is not. Bars of one kind need no legend.
+// Each bar has a name, `y`, `published` (or null), and `words` for the tooltip. Bars are vertical if their names fit below
+// them, otherwise horizontal. Bars of one kind have no legend.
 function bars(list, { y: axis, title = "" }) {
   const published = list.some((bar) => bar.published !== null);
   const legend = [element("span", { style: "--of: var(--series-0)" }, "ours"), element("span", { style: "--of: var(--published)" }, "published")];
@@ -149,7 +149,7 @@ function standing(list, axis, label, width) {
 
 function lying(list, axis, label, width) {
   const room = 17, place = area(width, MARGIN.top + list.length * room + MARGIN.bottom), { wide, high, right, top, bottom } = place;
-  // Names are cut to the room there is; the tip has all of them.
+  // Truncate names to the available width; the tooltip shows them in full.
   const most = Math.max(12, Math.floor((wide * 0.4) / LETTER)), letters = Math.min(most, Math.max(...list.map((one) => one.name.length)));
   const left = 16 + letters * 1.08 * LETTER, x = scale(heights(list), false, left, wide - right, true);
   const picture = canvas(label, place);
@@ -171,7 +171,7 @@ function lying(list, axis, label, width) {
 
 const THUMBNAIL = { wide: 168, high: 84, left: 4, right: 4, top: 6, bottom: 6 };
 
-// An experiment at a glance: its first plot without words. Without a plot, the errors of its rows as bars above and below zero, or ours.
+// Thumbnail of an experiment: its first plot without text. Without a plot: the errors of its rows as bars, or our numbers.
 function thumbnail(part) {
   const { wide, high, left, right, top, bottom } = THUMBNAIL, [plot] = part.plots;
   const picture = drawing("svg", { class: "thumbnail", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `plot of ${part.name}` });
@@ -186,7 +186,7 @@ function thumbnail(part) {
   }
   const errors = part.rows.filter((row) => row.error !== null).map((row) => ({ y: row.error, published: null }));
   const list = plot ? plot.bars : errors.length ? errors : part.rows.map((row) => ({ y: row.ours, published: null }));
-  // Zero is within the scale, so errors of both signs are seen.
+  // Include zero in the scale, to show errors of both signs.
   const y = scale([0, ...heights(list)], false, high - bottom, top, true), room = (wide - left - right) / list.length;
   list.forEach((one, number) => {
     const pair = one.published !== null, thick = Math.min(24, room * (pair ? 0.4 : 0.7)), middle = left + (number + 0.5) * room;

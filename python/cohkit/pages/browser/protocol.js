@@ -1,4 +1,4 @@
-// A protocol: the tables of its agents to filter and click through, their diagrams, and the text.
+// A protocol: filterable tables of its agents, their diagrams, and the text.
 
 function agentPage(part, table) {
   const first = Object.values(table.initial);
@@ -63,7 +63,7 @@ function sourcePage(part, line) {
   const lines = part.text.split("\n").map((text, at) =>
     element("div", { id: `line-${at + 1}`, class: at + 1 === line ? "here" : null }, text));
   const made = element("section", { class: "source mono", tabindex: 0, role: "region", "aria-label": `the text ${part.file}` }, lines);
-  // It can be scrolled to once it stands in the page.
+  // Scrolling works only after the line was added to the page.
   if (line && lines[line - 1]) requestAnimationFrame(() => lines[line - 1].scrollIntoView({ block: "center" }));
   return made;
 }

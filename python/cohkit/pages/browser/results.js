@@ -1,4 +1,4 @@
-// Numbers: published ones beside ours, runs in time, litmus tests, and sweeps.
+// Results: published numbers beside ours, timed runs, litmus tests, and sweeps.
 
 function withUnit(value, unit) {
   if (value === null) return "";
@@ -29,7 +29,7 @@ function rowWords(row) {
   return said.join("\n");
 }
 
-// The largest error of an experiment and the one in the middle, without their signs.
+// Maximum and median of the absolute errors of an experiment.
 function errorsOf(rows) {
   const errors = rows.filter((row) => row.error !== null).map((row) => Math.abs(row.error)).sort((a, b) => a - b);
   if (!errors.length) return null;
@@ -43,7 +43,7 @@ function errorWords(rows) {
   return errors ? { worst: percent(errors.worst).replace("+", ""), median: percent(errors.median).replace("+", "") } : { worst: "\u2013", median: "\u2013" };
 }
 
-// Columns of which every cell is empty are left out.
+// Removes columns whose cells are all empty.
 function withoutEmpty(heads, rows) {
   const kept = heads.map((_, at) => at === 0 || rows.some((row) => row[at] !== ""));
   return [heads.filter((_, at) => kept[at]), rows.map((row) => row.filter((_, at) => kept[at]))];
@@ -88,11 +88,11 @@ function experimentCards(experiments) {
   }));
 }
 
-// The commands, versions and times behind these parts.
+// Commands, versions and run times of these parts.
 function runTable(parts) {
   const rows = parts.flatMap((part) => part.runs.map((run) => [element("span", { class: "mono" }, part.file), run.command ? element("code", { class: "wrap" }, run.command) : "",
     run.version || "", run.threads ?? "", duration(run.seconds)]));
-  // An experiment shares its file, and its command, with others.
+  // Several experiments may share a file and a command.
   const each = new Map(rows.map((row) => [row.map((cell) => cell?.textContent ?? cell).join("\n"), row]));
   if (!rows.length) return null;
   return element("section", { class: "runs" }, element("h3", {}, parts.length > 1 ? "Commands and versions" : "Command and version"),
@@ -104,14 +104,14 @@ function flatPairs(value, before = "") {
     one !== null && typeof one === "object" && !Array.isArray(one) ? flatPairs(one, `${before}${key}.`) : [[before + key, Array.isArray(one) ? one.join("; ") : one]]);
 }
 
-// Values under their names, with the units that the names say.
+// Table of named values, with the units from their names.
 function valueTable(title, value, before = "") {
   const pairs = flatPairs(value).filter(([key]) => !key.endsWith("distribution"));
   const rows = pairs.map(([key, one]) => [quantity(before + key).name.replace(before.replaceAll("_", " "), ""), measured(before + key, one)]);
   return element("section", {}, element("h3", {}, title), plainTable(["name", "value"], rows, { label: title }));
 }
 
-// The number by which a run is known.
+// Main result of a run.
 function mainNumber(run) {
   if (run.failure) return element("span", { class: "violated" }, `${run.failure.kind}: ${run.failure.message}`);
   const rates = Object.entries(run.rates_per_s || {}), mean = run.statistics?.latency_mean_ns;
@@ -143,7 +143,7 @@ function runPage(part) {
   return [...made, element("div", { class: "figures" }, figures), element("div", { class: "tables" }, tables), runTable([part])];
 }
 
-// The observation of a litmus test in herd's words, and whether it is what the test or the protocol allows.
+// Observation of a litmus test in herd's terms, and whether the test or the protocol allows it.
 function observed(test) {
   const word = test.observation ? test.observation[0].toUpperCase() + test.observation.slice(1) : "";
   return test.outcome === "violated" || test.outcome === "undecided" ? [word, " ", tag(test.outcome)] : [word || tag(test.outcome)];
@@ -169,19 +169,19 @@ function litmusPage(part, [number = ""]) {
   ];
 }
 
-// A sweep: any number of its table against any axis, one line for each value of another.
+// A sweep: any column of its table as a function of any axis, with one line per value of another axis.
 function sweepPage(part) {
   const { columns, rows, axes: swept } = part;
   const column = (name) => columns.indexOf(name);
   const numeric = columns.filter((name) => rows.some((row) => typeof row[column(name)] === "number") && rows.every((row) => typeof row[column(name)] !== "string"));
   const heads = ["point", "repetition", "seed", "code", ...swept];
-  // Statistics are what is looked for first.
+  // List statistics first.
   const later = (name) => (name.startsWith("statistics.") ? 0 : 1);
   const measures = numeric.filter((name) => !heads.includes(name)).toSorted((a, b) => later(a) - later(b));
   const wanted = { y: measures.find((name) => name.includes("latency_mean")) || measures[0] || "", x: swept[0] || "point", by: swept[1] || "" };
   const place = element("div", {});
   const listed = (names) => names.map((name) => [name, name]);
-  // The unit of an axis stands in a column of its own.
+  // The unit of an axis is in a separate column.
   const unit = (name) => rows.map((row) => row[column(`${name}.unit`)]).find(Boolean) || "";
   const cell = (row, name) => (unit(name) ? `${row[column(name)]} ${unit(name)}` : row[column(name)]);
   const shownCell = (row, name) => (measures.includes(name) ? measured(name, row[column(name)]) : cell(row, name));
