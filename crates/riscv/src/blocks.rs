@@ -79,7 +79,7 @@ impl Blocks {
                 break;
             }
             match hart.fetch(at, memory) {
-                // A CSR access starts a block, so that it reads counters that include all earlier instructions.
+                // A CSR access is a block of its own, so that it reads counters that include all earlier instructions.
                 Ok(next) if !next.is_csr() => inst = next,
                 _ => break,
             }

@@ -22,7 +22,7 @@ function firstViolated(entry) {
   return entry.outcome === "violated" ? entry.counterexample?.name ?? entry.properties.find((one) => one.status === "violated")?.name ?? "" : "";
 }
 
-// The verdict, with the reason if there is none.
+// The outcome, with the reason if it is undecided.
 function verdict(entry) {
   return [tag(entry.outcome), entry.reason ? element("span", { class: "faint" }, ` ${entry.reason.replaceAll("_", " ")}`) : ""];
 }

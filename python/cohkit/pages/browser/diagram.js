@@ -15,7 +15,7 @@ function layers(table, first) {
   for (let far = 0; now.length; far += 1) {
     now.forEach((state) => level.set(state, far));
     now = [...new Set(now.flatMap((state) => [...next.get(state)]))].filter((state) => !level.has(state));
-    // An unreachable state starts a separate component in the first layer.
+    // A state that is not reachable starts a separate component, in the next layer.
     if (!now.length) now = states.filter((state) => !level.has(state)).slice(0, 1);
   }
   const rows = [];
