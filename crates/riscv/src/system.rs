@@ -242,8 +242,8 @@ fn write(
 }
 
 impl System {
-    /// Creates the services of a program with this heap, this stack and this command line. The program splits the command
-    /// line into arguments. Programs with picolibc get their name, `argv[0]`, from picolibc.
+    /// Creates the services of a program with this heap, this stack and this command line. The program splits the
+    /// command line into arguments. Programs with picolibc get their name, `argv[0]`, from picolibc.
     pub fn new(heap: Range<u64>, stack: Range<u64>, command: &str) -> System {
         let command = command.to_string();
         System {
