@@ -99,7 +99,8 @@ impl Run {
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     runs: BTreeMap<u64, Run>,
-    /// TLB entries: page, and value of `turns` at its last use. `last` is the index of the entry used last.
+    /// TLB entries: page, and value of `turns` at its last use. `last` is the index of the entry used last, or
+    /// no valid index.
     buffer: Vec<(Page, u64)>,
     last: usize,
     turns: u64,
@@ -169,6 +170,8 @@ impl Pages {
         let run = self.runs.remove(&at)?;
         self.buffer
             .retain(|(page, _)| !(run.first.at..=run.last).contains(&page.at));
+        // Entries have moved: none counts as the one used last until the next access.
+        self.last = self.buffer.len();
         Some(run.first)
     }
 

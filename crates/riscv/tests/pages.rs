@@ -369,6 +369,40 @@ fn random_accesses_of_runs_of_pages_hit_miss_and_lead_where_an_oracle_says() {
 }
 
 #[test]
+fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
+    let watched = Watched {
+        flat: Flat::new(0, 5 * SMALL as usize),
+        seen: Vec::new(),
+    };
+    let mut memory = Paged::new(watched, Pages::new(3, 20));
+    for number in 0..5 {
+        let at = number * SMALL;
+        memory
+            .pages
+            .map(page(at, at, PageSize::Small, "rw"))
+            .expect("it can be");
+    }
+    let load = |memory: &mut Paged<Watched>, page: u64| {
+        memory.at(0);
+        assert_eq!(memory.load(page * SMALL, Size::Double, 0), Reply::Done(0));
+        memory.later() == 0
+    };
+    for number in [0, 1, 2, 1] {
+        load(&mut memory, number);
+    }
+    memory.pages.unmap(0);
+    // The TLB has pages 1 and 2. Page 2 is used, page 3 takes the free entry, and page 4 the entry of page 1.
+    for number in [2, 3, 4] {
+        load(&mut memory, number);
+    }
+    assert!(
+        load(&mut memory, 2),
+        "page 2 was replaced in place of page 1"
+    );
+    assert!(!load(&mut memory, 1), "page 1 was not replaced");
+}
+
+#[test]
 fn a_run_of_pages_may_be_all_addresses_there_are_and_nothing_fits_behind() {
     let mut pages = Pages::new(4, 0);
     let all = page(0, 0, PageSize::Large, "rw");
