@@ -101,7 +101,7 @@ fn crossed(protocol: &Protocol) -> Vec<(String, System)> {
         }
         seen.push(&first.sizes);
         let sized = sized(protocol, first);
-        let needed = system::progress::lines(sized);
+        let needed = 2 * sized.homes as u8;
         let alike = protocol.systems.iter();
         let alike: Vec<&System> = alike.filter(|other| other.sizes == first.sizes).collect();
         let Some(base) = base(alike.iter().copied()) else {
@@ -109,7 +109,7 @@ fn crossed(protocol: &Protocol) -> Vec<(String, System)> {
         };
         let remotes = base.remotes.total().min(2);
         let meet = |system: &&System| system.remotes.total() >= remotes && system.lines >= needed;
-        let judged = sized.joins_lines().is_none() || alike.iter().any(meet);
+        let judged = sized.blocks_across_lines().is_none() || alike.iter().any(meet);
         if !judged && needed <= System::MOST_LINES {
             found.push((base.name.clone(), with_lines(base, needed)));
         }
@@ -332,7 +332,7 @@ fn judge_systems(
         notes = crate::tabulate::notes(construction);
     }
     let why_added = |why: &str| {
-        let joined = protocol.joins_lines().unwrap_or("rows");
+        let joined = protocol.blocks_across_lines().unwrap_or("rows");
         format!("added to the systems of the text: {joined} join lines, and {why}")
     };
     for system in &protocol.systems {

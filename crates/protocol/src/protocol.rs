@@ -388,6 +388,44 @@ impl Protocol {
         (self.homes > 1).then_some("several homes")
     }
 
+    /// Returns the reason why lines that are each free of deadlocks may block each other: [`Protocol::joins_lines`], or an
+    /// order over all lines in which a message may wait for another that is not of its line. `None` if one line says it all.
+    pub fn blocks_across_lines(&self) -> Option<&'static str> {
+        let mut orders = self.orders.iter().zip(&self.per_line);
+        let stalls = orders.any(|(order, &per_line)| !per_line && self.stalls_in(order));
+        let stalls = stalls.then_some("orders over all lines, in which messages stall,");
+        self.joins_lines().or(stalls)
+    }
+
+    /// Returns true if a message of an order may wait at its receiver: a row leaves it or sends a message whose number is
+    /// bounded, or it stays behind a message of another order. A home that is constructed leaves what it cannot serve at once.
+    fn stalls_in(&self, order: &[ChannelId]) -> bool {
+        let in_order = |message: MessageId| order.contains(&self.message(message).channel);
+        let bounded = |statement: &Statement| match statement {
+            Statement::Send { message, .. } => {
+                let mut bounds = self.bounds.per_message.iter();
+                bounds.any(|(bounded, _)| bounded == message)
+            }
+            _ => false,
+        };
+        let stalls = |controller: &Controller| {
+            controller.rules.iter().any(|row| {
+                let taken = matches!(row.event, Event::Message(message) if in_order(message));
+                taken && (row.effect == Effect::Leave || row.says(&bounded))
+            })
+        };
+        let at_home = match &self.home {
+            Home::Controller(home) => stalls(home),
+            Home::Policy(_) => {
+                let mut channels = self.channels.iter().enumerate();
+                channels.any(|(number, channel)| {
+                    channel.to == End::Home && order.contains(&ChannelId(number as u16))
+                })
+            }
+        };
+        at_home || stalls(&self.remote) || self.behind.iter().any(|behind| in_order(behind.message))
+    }
+
     /// The message with this index.
     pub fn message(&self, id: MessageId) -> &Message {
         &self.messages[id.index()]
