@@ -4,7 +4,8 @@
 //! nothing is searched.
 
 use crate::system::progress::{
-    absent, beginning, begun_later, doubtful, lines_of, may_stop, restarting, watching, Kind,
+    absent, asked_for, beginning, begun_later, doubtful, lines_of, may_stop, restarting, watching,
+    Kind,
 };
 use crate::system::{self, Modelled, SystemError};
 use cohkit_base::words::{counted, with_article};
@@ -150,8 +151,14 @@ pub fn progress(
         }
     }
     let mut notes = Vec::new();
-    if may_stop(protocol) {
-        let model = |room: &_| restarting(protocol, home, size, room);
+    let all: Vec<Access> = asked_for(&protocol.remote).collect();
+    let each = all.iter().map(std::slice::from_ref);
+    for accesses in std::iter::once(&all[..]).chain(each) {
+        // A line that is never accessed again has one note, and no more.
+        if !notes.is_empty() && accesses.len() == 1 || !may_stop(protocol, accesses) {
+            continue;
+        }
+        let model = |room: &_| restarting(protocol, home, size, accesses, room);
         let (modelled, report) = searched(&model, room, options)?;
         match report.outcome {
             Outcome::Verified => {}
@@ -159,7 +166,7 @@ pub fn progress(
                 property: Property::Liveness(_),
                 trace,
                 ..
-            } => notes.extend(stopped(&modelled, &trace)),
+            } => notes.extend(stopped(&modelled, accesses, &trace)),
             Outcome::Violated {
                 property,
                 message,
@@ -175,7 +182,7 @@ pub fn progress(
                 })
             }
             Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
-                let question = "accesses after a state without messages".to_string();
+                let question = format!("whether each remote can {} again", any_of(accesses));
                 return Ok(limited(question, report));
             }
         }
@@ -215,9 +222,17 @@ fn searched(
     }
 }
 
-/// A remote that can never access a line again, in a sentence with the path there. Where nothing was ever begun there is no
-/// path, and other sentences say so.
-fn stopped(modelled: &Modelled, trace: &Trace) -> Option<String> {
+/// Accesses as a verb.
+fn any_of(accesses: &[Access]) -> &'static str {
+    match accesses {
+        [access] => access.name(),
+        _ => "load or store",
+    }
+}
+
+/// A remote that can never make these accesses to a line again, in a sentence with the path there. Where nothing was ever begun
+/// there is no path, and other sentences say so.
+fn stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> Option<String> {
     if trace.steps.is_empty() {
         return None;
     }
@@ -226,7 +241,8 @@ fn stopped(modelled: &Modelled, trace: &Trace) -> Option<String> {
     let agent = agents.get(trace.start_index as usize)?;
     let path: Vec<&str> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
     Some(format!(
-        "{agent} can reach a state from which it can never load or store line 0 again, in {}: {}",
+        "{agent} can reach a state from which it can never {} line 0 again, in {}: {}",
+        any_of(accesses),
         counted(path.len() as u64, "step"),
         path.join("; ")
     ))

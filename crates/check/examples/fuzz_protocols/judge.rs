@@ -216,10 +216,6 @@ fn begins_again(case: &Case, worlds: &[World<Current>]) -> bool {
     let Case {
         protocol, remotes, ..
     } = case;
-    let rules = &protocol.remote.rules;
-    if rules.iter().all(|rule| rule.guard.is_none()) {
-        return true;
-    }
     let room = system::Options::default().capacity;
     let system = System::new(protocol, home(protocol), *remotes, lines_of(protocol), room);
     let numbers: HashMap<&World<Current>, usize> = worlds.iter().zip(0..).collect();

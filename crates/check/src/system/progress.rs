@@ -34,7 +34,8 @@
 //! ## Accesses that never begin again
 //!
 //! A guard may keep accesses from beginning. That is no violation, but a line that a remote can never access again is
-//! worth a note: [`may_stop`] says by the rows whether there may be one, and [`restarting`] is the model that shows it.
+//! worth a note, and so is one that it can never store to again, or access in another way that it has: [`may_stop`] says by the
+//! rows whether there may be one, and [`restarting`] is the model that shows it.
 
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Operator, Rule as Row, State, Statement,
@@ -116,29 +117,29 @@ pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
 }
 
 /// Loads, stores and their like that some row or right begins: what a core asks for.
-fn asked_for(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
+pub fn asked_for(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     accesses(remote).filter(|access| access.needs() != Right::None)
 }
 
-/// Whether some state at rest, of a kind of remotes that has accesses, begins none of them without a guard.
-pub fn may_stop(protocol: &Protocol) -> bool {
+/// Whether some state at rest, of a kind of remotes that has some of these accesses, begins none of them without a guard.
+pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
     let remote = &protocol.remote;
     let begins = |state: usize| {
-        asked_for(remote).any(|access| {
+        accesses.iter().any(|&access| {
             hits(access, &remote.states[state])
                 || rows(remote, access, state).any(|row| row.guard.is_none())
         })
     };
     let mut at_rest = (0..remote.states.len()).filter(|&state| remote.states[state].stable());
-    at_rest.any(|state| !begins(state) && begins_any(protocol, state))
+    at_rest.any(|state| !begins(state) && begins_any(protocol, accesses, state))
 }
 
-/// Whether remotes of the kind that a state belongs to have loads, stores or the like.
-fn begins_any(protocol: &Protocol, state: usize) -> bool {
+/// Whether remotes of the kind that a state belongs to have some of these accesses.
+fn begins_any(protocol: &Protocol, accesses: &[Access], state: usize) -> bool {
     let remote = &protocol.remote;
     let kind = protocol.kind_of(StateId(state as u16));
     let its = |other: usize| protocol.kind_of(StateId(other as u16)) == kind;
-    asked_for(remote).any(|access| {
+    accesses.iter().any(|&access| {
         let mut states = (0..remote.states.len()).filter(|&other| its(other));
         states.any(|other| {
             hits(access, &remote.states[other]) || rows(remote, access, other).next().is_some()
@@ -361,7 +362,7 @@ pub fn watching(
 }
 
 /// The model on which one remote is watched. Its one property is that rules can always lead to a state in which this remote
-/// can begin a load, a store or the like on the first line.
+/// can begin one of these accesses on the first line.
 ///
 /// # Errors
 /// As for [`super::model`].
@@ -369,6 +370,7 @@ pub fn restarting(
     protocol: &Protocol,
     home: &Controller,
     (remotes, lines): (impl Into<Remotes>, u8),
+    accesses: &[Access],
     options: &Options,
 ) -> Result<Modelled, SystemError> {
     let mut system = super::sized(protocol, home, remotes, lines, options)?;
@@ -378,11 +380,11 @@ pub fn restarting(
     let own = Expr::from(which);
     let remote = &protocol.remote;
     let mut begins = Expr::Bool(false);
-    for access in asked_for(remote) {
+    for &access in accesses {
         begins = begins.or(system.can_begin(access, &own));
     }
     let state = system.remote.state.at(0).at(own);
-    for number in (0..remote.states.len()).filter(|&state| !begins_any(protocol, state)) {
+    for number in (0..remote.states.len()).filter(|&state| !begins_any(protocol, accesses, state)) {
         begins = begins.or(state.clone().is(system.remote.states.nth(number as u32)));
     }
     let mut modelled = system.modelled()?;
