@@ -251,3 +251,42 @@ fn names_of_tests_are_found_behind_their_links() {
     let expected = [("x/a.rs", "one"), ("x/a.rs", "two"), ("e.py", "three")];
     assert_eq!(named_tests(text), expected);
 }
+
+/// Each property that verdicts name stands in the table of the language reference, and the table names no other.
+#[test]
+fn properties_of_verdicts_are_in_the_language_reference() {
+    use cohkit_engine::Property::{Drain, NoDeadlock, WellDefined};
+    let mut sources = Vec::new();
+    files(&root().join("crates/check/src"), &mut sources);
+    files(&root().join("crates/system/src"), &mut sources);
+    let mut named: Vec<String> = [WellDefined, NoDeadlock, Drain]
+        .map(|property| property.to_string())
+        .to_vec();
+    named.push(cohkit_check::system::progress::PROGRESS.into());
+    named.push(cohkit_system::stores::PROGRAM_ORDER.into());
+    named.push(cohkit_system::stores::ATOMICITY.into());
+    let stores = "every store is performed once";
+    named.push(stores.into());
+    for path in sources {
+        let source = std::fs::read_to_string(&path).expect("a source can be read");
+        assert_eq!(
+            source.matches(&format!("\"{stores}\"")).count(),
+            usize::from(path.ends_with("system/src/agent.rs")),
+            "{}",
+            path.display()
+        );
+        let literals = source.split("Violation::new(").skip(1);
+        let literals = literals.filter_map(|rest| rest.trim_start().strip_prefix('"'));
+        named.extend(literals.filter_map(|rest| Some(rest.split_once('"')?.0.to_string())));
+    }
+    named.sort();
+    named.dedup();
+    let reference = root().join("docs/language.md");
+    let reference = std::fs::read_to_string(reference).expect("the reference can be read");
+    let table = reference.split_once("| property | what it says |\n|---|---|\n");
+    let table = table.expect("the table of properties").1.lines();
+    let rows = table.map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let mut listed: Vec<String> = rows.map(|(name, _)| name.to_string()).collect();
+    listed.sort();
+    assert_eq!(named, listed);
+}
