@@ -615,10 +615,11 @@ fn reaction(
             Ok((Outcome::Taken { rule, acts }, Some(reaction)))
         }
         Ok(outcome) => Ok((outcome, None)),
-        Err(interrupted) => Err(format!(
-            "a row of {} cannot be executed: {}",
-            controller.name,
-            fault_words(protocol, controller, &interrupted.fault)
+        Err(interrupted) => Err(fault_words(
+            &controller.name,
+            &protocol.messages,
+            controller,
+            &interrupted.fault,
         )),
     }
 }

@@ -168,6 +168,8 @@ pub struct Interrupted {
     pub fault: Fault,
     /// What it had done before.
     pub acts: Vec<Act>,
+    /// What the rest of the rule does, as far as it can be executed: what finds no room among it is the first reason to wait.
+    pub later: Vec<Act>,
 }
 
 /// Where [`Expression::Table`] looks values up.
@@ -389,6 +391,7 @@ impl<'a> Machine<'a> {
                 each: 0,
                 choice,
                 acts: Vec::new(),
+                fault: None,
             };
             if let Some(guard) = &rule.guard {
                 match run.eval(guard) {
@@ -398,6 +401,7 @@ impl<'a> Machine<'a> {
                         return Err(Interrupted {
                             fault,
                             acts: Vec::new(),
+                            later: Vec::new(),
                         })
                     }
                 }
@@ -408,12 +412,14 @@ impl<'a> Machine<'a> {
                 Effect::Refuse => Outcome::Refuse,
                 Effect::Take { body, next } => {
                     let ran = run.body(body);
-                    let acts = std::mem::take(&mut run.acts);
+                    let mut acts = std::mem::take(&mut run.acts);
                     if run.choice > 0 {
                         return Ok(Outcome::Leave);
                     }
-                    if let Err(fault) = ran {
-                        return Err(Interrupted { fault, acts });
+                    let missed = ran.err().map(|fault| (fault, acts.len()));
+                    if let Some((fault, before)) = run.fault.take().or(missed) {
+                        let later = acts.split_off(before);
+                        return Err(Interrupted { fault, acts, later });
                     }
                     if let Some(next) = next {
                         *state = next.0;
@@ -441,86 +447,101 @@ struct Run<'m, 'a, 's> {
     /// Number of the member that a choice takes; 0 once it has been taken.
     choice: u16,
     acts: Vec<Act>,
+    /// The first fault, with the number of acts before it.
+    fault: Option<(Fault, usize)>,
 }
 
 impl Run<'_, '_, '_> {
+    /// Executes statements. A fault is kept, and the others are executed for what they send.
+    ///
+    /// # Errors
+    /// A missing entry of a table, without which nothing more can be said.
     fn body(&mut self, statements: &[Statement]) -> Result<(), Fault> {
         for statement in statements {
-            match statement {
-                Statement::Send {
-                    message,
-                    to,
-                    fields,
-                } => self.send(*message, to, fields)?,
-                Statement::Assign(variable, value) => {
-                    let value = self.eval(value)?;
-                    self.store(variable.0, 0, value)?;
+            match self.statement(statement) {
+                Err(fault @ Fault::Table(_)) => return Err(fault),
+                Err(fault) => {
+                    self.fault.get_or_insert((fault, self.acts.len()));
                 }
-                Statement::AssignSet(variable, set) => self.assign_set(*variable, set)?,
-                Statement::Choose(variable, set) => {
-                    let members = self.set(set)?;
-                    let member = members.numbers().nth(self.choice.into());
-                    if let Some(member) = member {
-                        self.choice = 0;
-                        self.store(variable.0, 0, i32::from(member) + 1)?;
-                    } else if self.choice == 0 {
-                        self.store(variable.0, 0, 0)?;
-                    } else {
-                        // There is no such member: what comes after does not matter.
-                        return Ok(());
-                    }
-                }
-                Statement::AssignElement(variable, at, value) => {
-                    let element = self.element(*variable, at)?;
-                    let value = self.eval(value)?;
-                    self.store(variable.0, element, value)?;
-                }
-                Statement::AssignAll(variable, value) => self.assign_all(*variable, value)?,
-                Statement::AssignHomes(variable, set) => self.assign_homes(*variable, set)?,
-                Statement::ForHomes { set, body } => self.for_homes(set, body)?,
-                Statement::ForEach { condition, body } => {
-                    let mut each = 1;
-                    while each <= u32::from(self.machine.remotes) {
-                        self.each = each as u16;
-                        each = match self.eval(condition)? {
-                            0 => self.end_of_interval(condition),
-                            _ => {
-                                self.body(body)?;
-                                each + 1
-                            }
-                        };
-                    }
-                }
-                Statement::If {
-                    condition,
-                    then,
-                    otherwise,
-                } => {
-                    let branch = if self.eval(condition)? != 0 {
-                        then
-                    } else {
-                        otherwise
-                    };
-                    self.body(branch)?;
-                }
-                Statement::WriteMemory => self.acts.push(Act::WriteMemory),
-                Statement::SetAside => self.acts.push(Act::SetAside),
-                Statement::WriteAside => self.acts.push(Act::WriteAside),
-                Statement::Done => self.acts.push(Act::Done),
-                Statement::Retry => {}
-                // Other lines are not at hand here: whoever has them all sees to it.
-                Statement::Every { from, to } => self.acts.push(Act::Every {
-                    from: *from,
-                    to: *to,
-                }),
-                Statement::StartRead => self.acts.push(Act::StartRead),
-                Statement::StartWrite => self.acts.push(Act::StartWrite),
-                Statement::StartStore { whole } => {
-                    self.acts.push(Act::StartStore { whole: *whole })
-                }
-                Statement::Acknowledge(local) => self.acts.push(Act::Acknowledge(*local)),
-                Statement::Unlocked => self.acts.push(Act::Unlocked),
+                // There is no such member: what comes after does not matter.
+                Ok(()) if self.choice > 0 && matches!(statement, Statement::Choose(..)) => break,
+                Ok(()) => {}
             }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn statement(&mut self, statement: &Statement) -> Result<(), Fault> {
+        match statement {
+            Statement::Send {
+                message,
+                to,
+                fields,
+            } => self.send(*message, to, fields)?,
+            Statement::Assign(variable, value) => {
+                let value = self.eval(value)?;
+                self.store(variable.0, 0, value)?;
+            }
+            Statement::AssignSet(variable, set) => self.assign_set(*variable, set)?,
+            Statement::Choose(variable, set) => {
+                let members = self.set(set)?;
+                let member = members.numbers().nth(self.choice.into());
+                if let Some(member) = member {
+                    self.choice = 0;
+                    self.store(variable.0, 0, i32::from(member) + 1)?;
+                } else if self.choice == 0 {
+                    self.store(variable.0, 0, 0)?;
+                }
+            }
+            Statement::AssignElement(variable, at, value) => {
+                let element = self.element(*variable, at)?;
+                let value = self.eval(value)?;
+                self.store(variable.0, element, value)?;
+            }
+            Statement::AssignAll(variable, value) => self.assign_all(*variable, value)?,
+            Statement::AssignHomes(variable, set) => self.assign_homes(*variable, set)?,
+            Statement::ForHomes { set, body } => self.for_homes(set, body)?,
+            Statement::ForEach { condition, body } => {
+                let mut each = 1;
+                while each <= u32::from(self.machine.remotes) {
+                    self.each = each as u16;
+                    each = match self.eval(condition)? {
+                        0 => self.end_of_interval(condition),
+                        _ => {
+                            self.body(body)?;
+                            each + 1
+                        }
+                    };
+                }
+            }
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let branch = if self.eval(condition)? != 0 {
+                    then
+                } else {
+                    otherwise
+                };
+                self.body(branch)?;
+            }
+            Statement::WriteMemory => self.acts.push(Act::WriteMemory),
+            Statement::SetAside => self.acts.push(Act::SetAside),
+            Statement::WriteAside => self.acts.push(Act::WriteAside),
+            Statement::Done => self.acts.push(Act::Done),
+            Statement::Retry => {}
+            // Other lines are not at hand here: whoever has them all sees to it.
+            Statement::Every { from, to } => self.acts.push(Act::Every {
+                from: *from,
+                to: *to,
+            }),
+            Statement::StartRead => self.acts.push(Act::StartRead),
+            Statement::StartWrite => self.acts.push(Act::StartWrite),
+            Statement::StartStore { whole } => self.acts.push(Act::StartStore { whole: *whole }),
+            Statement::Acknowledge(local) => self.acts.push(Act::Acknowledge(*local)),
+            Statement::Unlocked => self.acts.push(Act::Unlocked),
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::controller::{
     Target, Value,
 };
 use crate::execute::Fault;
-use crate::protocol::{End, MessageId, Protocol, Type, VariableId};
+use crate::protocol::{End, Message, MessageId, Protocol, Type, VariableId};
 use crate::terms::{Span, StateId};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -79,9 +79,14 @@ pub fn event_words(protocol: &Protocol, controller: &Controller, event: Event) -
     }
 }
 
-/// Why a row could not be executed.
-pub fn fault_words(protocol: &Protocol, controller: &Controller, fault: &Fault) -> String {
-    match fault {
+/// Returns the sentence that says of which agent a row could not be executed, and why.
+pub fn fault_words(
+    agent: &str,
+    messages: &[Message],
+    controller: &Controller,
+    fault: &Fault,
+) -> String {
+    let why = match fault {
         Fault::OutOfRange { variable, value } => {
             let name = &controller.variables[usize::from(*variable)].name;
             format!("`{name}` has no room for {value}")
@@ -91,17 +96,18 @@ pub fn fault_words(protocol: &Protocol, controller: &Controller, fault: &Fault) 
             field,
             value,
         } => {
-            let message = protocol.message(*message);
+            let message = &messages[message.index()];
             let field = message.fields.get(*field);
             let field = field.map_or("", |field| field.name.as_str());
             format!("`{field}` of {} has no room for {value}", message.name)
         }
         Fault::NoReceiver(message) => {
-            format!("{} is sent to `none`", protocol.message(*message).name)
+            format!("{} is sent to `none`", messages[message.index()].name)
         }
         Fault::Arithmetic => "an amount leaves the numbers that there are".to_string(),
         Fault::Table(_) => "a table of the home has no entry for this".to_string(),
-    }
+    };
+    format!("a row of {agent} cannot be executed: {why}")
 }
 
 /// What the words of one rule refer to.

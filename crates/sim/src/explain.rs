@@ -20,6 +20,8 @@ use cohkit_protocol::controller::Access;
 pub enum FailureKind {
     /// A load, a write-back or an acknowledgement saw bytes that are not the last written.
     DataValue,
+    /// A store is lost, or performed more than once, where copies may be old.
+    StorePerformedOnce,
     /// An access does not find an earlier store of its own cache, or is performed before it.
     ProgramOrder,
     /// Two agents have rights that exclude each other.
@@ -30,11 +32,11 @@ pub enum FailureKind {
     Translation,
     /// The page table did not permit an access without which a program does not go on.
     Refused,
-    /// A message reached a state that has no rule for it.
+    /// A message reached a state that has no rule for it, or a rule could not be executed.
     UnexpectedMessage,
     /// More messages are in flight than the text assumes.
     InFlight,
-    /// A rule could not be executed, or an act has no meaning where it stands.
+    /// An act has no meaning where it stands.
     Meaningless,
     /// An application did what it must not do, or cannot do here.
     Contract,
@@ -54,6 +56,7 @@ impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FailureKind::DataValue => "data value",
+            FailureKind::StorePerformedOnce => "every store is performed once",
             FailureKind::ProgramOrder => "program order of one line",
             FailureKind::SingleWriter => "single writer",
             FailureKind::Inclusion => "inclusion",

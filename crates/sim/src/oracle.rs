@@ -10,7 +10,8 @@
 //! Until then a load of the same core must find it there. At [`Level::Bytes`] a second record of all words in buffers
 //! says what it has to find.
 //!
-//! *Stores of a cache*: the home performs each once, and in the program order of its line: [`own`].
+//! *Stores of a cache*: the home performs each once, and in the program order of its line ([`own`]); a cache tries no store
+//! again that the home has performed.
 //!
 //! *Single writer*: when an agent gains a right, no other agent has one that excludes it.
 //!
@@ -21,6 +22,7 @@ use cohkit_protocol::protocol::{Protocol, Right};
 use rustc_hash::FxHashMap;
 
 use crate::data::{Data, Paged};
+use crate::explain::FailureKind;
 use crate::message::{Agent, Line};
 use old::{Old, Word};
 use own::OwnStores;
@@ -102,6 +104,14 @@ impl Oracle {
     #[inline(always)]
     pub fn may_be_old(&self) -> bool {
         self.old.is_some()
+    }
+
+    /// Returns the property that every store is performed once. It is part of the data value where copies are current.
+    pub fn of_stores(&self) -> FailureKind {
+        match self.may_be_old() {
+            false => FailureKind::DataValue,
+            true => FailureKind::StorePerformedOnce,
+        }
     }
 
     /// A core has written words of a line, as a release or not.

@@ -49,7 +49,7 @@ impl Context {
     }
 
     /// The index of a remote that needs no computing.
-    fn known(&self, e: &Expression) -> Option<Expr> {
+    pub fn known(&self, e: &Expression) -> Option<Expr> {
         match e {
             Expression::Own => self.own.clone(),
             Expression::Sender => self.sender.clone(),

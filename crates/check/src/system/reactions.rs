@@ -20,7 +20,7 @@ use super::layout::{ends, Direction, Storage, System};
 use super::story::Act;
 use super::tickets::Taking;
 use super::{Mark, SystemError};
-use cohkit_engine::build::{choose, error};
+use cohkit_engine::build::{choose, error, when};
 use cohkit_engine::model::{
     Expr, Note, Phrase, Piece, Place, Rule, Stmt, TableId, VariableId, Violation,
 };
@@ -605,14 +605,34 @@ impl<'p> System<'p> {
     }
 
     /// What happens where the agent has no answer.
-    fn unexpected(&self, trigger: &Trigger) -> Vec<Stmt> {
+    fn unexpected(&mut self, trigger: &Trigger) -> Vec<Stmt> {
         let context = &trigger.after;
         let mut words = vec![Piece::Text("has no rule for this in ".into())];
         words.extend(self.state_words(context));
         let agent = self.agent(context.own.as_ref(), &context.line);
         let note = self.tells(agent, Act::Does(words), &context.line, context.home);
-        let why = format!("{}, for which it has no rule there", trigger.name);
-        vec![note, error(Violation::new("no unexpected message", why))]
+        let controller = &self.side(context.home).controller.name;
+        let what = trigger.name.strip_prefix(controller.as_str());
+        let what = what.unwrap_or(&trigger.name).to_string();
+        let why = |agent: &str| format!("{agent}{what}, for which it has no rule there");
+        let mut out = vec![note];
+        out.extend(self.fails(context, &why));
+        out
+    }
+
+    /// An agent has no row for what happens, or its row cannot be executed: `what` says so with the name of the agent, which
+    /// for a remote follows from the kind that its state belongs to.
+    pub fn fails(&mut self, context: &Context, what: &dyn Fn(&str) -> String) -> Vec<Stmt> {
+        let fails = |agent: &str| error(Violation::new("no unexpected message", what(agent)));
+        let kinds = &self.protocol.kinds;
+        if context.home || kinds.len() == 1 {
+            return vec![fails(&self.side(context.home).controller.name)];
+        }
+        let state = context.part(self.remote.state);
+        let kind = self.kinds().of(state);
+        let each = kinds.iter().zip(0..);
+        each.map(|(its, number)| when(kind.clone().is(number), vec![fails(&its.name)]))
+            .collect()
     }
 
     /// Whether the bounded messages that an access sends may be sent.

@@ -2,9 +2,12 @@
 
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Target, Value};
+use cohkit_protocol::execute::Fault;
 use cohkit_protocol::protocol::MessageId;
+use cohkit_protocol::rows::fault_words;
 
 use super::execution::Execution;
+use super::expressions::Context;
 use super::layout::{ends, lock, Direction, Flow, Storage, System};
 use super::story::Act;
 use super::SystemError;
@@ -50,7 +53,13 @@ impl System<'_> {
         let to = match to {
             Target::Home => Receiver::Home,
             Target::HomeAt(home) => Receiver::HomeAt(self.number(context, home)),
-            Target::Remote(to) => Receiver::Remote(self.remote_index(context, to)),
+            Target::Remote(to) => {
+                if context.known(to).is_none() {
+                    let fails = self.no_receiver(context, message);
+                    out.push(when(self.number(context, to).is(0), fails));
+                }
+                Receiver::Remote(self.remote_index(context, to))
+            }
             Target::Each(set) => {
                 let each = self.with_bound(self.remote_type, |system, to| {
                     let member = system.member(context, set, to.into());
@@ -64,6 +73,14 @@ impl System<'_> {
         };
         out.extend(self.send(moment, message, to, fields)?);
         Ok(())
+    }
+
+    /// The row cannot be executed, as its message has no receiver.
+    fn no_receiver(&mut self, context: &Context, message: MessageId) -> Vec<Stmt> {
+        let (messages, controller) = (&self.protocol.messages, self.side(context.home).controller);
+        let fault = Fault::NoReceiver(message);
+        let what = |agent: &str| fault_words(agent, messages, controller, &fault);
+        self.fails(context, &what)
     }
 
     /// Puts a message into its channel.

@@ -363,7 +363,7 @@ impl Simulation {
             {
                 return self.refused();
             }
-            _ => return self.unexpected(work, line, &input),
+            _ => return self.unexpected(work, line, &input, &transition),
         }
         self.take(number, work, line, message, configuration, &transition);
     }
@@ -546,7 +546,7 @@ impl Simulation {
             if dropped && !self.waits_for_its_store(message.from, line) {
                 let name = self.agent_name(message.from);
                 let text = format!("a store that {name} takes for done is not performed");
-                self.fail(FailureKind::DataValue, line, text);
+                self.fail(self.oracle.of_stores(), line, text);
             }
         }
         if self.watched {
@@ -723,16 +723,17 @@ impl Simulation {
     }
 
     #[cold]
-    fn unexpected(&mut self, work: Work, line: Line, input: &Input) {
+    fn unexpected(&mut self, work: Work, line: Line, input: &Input, transition: &Transition) {
         let what = match work {
             Work::Message(index) => self.message_text(&self.messages[index]),
             _ => format!("{:?}", self.home.event(input.code)),
         };
         let state = self.state_text(HOME, line, self.directory.get(line));
-        let text = format!(
-            "{} has no rule for {what} in {state}",
-            self.agent_name(HOME)
-        );
+        let name = self.agent_name(HOME);
+        let text = match transition.answer {
+            Answer::Fault => self.home.fault(&name, &self.protocol_messages, transition),
+            _ => format!("{name} has no rule for {what} in {state}"),
+        };
         if let Work::Message(index) = work {
             let message = self.messages[index];
             self.note_receive(&message);

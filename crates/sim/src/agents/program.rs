@@ -15,10 +15,11 @@ use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Rule, State, Statement, Variable,
 };
 use cohkit_protocol::execute::{
-    self, Changes, Configuration, Machine, Occasion, Outcome, Receiver,
+    self, Changes, Configuration, Fault, Machine, Occasion, Outcome, Receiver,
 };
 use cohkit_protocol::protocol::{Class, Message, MessageId, Protocol, Right, Type};
 use cohkit_protocol::remotes::Remotes;
+use cohkit_protocol::rows::fault_words;
 use cohkit_protocol::terms::{Over, StateId};
 use cohkit_protocol::under_way::{Accesses, UnderWay};
 use cohkit_protocol::value_text::AgentNames;
@@ -107,6 +108,8 @@ pub struct Transition {
     pub keeps_a_part: bool,
     /// Whether the access is to be tried again.
     pub retries: bool,
+    /// True if it gives up a store whose bytes have been sent.
+    pub gives_up: bool,
 }
 
 impl Transition {
@@ -169,6 +172,7 @@ const UNKNOWN: Transition = Transition {
     done: Done::Absent,
     keeps_a_part: false,
     retries: false,
+    gives_up: false,
 };
 
 const NOTHING: About = About {
@@ -245,6 +249,8 @@ pub struct Program {
     lasting: Vec<Act>,
     /// Whether each rule has been executed.
     executed: Vec<bool>,
+    /// Reasons of the transitions that are [`Answer::Fault`].
+    faults: Vec<Fault>,
 }
 
 impl Program {
@@ -349,6 +355,7 @@ impl Program {
             acts: Vec::new(),
             lasting: Vec::new(),
             executed: vec![false; controller.rules.len()],
+            faults: Vec::new(),
             machine,
         };
         let kinds: Vec<StateId> = match home {
@@ -666,6 +673,12 @@ impl Program {
         next
     }
 
+    /// Returns the sentence that says why a rule of `agent` could not be executed.
+    pub fn fault(&self, agent: &str, messages: &[Message], transition: &Transition) -> String {
+        let fault = &self.faults[transition.first as usize];
+        fault_words(agent, messages, self.machine.controller(), fault)
+    }
+
     /// Asks the machine, and keeps what it says.
     fn execute(
         &mut self,
@@ -695,7 +708,10 @@ impl Program {
             ..UNKNOWN
         };
         match result {
-            Err(_) => {}
+            Err(interrupted) => {
+                transition.first = self.faults.len() as u32;
+                self.faults.push(interrupted.fault);
+            }
             Ok(Outcome::Unexpected) => transition.answer = Answer::Unexpected,
             Ok(Outcome::Leave) => transition.answer = Answer::Leave,
             Ok(Outcome::Refuse) => transition.answer = Answer::Refuse,
@@ -706,6 +722,7 @@ impl Program {
                 transition.done = plan.done;
                 transition.keeps_a_part = plan.keeps_a_part;
                 transition.retries = self.retries[rule];
+                transition.gives_up = plan.gives_up;
                 self.executed[rule] = true;
                 transition.first = self.acts.len() as u32;
                 transition.count = acts.len() as u16;

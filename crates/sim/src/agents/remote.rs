@@ -17,7 +17,7 @@ use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::message::{Agent, Agents, Line, Message};
-use crate::oracle::compatible;
+use crate::oracle::{compatible, Level};
 use crate::simulation::earlier::is_earlier;
 use crate::simulation::groups::{Described, Groups};
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
@@ -515,7 +515,7 @@ impl Simulation {
             }
             Answer::Take => Attempt::Waits,
             Answer::Fault => {
-                self.meaningless(cache, line, entry.configuration, access.kind.name());
+                self.impossible(cache, line, &transition);
                 Attempt::Skipped
             }
             _ if self.registers.are_there()
@@ -646,6 +646,11 @@ impl Simulation {
             }
             Answer::Take => {}
             Answer::Leave => return false,
+            Answer::Fault => {
+                self.note_receive(message);
+                self.impossible(cache, line, &transition);
+                return true;
+            }
             _ => {
                 let name = &self.protocol_messages[message.kind.index()].name;
                 let words = self.state_text(cache, line, entry.configuration);
@@ -763,6 +768,16 @@ impl Simulation {
         }
     }
 
+    /// A row of a cache cannot be executed.
+    #[cold]
+    fn impossible(&mut self, cache: Agent, line: Line, transition: &Transition) {
+        let name = self.agent_name(cache);
+        let text = self
+            .remote
+            .fault(&name, &self.protocol_messages, transition);
+        self.fail(FailureKind::UnexpectedMessage, line, text);
+    }
+
     /// Carries a transition out. `message` is the one being taken, `access` the one that begins.
     fn react(
         &mut self,
@@ -819,6 +834,12 @@ impl Simulation {
                 Act::Every { from, to } => self.every.push((from, to)),
                 _ => self.meaningless(cache, line, entry.configuration, "an act of a home"),
             }
+        }
+        let written = entry.first != NONE && self.accesses[entry.first].performed;
+        if transition.gives_up && written && self.oracle.level > Level::Off {
+            let name = self.agent_name(cache);
+            let text = format!("a store of {name} is given up that the home has performed");
+            self.fail(self.oracle.of_stores(), line, text);
         }
         if let (Some(copy), true) = (brought, entry.first != NONE) {
             let access = self.accesses[entry.first];
@@ -903,7 +924,7 @@ impl Simulation {
                     "{} ends a write that the home has not performed",
                     self.agent_name(cache)
                 );
-                self.fail(FailureKind::DataValue, line, text);
+                self.fail(self.oracle.of_stores(), line, text);
             }
             (Done::Ends(Ending::Read), Some(copy)) => {
                 // What a message brings was checked when it was sent, which may have been before the read began.

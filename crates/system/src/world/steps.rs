@@ -9,7 +9,7 @@ use cohkit_protocol::rows::{event_words, fault_words};
 
 use around::{AroundRemote, AtHome, Taking};
 
-use super::network::{order_of, Arrival, Carried, Flight, Order};
+use super::network::{order_of, Arrival, Carried, End, Flight, Order};
 use super::{Line, Lock, Operation, SetAside, System, World, Wrong};
 use crate::agent::{
     self, read_under_lock, store_under_lock, Around, AroundHome, Bytes, Sending, Taken, Violation,
@@ -119,11 +119,19 @@ impl Whose {
         Wrong::Violated(Violation::new("no unexpected message", what))
     }
 
+    /// The number of the remote, if it is one.
+    fn number(self) -> Option<u8> {
+        match self {
+            Whose::Remote(number) => Some(number),
+            Whose::Home => None,
+        }
+    }
+
     /// Its row cannot be executed.
     fn impossible(self, system: &System, interrupted: &Interrupted) -> Wrong {
         let (name, controller) = self.of(system);
-        let why = fault_words(system.protocol, controller, &interrupted.fault);
-        let what = format!("a row of {name} cannot be executed: {why}");
+        let messages = &system.protocol.messages;
+        let what = fault_words(name, messages, controller, &interrupted.fault);
         Wrong::Violated(Violation::new("no unexpected message", what))
     }
 }
@@ -352,8 +360,8 @@ impl<D: Data> World<D> {
         let stepped = system
             .remote_machine()
             .step(&mut next, occasion, &mut tables);
-        let Outcome::Taken { rule, acts } = stepped.map_err(|i| whose.impossible(system, &i))?
-        else {
+        let stepped = stepped.map_err(|i| self.interrupted(system, line, whose, &i))?;
+        let Outcome::Taken { rule, acts } = stepped else {
             if access == Access::Load && self.hits(system, line, remote, access) {
                 self.in_order(line, remote, access.writes())?;
             }
@@ -641,7 +649,7 @@ impl<D: Data> World<D> {
         let whose = Whose::Remote(remote);
         let machine = system.remote_machine();
         let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
-        match stepped.map_err(|i| whose.impossible(system, &i))? {
+        match stepped.map_err(|i| self.interrupted(system, flight.line, whose, &i))? {
             Outcome::Taken { rule, acts } => {
                 if matches!(flight.carried, Carried::Write(_, ticket) if ticket.is_posted()) {
                     return Err(stores_lost(system));
@@ -760,6 +768,46 @@ impl<D: Data> World<D> {
         }
     }
 
+    /// A row of a line cannot be executed, or has to wait first, as a message that it sends finds no room.
+    fn interrupted(
+        &self,
+        system: &System,
+        own: u8,
+        whose: Whose,
+        interrupted: &Interrupted,
+    ) -> Wrong {
+        let (protocol, from) = (system.protocol, whose.number());
+        let mut network = self.network.clone();
+        for act in interrupted.acts.iter().chain(&interrupted.later) {
+            let Act::Send { message, to, .. } = *act else {
+                continue;
+            };
+            let Some((to, line)) = ends(system, own, from, message, to) else {
+                continue;
+            };
+            let home = sending_home(system, own, (from, to), message);
+            let order = order_of(protocol, message, (from, to), (line, home));
+            if order.is_some_and(|order| !network.has_room(protocol, order)) {
+                return full();
+            }
+            network.put(
+                protocol,
+                Flight {
+                    line,
+                    message,
+                    from,
+                    to,
+                    home,
+                    fields: Vec::new(),
+                    early: false,
+                    first: false,
+                    carried: Carried::Nothing,
+                },
+            );
+        }
+        whose.impossible(system, interrupted)
+    }
+
     /// A message is sent from one agent to another, if there is room for it.
     fn send(
         &mut self,
@@ -776,28 +824,12 @@ impl<D: Data> World<D> {
             bytes,
         } = sending;
         let protocol = system.protocol;
-        let about_line = protocol.message(message).about_line;
-        // What is about no line travels with the number of the home that takes or sends it in the place of a line.
-        let sender = system.home_of(line) as u8;
-        let (to, line) = match to {
-            Receiver::HomeAt(home) if home < protocol.homes => (None, home as u8),
-            Receiver::HomeAt(_) => {
-                let what = "a message to a home that does not exist";
-                return Err(Violation::new("no unexpected message", what).into());
-            }
-            Receiver::Home if !about_line => (None, system.home_of(line) as u8),
-            Receiver::Home => (None, line),
-            Receiver::Remote(to) if about_line => (Some(to as u8), line),
-            Receiver::Remote(to) if from.is_none() => (Some(to as u8), system.home_of(line) as u8),
-            Receiver::Remote(to) => (Some(to as u8), 0),
+        let own = line;
+        let Some((to, line)) = ends(system, line, from, message, to) else {
+            let what = "a message to a home that does not exist";
+            return Err(Violation::new("no unexpected message", what).into());
         };
-        let ordered = protocol
-            .order_of(protocol.message(message).channel)
-            .is_some();
-        let home = match (from, to) {
-            (None, None) if ordered => sender,
-            _ => 0,
-        };
+        let home = sending_home(system, own, (from, to), message);
         if let (Bytes::Line(copy), Some(to)) = (&bytes, to) {
             self.answers(system, line, to, (message, copy))?;
         }
@@ -1027,7 +1059,7 @@ impl<D: Data> World<D> {
         let mut tables = system.home;
         let machine = system.home_machine();
         let stepped = machine.step_choosing(&mut next, occasion, &mut tables, choice);
-        let acts = match stepped.map_err(|i| Whose::Home.impossible(system, &i))? {
+        let acts = match stepped.map_err(|i| self.interrupted(system, line, Whose::Home, &i))? {
             Outcome::Taken { acts, .. } => acts,
             Outcome::Leave => return Ok(Answer::Waits),
             Outcome::Refuse => return Ok(Answer::Refused),
@@ -1047,6 +1079,36 @@ impl<D: Data> World<D> {
         self.line(line).home = next;
         self.registers_of_home(system, line);
         Ok(Answer::Taken)
+    }
+}
+
+/// Returns the receiver of a message and the number that the message has in the place of a line, which is that of the home that
+/// takes or sends it if it is about no line. `None` if there is no such home.
+fn ends(
+    system: &System,
+    line: u8,
+    from: End,
+    message: MessageId,
+    to: Receiver,
+) -> Option<(End, u8)> {
+    let about_line = system.protocol.message(message).about_line;
+    Some(match to {
+        Receiver::HomeAt(home) if home < system.protocol.homes => (None, home as u8),
+        Receiver::HomeAt(_) => return None,
+        Receiver::Home if !about_line => (None, system.home_of(line) as u8),
+        Receiver::Home => (None, line),
+        Receiver::Remote(to) if about_line => (Some(to as u8), line),
+        Receiver::Remote(to) if from.is_none() => (Some(to as u8), system.home_of(line) as u8),
+        Receiver::Remote(to) => (Some(to as u8), 0),
+    })
+}
+
+/// Returns the number of the home of a line that sends a message to another one in an order; otherwise 0.
+fn sending_home(system: &System, line: u8, ends: (End, End), message: MessageId) -> u8 {
+    let channel = system.protocol.message(message).channel;
+    match (ends, system.protocol.order_of(channel)) {
+        ((None, None), Some(_)) => system.home_of(line) as u8,
+        _ => 0,
     }
 }
 

@@ -104,7 +104,7 @@ impl Simulation {
             let name = self.agent_name(of.0);
             let (kind, text) = match breach {
                 Breach::Twice => (
-                    FailureKind::DataValue,
+                    self.oracle.of_stores(),
                     format!("a store of {name} is performed twice, or after it was given up"),
                 ),
                 Breach::Overtakes => (
