@@ -168,7 +168,7 @@ pub struct Interrupted {
     pub fault: Fault,
     /// What it had done before.
     pub acts: Vec<Act>,
-    /// What the rest of the rule does, as far as it can be executed: what finds no room among it is the first reason to wait.
+    /// Acts of the rest of the rule, as far as it can be executed. A row that lacks room for a message waits, whatever its fault.
     pub later: Vec<Act>,
 }
 

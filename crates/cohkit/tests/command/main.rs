@@ -7,6 +7,7 @@ mod doctor;
 mod files;
 mod fmt;
 mod help;
+mod judged;
 mod language_server;
 mod library;
 mod limits;

@@ -766,6 +766,7 @@ fn two_levels_are_judged_together() {
         expect![[r#"
             exit code 0
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+              note: 2 remotes and 2 lines together were not judged, as a limit ended their search; a system of the text with as many is searched whole
             two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
             two_level joint: verified: 953922 states up to symmetry of inner over outer, 6151097 transitions, depth 58
             two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
@@ -776,6 +777,7 @@ fn two_levels_are_judged_together() {
         expect![[r#"
             exit code 3
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+              note: 2 remotes and 2 lines together were not judged, as a limit ended their search; a system of the text with as many is searched whole
             two_level joint.inner: undecided: the limit on states was reached after 1000 states up to symmetry, 2858 transitions, depth 11
             two_level joint: undecided: there are more states than are to be visited (`--max-states N`), after 1003 states up to symmetry of inner over outer
             two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
@@ -794,6 +796,7 @@ fn two_levels_are_judged_together() {
         expect![[r#"
             exit code 1
             two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+              note: 2 remotes and 2 lines together were not judged, as a limit ended their search; a system of the text with as many is searched whole
             two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
             two_level joint: violated: inclusion: an inner cache has a right that the outer one has not
               by inner over outer, after 13 steps:

@@ -287,6 +287,7 @@ mod tests {
             each: 0,
             choice: 0,
             acts: Vec::new(),
+            fault: None,
         })
     }
 

@@ -337,9 +337,10 @@ impl Simulation {
                 self.counters.stall(Stall::UnitSlot);
                 return self.wait_for(number, work, line, slot);
             }
-            if self.waits_for_room(HOME, line, &transition, message) {
-                return self.leave(number, work, line);
-            }
+        }
+        let taken = matches!(transition.answer, Answer::Take | Answer::Fault);
+        if taken && self.waits_for_room(HOME, line, &transition, message) {
+            return self.leave(number, work, line);
         }
         let occupancy = match work {
             Work::Read(_) | Work::Written(_) => self.times.resume_occupancy,

@@ -110,6 +110,8 @@ pub struct Transition {
     pub retries: bool,
     /// True if it gives up a store whose bytes have been sent.
     pub gives_up: bool,
+    /// Number of the fault of an [`Answer::Fault`], whose acts are those of the whole rule, as far as it can be executed.
+    fault: u16,
 }
 
 impl Transition {
@@ -173,6 +175,7 @@ const UNKNOWN: Transition = Transition {
     keeps_a_part: false,
     retries: false,
     gives_up: false,
+    fault: 0,
 };
 
 const NOTHING: About = About {
@@ -675,8 +678,22 @@ impl Program {
 
     /// Returns the sentence that says why a rule of `agent` could not be executed.
     pub fn fault(&self, agent: &str, messages: &[Message], transition: &Transition) -> String {
-        let fault = &self.faults[transition.first as usize];
+        let fault = &self.faults[usize::from(transition.fault)];
         fault_words(agent, messages, self.machine.controller(), fault)
+    }
+
+    /// Keeps the acts of a transition.
+    fn keep_acts(&mut self, transition: &mut Transition, acts: &[execute::Act]) {
+        transition.first = self.acts.len() as u32;
+        transition.count = acts.len() as u16;
+        let kept = acts.iter().map(|act| {
+            act.with_fields(|fields| {
+                let mut kept = [0; FIELDS];
+                kept[..fields.len()].copy_from_slice(fields);
+                kept
+            })
+        });
+        self.acts.extend(kept);
     }
 
     /// Asks the machine, and keeps what it says.
@@ -709,8 +726,11 @@ impl Program {
         };
         match result {
             Err(interrupted) => {
-                transition.first = self.faults.len() as u32;
+                transition.fault = self.faults.len() as u16;
                 self.faults.push(interrupted.fault);
+                // A row that lacks room for what it sends waits, whatever else is wrong with it.
+                let acts = [interrupted.acts, interrupted.later].concat();
+                self.keep_acts(&mut transition, &acts);
             }
             Ok(Outcome::Unexpected) => transition.answer = Answer::Unexpected,
             Ok(Outcome::Leave) => transition.answer = Answer::Leave,
@@ -724,8 +744,7 @@ impl Program {
                 transition.retries = self.retries[rule];
                 transition.gives_up = plan.gives_up;
                 self.executed[rule] = true;
-                transition.first = self.acts.len() as u32;
-                transition.count = acts.len() as u16;
+                self.keep_acts(&mut transition, &acts);
                 for act in &acts {
                     match act {
                         execute::Act::StartRead => transition.reads = true,
@@ -738,11 +757,6 @@ impl Program {
                         }
                         _ => {}
                     }
-                    self.acts.push(act.with_fields(|fields| {
-                        let mut kept = [0; FIELDS];
-                        kept[..fields.len()].copy_from_slice(fields);
-                        kept
-                    }));
                 }
                 if !self.is_scratch(from) {
                     transition.next = self.number();

@@ -479,7 +479,9 @@ impl Simulation {
             && transition.acts().is_empty();
         Some(match transition.answer {
             Answer::Take if in_vain => return self.gives_way(cache, line, entry, event),
-            Answer::Take if self.waits_for_room(cache, line, &transition, None) => Attempt::Held,
+            Answer::Take | Answer::Fault if self.waits_for_room(cache, line, &transition, None) => {
+                Attempt::Held
+            }
             Answer::Take if self.within_bounds(cache, line, &transition) => {
                 let after = transition.after;
                 self.note_access(cache, line, access.kind);
@@ -641,7 +643,9 @@ impl Simulation {
         let transition = self.remote_step(cache, line, entry.configuration, &input);
         match transition.answer {
             Answer::Take if self.holds_back(cache, line, &transition, false) => return false,
-            Answer::Take if self.waits_for_room(cache, line, &transition, Some(message)) => {
+            Answer::Take | Answer::Fault
+                if self.waits_for_room(cache, line, &transition, Some(message)) =>
+            {
                 return false
             }
             Answer::Take => {}
