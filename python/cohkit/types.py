@@ -595,7 +595,7 @@ class Mutant(Record):
     number: int
     kind: str
     mutant: str
-    fate: Literal["rejected", "refuted", "left open", "undecided", "survived"]
+    fate: Literal["rejected", "refuted", "left open", "undecided", "bisimilar", "survived"]
 
 
 class TraceVerdict(Record):

@@ -81,10 +81,10 @@ pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<O
         .unwrap_or(Outcome::Yes))
 }
 
-/// What a fate says of the text: that the change is noticed, or that it is not, or that nobody knows.
+/// What a fate says of the text: that the change is noticed or makes no difference, or that it is not noticed, or that nobody knows.
 fn outcome(fate: Fate) -> Outcome {
     match fate {
-        Fate::Rejected | Fate::Refuted => Outcome::Yes,
+        Fate::Rejected | Fate::Refuted | Fate::Bisimilar => Outcome::Yes,
         Fate::Survived => Outcome::No,
         Fate::LeftOpen | Fate::Undecided => Outcome::Undecided,
     }

@@ -3,6 +3,12 @@
 //! Changes are made in the words of the text, so that a mutant can be read, kept and checked like any other text.
 //! A row with several states and events stands for every pair, and each pair is changed on its own.
 
+use crate::expressions::{alternatives, commute, Alternative};
+use crate::words::{replaced, words};
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::{Carries, Home, Message, MessageId, Protocol, Type};
+use cohkit_protocol::text::parse;
+
 /// One changed text.
 pub struct Mutant {
     /// What was changed, and how: a line of the text (or a pair of a row), and the change.
@@ -34,7 +40,7 @@ pub fn mutants(text: &str) -> Vec<Mutant> {
         };
         let line = &source.lines[place];
         match source.parts[place] {
-            Part::Row(side) => source.row(line, &source.sides[side], &mut change),
+            Part::Row(side) => source.row(line, side, &mut change),
             Part::State(side) => state(line, side, &mut change),
             Part::Messages => messages(line, &mut change),
             Part::Policy => source.policy(line, &mut change),
@@ -64,6 +70,8 @@ struct Source {
     sides: [Vec<String>; 2],
     /// The messages of each channel.
     channels: Vec<Vec<String>>,
+    /// The meaning of the text, if it is accepted.
+    protocol: Option<Protocol>,
 }
 
 impl Source {
@@ -73,6 +81,7 @@ impl Source {
             parts: Vec::new(),
             sides: [Vec::new(), Vec::new()],
             channels: Vec::new(),
+            protocol: parse(text).ok(),
         };
         let mut blocks: Vec<String> = Vec::new();
         for line in joined(text) {
@@ -116,7 +125,8 @@ impl Source {
     }
 
     /// The mutants of a row, pair by pair.
-    fn row(&self, line: &str, states: &[String], change: Change) {
+    fn row(&self, line: &str, side: usize, change: Change) {
+        let states = &self.sides[side];
         let cells = cells(line);
         let all_states: Vec<&str> = cells[0].split_whitespace().collect();
         let (events, guard) = match cells[1].split_once(" if ") {
@@ -217,6 +227,26 @@ impl Source {
                         changed[place] = other;
                         with("another message", how, one(guard, &changed, next));
                     }
+                    let receivers = self.receivers(side, event, &dropped).into_iter();
+                    let receivers =
+                        receivers.map(|text| Alternative::new("another receiver", text));
+                    for other in receivers.chain(alternatives(&dropped)) {
+                        let how = format!("`{}` instead of `{dropped}`", other.text);
+                        let mut changed = actions.clone();
+                        changed[place] = other.text;
+                        with(other.kind, how, one(guard, &changed, next));
+                    }
+                }
+                for place in 1..actions.len() {
+                    let (first, second) = (&actions[place - 1], &actions[place]);
+                    let ordered = |a: &str, b: &str| self.ordered(a, b);
+                    let carries = |message: &str| self.carries(message);
+                    if !commute(first, second, &ordered, &carries) {
+                        let how = format!("`{second}` before `{first}`");
+                        let mut changed = actions.clone();
+                        changed.swap(place - 1, place);
+                        with("actions swapped", how, one(guard, &changed, next));
+                    }
                 }
                 if let Some(guard) = guard {
                     let negated = format!("not ({guard})");
@@ -230,9 +260,69 @@ impl Source {
                         "without its guard".into(),
                         one(None, &actions, next),
                     );
+                    for other in alternatives(guard) {
+                        let how = format!("if {}", other.text);
+                        with(other.kind, how, one(Some(&other.text), &actions, next));
+                    }
                 }
             }
         }
+    }
+
+    /// The same send to each other remote that a variable, or a field of the message of this event, names, and to the default
+    /// receiver.
+    fn receivers(&self, side: usize, event: &str, action: &str) -> Vec<String> {
+        let (Some(send), Some(protocol)) = (action.strip_prefix("send "), &self.protocol) else {
+            return Vec::new();
+        };
+        let (message, to) = match send.rsplit_once(" to ") {
+            Some((message, to)) => (message, Some(to.trim())),
+            None => (send, None),
+        };
+        let default = ["home", "sender"][side];
+        let here = to.unwrap_or(default);
+        let mut others = Vec::new();
+        if here != default {
+            others.push(format!("send {message}"));
+        }
+        let controller: Option<&Controller> = match (side, &protocol.home) {
+            (0, _) => Some(&protocol.remote),
+            (_, Home::Controller(home)) => Some(home),
+            (_, Home::Policy(_)) => None,
+        };
+        let fields = self.message(event).map(|(_, message)| &message.fields);
+        let fields = fields.into_iter().flatten();
+        let variables = controller.into_iter().flat_map(|of| &of.variables);
+        let named = fields.map(|field| (&field.name, field.ty));
+        let named = named.chain(variables.map(|variable| (&variable.name, variable.ty)));
+        let remotes = named.filter(|(name, ty)| *ty == Type::Remote && *name != here);
+        others.extend(remotes.map(|(name, _)| format!("send {message} to {name}")));
+        others
+    }
+
+    fn message(&self, name: &str) -> Option<(MessageId, &Message)> {
+        let protocol = self.protocol.as_ref()?;
+        let mut all = protocol.message_ids().map(|id| (id, protocol.message(id)));
+        all.find(|(_, message)| message.name == name)
+    }
+
+    /// Returns true if two messages between the same agents arrive in the order in which they were sent.
+    fn ordered(&self, first: &str, second: &str) -> bool {
+        let (Some(protocol), Some((a, one)), Some((b, other))) =
+            (&self.protocol, self.message(first), self.message(second))
+        else {
+            return true;
+        };
+        let order = protocol.order_of(one.channel);
+        order.is_some() && order == protocol.order_of(other.channel)
+            || protocol.stays_behind(a).contains(&b)
+            || protocol.stays_behind(b).contains(&a)
+    }
+
+    /// Returns true if a message carries bytes.
+    fn carries(&self, message: &str) -> bool {
+        let found = self.message(message);
+        found.is_none_or(|(_, message)| message.carries != Carries::Nothing)
     }
 
     /// The sends of every other message of the same channel, fields as they are.
@@ -529,35 +619,6 @@ fn split(text: &str, separator: char) -> Vec<(usize, usize)> {
 
 fn cells(line: &str) -> Vec<&str> {
     line.split('|').map(str::trim).collect()
-}
-
-/// A word and where it stands.
-struct Word<'a> {
-    text: &'a str,
-    start: usize,
-}
-
-fn words(line: &str) -> Vec<Word<'_>> {
-    let mut words = Vec::new();
-    let mut begun: Option<usize> = None;
-    for (place, character) in line.char_indices().chain([(line.len(), ' ')]) {
-        let inside = character.is_ascii_alphanumeric() || character == '_';
-        match (begun, inside) {
-            (None, true) => begun = Some(place),
-            (Some(start), false) => {
-                let text = &line[start..place];
-                words.push(Word { text, start });
-                begun = None;
-            }
-            _ => {}
-        }
-    }
-    words
-}
-
-fn replaced(line: &str, word: &Word, new: &str) -> String {
-    let end = word.start + word.text.len();
-    format!("{}{new}{}", &line[..word.start], &line[end..])
 }
 
 fn squeezed(line: &str) -> String {

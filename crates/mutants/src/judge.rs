@@ -1,5 +1,6 @@
 //! What becomes of a mutant.
 
+use crate::bisimulation::{bisimulation, Bisimulation};
 use crate::generate::Mutant;
 use cohkit_check::progress::progress;
 use cohkit_check::system;
@@ -25,6 +26,9 @@ pub enum Fate {
     LeftOpen,
     /// Nothing was found, but not all states of any system with two caches were visited, so nobody is told that it holds.
     Undecided,
+    /// No check fails, and no access, permission or message tells any system from that of the text: with two caches in
+    /// all states, in the larger systems as far as they were compared.
+    Bisimilar,
     /// All systems hold as far as they were explored, and of two caches every state was.
     Survived,
 }
@@ -37,6 +41,7 @@ impl Fate {
             Fate::Refuted => "refuted",
             Fate::LeftOpen => "left open",
             Fate::Undecided => "undecided",
+            Fate::Bisimilar => "bisimilar",
             Fate::Survived => "survived",
         }
     }
@@ -78,9 +83,18 @@ const APART: [Setting; 2] = [
     setting(2, 1, false, 2_000_000),
 ];
 
+/// Equal messages without an order that there is room for.
+const ROOM: u16 = 7;
+
+/// The pairs of states that are visited at most of a system of the text and of a mutant: of one whose pairs must all be visited,
+/// and of any other.
+const PAIRS: [usize; 2] = [60_000, 10_000];
+
 /// Judges the mutants of one text.
 pub struct Judge {
-    /// The homes of the text itself, for each of the systems.
+    /// The text itself.
+    protocol: Protocol,
+    /// Its homes, for each of the systems.
     homes: Homes,
 }
 
@@ -96,7 +110,7 @@ impl Judge {
         let protocol = systems(text).ok_or("it is refused")?;
         let homes = homes(&protocol).ok_or("there is no home")?;
         match explored(&protocol, &homes) {
-            Fate::Survived => Ok(Judge { homes }),
+            Fate::Survived => Ok(Judge { protocol, homes }),
             other => Err(other.name().into()),
         }
     }
@@ -108,28 +122,70 @@ impl Judge {
         let Some(protocol) = systems(&mutant.text) else {
             return Fate::Rejected;
         };
+        let constructed;
         let anew = mutant.goals || matches!(protocol.home, Home::Controller(_));
-        let fate = if !anew {
-            explored(&protocol, &self.homes)
-        } else {
-            match homes(&protocol) {
-                Some(homes) => explored(&protocol, &homes),
-                None => Fate::Rejected,
+        let homes = match anew.then(|| homes(&protocol)) {
+            None => &self.homes,
+            Some(None) => return Fate::Rejected,
+            Some(Some(own)) => {
+                constructed = own;
+                &constructed
             }
         };
-        let Home::Controller(home) = &protocol.home else {
-            return fate;
-        };
-        let further = match fate {
-            Fate::Rejected | Fate::Refuted => return fate,
-            _ if asks_above(home) => below(&protocol, home),
-            _ => programs(&protocol, home),
-        };
-        match further {
-            Fate::Survived => fate,
-            _ if fate == Fate::Survived || further == Fate::Refuted => further,
-            _ => fate,
+        match further(&protocol, explored(&protocol, homes)) {
+            Fate::Survived if self.bisimilar(&protocol, homes) => Fate::Bisimilar,
+            fate => fate,
         }
+    }
+
+    /// Returns true if nothing tells the systems of a mutant from those of the text.
+    fn bisimilar(&self, protocol: &Protocol, homes: &Homes) -> bool {
+        let compare = |setting: &Setting, own: &Controller, home: &Controller, most: usize| {
+            let text = world(&self.protocol, own, setting);
+            let mutant = world(protocol, home, setting);
+            bisimulation([&text, &mutant], most)
+        };
+        let [all, some] = PAIRS;
+        let Homes(own, own_apart) = &self.homes;
+        let Homes(home, home_apart) = homes;
+        let first = compare(&SYSTEMS[0], &own[0], &home[0], all);
+        let same = |place: usize| {
+            let found = compare(&SYSTEMS[place], &own[place], &home[place], some);
+            found != Bisimulation::None
+        };
+        let whole = |place: usize| {
+            let found = compare(&APART[place], &own_apart[place], &home_apart[place], all);
+            found == Bisimulation::Whole
+        };
+        first != Bisimulation::None
+            && (1..SYSTEMS.len()).all(same)
+            && (first == Bisimulation::Whole || (0..APART.len()).all(whole))
+    }
+}
+
+/// Returns the fate of a mutant whose systems have this one, after a second level and programs.
+fn further(protocol: &Protocol, fate: Fate) -> Fate {
+    let Home::Controller(home) = &protocol.home else {
+        return fate;
+    };
+    let further = match fate {
+        Fate::Rejected | Fate::Refuted => return fate,
+        _ if asks_above(home) => below(protocol, home),
+        _ => programs(protocol, home),
+    };
+    match further {
+        Fate::Survived => fate,
+        _ if fate == Fate::Survived || further == Fate::Refuted => further,
+        _ => fate,
+    }
+}
+
+/// A system as the reference explores it.
+fn world<'p>(protocol: &'p Protocol, home: &'p Controller, setting: &Setting) -> World<'p> {
+    let world = World::new(protocol, home, setting.remotes, setting.lines, ROOM);
+    match asks_above(home) {
+        true => world.lend(),
+        false => world,
     }
 }
 
@@ -164,8 +220,8 @@ fn below(inner: &Protocol, home: &Controller) -> Fate {
     let mut fate = Fate::Survived;
     for (caches, each) in [(2u16, 1u16), (1, 2)] {
         let levels = Levels::new(
-            World::new(&outer, above, caches, 1, 7),
-            World::new(inner, home, each, 1, 7),
+            World::new(&outer, above, caches, 1, ROOM),
+            World::new(inner, home, each, 1, ROOM),
         );
         let search = Search {
             most: 200_000,

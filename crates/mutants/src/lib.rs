@@ -1,8 +1,8 @@
 //! Mutation of protocol texts: [`mutants`] of a text, each with one change, and a [`Judge`] that says what becomes of each, from
-//! systems of a few remotes, their progress, and what programs of threads find.
+//! systems of a few remotes, their progress, what programs of threads find, and bisimulation with the text.
 //!
-//! A mutant that survives means the same as its text, is of a row that is never taken, or shows that nothing holds the text to
-//! what was changed.
+//! A mutant that is bisimilar to its text cannot be noticed in the systems that were compared. One that survives means
+//! the same as its text for another reason, or shows that nothing holds the text to what was changed.
 //!
 //! It deliberately knows nothing of files, of terminals and of which mutants are known to mean the same.
 //!
@@ -16,8 +16,11 @@
 //! assert_eq!(Judge::new(text).unwrap().fate(mutant), Fate::Refuted);
 //! ```
 
+mod bisimulation;
+mod expressions;
 mod generate;
 mod judge;
+mod words;
 
 pub use generate::{mutants, Mutant};
 pub use judge::{Fate, Judge};

@@ -17,8 +17,8 @@ use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Every so many mutants of a text are taken: about a hundred and fifty of all texts.
-const EVERY: usize = 40;
+/// Distance between the numbers of two mutants of a text that are judged: about a hundred and fifty of all texts.
+const EVERY: usize = 50;
 
 #[test]
 fn mutants_of_the_shipped_texts_do_not_survive() {
@@ -29,7 +29,12 @@ fn mutants_of_the_shipped_texts_do_not_survive() {
     for (name, text) in slice::shipped(&root) {
         let all = cohkit_mutants::mutants(&text).len();
         assert!(all > 150, "{name} has only {all} mutants");
-        let judged = slice::judge(&name, &text, &known, 0, EVERY, threads);
+        let choice = slice::Choice {
+            kinds: None,
+            from: 0,
+            every: EVERY,
+        };
+        let judged = slice::judge(&name, &text, &known, &choice, threads);
         println!("{name}: {:?}", judged.sums());
         wrong.extend(judged.wrong);
     }
@@ -49,6 +54,32 @@ fn acknowledgements_that_are_counted_wrongly_from_three_on_are_noticed() {
         let mutant = mutants.iter().find(|mutant| mutant.what == twice).unwrap();
         let fate = cohkit_mutants::Judge::new(text).unwrap().fate(mutant);
         assert_eq!(fate, cohkit_mutants::Fate::Refuted, "{name}");
+    }
+}
+
+/// Every kind of change breaks the write-through protocol in some place.
+#[test]
+fn each_kind_of_change_of_an_action_or_guard_is_refuted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let texts = slice::shipped(&root);
+    let (_, text) = texts
+        .iter()
+        .find(|(name, _)| name == "write-through")
+        .expect("it ships");
+    let judge = cohkit_mutants::Judge::new(text).expect("it holds");
+    let mutants = cohkit_mutants::mutants(text);
+    for kind in [
+        "actions swapped",
+        "another comparison",
+        "another receiver",
+        "bytes from elsewhere",
+        "count off by one",
+        "member not added",
+        "set not cleared",
+    ] {
+        let mut its = mutants.iter().filter(|mutant| mutant.kind == kind);
+        let refuted = its.any(|mutant| judge.fate(mutant) == cohkit_mutants::Fate::Refuted);
+        assert!(refuted, "{kind}");
     }
 }
 

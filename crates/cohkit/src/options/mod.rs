@@ -161,10 +161,14 @@ pub(crate) struct ShowPlatform {
 
 /// Changes a protocol text in one place at a time, and tells what becomes of each mutant: what nobody notices, nothing holds.
 ///
-/// Rows, actions, guards, rights, messages and goals are dropped, doubled or made others. A mutant is rejected if the text is
-/// refused or no home fits it, and refuted if a system of up to four remotes or two lines is violated or comes to no end. One
-/// that survives means the same as the text, is of a row that is never taken, or shows what the text's properties leave open.
-/// The answer is yes if each is rejected or refuted, and no if one survives.
+/// Rows, actions, guards, rights, messages and goals are dropped, doubled or replaced. Two actions are swapped, a message is sent
+/// to another receiver, a set keeps a member or lacks one, a count is off by one, a comparison is replaced, bytes come from
+/// elsewhere.
+///
+/// A mutant is rejected if the text is refused or no home fits it, and refuted if a system of up to four remotes or two lines is
+/// violated or comes to no end. It is bisimilar if it survives that and no access, permission or message tells those systems from
+/// the text's own. One that survives otherwise means the same as the text, or shows what the text's properties leave open.
+/// The answer is yes if each is rejected, refuted or bisimilar, and no if one survives.
 ///
 /// With `--sweep NAME=VALUES` it runs at every value of an option; `cohkit sweep --help` tells more.
 #[derive(Args, Debug)]

@@ -36,7 +36,7 @@ fn fates_are_the_same_on_any_number_of_threads() {
     assert_eq!(ran[0], ran[1]);
     let rows: serde_json::Value = serde_json::from_str(&ran[0].1).expect("JSON");
     let rows = rows.as_array().expect("a list");
-    assert_eq!(rows.len(), 8);
+    assert_eq!(rows.len(), 10);
     for (place, row) in rows.iter().enumerate() {
         assert_eq!(row["number"], 2 + 60 * place);
         assert!(
@@ -51,7 +51,7 @@ fn what_has_no_such_mutants_or_does_not_hold_itself_is_refused() {
     let (code, _, err) = told(&["msi", "--number", "5000"]);
     assert_eq!(
         (code, err.as_str()),
-        (Some(2), "error: msi: has mutants 0 to 442, and no 5000\n")
+        (Some(2), "error: msi: has mutants 0 to 556, and no 5000\n")
     );
     let (code, _, err) = told(&["two-level"]);
     assert!(code == Some(2) && err.contains("composes others"), "{err}");

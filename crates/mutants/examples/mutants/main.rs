@@ -1,17 +1,18 @@
 //! Every mutant of shipped texts: rejected, refuted, or listed as equivalent with the reason.
 //!
 //! ```text
-//! cargo run -p cohkit-mutants --example mutants -- [--text NAME] [--from N] [--every K] [--threads T] [--print N]
+//! cargo run -p cohkit-mutants --example mutants -- [--text NAME] [--kinds A,B] [--from N] [--every K] [--threads T] [--print N]
 //! ```
 //!
-//! Judges every K-th mutant of each text (all, if not said) from the N-th on, on all cores, and prints those that
-//! survive and are not in `tests/mutations/equivalent.txt`, with the number that `--print` shows the text of.
+//! Judges every K-th mutant of each text (all, if not said) from the N-th on, of all kinds or of those named, on all cores.
+//! Prints those that survive and are not in `tests/mutations/equivalent.txt`, with the number that `--print` shows the text of.
 //! Those that the searches end without an answer for, for want of states or of room for messages, are counted apart.
 //! Ends with one line of JSON; exit code 1 if one survives, or if the list names what is refuted or does not exist.
 
 mod known;
 mod slice;
 
+use slice::Choice;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,7 +29,9 @@ fn main() -> ExitCode {
         number("--every").transpose().map(|n| n.unwrap_or(1)),
         number("--print").transpose(),
     ) else {
-        eprintln!("usage: mutants [--text NAME] [--from N] [--every K] [--threads T] [--print N]");
+        eprintln!(
+            "usage: mutants [--text NAME] [--kinds A,B] [--from N] [--every K] [--threads T] [--print N]"
+        );
         return ExitCode::from(2);
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -48,10 +51,12 @@ fn main() -> ExitCode {
     let threads = option("--threads")
         .and_then(|n| n.parse().ok())
         .unwrap_or(threads);
+    let kinds = option("--kinds").map(|kinds| kinds.split(',').map(String::from).collect());
     let mut good = true;
     let mut results = Vec::new();
+    let choice = Choice { kinds, from, every };
     for (name, text) in &texts {
-        let judged = slice::judge(name, text, &known, from, every.max(1), threads);
+        let judged = slice::judge(name, text, &known, &choice, threads);
         for wrong in &judged.wrong {
             println!("{wrong}");
         }
@@ -71,12 +76,13 @@ fn main() -> ExitCode {
     let count = |fate: &str| sums.get(fate).copied().unwrap_or(0);
     println!(
         "{{\"target\": \"mutants\", \"texts\": {names:?}, \"from\": {from}, \"every\": {every}, \"mutants\": {}, \
-         \"rejected\": {}, \"refuted\": {}, \"left open\": {}, \"undecided\": {}, \"equivalent\": {}, \"wrong\": {}}}",
+         \"rejected\": {}, \"refuted\": {}, \"left open\": {}, \"undecided\": {}, \"bisimilar\": {}, \"equivalent\": {}, \"wrong\": {}}}",
         sums.values().sum::<usize>(),
         count("rejected"),
         count("refuted"),
         count("left open"),
         count("undecided"),
+        count("bisimilar"),
         count("equivalent"),
         results.iter().map(|judged| judged.wrong.len()).sum::<usize>(),
     );

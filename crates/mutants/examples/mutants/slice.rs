@@ -53,15 +53,19 @@ impl Judged {
     }
 }
 
-/// Judges every `every`-th mutant of a text, beginning with number `from`.
-pub fn judge(
-    name: &str,
-    text: &str,
-    known: &Known,
-    from: usize,
-    every: usize,
-    threads: usize,
-) -> Judged {
+/// A selection of the mutants of a text.
+#[derive(Clone)]
+pub struct Choice {
+    /// Kinds of changes; all if not given.
+    pub kinds: Option<Vec<String>>,
+    /// The number of the first.
+    pub from: usize,
+    /// Distance between the numbers of two; 0 counts as 1.
+    pub every: usize,
+}
+
+/// Judges the selected mutants of a text.
+pub fn judge(name: &str, text: &str, known: &Known, choice: &Choice, threads: usize) -> Judged {
     let mut wrong = Vec::new();
     let kinds = BTreeMap::new();
     let judge = match Judge::new(text) {
@@ -82,7 +86,12 @@ pub fn judge(
     let listed: BTreeSet<&str> = names.iter().filter_map(|name| known.entry(name)).collect();
     let gone = known.of(name).filter(|entry| !listed.contains(entry));
     wrong.extend(gone.map(|entry| format!("{entry}: listed, but there is no such mutant")));
-    let chosen: Vec<usize> = (from..mutants.len()).step_by(every).collect();
+    let of_kind = |number: &usize| match &choice.kinds {
+        Some(kinds) => kinds.iter().any(|kind| kind == mutants[*number].kind),
+        None => true,
+    };
+    let numbers = (choice.from..mutants.len()).step_by(choice.every.max(1));
+    let chosen: Vec<usize> = numbers.filter(of_kind).collect();
     let next = AtomicUsize::new(0);
     let fates = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
@@ -103,7 +112,7 @@ pub fn judge(
         let listed = known.entry(&key);
         let whole_row = listed.is_some_and(|entry| entry.ends_with(": *"));
         let ended = match (fate, listed) {
-            (Fate::Survived, Some(_)) => "equivalent",
+            (Fate::Survived | Fate::Bisimilar, Some(_)) => "equivalent",
             (Fate::Survived, None) => {
                 wrong.push(format!(
                     "{key}\n    survives, and is not listed; --text {name} --print {number}"

@@ -1,0 +1,238 @@
+//! Alternatives to one action or guard: counts off by one, other comparisons, sets with other members, bytes from elsewhere.
+//! Actions that can be swapped without a difference.
+
+use crate::words::{replaced, words, Word};
+
+/// An alternative to an action or guard.
+pub struct Alternative {
+    /// The kind of change.
+    pub kind: &'static str,
+    pub text: String,
+}
+
+impl Alternative {
+    pub fn new(kind: &'static str, text: String) -> Alternative {
+        Alternative { kind, text }
+    }
+}
+
+/// Comparison operators, each with its replacements. The first that a text begins with counts, so the longer ones come first.
+const COMPARISONS: [(&str, &[&str]); 6] = [
+    ("!=", &[]),
+    ("==", &[">=", "<="]),
+    ("<=", &["<"]),
+    (">=", &[">"]),
+    ("<", &["<="]),
+    (">", &[">="]),
+];
+
+/// Assignments, whose `=` compares nothing.
+const ASSIGNMENTS: [&str; 3] = [":=", "+=", "-="];
+
+/// Actions that take bytes from the current message or from those set aside, each with its replacements.
+const BYTES: [(&str, &[&str]); 3] = [
+    ("write", &["write aside", "aside"]),
+    ("write aside", &["write"]),
+    ("aside", &["write"]),
+];
+
+/// Returns the alternatives to an action or a guard, kind by kind, each kind from left to right.
+pub fn alternatives(text: &str) -> Vec<Alternative> {
+    let mut all = Vec::new();
+    let mut add = |kind, texts: Vec<String>| {
+        all.extend(texts.into_iter().map(|text| Alternative::new(kind, text)));
+    };
+    add("count off by one", off_by_one(text));
+    add("another comparison", comparisons(text));
+    add("set not cleared", kept_members(text));
+    add("member not added", without_terms(text, " + {"));
+    let bytes = BYTES.iter().filter(|(action, _)| *action == text);
+    let bytes = bytes.flat_map(|(_, others)| others.iter());
+    add(
+        "bytes from elsewhere",
+        bytes.map(|other| other.to_string()).collect(),
+    );
+    all
+}
+
+/// Each number, and each count of a set, one more and one less.
+fn off_by_one(text: &str) -> Vec<String> {
+    let mut changed = Vec::new();
+    for word in words(text) {
+        if let Ok(number) = word.text.parse::<u64>() {
+            let others = [number.checked_add(1), number.checked_sub(1)];
+            let others = others.into_iter().flatten();
+            changed.extend(others.map(|other| replaced(text, &word, &other.to_string())));
+        } else if let Some(end) = end_of_count(text, &word) {
+            for one in [" + 1", " - 1"] {
+                changed.push(format!("{}{one}{}", &text[..end], &text[end..]));
+            }
+        }
+    }
+    changed
+}
+
+/// The end of `count(SET)` that begins with this word.
+fn end_of_count(text: &str, word: &Word) -> Option<usize> {
+    let begin = word.start + word.text.len();
+    if word.text != "count" || !text[begin..].starts_with('(') {
+        return None;
+    }
+    let mut depth = 0;
+    for (place, character) in text[begin..].char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 1 => return Some(begin + place + 1),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn comparisons(text: &str) -> Vec<String> {
+    let mut changed = Vec::new();
+    let mut place = 0;
+    while let Some(next) = text[place..].chars().next() {
+        let rest = &text[place..];
+        if let Some(assignment) = ASSIGNMENTS.iter().find(|op| rest.starts_with(**op)) {
+            place += assignment.len();
+            continue;
+        }
+        let Some((operator, others)) = COMPARISONS.iter().find(|(op, _)| rest.starts_with(op))
+        else {
+            place += next.len_utf8();
+            continue;
+        };
+        let end = place + operator.len();
+        let right = words(&text[end..]);
+        let zero = right.first().is_some_and(|word| word.text == "0");
+        for other in *others {
+            // No count is below zero.
+            if !(zero && *other == "<=") {
+                changed.push(format!("{}{other}{}", &text[..place], &text[end..]));
+            }
+        }
+        place = end;
+    }
+    changed
+}
+
+/// Sets that keep a member that is taken out, and sets that keep their members when they are set anew.
+fn kept_members(text: &str) -> Vec<String> {
+    let mut changed = without_terms(text, " - {");
+    if let Some((set, member)) = text.split_once(" := {") {
+        if member.trim() != "}" && member.ends_with('}') {
+            changed.push(format!("{set} += {{{member}"));
+        }
+    }
+    changed
+}
+
+/// The same without each term that begins so and ends with a brace.
+fn without_terms(text: &str, begin: &str) -> Vec<String> {
+    let places = text.match_indices(begin);
+    let terms = places.filter_map(|(place, _)| {
+        let length = text[place..].find('}')? + 1;
+        Some(format!("{}{}", &text[..place], &text[place + length..]))
+    });
+    terms.collect()
+}
+
+/// Returns true if two actions of a row have the same effect in either order: neither sets a variable that the other mentions, at most
+/// one of them concerns bytes, and two messages may overtake each other.
+pub fn commute(
+    first: &str,
+    second: &str,
+    ordered: &dyn Fn(&str, &str) -> bool,
+    carries: &dyn Fn(&str) -> bool,
+) -> bool {
+    let mentions = |text: &str, name: &str| words(text).iter().any(|word| word.text == name);
+    let sets =
+        |action: &str, other: &str| assigned(action).is_some_and(|name| mentions(other, name));
+    let loops = [first, second]
+        .iter()
+        .any(|action| action.starts_with("for "));
+    if first == second {
+        return true;
+    }
+    if loops || sets(first, second) || sets(second, first) {
+        return false;
+    }
+    match (sent(first), sent(second)) {
+        (Some(a), Some(b)) => !ordered(a, b),
+        (Some(message), None) | (None, Some(message)) if !carries(message) => true,
+        _ => assigned(first).is_some() || assigned(second).is_some(),
+    }
+}
+
+/// The variable that an action sets.
+fn assigned(action: &str) -> Option<&str> {
+    let name = words(action).first()?.text;
+    let sets = ASSIGNMENTS
+        .iter()
+        .any(|assignment| action.contains(assignment));
+    sets.then_some(name)
+}
+
+/// The message that an action sends.
+fn sent(action: &str) -> Option<&str> {
+    let rest = action.strip_prefix("send ")?;
+    words(rest).first().map(|word| word.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        let all = alternatives(text).into_iter();
+        all.map(|alternative| alternative.text).collect()
+    }
+
+    #[test]
+    fn counts_and_comparisons_are_changed_one_at_a_time() {
+        assert_eq!(
+            texts("count(sharers - { sender }) == acks and left > 1"),
+            [
+                "count(sharers - { sender }) + 1 == acks and left > 1",
+                "count(sharers - { sender }) - 1 == acks and left > 1",
+                "count(sharers - { sender }) == acks and left > 2",
+                "count(sharers - { sender }) == acks and left > 0",
+                "count(sharers - { sender }) >= acks and left > 1",
+                "count(sharers - { sender }) <= acks and left > 1",
+                "count(sharers - { sender }) == acks and left >= 1",
+                "count(sharers) == acks and left > 1",
+            ]
+        );
+        assert_eq!(texts("owner != none"), [""; 0]);
+    }
+
+    #[test]
+    fn counts_are_not_compared_with_less_than_zero() {
+        assert_eq!(texts("left == 0"), ["left == 1", "left >= 0"]);
+    }
+
+    #[test]
+    fn sets_keep_members_and_bytes_come_from_elsewhere() {
+        assert_eq!(texts("sharers := { sender }"), ["sharers += { sender }"]);
+        assert_eq!(texts("sharers := {}"), [""; 0]);
+        assert_eq!(texts("s := s + { sender }"), ["s := s"]);
+        assert_eq!(texts("write"), ["write aside", "aside"]);
+    }
+
+    #[test]
+    fn independent_actions_commute() {
+        let ordered = |a: &str, b: &str| (a, b) == ("Data", "Ack");
+        let carries = |message: &str| message == "Data";
+        let commute = |first, second| commute(first, second, &ordered, &carries);
+        assert!(commute("send Data", "left := 1"));
+        assert!(!commute("send Data (n = left)", "left := 1"));
+        assert!(!commute("write", "send Data"));
+        assert!(commute("write", "send Ack"));
+        assert!(!commute("send Data", "send Ack"));
+        assert!(commute("send Data", "send Inv"));
+        assert!(!commute("left := n", "n := 0"));
+        assert!(!commute("for h in homes { all += sent[h] }", "left := all"));
+    }
+}
