@@ -10,6 +10,7 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static REPORTED: AtomicBool = AtomicBool::new(false);
 static TIDY: AtomicUsize = AtomicUsize::new(0);
 
 /// While there is one, the process is not ended: what goes on stops by itself once the flag of [`watch`] is set,
@@ -46,13 +47,21 @@ pub fn watch() -> Result<&'static AtomicBool, ctrlc::Error> {
                 let kept = std::mem::replace(&mut written, files::written()) != files::written();
                 if !kept && TIDY.load(Ordering::SeqCst) == 0 {
                     files::remove_growing();
-                    let _ = writeln!(std::io::stderr(), "interrupted");
+                    if may_report() {
+                        let _ = writeln!(std::io::stderr(), "interrupted");
+                    }
                     std::process::exit(i32::from(Outcome::Interrupted.code()));
                 }
             });
         }
     })?;
     Ok(&INTERRUPTED)
+}
+
+/// Returns true for the first caller after an interrupt, and for every caller without one: a command that ends just as
+/// the handler ends the process reports the interrupt once.
+pub(crate) fn may_report() -> bool {
+    !INTERRUPTED.load(Ordering::SeqCst) || !REPORTED.swap(true, Ordering::SeqCst)
 }
 
 /// A flag that nothing sets.

@@ -140,7 +140,9 @@ where
             .map(|()| Outcome::Yes),
     };
     result.unwrap_or_else(|failure| {
-        console.say(&failure.message);
+        if failure.outcome != Outcome::Interrupted || interrupt::may_report() {
+            console.say(&failure.message);
+        }
         failure.outcome
     })
 }
