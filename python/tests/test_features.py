@@ -73,5 +73,6 @@ def test_what_holds_a_standard_is_there(root: Path) -> None:
     named = re.findall(r"`((?:crates|python)/[^`]+)`", standards)
     assert len(named) > 10
     assert [file for file in named if not (root / file).is_file()] == []
-    rows = [line for line in standards.splitlines() if line.startswith("| ") and "---" not in line][1:]
-    assert all(re.search(r"`(?:crates|python)/", line) for line in rows)
+    # The header of each table ends with the column that names tests.
+    rows = [line for line in standards.splitlines() if line.startswith("| ") and not line.endswith("| Held by |")]
+    assert [line for line in rows if not re.search(r"`(?:crates|python)/", line)] == []
