@@ -14,10 +14,10 @@
 //!
 //! let mut scratchpad = Scratchpad::new(512);
 //! scratchpad.lock(3, Kind::Read)?;
-//! The host's read number 7 is held, and the core is notified.
+//! // The host's read number 7 is held, and the core is notified.
 //! assert_eq!(scratchpad.read(3, 7, 100)?, None);
 //! assert_eq!(scratchpad.notice(), Some(Notice { line: 3, kind: Kind::Read }));
-//! The core changes the line and releases the read, which returns the new contents.
+//! // The core changes the line and releases the read, which returns the new contents.
 //! scratchpad.line_mut(3).unwrap()[0] = 42;
 //! let answers = scratchpad.release(3, Kind::Read, 130)?;
 //! let [Answer::Read { request: 7, data }] = &answers[..] else { panic!() };
