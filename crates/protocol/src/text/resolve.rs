@@ -20,6 +20,7 @@ mod endings;
 mod every;
 mod expression;
 mod guarantee;
+mod input_queues;
 mod lent;
 mod loops;
 mod pending;
@@ -391,6 +392,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     };
     if let Some(remote) = &remote {
         resolver.senders(remote);
+        resolver.input_queues(remote, &networks, &orders);
     }
     resolver.about_lines([
         remote.as_ref(),

@@ -43,3 +43,42 @@ fn orders_and_guarantees() {
         # ^^^^^^^^ duplicate: a second `accesses` block
     "#]]);
 }
+
+const QUEUE: &str = "protocol test
+line 64 bytes
+channels { ask remote -> home; tell home -> remote; %file% }
+messages { ask: Get, Hint; tell: Data (line), Note }
+remote cache {
+  states { I; W waits Data; S reads }
+  I | load | send Get, send Hint | W
+  W | Data |                     | S
+  S | Note |                     | stay
+  W | Note |                     | stay
+}
+home { states { I }
+  I | Get  | send Data, send Note to sender, send Note to sender | stay
+  I | Hint |                                                     | stay
+}
+system one { remotes 1; lines 1 }
+";
+
+#[test]
+fn accesses_that_no_input_queue_has_room_for() {
+    for (channels, rows) in [
+        (
+            "network asked capacity 1 { ask }; network told capacity 1 { tell }",
+            1,
+        ),
+        ("network both capacity 1 { ask, tell }", 1),
+        ("network asked capacity 2 { ask }; network told { tell }", 0),
+        ("network asked { ask }", 0),
+        ("ordered ask", 0),
+    ] {
+        let parsed = crate::text::parse(&QUEUE.replace("%file%", channels));
+        let diagnostics = parsed.err().unwrap_or_default();
+        let full = |found: &&Diagnostic| found.message.contains("one input queue");
+        let count = diagnostics.iter().filter(full).count();
+        assert_eq!(count, rows, "{channels}: {diagnostics:?}");
+        assert_eq!(diagnostics.len(), rows, "{channels}: {diagnostics:?}");
+    }
+}
