@@ -375,7 +375,7 @@ pub const OF_GENERATED: [&str; 2] = ["vertices", "far"];
 /// Builds a scenario as [`visit`] does, on the given graph, if any.
 ///
 /// # Errors
-/// Those of [`visit`]; the scenario takes no graph, or a parameter of generated graphs is set together with a graph.
+/// As [`visit`] does; also if the scenario takes no graph, or a parameter of generated graphs is set together with a graph.
 pub fn visit_on<V: Visitor>(
     name: &str,
     values: &BTreeMap<String, u64>,

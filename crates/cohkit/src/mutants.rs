@@ -81,7 +81,7 @@ pub(crate) fn run(options: &options::Mutants, console: &mut Console) -> Result<O
         .unwrap_or(Outcome::Yes))
 }
 
-/// What a fate says of the text: that the change is noticed or makes no difference, or that it is not noticed, or that nobody knows.
+/// Outcome of a fate: yes if the change is noticed or makes no difference, no if it survives, undecided at a limit.
 fn outcome(fate: Fate) -> Outcome {
     match fate {
         Fate::Rejected | Fate::Refuted | Fate::Bisimilar => Outcome::Yes,

@@ -496,7 +496,7 @@ impl<'e> Place<'e> {
         };
         let begins = self.events.iter().position(|e| e.thread == event.thread);
         let read = begins.unwrap_or(0) + number;
-        // What the thread itself writes between both parts does not separate them.
+        // Writes of the same thread between both parts do not separate them.
         let between = |&&other: &&usize| (read..write).contains(&other);
         let from = self.order.iter().rev().find(|other| !between(other));
         let from = from.copied();

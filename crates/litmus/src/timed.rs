@@ -577,7 +577,7 @@ impl Played for Running {
         Ok(())
     }
 
-    /// What is observed, in its order; no row if the filter of the test excludes this outcome.
+    /// A row with the observed values in their order; no row if the filter of the test excludes this outcome.
     fn tables(&self) -> Vec<Table> {
         let end = end(&self.test.program, &self.cores, &self.memory.borrow());
         let values = |End(values): End| values.into_values().map(|value| value as u64).collect();

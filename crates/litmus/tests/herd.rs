@@ -440,7 +440,7 @@ fn a_loop_that_waits_shows_what_its_rounds_show() {
             );
         }
     }
-    // What a round leaves to the next one, or writes, is no waiting.
+    // A loop that stores, or passes a value to its next round, does more than wait.
     for round in [
         "ADD W5,W5,#1",
         "LDR W0,[X1],#4",

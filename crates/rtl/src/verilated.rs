@@ -142,7 +142,7 @@ impl Verilated {
     /// [`Endpoint::Application`]: crate::lockstep::shapes::Endpoint::Application
     ///
     /// # Errors
-    /// Those of [`Verilated::open`].
+    /// As [`Verilated::open`] does.
     pub fn open_with(
         library: &Path,
         image: &Path,

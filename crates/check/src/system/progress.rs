@@ -121,7 +121,7 @@ pub fn asked_for(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     accesses(remote).filter(|access| access.needs() != Right::None)
 }
 
-/// Whether some state at rest, of a kind of remotes that has some of these accesses, begins none of them without a guard.
+/// Returns true if a stable state begins none of these accesses without a guard, though its kind of remotes has some of them.
 pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
     let remote = &protocol.remote;
     let begins = |state: usize| {
@@ -134,7 +134,7 @@ pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
     at_rest.any(|state| !begins(state) && begins_any(protocol, accesses, state))
 }
 
-/// Whether remotes of the kind that a state belongs to have some of these accesses.
+/// Returns true if the kind of remotes that a state belongs to has some of these accesses.
 fn begins_any(protocol: &Protocol, accesses: &[Access], state: usize) -> bool {
     let remote = &protocol.remote;
     let kind = protocol.kind_of(StateId(state as u16));
