@@ -44,23 +44,20 @@ fn verdicts_are_right() {
     );
 }
 
+/// A simulation of two caches on a small region, with further quantities set, of the protocol that follows.
+fn simulated<'a>(quantities: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["sim", "thunderx1-2s", "random-mixed"];
+    for quantity in ["remotes=2", "cores.used=2"].iter().chain(quantities) {
+        words.extend(["--set", quantity]);
+    }
+    words.extend(["--region", "2KiB", "--accesses", "3000", "--protocol"]);
+    words
+}
+
 #[test]
 fn messages_name_what_is_sent_to_nobody_and_the_kind_that_has_no_row() {
     let sent = "a row of directory cannot be executed: Recall is sent to `none`";
-    let simulated = [
-        "sim",
-        "thunderx1-2s",
-        "random-mixed",
-        "--set",
-        "remotes=2",
-        "--set",
-        "cores.used=2",
-        "--region",
-        "2KiB",
-        "--accesses",
-        "3000",
-        "--protocol",
-    ];
+    let simulated = simulated(&[]);
     for command in [&["check"][..], &["litmus", "MP", "--protocol"], &simulated] {
         let (code, printed) = ended(command, "owner_forgotten");
         assert!(printed.contains("no unexpected message"), "{printed}");
@@ -75,28 +72,12 @@ fn messages_name_what_is_sent_to_nobody_and_the_kind_that_has_no_row() {
 /// A simulation says of lost and repeated stores what the checker says, by the same property.
 #[test]
 fn simulations_find_stores_that_are_given_up_late_or_lost() {
-    let simulated = [
-        "sim",
-        "thunderx1-2s",
-        "random-mixed",
-        "--set",
-        "remotes=2",
-        "--set",
-        "cores.used=2",
-        "--set",
+    let simulated = simulated(&[
         "cores.write_buffer=0B",
-        "--set",
         "cores.outstanding=1",
-        "--set",
         "cores.prefetch=0",
-        "--set",
         "cores.l1=0B",
-        "--region",
-        "2KiB",
-        "--accesses",
-        "3000",
-        "--protocol",
-    ];
+    ]);
     for (name, property, what) in [
         (
             "store_refused_and_written",

@@ -162,26 +162,24 @@ impl Simulation {
         transition: &Transition,
         taken: Option<&Message>,
     ) -> bool {
-        !self.input_queues.is_empty() && self.waits_for_queue(agent, line, transition, taken)
+        if self.input_queues.is_empty() {
+            return false;
+        }
+        let full = self.full_queue(agent, line, transition, taken);
+        if let Some(full) = full {
+            self.wait_for_room(full, agent, line);
+        }
+        full.is_some()
     }
 
-    fn waits_for_queue(
-        &mut self,
-        agent: Agent,
-        line: Line,
-        transition: &Transition,
-        taken: Option<&Message>,
-    ) -> bool {
-        let Some(full) = self.full_queue(agent, line, transition, taken) else {
-            return false;
-        };
+    /// Counts a stall, and has an agent look again when a message of a full input queue is taken.
+    fn wait_for_room(&mut self, full: usize, agent: Agent, line: Line) {
         self.counters.stall(Stall::InputQueue);
         let agent = self.number(agent, line);
         let waiting = &mut self.input_queues.queues[full].waiting;
         if !waiting.contains(&agent) {
             waiting.push(agent);
         }
-        true
     }
 
     /// An input queue with too little room for what the row of a transition sends. The message that the row takes gives its
