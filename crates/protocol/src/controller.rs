@@ -283,6 +283,11 @@ impl Access {
         }
     }
 
+    /// Returns true if it needs no row in a state with the permission: the agent performs it in its own copy.
+    pub fn is_performed_in_place(self) -> bool {
+        matches!(self, Access::Load | Access::Store | Access::Atomic)
+    }
+
     /// Whether it is about a line; otherwise only rows about no line are.
     pub fn about_line(self) -> bool {
         !matches!(self, Access::Fence | Access::Acquired)

@@ -136,6 +136,21 @@ impl Accesses {
         Some((to, UnderWay { sent, ..under_way }))
     }
 
+    /// Returns true if a row that takes a message while an access is under way leads to a stable state with permission to read.
+    pub fn fetches(&self, remote: &Controller, access: Access) -> bool {
+        let under_way = |row: &&Rule| {
+            let within = self.within(row.state);
+            matches!(row.event, Event::Message(_)) && within.iter().any(|u| u.access == access)
+        };
+        remote.rules.iter().filter(under_way).any(|row| {
+            let Effect::Take { next, .. } = &row.effect else {
+                return false;
+            };
+            let to = &remote.states[next.unwrap_or(row.state).index()];
+            to.stable() && to.right >= Right::Read
+        })
+    }
+
     /// Whether statements send the bytes of a write.
     pub fn sends_bytes(&self, body: &[Statement]) -> bool {
         body.iter().any(|s| match s {

@@ -318,3 +318,18 @@ fn senseless_setups_are_refused_by_name() {
         assert_eq!(refused(change), message);
     }
 }
+
+/// Atomics need no row in a state with write permission: the first one of each line fetches it, and all later ones hit.
+#[test]
+fn atomics_are_performed_in_the_copy_that_they_fetch() {
+    let rows = "              | store  ";
+    let text = source("msi").replace(rows, "              | store atomic  ");
+    let mut workload = Workload::pass(Pattern::Sequential, Access::Atomic, 2, 1, 1);
+    workload.accesses = 10;
+    let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    let mut setup = Setup::new(parse(&text), platform, workload).unwrap();
+    setup.oracle = Level::Bytes;
+    let statistics = run(&setup).unwrap();
+    assert_eq!(sent(&statistics), [("GetM", 2), ("Data", 2)]);
+    assert_eq!(statistics.get("accesses"), Some(10.0));
+}

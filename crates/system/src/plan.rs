@@ -109,12 +109,21 @@ impl Plan {
 
 /// Whether an access is performed in the agent's own copy without a row in a state.
 pub fn hits(remote: &Controller, state: usize, access: Access) -> bool {
-    remote.states[state].right >= access.needs()
+    access.is_performed_in_place()
+        && remote.states[state].right >= access.needs()
         && !remote.rules.iter().any(|row| {
             row.event == Event::Access(access)
                 && row.state.index() == state
                 && matches!(row.effect, Effect::Take { .. })
         })
+}
+
+/// Returns true if stores, or atomics that some row distinguishes from them, are performed in the agent's own copy without a
+/// row in a state.
+pub fn write_hits(remote: &Controller, state: usize) -> bool {
+    let atomic = Event::Access(Access::Atomic);
+    hits(remote, state, Access::Store)
+        || hits(remote, state, Access::Atomic) && remote.rules.iter().any(|row| row.event == atomic)
 }
 
 /// Which sort of access `done` ends: the one whose row led here.

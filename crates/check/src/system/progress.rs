@@ -93,7 +93,9 @@ fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     // What is about no line performs nothing by itself.
     all.filter(|access| access.about_line()).filter(|&access| {
         (0..remote.states.len()).any(|state| {
-            hits(access, &remote.states[state]) || rows(remote, access, state).next().is_some()
+            // Without a row for an atomic, a store stands for it.
+            access != Access::Atomic && hits(access, &remote.states[state])
+                || rows(remote, access, state).next().is_some()
         })
     })
 }
@@ -156,9 +158,9 @@ fn rows(remote: &Controller, access: Access, state: usize) -> impl Iterator<Item
     })
 }
 
-/// Whether an access needs no row in a state: loads and stores are performed where the right is.
+/// Whether an access needs no row in a state, as it is performed in place.
 fn hits(access: Access, state: &State) -> bool {
-    matches!(access, Access::Load | Access::Store) && suffices(access, state.right)
+    access.is_performed_in_place() && suffices(access, state.right)
 }
 
 /// Whether an access that needs a right may be performed with this one.
@@ -262,7 +264,7 @@ impl<'p> Ways<'p> {
         let at = &remote.states[state];
         let right = suffices(self.access, at.right);
         match self.access {
-            Access::Load | Access::Store if right => Goal::Always,
+            Access::Load | Access::Store | Access::Atomic if right => Goal::Always,
             Access::Evict if at.stable() && at.right == Right::None => Goal::Always,
             Access::Demote if at.stable() && at.right <= Right::Read => Goal::Always,
             Access::Clean if at.stable() && !at.dirty => Goal::Always,

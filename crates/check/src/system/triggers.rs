@@ -11,7 +11,7 @@ use super::tickets::Taking;
 use super::SystemError;
 use cohkit_engine::build::{assert, error, when};
 use cohkit_engine::model::{Expr, Place, Rule, Stmt, TypeId, VariableId, Violation};
-use cohkit_system::plan::hits;
+use cohkit_system::plan::write_hits;
 
 impl<'p> System<'p> {
     /// Adds all rules.
@@ -86,11 +86,11 @@ impl<'p> System<'p> {
         reacted.map(|_| ())
     }
 
-    /// Stores that hit without a row of their own. A store that changes nothing, because no other copy is current,
+    /// Stores and atomics that hit without a row of their own. A write that changes nothing, because no other copy is current,
     /// is left out. Loads that hit change nothing ever.
     fn hits(&mut self) {
         let controller = self.remote.controller;
-        let hit = |state: usize| hits(controller, state, Access::Store);
+        let hit = |state: usize| write_hits(controller, state);
         let states: Vec<usize> = (0..controller.states.len()).filter(|&s| hit(s)).collect();
         if states.is_empty() || !self.facts.coherent {
             return;

@@ -199,6 +199,8 @@ pub struct Program {
     plans: Vec<Plan>,
     /// Whether caches send the bytes of stores to the home, which performs them.
     pub sends_stores: bool,
+    /// True if an atomic fetches the line into the cache.
+    pub atomics_fetch: bool,
     /// Whether a home keeps the bytes of every write until its memory takes them.
     pub stores_later: bool,
     messages: u16,
@@ -323,6 +325,7 @@ impl Program {
         let others = others.filter(|slot| !apart.iter().any(|of| of.contains(slot)));
         let mut program = Program {
             sends_stores,
+            atomics_fetch: accesses.fetches(&protocol.remote, Access::Atomic),
             stores_later: controller.rules.iter().any(stores),
             plans: Plan::of(controller, (!home).then_some(&accesses)),
             scratch: machine.initial(),

@@ -251,7 +251,10 @@ impl Simulation {
             {
                 return self.finish(index, true, true);
             }
-            (Place::Absent, Access::Load | Access::Store) => {
+            (Place::Absent, kind)
+                if matches!(kind, Access::Load | Access::Store)
+                    || kind == Access::Atomic && self.remote.atomics_fetch =>
+            {
                 let Some(slot) = self.make_room(access.cache, access.line) else {
                     self.counters.stall(Stall::NoWay);
                     if self.watched {
@@ -526,7 +529,7 @@ impl Simulation {
                 Attempt::Held
             }
             _ if enough == Right::None => Attempt::Skipped,
-            _ if before.right >= enough && matches!(access.kind, Access::Load | Access::Store) => {
+            _ if before.right >= enough && access.kind.is_performed_in_place() => {
                 self.perform(line, entry, index);
                 Attempt::Performed
             }

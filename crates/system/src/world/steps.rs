@@ -16,7 +16,7 @@ use crate::agent::{
     Wish,
 };
 use crate::data::{Data, Extent};
-use crate::plan::hits;
+use crate::plan::{hits, write_hits};
 use crate::stores::{self, AtomicRead, StoreSend, Ticket};
 
 /// Something that may happen.
@@ -310,8 +310,7 @@ impl<D: Data> World<D> {
                 && matches!(rule.effect, Effect::Take { .. })
                 && rule.state.0 == state
         });
-        let caches = matches!(access, Access::Load | Access::Store);
-        if row || !access.about_line() || !caches || right < access.needs() {
+        if row || !access.is_performed_in_place() || right < access.needs() {
             return waiting(self.access(system, line, remote, access, what, ended));
         }
         let found = place.copy.clone();
@@ -362,7 +361,9 @@ impl<D: Data> World<D> {
             .step(&mut next, occasion, &mut tables);
         let stepped = stepped.map_err(|i| self.interrupted(system, line, whose, &i))?;
         let Outcome::Taken { rule, acts } = stepped else {
-            if access == Access::Load && self.hits(system, line, remote, access) {
+            if access == Access::Load
+                && hits(&system.protocol.remote, self.state(line, remote), access)
+            {
                 self.in_order(line, remote, access.writes())?;
             }
             return Ok(false);
@@ -449,16 +450,15 @@ impl<D: Data> World<D> {
         Ok(changed || !ended.is_empty() || !wanted)
     }
 
-    /// Whether an access is performed in a remote's copy without a row.
-    fn hits(&self, system: &System, line: u8, remote: u8, access: Access) -> bool {
+    /// The state of a remote's line.
+    fn state(&self, line: u8, remote: u8) -> usize {
         let place = &self.lines[usize::from(line)].remotes[usize::from(remote)];
-        let state = usize::from(place.configuration.state);
-        hits(&system.protocol.remote, state, access)
+        usize::from(place.configuration.state)
     }
 
-    /// A store without a row, where it makes another copy old.
+    /// A store or atomic without a row, where it makes another copy old.
     fn hit(&mut self, system: &System, line: u8, remote: u8) -> Result<bool, Wrong> {
-        if !self.hits(system, line, remote, Access::Store) {
+        if !write_hits(&system.protocol.remote, self.state(line, remote)) {
             return Ok(false);
         }
         self.in_order(line, remote, true)?;

@@ -17,7 +17,7 @@ impl Judge<'_> {
             fields: &[],
         };
         let row = self.remote.says(&remote.agent, &happens)?;
-        let in_place = matches!(access, Access::Load | Access::Store) && right >= access.needs();
+        let in_place = access.is_performed_in_place() && right >= access.needs();
         // A step that only reports that an access was performed is consumed by the row, which must report it.
         self.at += usize::from(!what.starts_with(PERFORMS));
         match row {

@@ -147,8 +147,9 @@ impl Bench<'_> {
         let row = match outcome {
             Outcome::Taken { rule, acts } => Some((rule, acts)),
             // Performed in place, without a row.
-            Outcome::Unexpected if access == Access::Load && right >= Right::Read => None,
-            Outcome::Unexpected if access == Access::Store && right == Right::Write => None,
+            Outcome::Unexpected if access.is_performed_in_place() && right >= access.needs() => {
+                None
+            }
             _ => return Ok(()),
         };
         let reads = matches!(access, Access::Load | Access::ReadOnce) && right >= Right::Read;
