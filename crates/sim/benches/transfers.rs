@@ -1,11 +1,11 @@
-//! Simulated line transfers per second of host time: one pass of reads over a region that is far
-//! larger than the cache, so that each line is one miss with all its messages.
+//! Simulated line transfers per second of host time. A case is one pass of reads over a region far larger than the
+//! cache, so that each line is one miss with all its messages.
 //!
-//! Prints one line per case. Rates are per second of processor time, where the system tells it.
-//! `COHKIT_BENCH_MIB` sets the region's size, 1024 MiB otherwise; an argument selects cases by name.
-//! The sequential read also runs on a sixteenth and a quarter of the region, which shows how time grows with it.
-//! `hosts` is other traffic: loads and stores of MESI by the cores of 8 hosts and of 512, which shows how time grows with
-//! these, and `exchange` is stores of their threads to each other. `framed` is random reads over the pipe and over each framed link, one after the other.
+//! Prints one line per case. Rates are per second of processor time, if the system reports it. `COHKIT_BENCH_MIB` sets
+//! the region's size, 1024 MiB by default; an argument selects cases by name. The sequential read also runs on a
+//! sixteenth and a quarter of the region, which shows the growth of time with its size. `hosts` is other traffic: loads
+//! and stores of MESI by the cores of 8 hosts and of 512, which shows the growth of time with their number. `exchange`
+//! is stores of their threads to each other. `framed` is random reads over the pipe and over each framed link in turn.
 
 #[path = "../../../tests/processor_time.rs"]
 mod processor_time;
@@ -26,7 +26,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Peak memory of this process in MiB, where the system tells.
+/// Peak memory of this process in MiB; 0 if the system does not report it.
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -48,7 +48,7 @@ fn bare_events(out: &mut impl Write) -> io::Result<()> {
             break;
         };
         sum = sum.wrapping_add(event);
-        // Delays as in a machine: a few hundred nanoseconds, spread.
+        // Delays as in a machine: a few hundred nanoseconds, varied.
         queue.push(time + 20_000 + (event * 7919 + time * 31) % 400_000, event);
     }
     let seconds = processor_seconds(origin) - begin;
@@ -59,7 +59,7 @@ fn bare_events(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// The text of a shipped protocol.
+/// Returns a shipped protocol.
 fn protocol(name: &str) -> Protocol {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
     let source = std::fs::read_to_string(format!("{folder}/{name}.coh"));
@@ -67,7 +67,8 @@ fn protocol(name: &str) -> Protocol {
     text::parse(&source).unwrap_or_else(|_| panic!("the protocol text is wrong"))
 }
 
-/// Host time of one access with 8 hosts and with 512, each core with as many accesses to as much memory.
+/// Measures the host time of one access with 8 hosts and with 512; each core has equally many accesses and equal
+/// memory.
 fn hosts(out: &mut impl Write) -> io::Result<()> {
     let mut each = Vec::new();
     for (name, runs) in [("hosts-8x8", 16), ("hosts-512x8", 1)] {
@@ -99,7 +100,8 @@ fn hosts(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// The same for stores to other hosts that a text of `ordering` orders at their source, on hosts with switches in two levels.
+/// Measures the same for stores to other hosts, on hosts with two levels of switches. The protocol of `ordering` orders
+/// these stores at their source.
 fn exchange(out: &mut impl Write) -> io::Result<()> {
     let text = include_str!("../../../ordering/so.coh");
     let protocol = text::parse(text).expect("it is a protocol");
@@ -141,7 +143,7 @@ fn exchange(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// The machine of the transfers, with a link layer.
+/// Returns the machine of the transfers with a link layer.
 fn dc_ddr(layer: &str) -> Platform {
     let mut platform = Platform::shipped("enzian-dc-ddr").expect("it is shipped");
     let set = platform.set("link.layer", layer);
@@ -149,7 +151,7 @@ fn dc_ddr(layer: &str) -> Platform {
     platform
 }
 
-/// Host time of one transfer in seconds, and what else is known of the run.
+/// Returns the host time of one transfer in seconds, and the statistics of the run.
 fn one(
     protocol: &Protocol,
     platform: &Platform,
@@ -172,7 +174,7 @@ fn one(
     (seconds / f64::from(mib * 8192), simulation.statistics())
 }
 
-/// Host time of the same transfers over a pipe and over links that are framed.
+/// Measures the host time of the same transfers over a pipe and over framed links.
 fn framed(out: &mut impl Write, eci: &Protocol, mib: u32) -> io::Result<()> {
     let run = |protocol: &Protocol, layer| {
         let read = (Pattern::Random, Access::Load);
@@ -194,7 +196,7 @@ fn framed(out: &mut impl Write, eci: &Protocol, mib: u32) -> io::Result<()> {
 
 fn main() -> io::Result<()> {
     match cases(&mut io::stdout()) {
-        // Whoever reads has seen enough.
+        // A closed pipe means that the reader needs no more output.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

@@ -1,9 +1,9 @@
-//! Where the time of accesses goes: what each moment of an access was spent on, and what limits how many there are.
+//! Latency breakdown of accesses by step, and the resource that limits throughput.
 //!
-//! A [`Chain`] is what led to something, step by step: a message was taken because it had arrived, which took its time on
-//! links, because it was sent, which took its time at the home, because a request was taken, and so on. The chain of what
-//! ends an access is followed back to the moment at which the access was issued, so that its steps are its time, without
-//! a gap and without an overlap: times are whole picoseconds, and the sum is the latency itself.
+//! A [`Chain`] is the causal history of an event, one step after the other. Example: a message was received because it
+//! had arrived, which took time on links. It was sent because a request was handled, which took time at the home.
+//! The chain of an access's completion is followed back to the issue of the access. Its steps therefore cover the
+//! latency without gap or overlap. Times are whole picoseconds, and their sum is exactly the latency.
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -14,32 +14,32 @@ use crate::message::{Agent, Line};
 use crate::timeline::Timeline;
 use cohkit_protocol::controller::Access;
 
-/// What kind of thing takes time.
+/// Component or activity to which a [`Step`] belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// The core, and the way between it and its cache.
+    /// The core, and the path between the core and its cache.
     Core,
-    /// Translations of addresses.
+    /// Address translation.
     Translation,
-    /// Links: wires, the sending of bytes, and a switch.
+    /// Links: wires, serialisation of bytes, and a switch.
     Link,
-    /// To wait for something that others use: a link, a unit, memory, a place.
+    /// Waiting for a resource in use by others: a link, a unit, memory, a cache way.
     Queue,
     /// The home.
     Home,
-    /// Memory.
+    /// Memory, including its controller.
     Memory,
-    /// Links to caches that are asked for a line, and back.
+    /// Links to and from caches that receive forwards for the line.
     Forward,
-    /// To wait because others want the same line, and to begin again.
+    /// Conflicts: waiting while others hold the same line, and restarted transactions.
     Retry,
-    /// What is no part of the machine: threads, applications and devices.
+    /// Outside the machine: threads, applications and devices.
     Other,
 }
 
 impl Part {
-    /// All of them, in the order in which they are told.
+    /// All parts, in the order of reports.
     pub const ALL: [Part; 9] = [
         Part::Core,
         Part::Translation,
@@ -52,7 +52,7 @@ impl Part {
         Part::Other,
     ];
 
-    /// Its name.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Part::Core => "core",
@@ -70,26 +70,26 @@ impl Part {
 
 macro_rules! steps {
     ($($step:ident $part:ident $name:literal $text:literal;)*) => {
-        /// What takes time.
+        /// A kind of delay in the latency of an access.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        #[allow(missing_docs)] // Each is told by its text.
+        #[allow(missing_docs)] // Each variant is described by its text.
         pub enum Step { $($step,)* }
 
         impl Step {
-            /// All of them, part by part.
+            /// All steps, grouped by part.
             pub const ALL: &[Step] = &[$(Step::$step,)*];
 
-            /// The part that it belongs to.
+            /// Part of the machine that the step is counted under.
             pub fn part(self) -> Part {
                 match self { $(Step::$step => Part::$part,)* }
             }
 
-            /// Its name, which no other one has.
+            /// Unique name in reports.
             pub fn name(self) -> &'static str {
                 match self { $(Step::$step => $name,)* }
             }
 
-            /// What it is.
+            /// Description: a phrase without a verb.
             pub fn text(self) -> &'static str {
                 match self { $(Step::$step => $text,)* }
             }
@@ -128,48 +128,49 @@ steps! {
     Elsewhere Other "elsewhere" "with threads, applications or devices";
 }
 
-/// Some time that passed.
+/// An interval of an access's latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// What it was spent on.
+    /// Cause of the delay.
     pub step: Step,
-    /// The number of the message that travelled or waited, if one did.
+    /// Type of the message that travelled or waited, as an index into the messages of the protocol; `None` if there was
+    /// no message.
     pub message: Option<u16>,
-    /// When it began.
+    /// Start, in picoseconds.
     pub begin: Time,
-    /// When it ended.
+    /// End, in picoseconds.
     pub end: Time,
 }
 
-/// The end of a chain of steps. Which ones they are is in [`Attribution`].
+/// The last step of a chain, as a handle to the nodes of [`Attribution`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     node: u64,
     pub end: Time,
 }
 
-/// A step of a chain.
+/// A step of a chain, linked to its predecessor.
 #[derive(Clone, Copy)]
 struct Node {
-    /// The step before it; [`FIRST`] if there is none.
+    /// Number of the preceding node, or [`FIRST`].
     before: u64,
     of: Segment,
 }
 
-/// The number of no node.
+/// Predecessor of the first step of a chain; not the number of any node.
 const FIRST: u64 = u64::MAX;
-/// Nodes between two times at which old ones are forgotten, at least.
+/// Minimum number of nodes added between two calls of [`Attribution::forget`].
 const KEPT: usize = 1 << 12;
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Copy)]
 pub(crate) struct Under {
     pub chain: Chain,
-    /// Whether it is on the way to or from a cache that is asked for a line.
+    /// True if the message is a forward to a cache, or the response to one.
     pub forward: bool,
-    /// What it waits for, if it has been set aside.
+    /// Step to charge when the message is taken, if it has been deferred.
     pub because: Option<Step>,
-    /// What it competes for.
+    /// Line for which the message waits, if any.
     pub contends: Option<Contended>,
 }
 
@@ -178,23 +179,23 @@ pub(crate) struct Under {
 pub(crate) struct Begun {
     pub chain: Chain,
     issued: Time,
-    /// Whether it has been at its cache.
+    /// True once the access has reached its cache.
     pub reached: bool,
-    /// The configuration of the line from which it began a transaction, if it has.
+    /// Configuration of the line in which the access last began a transaction, if it has begun one.
     pub begun: Option<u32>,
-    /// What it waits for.
+    /// Step to charge for the current wait.
     pub because: Step,
     pub contends: Option<Contended>,
 }
 
-/// What is not a thing with a capacity, but only some can have at a time.
+/// A line, or the ways of a cache, for which messages or accesses wait while others hold it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Contended {
     Line(Line),
     Ways(Agent),
 }
 
-/// For how long anything has waited.
+/// Time in which at least one message or access waited.
 #[derive(Clone, Copy, Default)]
 struct Contention {
     waiting: u32,
@@ -202,37 +203,38 @@ struct Contention {
     total: Time,
 }
 
-/// One access that was performed, and what its time was spent on.
+/// A performed access and its latency by step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transaction {
-    /// The core that made it.
+    /// Issuing core.
     pub core: u16,
     /// The line.
     pub line: Line,
     /// The access.
     pub access: Access,
-    /// When it was issued.
+    /// Time of issue, in picoseconds.
     pub issued: Time,
-    /// When it was done.
+    /// Time of completion at the core, in picoseconds.
     pub done: Time,
-    /// What was in between, one after the other.
+    /// Contiguous intervals from issue to completion, in order.
     pub segments: Vec<Segment>,
 }
 
 impl Transaction {
-    /// What was measured of it.
+    /// Latency from issue to completion, in picoseconds.
     pub fn latency(&self) -> Time {
         self.done - self.issued
     }
 
-    /// The sum of what it was spent on, of one step or all.
+    /// Sum of the intervals of all steps for which `of` is true, in picoseconds.
     pub fn spent(&self, of: impl Fn(Step) -> bool) -> Time {
         let its = self.segments.iter().filter(|segment| of(segment.step));
         its.map(|segment| segment.end - segment.begin).sum()
     }
 }
 
-/// Messages under way by the number of their sending. Those under way at a time have numbers close to each other.
+/// Messages in flight by sending number, a direct-mapped table. Numbers in flight at a time are close to each other, so
+/// that collisions are rare.
 pub(crate) struct Flights {
     places: Vec<Option<(u32, Under)>>,
 }
@@ -266,7 +268,7 @@ impl Flights {
         }
     }
 
-    /// Twice as many places: numbers that differ have places that differ once there are enough.
+    /// Doubles the table. Distinct numbers have distinct places once the table is large enough.
     fn grow(&mut self) {
         let more = vec![None; 2 * self.places.len()];
         for (flight, under) in std::mem::replace(&mut self.places, more)
@@ -279,7 +281,7 @@ impl Flights {
     }
 }
 
-/// Accesses that have been seen, by their place in the pool.
+/// Active accesses by their index in the simulation's pool.
 #[derive(Default)]
 pub(crate) struct Accesses {
     places: Vec<Option<Begun>>,
@@ -307,38 +309,38 @@ impl Accesses {
     }
 }
 
-/// What is noted while a simulation runs.
+/// State of the latency breakdown during a run.
 pub(crate) struct Attribution {
     nodes: VecDeque<Node>,
-    /// The number of the first node that is kept.
+    /// Number of the first node in `nodes`. Earlier nodes have been dropped.
     base: u64,
-    /// How many nodes there are when old ones are forgotten.
+    /// Number of nodes at which old ones are dropped.
     full: usize,
-    /// What is being carried out, and in which event that was said.
+    /// Cause of the current event's actions: number of the event, chain, and whether the cause is a forward to a cache.
     current: Option<(u64, Chain, bool)>,
     pub messages: Flights,
     pub accesses: Accesses,
-    /// Memory operations that units wait for, reads and writes, by line.
+    /// Outstanding memory reads and writes of units, by line, in order of issue.
     operations: [FxHashMap<Line, VecDeque<Chain>>; 2],
-    /// The last memory operation of an event.
+    /// Number of the event that last operated the memory, and the chain to the end of that operation.
     pub operated: Option<(u64, Chain)>,
-    /// Time spent, by step.
+    /// Latency by step, summed over accesses, in picoseconds, indexed by [`Step`].
     totals: Vec<u128>,
     count: u64,
     latency: u128,
     slowest: Option<Transaction>,
-    /// Room for the steps of the next access.
+    /// Buffer for the segments of the next access.
     room: Vec<Segment>,
-    /// All of them, where that is asked for.
+    /// All transactions, if requested.
     all: Option<Vec<Transaction>>,
-    /// What is drawn of the run, where that is asked for.
+    /// Timeline of the run, if requested.
     pub timeline: Option<Box<Timeline>>,
     contention: FxHashMap<Contended, Contention>,
-    /// Of each core, the sum of its latencies, and when the last of its accesses was done.
+    /// By core: sum of latencies, and completion time of its last access.
     pub cores: Vec<(Time, Time)>,
-    /// For how long each bank, bus or port of a memory was in use, by memory.
+    /// Busy time of each bank, bus or port of a memory. The key is memory, kind of resource, and number.
     pub memory: FxHashMap<(usize, &'static str, usize), Time>,
-    /// Time of memory reads and writes of each unit, and the time in which it had forwards without an answer.
+    /// Time in use of each unit's slots: memory reads, memory writes, and forwards without a response.
     pub slots: Vec<[Time; 3]>,
     pub forwards: Vec<(u32, Time)>,
 }
@@ -371,7 +373,7 @@ impl Attribution {
         }
     }
 
-    /// A chain that begins now.
+    /// Returns an empty chain that starts at `now`.
     pub fn begin(&mut self, now: Time) -> Chain {
         Chain {
             node: FIRST,
@@ -379,7 +381,7 @@ impl Attribution {
         }
     }
 
-    /// A chain that goes on until then with a step. What takes no time is no step.
+    /// Returns `chain` extended by a step that ends at `end`. A step without duration is not recorded.
     pub fn go_on(&mut self, chain: Chain, end: Time, step: Step, message: Option<u16>) -> Chain {
         if end <= chain.end {
             return chain;
@@ -403,7 +405,7 @@ impl Attribution {
         }
     }
 
-    /// What ended before the oldest access was issued is in the time of no access.
+    /// Drops nodes that ended before the oldest active access was issued: they are in no latency still to be computed.
     fn forget(&mut self) {
         let open = self.accesses.places.iter().flatten();
         let oldest = open.map(|access| access.issued).min();
@@ -417,12 +419,13 @@ impl Attribution {
         self.full = 2 * self.nodes.len() + KEPT;
     }
 
-    /// From now on, in this event, things happen because of this chain.
+    /// Sets the cause of all further actions in the current event.
     pub fn because(&mut self, event: u64, chain: Chain, forward: bool) {
         self.current = Some((event, chain, forward));
     }
 
-    /// What is being carried out in this event, and whether a forward is; nothing that is known if it is not said.
+    /// Returns the cause of the current event, and whether it is a forward to a cache. Without a recorded cause, the
+    /// chain is empty and starts now.
     pub fn current(&mut self, event: u64, now: Time) -> (Chain, bool) {
         match self.current {
             Some((of, chain, forward)) if of == event => (chain, forward),
@@ -430,7 +433,7 @@ impl Attribution {
         }
     }
 
-    /// An access is seen for the first time.
+    /// Returns the record of an access issued at `issued`.
     pub fn issued(&mut self, issued: Time) -> Begun {
         Begun {
             chain: self.begin(issued),
@@ -442,13 +445,13 @@ impl Attribution {
         }
     }
 
-    /// A memory operation begins whose end a unit is told.
+    /// Records the start of a memory operation that resumes a unit at its end.
     pub fn operation(&mut self, line: Line, write: bool, chain: Chain) {
         let lines = &mut self.operations[usize::from(write)];
         lines.entry(line).or_default().push_back(chain);
     }
 
-    /// A unit has been told, and goes on.
+    /// Returns the chain of the memory operation whose end resumes the unit, and removes it.
     pub fn operation_taken(&mut self, line: Line, write: bool) -> Option<Chain> {
         let lines = &mut self.operations[usize::from(write)];
         let waiting = lines.get_mut(&line)?;
@@ -459,7 +462,7 @@ impl Attribution {
         first
     }
 
-    /// Something waits for what another one has.
+    /// Records that an access or message starts to wait for a contended line or cache.
     pub fn contends(&mut self, what: Contended, now: Time) {
         let of = self.contention.entry(what).or_default();
         if of.waiting == 0 {
@@ -468,7 +471,7 @@ impl Attribution {
         of.waiting += 1;
     }
 
-    /// It no longer does.
+    /// Records that the wait has ended.
     pub fn contends_no_more(&mut self, what: Option<Contended>, now: Time) {
         let Some(of) = what.and_then(|what| self.contention.get_mut(&what)) else {
             return;
@@ -479,7 +482,7 @@ impl Attribution {
         }
     }
 
-    /// For how long something waited for what another one had, until the end.
+    /// Returns the time in which each line or cache was contended up to `end`, longest first.
     pub fn contended(&self, end: Time) -> Vec<(Contended, Time)> {
         let all = self.contention.iter().map(|(&what, of)| {
             let open = match of.waiting {
@@ -493,7 +496,8 @@ impl Attribution {
         all
     }
 
-    /// An access has been performed: what led to its end, back to when it reached its cache, and before that its own way there.
+    /// Records a performed access. Its segments are those of `end` back to its arrival at the cache, preceded by those
+    /// of its own chain `own`.
     pub fn performed(
         &mut self,
         agent: Agent,
@@ -528,7 +532,8 @@ impl Attribution {
         }
     }
 
-    /// The steps of a chain back to a moment, the last one first.
+    /// Appends the segments of a chain back to time `from`, the last one first. Time without a known cause is
+    /// [`Step::Elsewhere`].
     fn collect(&self, chain: Chain, from: Time, segments: &mut Vec<Segment>) {
         let (mut number, mut until) = (chain.node, chain.end);
         while until > from {
@@ -553,7 +558,7 @@ impl Attribution {
         }
     }
 
-    /// What has come of it.
+    /// Returns the breakdown of the finished run.
     pub fn explanation(self, resources: Vec<Resource>, limit: Limit) -> Explanation {
         Explanation {
             accesses: self.count,
@@ -566,7 +571,7 @@ impl Attribution {
         }
     }
 
-    /// The share of a part in the time of all accesses.
+    /// Share of a part in the latency of all accesses, 0 to 1.
     pub fn share(&self, part: Part) -> f64 {
         let steps = Step::ALL.iter().filter(|step| step.part() == part);
         let spent: u128 = steps.map(|&step| self.totals[step as usize]).sum();
@@ -574,60 +579,61 @@ impl Attribution {
     }
 }
 
-/// What can do or hold so much at a time. Of several of a kind it is the one that was most in use.
+/// A resource with a capacity. Of several of a kind this is the one with the highest utilisation.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Resource {
-    /// What it is.
+    /// Kind of resource.
     pub name: String,
-    /// Which of them that is, if it has a number.
+    /// Name of the individual resource, if there are several of its kind.
     pub which: Option<String>,
-    /// How many there are.
+    /// Number of resources of the kind.
     pub count: usize,
-    /// The share of the simulated time in which it was in use.
+    /// Share of the simulated time in which the resource was in use, 0 to 1.
     pub utilisation: f64,
-    /// The mean of all of its kind.
+    /// Mean utilisation of all resources of the kind.
     pub mean: f64,
-    /// Whether something works in it, so that it is not in use for what it waits for itself.
+    /// True if the resource itself works while in use. False if it is held, also while its holder waits for something
+    /// else.
     pub works: bool,
 }
 
-/// What limits how many accesses are performed in a time.
+/// The resource that limits the throughput of accesses.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limit {
-    /// What it is.
+    /// Name of the resource.
     pub name: String,
-    /// The share of the simulated time in which it was in use.
+    /// Share of the simulated time in which the resource was in use, 0 to 1.
     pub utilisation: f64,
-    /// Why it is that.
+    /// Reason for the conclusion, a clause.
     pub reason: String,
 }
 
-/// Where the time of accesses has gone.
+/// Latency breakdown of a run.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// Accesses performed whose latency was measured.
     pub accesses: u64,
-    /// The sum of their latencies in picoseconds.
+    /// Sum of their latencies, in picoseconds.
     pub latency: u128,
-    /// That of what each of [`Step::ALL`] took.
+    /// Latency by step, summed over accesses, in picoseconds, in the order of [`Step::ALL`].
     totals: Vec<u128>,
-    /// The one that took longest; of several the first.
+    /// The access with the longest latency, the first one if several are equal.
     pub slowest: Option<Transaction>,
-    /// What can do or hold so much at a time.
+    /// Utilisation of resources.
     pub resources: Vec<Resource>,
-    /// The one that limits the others.
+    /// The limiting resource.
     pub limit: Limit,
-    /// All accesses, if they were asked for.
+    /// All accesses, if requested; otherwise empty.
     pub transactions: Vec<Transaction>,
 }
 
 impl Explanation {
-    /// What a step took, summed over accesses.
+    /// Returns the latency spent in a step, summed over accesses, in picoseconds.
     pub fn total(&self, step: Step) -> u128 {
         self.totals[step as usize]
     }
 
-    /// The same of a part.
+    /// Returns the latency spent in all steps of a part, summed over accesses, in picoseconds.
     pub fn of_part(&self, part: Part) -> u128 {
         let steps = Step::ALL.iter().filter(|step| step.part() == part);
         steps.map(|&step| self.total(step)).sum()
@@ -649,7 +655,7 @@ mod tests {
         }
     }
 
-    /// What went before an access is none of its time, and what nobody has told is seen.
+    /// A chain is cut at the issue of the access, and time without a recorded cause is visible as its own step.
     #[test]
     fn a_chain_is_cut_where_the_access_begins() {
         let mut of = Attribution::new(1, 1, true);
@@ -694,7 +700,7 @@ mod tests {
         assert_eq!(explanation.slowest.map(|slowest| slowest.issued), Some(20));
     }
 
-    /// Old steps are forgotten, but none of an access that is under way.
+    /// Old steps are dropped, except those of active accesses.
     #[test]
     fn a_long_wait_keeps_its_steps() {
         let mut of = Attribution::new(1, 1, true);

@@ -1,4 +1,4 @@
-//! Lines that go to and fro between caches, found in constant memory while a run goes on.
+//! Lines that move back and forth between caches, found in constant memory during the run.
 
 use serde::Serialize;
 
@@ -6,49 +6,50 @@ use crate::kernel::Time;
 use crate::message::{Agent, Line};
 use crate::simulation::Pending;
 
-/// Lines that are followed at a time, each in the place that its number gives it.
+/// Number of lines tracked at a time: a direct-mapped table indexed by line number.
 const PLACES: usize = 1 << 10;
 
-/// Fewer transfers are no pattern.
+/// Minimum number of transfers of a reported line. Fewer are no pattern.
 const FEWEST: u64 = 16;
 
-/// The smallest share of the time that accesses waited for which a line is worth a word.
+/// Minimum share of the waiting time of a reported line.
 const SHARE: f64 = 0.01;
 
-/// Most lines that are reported.
+/// Maximum number of reported lines.
 const MOST: usize = 4;
 
-/// A line that goes to and fro between caches because at least one of them writes it.
+/// A line that moves back and forth between caches because at least one of them writes it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct BouncingLine {
     /// Number of the line.
     pub line: Line,
-    /// Address of its first byte, counted from the begin of the region.
+    /// Address of its first byte, from the start of the region.
     pub address: u64,
-    /// Accesses that found it at another cache, where one of the two wrote.
+    /// Accesses that missed because another cache had accessed the line last, where at least one of the two accesses is
+    /// a write.
     pub transfers: u64,
-    /// Those of them that were to another word than the last access of the other cache: false sharing.
+    /// Transfers whose access is to another word than the last access of the other cache: false sharing.
     pub other_words: u64,
-    /// Share of the time that accesses waited at caches, all lines together, that those to this line did.
+    /// Share of its transfers in the time that accesses to all lines waited at caches, 0 to 1.
     pub share: f64,
 }
 
-/// A line that is followed.
+/// A tracked line.
 #[derive(Clone, Copy)]
 struct Followed {
     line: Line,
-    /// The last access that missed.
+    /// Cache of the last access that missed; `word` and `wrote` describe that access.
     cache: Agent,
     word: u16,
     wrote: bool,
-    /// Its misses, less those of other lines in this place; another line takes the place at 0.
+    /// Misses of this line minus misses of other lines with the same place. At 0 another line takes the place.
     strength: u64,
     transfers: u64,
     other_words: u64,
     waited: u128,
 }
 
-/// Lines that bounce, and the time that accesses wait.
+/// Tracker of bouncing lines and of the time that accesses wait.
 #[derive(Clone, Default)]
 pub struct Bouncing {
     places: Vec<Option<Followed>>,
@@ -56,7 +57,7 @@ pub struct Bouncing {
 }
 
 impl Bouncing {
-    /// Notes an access that was performed after this cache had to ask for it, and waited so long.
+    /// Records an access that missed in `cache` and was performed after `waited` picoseconds.
     #[inline]
     pub(crate) fn missed(&mut self, access: &Pending, cache: Agent, waited: Time) {
         if self.places.is_empty() {
@@ -89,7 +90,7 @@ impl Bouncing {
         }
     }
 
-    /// The lines of which accesses waited longest, the first first.
+    /// Returns the reported lines, longest waiting time first.
     pub fn lines(&self, line_bytes: u32) -> Vec<BouncingLine> {
         let all = self.waited.max(1) as f64;
         let followed = self.places.iter().flatten();

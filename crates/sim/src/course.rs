@@ -1,39 +1,39 @@
-//! When things happened in the course of a run, so that it can be told whether their rate was still changing.
+//! Timestamps of events, sampled over a run. They show whether the rate was still changing at the end.
 
 use serde::Serialize;
 
 use crate::kernel::Time;
 
-/// Moments that are kept at most; half of them at least, once there have been as many things.
+/// Maximum number of samples. At least half as many are kept once there have been that many events.
 const MOST: usize = 128;
 
-/// Things that happened one after the other: the moments at which every so-manieth of them did.
+/// Timestamps of every n-th event.
 #[derive(Clone)]
 pub struct Course {
     count: u64,
-    /// A moment is kept for each so many things.
+    /// Number of events per sample; doubles when the samples are full.
     every: u64,
-    /// The number of things at which the next moment is kept.
+    /// Number of events at which the next sample is due.
     next: u64,
     moments: Vec<Sample>,
 }
 
-/// The moment by which so many things had happened.
+/// Time at which a given count was reached.
 #[derive(Clone, Copy)]
 struct Sample {
     at: Time,
-    /// Lines that caches held then.
+    /// Lines in caches at that time.
     cached: u64,
 }
 
-/// A quarter of the things that happened in a run.
+/// A quarter of the sampled events.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Quarter {
-    /// How many things these are.
+    /// Number of events.
     pub count: u64,
-    /// How long they took, in nanoseconds.
+    /// Duration, in nanoseconds.
     pub ns: f64,
-    /// Lines that caches held at its end.
+    /// Lines in caches at the end of the quarter.
     pub lines_cached: u64,
 }
 
@@ -49,16 +49,16 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Takes note that so many more things have happened; whether a moment is to be kept for them.
+    /// Counts `by` more events. Returns true if a sample is due, which the caller then takes with [`Course::keep`].
     #[inline]
     pub(crate) fn happened(&mut self, by: u64) -> bool {
         self.count = self.count.saturating_add(by);
         self.count >= self.next
     }
 
-    /// Keeps the moment of what has just happened.
+    /// Takes the samples that are due, with time `at` and `cached` lines in caches.
     pub(crate) fn keep(&mut self, at: Time, cached: u64) {
-        // What is noted a little later may have happened a little earlier.
+        // Events are recorded slightly out of order. Samples must not decrease.
         let at = self.moments.last().map_or(at, |last| last.at.max(at));
         while self.count >= self.next {
             if self.moments.len() == MOST {
@@ -68,7 +68,7 @@ impl Course {
                     even
                 });
                 self.every = self.every.saturating_mul(2);
-                // There may have been too few since the last one that is left for this moment to be kept.
+                // After halving, the number of events since the last remaining sample may be too small for this one.
                 self.next = self.every.saturating_mul(self.moments.len() as u64 + 1);
                 continue;
             }
@@ -80,8 +80,8 @@ impl Course {
         }
     }
 
-    /// The four quarters of what has happened since a moment, but for a few last things; `None` if these are fewer
-    /// than four.
+    /// Returns the four quarters of the events since `begin`. Events after the last multiple of four samples are not
+    /// counted. Returns `None` with fewer than four samples.
     pub fn quarters(&self, begin: Time) -> Option<[Quarter; 4]> {
         let each = self.moments.len() / 4;
         if each == 0 {
@@ -105,7 +105,7 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// One thing in each nanosecond, and from the thousandth on one in two.
+    /// Returns samples of one event per nanosecond, and from the thousandth on of one every two nanoseconds.
     fn slower(things: u64) -> Course {
         let mut course = Course::default();
         let mut at = 0;
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn quarters_have_as_many_things_each_and_their_own_time() {
         let quarters = slower(2000).quarters(0).expect("there are enough");
-        // Every 16th moment is kept, 125 of them.
+        // Every 16th event is sampled: 125 samples.
         assert_eq!(quarters.map(|quarter| quarter.count), [31 * 16; 4]);
         assert_eq!(
             quarters.map(|quarter| quarter.ns),

@@ -1,58 +1,58 @@
 //! The bytes of lines: shared copies, and memory that costs nothing until it is written.
 //!
-//! A [`Copy`] stands for one content of one line. Caches, messages and memory hold copies;
+//! A [`Copy`] is a handle of one content of one line. Caches, messages and memory hold copies;
 //! equal contents are one entry with a count, and a write makes its own entry first.
 //! The content of a line that was never written is a function of its address and has no entry.
-//! Each entry knows the number of the write that made it, which is what the oracle compares.
+//! Each entry records the number of the write that created it, which the oracle compares.
 
 use cohkit_base::memory::{ask_for_large_pages, prefetch};
 
-/// Handle of one content of a line in [`Data`]; [`Copy::UNTOUCHED`] is the content before any write.
+/// Handle of one content of a line in [`Data`]. [`Copy::UNTOUCHED`] is the content before any write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Copy(u32);
 
 impl Copy {
-    /// The content that a line has before it is ever written.
+    /// Content of a line that was never written.
     pub const UNTOUCHED: Copy = Copy(0);
 
-    /// The copy as a number, 0 for [`Copy::UNTOUCHED`].
+    /// Returns the copy as a number, 0 for [`Copy::UNTOUCHED`].
     #[inline]
     pub(crate) fn number(self) -> u32 {
         self.0
     }
 
-    /// The copy with a number that [`Copy::number`] gave.
+    /// Returns the copy of a number from [`Copy::number`].
     #[inline]
     pub(crate) fn numbered(number: u32) -> Copy {
         Copy(number)
     }
 }
 
-/// Entries per chunk. Chunks keep growth from copying, and the peak at what is used.
+/// Entries per chunk. Growth by chunks copies no entries and allocates little more than is used.
 const CHUNK: usize = 4096;
 
 struct Chunk {
     bytes: Box<[u8]>,
-    /// Version and count of each entry.
+    /// Version and number of holders of each entry.
     about: Box<[(u32, u32)]>,
 }
 
-/// A sparse array over all lines, in pages; what was never set has the default value.
+/// A sparse array over all lines, in pages. Lines that were never set have the default value.
 pub struct Paged<T> {
-    /// Which one of those that have been made each page is, or [`ABSENT`].
+    /// Index of each page among the allocated ones, or [`ABSENT`].
     pages: Vec<u32>,
-    /// Those that have been made, so many side by side, which large pages of the machine may then hold.
+    /// Allocated pages, up to [`TOGETHER`] per allocation, which the host can back with large pages.
     made: Vec<Vec<T>>,
     default: T,
 }
 
 const PAGE: usize = 4096;
 const ABSENT: u32 = u32::MAX;
-/// Pages that lie side by side.
+/// Maximum number of pages per allocation.
 const TOGETHER: usize = 256;
 
 impl<T: std::marker::Copy> Paged<T> {
-    /// An array in which every line has this value.
+    /// Creates an array in which every line has the value `default`.
     pub fn new(default: T) -> Self {
         Paged {
             pages: Vec::new(),
@@ -68,7 +68,7 @@ impl<T: std::marker::Copy> Paged<T> {
             .map_or(self.default, |(of, place)| self.made[of][place])
     }
 
-    /// Asks memory for the value of a line.
+    /// Prefetches the value of a line into the host's cache.
     #[inline]
     pub fn prefetch(&self, line: u32) {
         if let Some((of, place)) = self.place(line) {
@@ -76,7 +76,7 @@ impl<T: std::marker::Copy> Paged<T> {
         }
     }
 
-    /// Where the value of a line is, if there is a place for it.
+    /// Returns the allocation that holds a line's value, and the index in it, if the page is allocated.
     #[inline(always)]
     fn place(&self, line: u32) -> Option<(usize, usize)> {
         let page = *self.pages.get(line as usize / PAGE)? as usize;
@@ -90,7 +90,7 @@ impl<T: std::marker::Copy> Paged<T> {
         *self.of(line) = value;
     }
 
-    /// The value of a line, to be changed.
+    /// Returns the value of a line for modification. Allocates its page if necessary.
     #[inline]
     pub fn of(&mut self, line: u32) -> &mut T {
         let (of, place) = match self.place(line) {
@@ -100,7 +100,7 @@ impl<T: std::marker::Copy> Paged<T> {
         &mut self.made[of][place]
     }
 
-    /// The values of all lines that one has been set for, and of some others.
+    /// Values of all lines in allocated pages: the lines that were set, and their neighbours.
     pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
         self.made.iter().flatten().copied()
     }
@@ -114,7 +114,7 @@ impl<T: std::marker::Copy> Paged<T> {
         let most = TOGETHER * PAGE;
         if self.made.last().is_none_or(|pages| pages.len() == most) {
             let mut pages = Vec::with_capacity(most);
-            // Of small machines only a part of the first ones is used.
+            // Large pages would waste memory in small machines, which use only a part of the first allocation.
             if !self.made.is_empty() {
                 ask_for_large_pages(&mut pages);
             }
@@ -128,20 +128,20 @@ impl<T: std::marker::Copy> Paged<T> {
     }
 }
 
-/// All contents of all lines.
+/// Contents of all lines.
 pub struct Data {
     line_bytes: usize,
     chunks: Vec<Chunk>,
-    /// Entries in use or free, the untouched one included.
+    /// Number of allocated entries, in use or free, including [`Copy::UNTOUCHED`].
     made: u32,
     free: Vec<u32>,
     memory: Paged<Copy>,
-    /// Whether all lines begin with zeros.
+    /// True if all lines begin with zeros.
     zeros: bool,
 }
 
 impl Data {
-    /// No line has been written.
+    /// Creates contents in which no line has been written. Initial words depend on their address.
     pub fn new(line_bytes: u32) -> Self {
         Data {
             line_bytes: line_bytes as usize,
@@ -153,7 +153,7 @@ impl Data {
         }
     }
 
-    /// No line has been written, and all begin with zeros.
+    /// Creates contents in which no line has been written, and all lines are zero.
     pub fn of_zeros(line_bytes: u32) -> Self {
         Data {
             zeros: true,
@@ -161,7 +161,7 @@ impl Data {
         }
     }
 
-    /// Takes the contents of another's copies in place of its own, and gives it these; what memory holds stays.
+    /// Exchanges all contents with `other`, except which copy memory holds of each line.
     pub(crate) fn exchange(&mut self, other: &mut Data) {
         std::mem::swap(self, other);
         std::mem::swap(&mut self.memory, &mut other.memory);
@@ -172,12 +172,12 @@ impl Data {
         (self.line_bytes / 8) as u16
     }
 
-    /// The word of a line that was never written, where not all begin with zeros.
+    /// Initial value of a word, unless all lines begin with zeros.
     pub fn untouched_word(line: u32, word: u16) -> u64 {
         mix(u64::from(line) << 16 | u64::from(word))
     }
 
-    /// Number of the write that made this content; 0 before any.
+    /// Number of the write that created this content; 0 before any.
     #[inline]
     pub fn version(&self, copy: Copy) -> u32 {
         if copy == Copy::UNTOUCHED {
@@ -186,7 +186,7 @@ impl Data {
         self.about(copy).0
     }
 
-    /// One more holder of this content.
+    /// Adds a holder to this content.
     #[inline]
     pub fn share(&mut self, copy: Copy) -> Copy {
         if copy != Copy::UNTOUCHED {
@@ -195,7 +195,7 @@ impl Data {
         copy
     }
 
-    /// One holder fewer.
+    /// Removes a holder from this content. The last one frees the entry.
     #[inline]
     pub fn release(&mut self, copy: Copy) {
         if copy != Copy::UNTOUCHED {
@@ -207,7 +207,7 @@ impl Data {
         }
     }
 
-    /// A word of a line's content.
+    /// Returns a word of a line's content.
     pub fn word(&self, line: u32, copy: Copy, word: u16) -> u64 {
         if copy == Copy::UNTOUCHED {
             return match self.zeros {
@@ -221,7 +221,7 @@ impl Data {
         u64::from_le_bytes(bytes)
     }
 
-    /// Writes a word: gives up one holder of `copy` for a content that only the caller holds.
+    /// Writes a word. Removes one holder from `copy` and returns a content that only the caller holds.
     pub fn write_word(
         &mut self,
         line: u32,
@@ -237,7 +237,7 @@ impl Data {
         own
     }
 
-    /// A content in which every word has this value; it becomes a version when it is written.
+    /// Creates a content in which every word is `value`. Its version is 0 until [`Data::stamp`] sets it.
     pub fn filled(&mut self, value: u64) -> Copy {
         let copy = self.entry();
         for word in self.bytes_mut(copy).chunks_exact_mut(8) {
@@ -246,26 +246,26 @@ impl Data {
         copy
     }
 
-    /// Makes `copy`, which only the caller holds, the content that write number `version` made.
+    /// Sets the version of `copy`, which only the caller holds, to write number `version`.
     pub fn stamp(&mut self, copy: Copy, version: u32) {
         if copy != Copy::UNTOUCHED {
             self.about_mut(copy).0 = version;
         }
     }
 
-    /// What memory holds. The caller does not become a holder.
+    /// Returns memory's copy of a line. The caller does not become a holder.
     #[inline]
     pub fn memory(&self, line: u32) -> Copy {
         self.memory.get(line)
     }
 
-    /// Asks memory for what [`Data::memory`] gives.
+    /// Prefetches the entry that [`Data::memory`] reads.
     #[inline]
     pub fn prefetch(&self, line: u32) {
         self.memory.prefetch(line);
     }
 
-    /// Puts a content into memory, which becomes a holder in the caller's place.
+    /// Writes a content into memory, which becomes a holder in the caller's place.
     #[inline]
     pub fn set_memory(&mut self, line: u32, copy: Copy) {
         let old = self.memory.get(line);
@@ -275,7 +275,7 @@ impl Data {
         self.release(old);
     }
 
-    /// A content equal to `copy` that only the caller holds, in place of one holder of `copy`.
+    /// Returns a content equal to `copy` that only the caller holds, in exchange for one holder of `copy`.
     fn own(&mut self, line: u32, copy: Copy) -> Copy {
         if copy != Copy::UNTOUCHED && self.about(copy).1 == 1 {
             return copy;
@@ -306,7 +306,7 @@ impl Data {
         own
     }
 
-    /// A new entry with one holder and bytes left over from before.
+    /// Allocates an entry with one holder and version 0. Its bytes are undefined.
     fn entry(&mut self) -> Copy {
         let index = match self.free.pop() {
             Some(index) => index,
@@ -351,7 +351,7 @@ impl Data {
     }
 }
 
-/// Scrambles a number; a different number for each.
+/// Hashes a number with the output function of SplitMix64, a bijection.
 pub fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -359,17 +359,17 @@ pub fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A small generator of random numbers; equal seeds give equal sequences.
+/// Pseudo-random number generator. Equal seeds give equal sequences.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed.
+    /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
         Random(mix(seed))
     }
 
-    /// A number below `bound`; 0 if the bound is 0.
+    /// Returns a number below `bound`, or 0 if the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let number = mix(self.0);

@@ -1,7 +1,7 @@
-//! How a run fails, and how it explains itself.
+//! Failures of a run, and the record of the steps that led to them.
 //!
-//! A run keeps no history. When it fails, it is run again with the same seed, which gives the same
-//! events, and the steps that concern the line in question are recorded.
+//! A run keeps no history. A failed run is repeated with the same seed, which gives the same events, and the steps that
+//! concern the failing line are recorded.
 
 use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step};
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -15,40 +15,40 @@ use crate::message::{Agent, Line, HOME};
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use cohkit_protocol::controller::Access;
 
-/// What went wrong.
+/// Property that is violated, or other reason for a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailureKind {
-    /// A load, a write-back or an acknowledgement saw bytes that are not the last written.
+    /// A load, write-back or acknowledgement has data that is not the last write.
     DataValue,
-    /// A store is lost, or performed more than once, where copies may be old.
+    /// A store is lost or performed more than once, where copies may be stale.
     StorePerformedOnce,
-    /// An access does not find an earlier store of its own cache, or is performed before it.
+    /// An access does not observe an earlier store of its own cache, or is performed before that store.
     ProgramOrder,
-    /// Two agents have rights that exclude each other.
+    /// Two agents have permissions that exclude each other.
     SingleWriter,
-    /// A cache has a right that the one above it has not.
+    /// A cache has a permission that the cache above it lacks.
     Inclusion,
-    /// An access was made under a translation of its address that the host had taken back.
+    /// An access used an address translation that the host had invalidated.
     Translation,
-    /// The page table did not permit an access without which a program does not go on.
+    /// The page table did not permit an access without which its program cannot continue.
     Refused,
-    /// A message reached a state that has no rule for it, or a rule could not be executed.
+    /// A message arrived in a state that has no row for it, or a row could not be executed.
     UnexpectedMessage,
-    /// More messages are in flight than the text assumes.
+    /// More messages are in flight than the protocol file declares.
     InFlight,
-    /// An act has no meaning where it stands.
+    /// An action cannot be executed in its context.
     Meaningless,
-    /// An application did what it must not do, or cannot do here.
+    /// An application broke its contract, or requested something that this setup does not support.
     Contract,
-    /// An application asks for what this protocol's home does not have.
+    /// An application requests an operation that the protocol's home lacks.
     Incompatible,
-    /// At the end, application, threads and data are not as they have to be.
+    /// At the end, application, threads and data do not fulfil the scenario's conditions.
     Result,
-    /// An access took longer than a core waits for one.
+    /// An access exceeded the timeout of its core.
     Timeout,
-    /// A home that is RTL did something else than the controller.
+    /// A home in RTL deviated from its controller.
     Hardware,
-    /// Nothing was performed for as long as the platform's patience.
+    /// No access was performed within the platform's progress timeout, `patience`.
     NoProgress,
 }
 
@@ -75,18 +75,18 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// A run that could not go on.
+/// A failed run.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What went wrong.
+    /// Reason for the failure.
     pub kind: FailureKind,
-    /// Where and how, in one sentence.
+    /// Description, one sentence.
     pub text: String,
-    /// The line in question.
+    /// The line concerned.
     pub line: Line,
-    /// When, in picoseconds.
+    /// Time of the failure, in picoseconds.
     pub time: Time,
-    /// Who waits for whom, one sentence each; only for [`FailureKind::NoProgress`].
+    /// Wait-for report, one sentence per agent or message; only for [`FailureKind::NoProgress`].
     pub waits: Vec<String>,
     /// The last steps that concern the line.
     pub sequence: Sequence,
@@ -112,13 +112,13 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Most steps a chart shows.
+/// Maximum number of steps in a chart.
 const STEPS: usize = 60;
 
-/// Of more agents a chart shows only those that take part.
+/// Maximum number of agents of which all are shown. With more, a chart shows only those that take part.
 const LIFELINES: usize = 12;
 
-/// Takes the lifelines of agents away that take no part.
+/// Removes the lifelines of agents that take no part in any step.
 fn leave_out_idle(sequence: &mut Sequence) {
     fn agents(step: &mut Step) -> impl Iterator<Item = &mut usize> {
         let other = match &mut step.action {
@@ -144,11 +144,11 @@ fn leave_out_idle(sequence: &mut Sequence) {
     sequence.agents = names.collect();
 }
 
-/// Records what concerns one line.
+/// Recorder of the steps that concern one line.
 #[derive(Default)]
 pub(crate) struct Trace {
     steps: VecDeque<Step>,
-    /// Whether it is of everything, with the values of words, and not only of the last steps.
+    /// True for a complete trace: all steps, with the values of words. Otherwise only the last [`STEPS`] are kept.
     whole: bool,
 }
 
@@ -167,7 +167,7 @@ impl Trace {
         self.steps.push_back(step);
     }
 
-    /// The steps kept. Where the sending of a message is no longer among them, its arrival is told in words.
+    /// Returns the recorded steps. The receipt of a message whose sending is no longer recorded becomes a description.
     pub fn sequence(&self, agents: Vec<String>) -> Sequence {
         let mut sent = HashSet::new();
         let mut steps: Vec<Step> = self.steps.iter().cloned().collect();
@@ -194,7 +194,7 @@ impl Trace {
 }
 
 impl Simulation {
-    /// Whether something has begun and not ended.
+    /// True if accesses, local operations, the application or queued messages are not finished.
     pub(crate) fn waits(&self) -> bool {
         let behind = self.behind.as_ref();
         let waits = |behind: &ApplicationRun| {
@@ -206,7 +206,7 @@ impl Simulation {
             || self.input_queues.hold_messages()
     }
 
-    /// The messages that an agent waits for in a configuration, as words.
+    /// Names of the messages that an agent waits for in a configuration, joined by "or"; `None` if it waits for none.
     pub(crate) fn awaited(&self, agent: Agent, configuration: ConfigurationId) -> Option<String> {
         let program = match agent {
             HOME => &self.home,
@@ -219,8 +219,11 @@ impl Simulation {
         (!names.is_empty()).then(|| names.join(" or "))
     }
 
-    /// A core gives up if an access takes too long. Beside an application, which may wait for it, that is looked for some
-    /// times in that time; it is seen when the access ends, in any case.
+    /// Fails the run if an access has exceeded the timeout of its core. Otherwise schedules the next check while
+    /// anything is unfinished.
+    ///
+    /// Checks are periodic while an application runs, since it may wait for the access. Any late access is also
+    /// detected at its end.
     pub(crate) fn overdue(&mut self) {
         let (now, timeout) = (self.now, self.times.timeout);
         let late = self.accesses.iter().find(|(_, access)| {
@@ -235,7 +238,7 @@ impl Simulation {
         }
     }
 
-    /// A core has waited too long for an access.
+    /// Fails the run: a core has waited too long for an access.
     #[cold]
     pub(crate) fn gives_up(&mut self, line: Line, core: u16, issued: Time) {
         let open = self.behind.as_ref().map(|behind| behind.open());
@@ -248,7 +251,7 @@ impl Simulation {
         self.fail(FailureKind::Timeout, line, text);
     }
 
-    /// Who polls for what does not come.
+    /// Describes the thread that polls, or waits for an interrupt, in vain, if there is one.
     fn polled(&self) -> Option<String> {
         let behind = self.behind.as_ref()?;
         let name = behind.name();
@@ -264,7 +267,7 @@ impl Simulation {
         ))
     }
 
-    /// A core that has waited for a register since this moment or longer, as an access of line 0.
+    /// Returns a core that has waited for a register since `latest` or earlier, as an access to line 0.
     fn late_register(&self, latest: Time) -> Option<(Line, u16, Time)> {
         let threads = &self.behind.as_ref()?.threads;
         let late = |(core, since): (usize, Option<Time>)| {
@@ -280,13 +283,13 @@ impl Simulation {
         self.queue.push(self.now + often.max(1), Event::Overdue);
     }
 
-    /// What has been recorded, if anything.
+    /// Returns the recorded steps, if a trace is recorded.
     pub(crate) fn sequence(&self) -> Option<Sequence> {
         let trace = self.trace.as_ref();
         trace.map(|trace| trace.sequence(self.lifelines()))
     }
 
-    /// The names of all agents, those of other levels included.
+    /// Names of all agents, including those of other levels.
     fn lifelines(&self) -> Vec<String> {
         if let Some(above) = &self.above {
             return above.all.to_vec();
@@ -295,7 +298,7 @@ impl Simulation {
         below.map_or_else(|| self.own_lifelines(), |below| below.all.to_vec())
     }
 
-    /// The names of its agents.
+    /// Names of this simulation's agents: its caches, then its homes.
     pub(crate) fn own_lifelines(&self) -> Vec<String> {
         let name = |remote| self.remote.remote_name(remote);
         let mut agents: Vec<String> = match self.groups.caches() {
@@ -312,7 +315,8 @@ impl Simulation {
         agents
     }
 
-    /// An access is not made, as the page table does not permit it. A trace of everything is of what is made.
+    /// Records an access that the page table does not permit. A complete trace omits it: it contains performed accesses
+    /// only.
     #[cold]
     pub(crate) fn note_refused(&mut self, access: &Pending) {
         let shows = self.trace.as_ref().is_some_and(|trace| !trace.whole);
@@ -322,7 +326,7 @@ impl Simulation {
         }
     }
 
-    /// An access is performed in a cache's own copy: a trace of everything tells the value of its word.
+    /// Records an access performed in a cache's own copy, with the value of its word, in a complete trace.
     #[cold]
     pub(crate) fn note_performed(&mut self, access: &Pending, copy: Copy) {
         if !self.trace.as_ref().is_some_and(|trace| trace.whole) {
@@ -341,7 +345,7 @@ impl Simulation {
         self.note(access.cache, line, Action::Does { what });
     }
 
-    /// The run has failed; the first failure counts.
+    /// Fails the run, unless it has failed before: the first failure counts.
     #[cold]
     pub(crate) fn fail(&mut self, kind: FailureKind, line: Line, text: String) {
         if self.failure.is_some() {
@@ -358,7 +362,7 @@ impl Simulation {
         }));
     }
 
-    /// Nothing has been performed for too long: says who waits for whom.
+    /// Fails the run because nothing has been performed for too long, with a wait-for report.
     #[cold]
     pub(crate) fn stuck(&mut self) {
         if self.failure.is_some() {

@@ -1,16 +1,17 @@
 //! The event kernel: a queue of events ordered by time, and among equal times by insertion.
 //!
-//! Time is in picoseconds. Near events lie in a wheel of buckets, each an intrusive list in order of time.
-//! Most events come after all that their bucket holds; the others find their place from its begin.
-//! Far events lie in a heap and move to the wheel as soon as it reaches that far, before anything can
-//! be inserted beside them. Nothing is allocated per event once the pools have grown to the largest
-//! number of events at a time.
+//! Time is in picoseconds. Near events are in a wheel of buckets, each an intrusive list in order of time. Most events
+//! are later than all others in their bucket and are appended. The others are inserted by a search from the start of
+//! the list.
+//! Far events are in a heap. They move to the wheel as soon as it covers their time, before any other event of that
+//! time can be inserted. No event causes an allocation once the pools have grown to the maximum number of events at a
+//! time.
 
 use cohkit_base::memory::prefetch;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A moment or a duration in picoseconds.
+/// A point in time or a duration, in picoseconds.
 pub type Time = u64;
 
 /// Picoseconds in a nanosecond.
@@ -18,34 +19,34 @@ pub const NANOSECOND: Time = 1_000;
 /// Picoseconds in a second.
 pub const SECOND: Time = 1_000_000_000_000;
 
-/// A bucket spans `1 << SPAN` picoseconds: about as long as machines have between two events.
+/// A bucket spans `1 << SPAN` picoseconds: about the time between two events of most machines.
 const SPAN: u32 = 9;
 /// The wheel spans `1 << WHEEL` picoseconds.
 const WHEEL: u32 = 21;
-/// Events that are at most in a wheel whose buckets span that long.
+/// Number of events at a time below which buckets have their full span.
 const FEW: u64 = 1024;
-/// So many events before its turn an event is told as one that comes [soon](Queue::soon), the first time, the second and
-/// the third, and at most so many buckets before it.
+/// Look-ahead of the three prefetch stages of [`Queue::soon`]: the maximum number of events, and of buckets, ahead of
+/// the next one.
 const SOON: [u64; 3] = [48, 24, 8];
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Node<E> {
     event: E,
-    /// The next node of its bucket, or the next free one.
+    /// Next node of its bucket, or of the free list.
     next: u32,
-    /// Picoseconds from the begin of its bucket.
+    /// Picoseconds from the start of its bucket.
     offset: u16,
-    /// A bit for each time that it has been told as one that comes soon.
+    /// Stages of [`Queue::soon`] that have reported the event, one bit each.
     told: u8,
 }
 
-/// A list of nodes; `last` means nothing if there is no first.
+/// A list of nodes. `last` is undefined if the list is empty.
 #[derive(Clone, Copy)]
 struct Bucket {
     first: u32,
     last: u32,
-    /// The node that was inserted last before others, while it is there.
+    /// The node that was last inserted before others, or [`NONE`] once it has been taken.
     inserted: u32,
 }
 
@@ -78,28 +79,28 @@ pub struct Queue<E> {
     now: Time,
     /// A bucket spans `1 << span` picoseconds.
     span: u32,
-    /// Number of the first bucket of the wheel, counted from time 0 and never wrapped; `now` lies in it.
+    /// Number of the first bucket of the wheel, counted from time 0 without wrapping. `now` lies in it.
     cursor: u64,
-    /// A power of two.
+    /// The wheel. Its length is a power of two.
     buckets: Box<[Bucket]>,
-    /// A bit for each bucket that holds an event.
+    /// One bit for each bucket, set if it contains an event.
     occupied: Box<[u64]>,
     nodes: Vec<Node<E>>,
     free: u32,
     far: BinaryHeap<Reverse<Far<E>>>,
-    /// Bucket of the earliest far event, so that the heap is looked at only when it matters.
+    /// Bucket of the earliest far event: avoids accesses to the heap.
     far_bucket: u64,
     inserted: u64,
-    /// What has been told as coming soon, for each time.
+    /// Progress of each stage of [`Queue::soon`].
     told: [Told; SOON.len()],
 }
 
-/// Events in the queue that have been told as ones that come soon.
+/// Progress of a stage of [`Queue::soon`].
 #[derive(Clone, Copy, Default)]
 struct Told {
-    /// How many.
+    /// Number of reported events that are still in the queue.
     events: u64,
-    /// The last one of them, and its bucket. All others that have been told come before it.
+    /// The last reported event, and its bucket. All other reported events precede it.
     last: u32,
     bucket: u64,
 }
@@ -111,12 +112,12 @@ impl<E: Copy> Default for Queue<E> {
 }
 
 impl<E: Copy> Queue<E> {
-    /// An empty queue at time 0.
+    /// Creates an empty queue at time 0.
     pub fn new() -> Self {
         Queue::of_many(0)
     }
 
-    /// An empty queue at time 0, for so many events at a time: more of them have smaller buckets.
+    /// Creates an empty queue at time 0 for about `events` events at a time. More events have smaller buckets.
     pub fn of_many(events: u64) -> Self {
         let span = SPAN
             - (events / FEW)
@@ -149,18 +150,18 @@ impl<E: Copy> Queue<E> {
         self.buckets.len() as u64
     }
 
-    /// The place of a bucket in the wheel.
+    /// Index of a bucket in the wheel.
     #[inline(always)]
     fn place(&self, bucket: u64) -> usize {
         bucket as usize & (self.buckets.len() - 1)
     }
 
-    /// The time of the event taken last, in picoseconds.
+    /// Time of the last event taken, in picoseconds.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Number of events that lie in the queue. It is counted when asked for.
+    /// Number of events in the queue. Takes time linear in the number of free nodes.
     pub fn len(&self) -> usize {
         let mut near = self.nodes.len();
         let mut free = self.free;
@@ -171,12 +172,12 @@ impl<E: Copy> Queue<E> {
         near + self.far.len()
     }
 
-    /// Whether no event lies in the queue.
+    /// True if the queue contains no event.
     pub fn is_empty(&self) -> bool {
         self.far.is_empty() && self.occupied.iter().all(|&word| word == 0)
     }
 
-    /// Inserts an event. A time before [`Queue::now`] counts as now.
+    /// Inserts an event. A time before [`Queue::now`] is treated as now.
     #[inline]
     pub fn push(&mut self, time: Time, event: E) {
         let time = time.max(self.now);
@@ -211,7 +212,7 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// Inserts an event that is far, or for which there is no node yet.
+    /// Inserts an event beyond the wheel, or one for which there is no free node.
     #[cold]
     fn push_apart(&mut self, time: Time, event: E) {
         if (time >> self.span) - self.cursor < self.count() {
@@ -233,17 +234,17 @@ impl<E: Copy> Queue<E> {
         }));
     }
 
-    /// Takes the earliest event; among equal times the one inserted first.
+    /// Removes the earliest event, and among equal times the one inserted first.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
-        // Most often the next event lies a few buckets ahead, in the same word of bits.
+        // The next event is usually a few buckets ahead, in the same word of bits.
         let here = self.occupied[self.place(self.cursor) / 64] >> (self.cursor % 64);
         self.cursor = match here {
             0 => self.next_occupied()?,
             _ => self.cursor + u64::from(here.trailing_zeros()),
         };
         if self.far_bucket < self.cursor + self.count() {
-            // What lies in the wheel is earlier than all that was far, so the cursor stays right.
+            // Events in the wheel precede all far events, so the cursor remains correct.
             self.bring_near();
         }
         let place = self.place(self.cursor);
@@ -267,7 +268,7 @@ impl<E: Copy> Queue<E> {
         Some((self.now, node.event))
     }
 
-    /// When the earliest event is.
+    /// Time of the earliest event, in picoseconds, if there is one.
     pub fn next(&self) -> Option<Time> {
         let here = self.occupied[self.place(self.cursor) / 64] >> (self.cursor % 64);
         let bucket = match here {
@@ -276,7 +277,7 @@ impl<E: Copy> Queue<E> {
         };
         let first = self.buckets[self.place(bucket)].first;
         match (first, self.far.peek()) {
-            // All that is far is later than what lies in the wheel.
+            // All far events are later than those in the wheel.
             (NONE, far) => far.map(|Reverse(far)| far.time),
             (first, _) => {
                 Some((bucket << self.span) + Time::from(self.nodes[first as usize].offset))
@@ -284,8 +285,10 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// Tells the next events, each once at each of the times 0, 1 and 2, the last of which is the nearest: so memory can be
-    /// asked in time for what they say, what that leads to, and so on. What is inserted late is not told.
+    /// Reports the next events, so that the memory they need can be prefetched. Stages 0, 1 and 2 look ahead less and
+    /// less: each can prefetch what depends on data that the stage before has fetched.
+    ///
+    /// Each stage reports an event at most once. An event inserted before the last reported one may be missed.
     #[inline]
     pub fn soon(&mut self, time: usize, mut each: impl FnMut(&E)) {
         while self.told[time].events < SOON[time] {
@@ -295,7 +298,7 @@ impl<E: Copy> Queue<E> {
             let node = &mut self.nodes[index as usize];
             node.told |= 1 << time;
             each(&node.event);
-            // The next one that is told follows it.
+            // The next node is the next one to be reported.
             let next = node.next;
             prefetch(self.nodes.as_ptr().wrapping_add(next as usize));
             let told = &mut self.told[time];
@@ -307,7 +310,7 @@ impl<E: Copy> Queue<E> {
         }
     }
 
-    /// The first event behind all that have been told, and its bucket, if that comes soon.
+    /// Returns the first event that a stage has not reported, with its bucket, if it lies within the look-ahead.
     #[inline(always)]
     fn untold(&self, time: usize) -> Option<(u64, u32)> {
         let Told {
@@ -335,12 +338,12 @@ impl<E: Copy> Queue<E> {
         None
     }
 
-    /// Inserts a node before later ones of its bucket, of which there is at least one.
+    /// Inserts a node before the last node of its bucket, which is not empty.
     #[inline(never)]
     fn insert(&mut self, place: usize, index: u32, offset: u16) {
         let mut before = NONE;
         let mut after = self.buckets[place].first;
-        // Many events of one time are inserted behind each other.
+        // Events of one time are often inserted one after the other.
         let inserted = self.buckets[place].inserted;
         if inserted != NONE && self.nodes[inserted as usize].offset <= offset {
             before = inserted;
@@ -358,7 +361,7 @@ impl<E: Copy> Queue<E> {
         self.buckets[place].inserted = index;
     }
 
-    /// Moves far events that the wheel reaches by now into it, in order.
+    /// Moves far events that the wheel now covers into it, in order.
     #[cold]
     fn bring_near(&mut self) {
         while let Some(Reverse(first)) = self.far.peek() {
@@ -373,10 +376,10 @@ impl<E: Copy> Queue<E> {
         self.far_bucket = u64::MAX;
     }
 
-    /// The first occupied bucket beyond the cursor's word of bits, or that of the first far event.
+    /// Returns the first occupied bucket beyond the cursor's word of bits, or the bucket of the first far event.
     fn next_occupied(&self) -> Option<u64> {
         let word = self.cursor / 64;
-        // Around the wheel, to what of the cursor's word lies before the cursor.
+        // Goes once around the wheel. The last word holds the buckets before the cursor in the cursor's own word.
         for ahead in word + 1..=word + self.count() / 64 {
             let bits = self.occupied[self.place(ahead * 64) / 64];
             if bits != 0 {
@@ -394,7 +397,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     proptest! {
-        /// Any mixture of insertions, near and far, and removals gives what a sorted map gives.
+        /// Any mixture of near and far insertions and removals gives the same events as a sorted map.
         #[test]
         fn as_a_sorted_map(events in 0u64..20_000, steps in prop::collection::vec(
             prop_oneof![

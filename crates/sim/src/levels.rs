@@ -1,14 +1,15 @@
-//! Two levels of caches in time: below each cache of a machine lies another machine, whose memory is that cache's copy.
+//! Simulation of two cache levels: below each cache of the upper level is a machine whose memory is that cache's copy.
 //!
-//! Both levels are [`Simulation`]s that know of the other what they are told after each event: caches and homes execute the
-//! controllers of their own texts. What is between them follows from rights, by the rules of [`cohkit_system::over`]:
+//! Both levels are [`Simulation`]s, which notify each other after each event. Caches and homes execute the controllers
+//! of their own protocol files. The coupling follows from permissions, by the rules of [`cohkit_system::over`]:
 //!
-//! * a request waits at its home until the cache above has the right that it needs, which a hint there brings;
-//! * what memory is here is the copy there; a write of it is a store in place there;
-//! * what would lower the right above, or evict the line, waits until the home here has run a locking local operation;
-//! * while such a lock is wanted or held, no hint begins.
+//! * a request waits at its home until the cache above has the permission that it needs, which a prefetch there
+//!   acquires;
+//! * memory of the lower level is the copy of the cache above, and a write of it is a store in place there;
+//! * a row that lowers the permission above, or evicts the line, waits for a locking local operation of the home below;
+//! * while such a lock is wanted or held, no prefetch starts.
 //!
-//! Contents, the oracle, cores, and what is counted of them are those of all machines of the lower level together.
+//! The machines of the lower level share their data, the oracle, the cores, and the statistics of the cores.
 
 use cohkit_protocol::protocol::Right;
 use cohkit_system::over;
@@ -30,13 +31,13 @@ use crate::statistics::Counters;
 mod machine;
 pub use machine::Levels;
 
-/// A lock of the upper level at a home below: it wants a line back so far.
+/// A lock that the upper level requests at a home below, so that caches there give up permissions.
 #[derive(Clone, Copy, Debug)]
 struct Lock {
-    /// What caches below may do under it.
+    /// Highest permission that caches below may keep under the lock.
     ensures: Right,
     stage: Stage,
-    /// Whether the cache wants to evict the line.
+    /// True if the cache above wants to evict the line.
     evicts: bool,
 }
 
@@ -57,59 +58,59 @@ impl Lock {
     }
 }
 
-/// What a machine of the lower level tells the cache above it.
+/// Notification from a machine of the lower level to the cache above it.
 #[derive(Clone, Copy, Debug)]
 enum Up {
-    /// A request waits for this right.
+    /// A request needs this permission.
     Wants(Line, Right),
     /// Memory has been written.
     Written(Line),
-    /// The lock that was wanted is held.
+    /// The requested lock is held.
     Locked(Line),
-    /// It has been given back.
+    /// The lock has been released.
     Unlocked(Line),
 }
 
-/// What the upper level tells what is below one of its caches.
+/// Notification from the upper level to the machine below one of its caches.
 #[derive(Clone, Copy, Debug)]
 enum Down {
-    /// The right or the copy there has changed.
+    /// The permission or the copy above has changed.
     Changed(Line),
-    /// The line has to be locked so that caches below may do no more than this.
+    /// Lock the line, so that caches below keep at most this permission.
     Recall(Line, Right),
-    /// The lock is given back.
+    /// Release the lock.
     Unlock(Line),
 }
 
-/// What a machine of the lower level knows of the upper one.
+/// View that a machine of the lower level has of the upper one.
 pub(crate) struct Above {
-    /// The cache above it, and how many there are.
+    /// Number of the cache above, and the number of caches of the upper level.
     pub cache: Agent,
     caches: u16,
-    /// What that cache may do with each line.
+    /// Permission of the cache above for each line.
     rights: Paged<Right>,
-    /// The right that each message needs there.
+    /// Permission above that each message type requires, by message number.
     needs: Vec<Right>,
     locks: FxHashMap<Line, Lock>,
     told: Vec<Up>,
-    /// How many lifelines are before those here, and the names of all.
+    /// Number of lifelines before those of this machine, and the names of all lifelines.
     pub lifelines: usize,
     pub all: Rc<[String]>,
 }
 
 impl Above {
-    /// Whether a core, of those of all machines, is before one of the so many caches here.
+    /// True if `core`, numbered over all machines, is attached to one of the `caches` caches of this machine.
     pub fn has_core(&self, core: u16, caches: u16) -> bool {
         let caches = core / caches;
         caches % self.caches == self.cache.0
     }
 
-    /// Memory has been written.
+    /// Notifies the upper level that memory has been written.
     pub fn written(&mut self, line: Line) {
         self.told.push(Up::Written(line));
     }
 
-    /// The home has acknowledged the local operation that was asked for.
+    /// Records that the home has acknowledged the requested local operation, and notifies the upper level.
     pub fn locked(&mut self, line: Line) {
         if let Some(lock) = self.locks.get_mut(&line) {
             lock.stage = Stage::Held;
@@ -117,14 +118,14 @@ impl Above {
         }
     }
 
-    /// The home takes the unlock.
+    /// Records that the home is handling the unlock.
     pub fn gives_back(&mut self, line: Line) {
         if let Some(lock) = self.locks.get_mut(&line) {
             lock.stage = Stage::GivenBack;
         }
     }
 
-    /// What the level above may do with a line under its lock.
+    /// Highest permission that the level above may use for a line under its lock; none while no lock is held.
     pub fn lock_right(&self, line: Line) -> Right {
         match self.locks.get(&line) {
             Some(lock) if lock.stage == Stage::Held => match lock.ensures {
@@ -136,42 +137,42 @@ impl Above {
     }
 }
 
-/// What the upper level knows of what is below its caches.
+/// View that the upper level has of the machines below its caches.
 pub(crate) struct Below {
     locks: FxHashMap<(Agent, Line), Lock>,
-    /// Lines that hints bring at this time.
+    /// Lines that are being prefetched for the level below.
     asked: FxHashSet<(Agent, Line)>,
     told: Vec<(Agent, Down)>,
-    /// The names of all lifelines.
+    /// Names of all lifelines.
     pub all: Rc<[String]>,
 }
 
 impl Below {
-    /// Whether no lock of a line is wanted or held.
+    /// True if no lock of the line is wanted or held.
     pub fn is_free(&self, cache: Agent, line: Line) -> bool {
         !self.locks.contains_key(&(cache, line))
     }
 
-    /// Whether a line is wanted back to be evicted.
+    /// True if the line is recalled for an eviction.
     pub fn evicts(&self, cache: Agent, line: Line) -> bool {
         let lock = self.locks.get(&(cache, line));
         lock.is_some_and(|lock| lock.evicts)
     }
 
-    /// A hint has ended.
+    /// Records the end of a prefetch.
     pub fn brought(&mut self, cache: Agent, line: Line) {
         self.asked.remove(&(cache, line));
     }
 
-    /// A cache's entry of a line has changed.
+    /// Notifies the machine below that the cache's entry of a line has changed.
     pub fn changed(&mut self, cache: Agent, line: Line) {
         self.told.push((cache, Down::Changed(line)));
     }
 }
 
-/// The upper level.
+/// Actions of the upper level.
 impl Simulation {
-    /// Whether what is below has to give a line back before a cache's row runs; it is asked to.
+    /// Returns true if the machine below must give up permissions before a cache's row may run, and requests that.
     #[inline(always)]
     pub(crate) fn holds_back(
         &mut self,
@@ -210,18 +211,18 @@ impl Simulation {
         }
     }
 
-    /// A request below a cache waits for a right.
+    /// Starts a prefetch of a permission for the level below, unless the line is locked or already being prefetched.
     fn wanted_below(&mut self, cache: Agent, line: Line, right: Right) {
         let begins = (self.below.as_mut())
             .is_some_and(|below| below.is_free(cache, line) && below.asked.insert((cache, line)));
         if begins {
             let (access, now) = (over::brings(right), self.now);
-            // Before each of these caches is one core, which has its number.
+            // Each cache of the upper level has one core, with the same number.
             self.start(line, access, 0, cache.0, now, Purpose::Hint);
         }
     }
 
-    /// A home below has locked a line: what waited for that goes on, and the lock is given back.
+    /// Handles a lock held by the home below: resumes what waited for it, then requests its release.
     fn locked_below(&mut self, cache: Agent, line: Line) {
         let Some(lock) = (self.below.as_mut()).and_then(|b| b.locks.get_mut(&(cache, line))) else {
             return;
@@ -239,7 +240,7 @@ impl Simulation {
         }
     }
 
-    /// A home below is open again for a line.
+    /// Handles the release of a lock by the home below.
     fn free_below(&mut self, cache: Agent, line: Line) {
         if let Some(below) = &mut self.below {
             below.locks.remove(&(cache, line));
@@ -249,9 +250,9 @@ impl Simulation {
     }
 }
 
-/// The lower level.
+/// Actions of the lower level.
 impl Simulation {
-    /// The names of the agents below a cache: each with its number, and its home.
+    /// Names of the agents below a cache: its caches, then its home, each with the number of the cache above.
     pub(crate) fn lifelines_below(&self, cache: Agent) -> Vec<String> {
         let name = &self.remote.controller().name;
         let remotes = (0..self.groups.caches()).map(|r| format!("{name} {}.{r}", cache.0));
@@ -259,7 +260,7 @@ impl Simulation {
         remotes.chain([home]).collect()
     }
 
-    /// Whether a message waits until the cache above has the right that it needs; it is asked for that.
+    /// Returns true if a message must wait for a permission of the cache above, and requests that permission.
     pub(crate) fn waits_for_above(&mut self, line: Line, message: Option<&Message>) -> bool {
         let (Some(message), Some(above)) = (message, &mut self.above) else {
             return false;
@@ -272,7 +273,7 @@ impl Simulation {
         waits
     }
 
-    /// What the home does with an input, knowing whether it may write its memory.
+    /// Evaluates the home's row for an input, given whether the home may write its memory.
     pub(crate) fn step_below(
         &mut self,
         line: Line,
@@ -284,13 +285,13 @@ impl Simulation {
         let lent = self.home.lent(configuration, writes);
         let mut transition = self.home.step(lent, input);
         if transition.answer == Answer::Take {
-            // A configuration is the same whatever the right above was when the home was last asked.
+            // Normalise the configuration, so that it does not depend on the permission above at this step.
             transition.next = self.home.lent(transition.next, true);
         }
         transition
     }
 
-    /// The cache above has another right or another copy.
+    /// Handles a change of the permission or copy of the cache above.
     fn changed_above(&mut self, line: Line, right: Right, copy: Copy) {
         let Some(above) = &mut self.above else {
             return;
@@ -313,7 +314,7 @@ impl Simulation {
         }
     }
 
-    /// No cache has a right that the one above lacks.
+    /// Checks inclusion: a cache has no permission that the cache above lacks.
     pub(crate) fn check_inclusion(&mut self, cache: Agent, line: Line, right: Right) {
         let above = self.above.as_ref().map(|above| above.rights.get(line));
         if let Some(above) = above.filter(|above| right > *above) {
@@ -323,7 +324,7 @@ impl Simulation {
         }
     }
 
-    /// The level above wants a line back so far.
+    /// Handles a recall by the level above, after which caches here keep at most permission `left`.
     fn recalled(&mut self, line: Line, left: Right) {
         let Some(local) = over::recalls(&self.home.controller().locals, left) else {
             let text = format!("no local operation below locks the line and leaves {left:?}");
@@ -335,7 +336,7 @@ impl Simulation {
         self.present_local(Work::Local(line, local), line);
     }
 
-    /// The home has taken the unlock.
+    /// Handles an unlock that the home has received.
     pub(crate) fn unlocked_below(&mut self, line: Line) {
         if let Some(above) = &mut self.above {
             above.locks.remove(&line);
@@ -344,7 +345,7 @@ impl Simulation {
     }
 }
 
-/// What all machines of the lower level have together.
+/// State shared by all machines of the lower level.
 struct Shared {
     data: Data,
     oracle: Oracle,
@@ -358,7 +359,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Changes places with what is in a machine of the lower level.
+    /// Exchanges the shared state with that in a machine of the lower level.
     fn exchange(&mut self, simulation: &mut Simulation) {
         self.data.exchange(&mut simulation.data);
         std::mem::swap(&mut self.oracle, &mut simulation.oracle);
@@ -370,7 +371,7 @@ impl Shared {
         self.exchange_trace(simulation);
     }
 
-    /// Changes places with what is in the upper level, which has the contents, and its own rights for the oracle.
+    /// Exchanges data and oracle with those in the upper level, which keeps the oracle's counts of its own permissions.
     fn exchange_above(&mut self, simulation: &mut Simulation) {
         self.data.exchange(&mut simulation.data);
         std::mem::swap(&mut self.oracle, &mut simulation.oracle);

@@ -1,9 +1,9 @@
 //! The simulator: time and real data for machines whose caches and homes execute checked controllers.
 //!
-//! An event kernel ([`kernel`]) drives cores as traffic, caches, links, a home of many serial units and the
-//! memory behind it ([`components`], [`agents`]). Caches and homes know no protocol: they execute the
-//! controllers of a protocol text through [`agents::program`]. Lines carry bytes ([`data`]), and an
-//! oracle ([`oracle`]) compares every load with the last write. Equal setups and seeds give equal results.
+//! An event kernel ([`kernel`]) drives cores as traffic, caches, links, a home of many serial units and its memory
+//! ([`components`], [`agents`]). Caches and homes know no protocol: they execute the controllers of a protocol file
+//! through [`agents::program`]. Lines carry bytes ([`data`]), and an oracle ([`oracle`]) compares every load with the
+//! last write. Equal setups and seeds give equal results.
 //!
 //! The crate does not know the checker, files or terminals.
 //!
@@ -40,7 +40,7 @@
 //! assert_eq!(statistics.sent("Put"), Some(100 - 4)); // four lines are still in the cache
 //! ```
 
-/// The guide's application works as printed.
+/// The application of the guide compiles and runs as printed.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/applications.md")]
 struct Guide;

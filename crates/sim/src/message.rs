@@ -8,60 +8,60 @@ use std::ops::Range;
 pub type Line = u32;
 
 cohkit_base::index!(
-    /// Number of an agent of a line: a remote's, from 0, or [`HOME`]. A core's number is no agent's.
+    /// Number of an agent of a line: a remote, from 0, or [`HOME`]. Cores have numbers of their own.
     Agent(u16)
 );
 
-/// Most fields a message may have here.
+/// Maximum number of fields of a message.
 pub const FIELDS: usize = 4;
 
 /// The home's number among the agents of a line; remotes are numbered from 0.
 pub const HOME: Agent = Agent(u16::MAX);
 
-/// Messages that keep an order: their sender, their receiver, what the text declares, and their line or, where lines are
-/// together, their home.
+/// Key of messages that keep an order: sender, receiver, the order that the protocol file declares, and the line. Where
+/// the order spans lines, the home replaces the line.
 pub type Order = (Agent, Agent, u8, Line);
 
-/// Caching agents whose numbers follow each other.
+/// Caching agents with consecutive numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agents(Range<u16>);
 
 impl Agents {
-    /// Those with these numbers.
+    /// Creates the set of agents with these numbers.
     pub fn new(numbers: Range<u16>) -> Agents {
         Agents(numbers)
     }
 
-    /// The first of them.
+    /// Returns the first agent.
     #[inline]
     pub fn first(&self) -> Agent {
         Agent(self.0.start)
     }
 
-    /// The number behind the last.
+    /// Number after that of the last agent.
     pub fn end(&self) -> u16 {
         self.0.end
     }
 
-    /// How many there are.
+    /// Number of agents.
     #[inline]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether one is among them.
+    /// True if `agent` is one of them.
     #[inline(always)]
     pub fn contains(&self, agent: Agent) -> bool {
         self.0.contains(&agent.0)
     }
 
-    /// The place of one of them.
+    /// Index of `agent` among them.
     #[inline]
     pub fn place(&self, agent: Agent) -> u16 {
         agent.0 - self.0.start
     }
 
-    /// One after the other.
+    /// Agents in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Agent> + Clone + use<> {
         self.0.clone().map(Agent)
     }
@@ -70,30 +70,30 @@ impl Agents {
 /// A message between two agents.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
-    /// Which line it is about.
+    /// Line that the message concerns.
     pub line: Line,
-    /// The bytes it carries, if it carries any.
+    /// Data, if the message carries any.
     pub copy: crate::data::Copy,
-    /// The kind.
+    /// Message type.
     pub kind: MessageId,
     /// Sender: a remote's number, or [`HOME`].
     pub from: Agent,
     /// Receiver: a remote's number, or [`HOME`].
     pub to: Agent,
-    /// For partial stores, the word that is written, counted in 8 bytes; between homes the number of the one that sends.
+    /// Partial stores: index of the first 8-byte word written. Messages between homes: number of the sending home.
     pub word: u16,
-    /// For partial stores, how many words are written.
+    /// Partial stores: number of words written.
     pub words: u16,
-    /// Values of its fields, as controllers encode them; unused ones are 0.
+    /// Field values, as encoded in controllers; unused fields are 0.
     pub fields: [u16; FIELDS],
-    /// Whether it still occupies its place in the receiver's buffer for its circuit.
+    /// True while the message occupies a place in the receiver's buffer for its circuit.
     pub credit: bool,
-    /// Numbers messages in the order of sending.
+    /// Sequence number in the order of sending.
     pub flight: u32,
 }
 
 impl Message {
-    /// Who sends it, among all who send such messages: of homes that send to homes the number.
+    /// Returns the sender, unique among all senders of such messages: the number of the home if both ends are homes.
     #[inline(always)]
     pub fn sender(&self) -> Agent {
         match (self.from, self.to) {
@@ -102,7 +102,8 @@ impl Message {
         }
     }
 
-    /// What the home that sends it is found by: its line, or the home's number if another one takes it.
+    /// Returns the line by which the sending home is found. If both ends are homes, it is the number of the sending
+    /// home.
     #[inline(always)]
     pub fn sender_line(&self) -> Line {
         match (self.from, self.to) {
@@ -112,7 +113,7 @@ impl Message {
     }
 }
 
-/// A pool: elements have an index from insertion to removal, and places are used again.
+/// A pool. Each element keeps its index from insertion to removal, and free indices are reused.
 pub struct Pool<T> {
     places: Vec<T>,
     free: Vec<u32>,
@@ -143,20 +144,20 @@ impl<T: Copy> Pool<T> {
         }
     }
 
-    /// Removes the element with this index.
+    /// Removes and returns the element with this index.
     #[inline]
     pub fn remove(&mut self, index: u32) -> T {
         self.free.push(index);
         self.places[index as usize]
     }
 
-    /// Asks memory for an element.
+    /// Prefetches an element into the host's cache.
     #[inline]
     pub fn prefetch(&self, index: u32) {
         prefetch_whole(&self.places[index as usize]);
     }
 
-    /// The elements that are in the pool, by index.
+    /// Elements in the pool, with their indices.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let mut gone = vec![false; self.places.len()];
         for &index in &self.free {

@@ -1,22 +1,22 @@
-//! What must hold of data and rights at every moment of a run.
+//! Checks of data and permissions during a run.
 //!
-//! *Loads*: a load returns the line's last write in coherence order at the moment it is performed at its cache.
-//! Writes of a line are numbered as they are performed; every content knows the write that made it;
-//! so a load of an old content is seen by its number. Where a message's bytes are used once, without a copy
-//! being kept, they must be current when the message is sent.
-//! At [`Level::Bytes`] each word read is also compared with a second record of all words written.
+//! *Loads*: a load returns the last write of its line in coherence order at the time it is performed at its cache.
+//! Writes of a line are numbered as they are performed, and every content records the write that created it. The number
+//! reveals a load of a stale content. If a message's bytes are used once, without keeping a copy, they must be current
+//! when the message is sent. At [`Level::Bytes`], each word read is also compared with a second record of all words
+//! written.
 //!
-//! *Write buffers*: a store counts when it is performed, which is after its core has put it into its write buffer.
-//! Until then a load of the same core must find it there. At [`Level::Bytes`] a second record of all words in buffers
-//! says what it has to find.
+//! *Write buffers*: a store is performed some time after its core has put it into its write buffer. Until then, a load
+//! of the same core must find it there. At [`Level::Bytes`], a second record of all buffered words gives the value to
+//! be found.
 //!
-//! *Stores of a cache*: the home performs each once, and in the program order of its line ([`own`]); a cache tries no store
-//! again that the home has performed.
+//! *Stores of a cache*: the home performs each once, and in program order per line ([`own`]). A cache does not retry a
+//! store that the home has performed.
 //!
-//! *Single writer*: when an agent gains a right, no other agent has one that excludes it.
+//! *Single writer*: when an agent gains a permission, no other agent has a permission that excludes it.
 //!
-//! A text with `guarantee none` promises neither. Then a load has to find what was written at some time, and nothing older
-//! than its core knows of: [`old`].
+//! A protocol file with `guarantee none` promises neither. Then a load must return a value that was written at some
+//! time, and none older than its core knows of: [`old`].
 
 use cohkit_protocol::protocol::{Protocol, Right};
 use rustc_hash::FxHashMap;
@@ -32,46 +32,46 @@ pub use own::Breach;
 mod old;
 mod own;
 
-/// How much is watched.
+/// Amount of checking.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
-    /// Nothing; for measuring what watching costs.
+    /// No checks; for measuring the cost of checking.
     Off,
-    /// Versions of lines and rights.
+    /// Versions of lines, and permissions.
     Versions,
-    /// Every byte read besides.
+    /// Versions, permissions, and every byte read.
     Bytes,
 }
 
-/// What is known of a line.
+/// State of a line.
 #[derive(Clone, Copy, Default)]
 struct Watched {
     /// Number of its last write.
     latest: u32,
-    /// How many agents have each right, as far as rights have changed.
+    /// Number of agents with each permission, relative to the initial state.
     may: [u16; 3],
 }
 
-/// Watches one run.
+/// Checker of one run.
 pub struct Oracle {
-    /// How much it watches.
+    /// Amount of checking.
     pub level: Level,
     lines: Paged<Watched>,
     words: FxHashMap<(Line, u16), u64>,
-    /// How many shared caches have each right, while these are what is watched.
+    /// Number of caches of the upper of two levels with each permission, while that level uses the oracle.
     pub(crate) above: Option<Paged<[u16; 3]>>,
-    /// The last store of a core to a word, until it is performed.
+    /// Value of each core's last store to a word, until the store is performed.
     buffered: FxHashMap<(u16, Line, u16), u64>,
-    /// What a word holds before it is written.
+    /// Initial value of a word.
     first: fn(u32, u16) -> u64,
-    /// What is known where copies may be old.
+    /// State of the checks for copies that may be stale.
     old: Option<Box<Old>>,
-    /// The stores that caches have sent to homes.
+    /// Stores that caches have sent to homes.
     own: Option<Box<OwnStores>>,
 }
 
 impl Oracle {
-    /// Nothing written yet, by a text.
+    /// Creates the oracle of a protocol, before any write.
     pub fn of(level: Level, protocol: &Protocol) -> Oracle {
         let guarantee = protocol.guarantee;
         let mut states = protocol.remote.states.iter();
@@ -86,7 +86,7 @@ impl Oracle {
         }
     }
 
-    /// Nothing written yet, by a text that keeps single writer and data value.
+    /// Creates an oracle that checks single writer and data value, before any write.
     pub fn new(level: Level) -> Oracle {
         Oracle {
             level,
@@ -100,13 +100,14 @@ impl Oracle {
         }
     }
 
-    /// Whether copies may be old, and rights exclude no others.
+    /// True if copies may be stale and permissions do not exclude each other, as with `guarantee none`.
     #[inline(always)]
     pub fn may_be_old(&self) -> bool {
         self.old.is_some()
     }
 
-    /// Returns the property that every store is performed once. It is part of the data value where copies are current.
+    /// Returns the property violated by a store that is not performed exactly once. Where copies are current, it is the
+    /// data value.
     pub fn of_stores(&self) -> FailureKind {
         match self.may_be_old() {
             false => FailureKind::DataValue,
@@ -114,7 +115,7 @@ impl Oracle {
         }
     }
 
-    /// A core has written words of a line, as a release or not.
+    /// Records that a core has written words of a line, as a release if `release`.
     pub fn wrote(
         &mut self,
         (core, release): (u16, bool),
@@ -127,10 +128,11 @@ impl Oracle {
         }
     }
 
-    /// A core, which acquires with that or not, reads this in a word of a copy that may be old.
+    /// Checks a word that a core reads from a copy that may be stale. `reader` is the core, and true if it acquires.
+    /// `found` is the version of the copy and the value read.
     ///
     /// # Errors
-    /// What it should not have found, in words.
+    /// Description of the violation.
     pub fn reads_old(
         &mut self,
         reader: (u16, bool),
@@ -145,7 +147,8 @@ impl Oracle {
         }
     }
 
-    /// A message takes the store of a cache's access to the home; `again` if another one has done so before.
+    /// Records that a message carries the store of a cache's access to the home. `again`: another message has done so
+    /// before.
     #[inline]
     pub fn store_is_sent(&mut self, of: (Agent, Line), flight: u32, again: bool) {
         if let Some(own) = &mut self.own {
@@ -153,7 +156,7 @@ impl Oracle {
         }
     }
 
-    /// A cache has posted the store that it has sent.
+    /// Records that a cache has posted the store that it has sent.
     #[inline]
     pub fn store_is_posted(&mut self, of: (Agent, Line)) {
         if let Some(own) = &mut self.own {
@@ -161,10 +164,10 @@ impl Oracle {
         }
     }
 
-    /// The home has performed the store of a message, as the last write of the line.
+    /// Records that the home has performed the store of a message, as the last write of the line.
     ///
     /// # Errors
-    /// If it must not.
+    /// The store must not be performed.
     #[inline]
     pub fn store_is_performed(&mut self, of: (Agent, Line), flight: u32) -> Result<(), Breach> {
         let version = self.latest(of.1);
@@ -174,19 +177,18 @@ impl Oracle {
         }
     }
 
-    /// Whether a copy with this version has all stores that a cache has posted to the line.
+    /// True if a copy of this version contains all stores that the cache has posted to the line.
     #[inline]
     pub fn finds_own(&self, of: (Agent, Line), version: u32) -> bool {
         (self.own.as_ref()).is_none_or(|own| own.finds(of, version))
     }
 
-    /// All words are zero until they are written.
+    /// Sets the initial value of all words to zero.
     pub(crate) fn begins_with_zeros(&mut self) {
         self.first = |_, _| 0;
     }
 
-    /// Numbers a write that is performed now. Versions are also kept with the oracle off,
-    /// for charts and for values of traffic.
+    /// Performs a write, and returns its number. With the oracle off, every write has number 1.
     #[inline]
     pub fn write(&mut self, line: Line, words: std::ops::Range<u16>, value: u64) -> u32 {
         if self.level == Level::Off {
@@ -205,7 +207,7 @@ impl Oracle {
         version
     }
 
-    /// What one agent may do with a line changes.
+    /// Records that the permission of one agent for a line changes.
     #[inline]
     pub fn changes(&mut self, line: Line, from: Right, to: Right) {
         let may = match &mut self.above {
@@ -216,7 +218,7 @@ impl Oracle {
         may[to as usize] = may[to as usize].wrapping_add(1);
     }
 
-    /// How many agents have each right.
+    /// Returns the number of agents with each permission.
     #[inline]
     fn may(&self, line: Line) -> [u16; 3] {
         match &self.above {
@@ -225,7 +227,7 @@ impl Oracle {
         }
     }
 
-    /// The most that any agent may do with a line.
+    /// Returns the highest permission that any agent has for a line.
     pub fn most(&self, line: Line) -> Right {
         match self.may(line) {
             [_, 0, 0] => Right::None,
@@ -234,7 +236,7 @@ impl Oracle {
         }
     }
 
-    /// Whether another agent than the one that has this right has one that excludes it.
+    /// True if another agent than the holder of `right` has a permission that excludes it.
     #[inline]
     pub fn excluded(&self, line: Line, right: Right) -> bool {
         let [_, readers, writers] = self.may(line);
@@ -246,14 +248,14 @@ impl Oracle {
         }
     }
 
-    /// A core has stored a word into its write buffer.
+    /// Records that a core has stored a word into its write buffer.
     pub fn buffer(&mut self, core: u16, line: Line, word: u16, value: u64) {
         if self.level == Level::Bytes {
             self.buffered.insert((core, line, word), value);
         }
     }
 
-    /// A store from a core's write buffer has been performed.
+    /// Records that a store from a core's write buffer has been performed.
     pub fn unbuffer(&mut self, core: u16, line: Line, word: u16, value: u64) {
         let key = (core, line, word);
         if self.buffered.get(&key) == Some(&value) {
@@ -261,12 +263,13 @@ impl Oracle {
         }
     }
 
-    /// Whether a load that found this in its core's write buffer should have found it.
+    /// True if `found`, which a load found in its core's write buffer, is correct. `None`: the load found nothing
+    /// there.
     pub fn buffered(&self, core: u16, line: Line, word: u16, found: Option<u64>) -> bool {
         self.level < Level::Bytes || self.buffered.get(&(core, line, word)).copied() == found
     }
 
-    /// Asks memory for what is known of a line.
+    /// Prefetches the state of a line.
     #[inline]
     pub fn prefetch(&self, line: Line) {
         self.lines.prefetch(line);
@@ -278,13 +281,13 @@ impl Oracle {
         self.lines.get(line).latest
     }
 
-    /// Whether a content with this version is the line's last.
+    /// True if a content of this version is the last write of the line, or if that is not checked.
     #[inline]
     pub fn current(&self, line: Line, version: u32) -> bool {
         self.level == Level::Off || self.may_be_old() || version == self.latest(line)
     }
 
-    /// Whether a word has the value written last.
+    /// True if a word has the value last written, or if that is not checked. `value` is evaluated only if it is needed.
     #[inline]
     pub fn word(&self, line: Line, word: u16, value: impl FnOnce() -> u64) -> bool {
         if self.level < Level::Bytes || self.may_be_old() {
@@ -295,7 +298,7 @@ impl Oracle {
     }
 }
 
-/// Whether two agents may have these rights to one line at a time.
+/// True if two agents may have these permissions for one line at a time.
 #[inline]
 pub fn compatible(one: Right, other: Right) -> bool {
     one == Right::None || other == Right::None || (one, other) == (Right::Read, Right::Read)

@@ -13,75 +13,77 @@ use crate::kernel::Time;
 use crate::message::Line;
 use crate::statistics::{Histogram, Statistics};
 
-/// What takes the place of traffic and device.
+/// Scenario that replaces the traffic and the device of a setup.
 #[derive(Clone)]
 pub struct Play {
     /// The application and its threads; thread `n` runs on core `n`.
     pub scenario: Arc<dyn Playable>,
-    /// What the home knows of rights; nothing where it is not constructed, and then its application hears of no changes.
+    /// Permissions that a constructed home can derive from its states. `None` for other homes, whose applications are
+    /// not notified of changes.
     pub rights: Option<KnownRights>,
-    /// Picoseconds after which threads and application begin nothing more; without end if not given.
+    /// Time after which threads and application start nothing more, in picoseconds; `None` for no limit.
     pub until: Option<Time>,
-    /// What is counted and timed before this moment does not count, picoseconds.
+    /// End of the warm-up, in picoseconds. Earlier counts and times are not reported.
     pub warm_up: Time,
-    /// Whether it is asked for its tables at the end.
+    /// True if the scenario's tables are requested at the end.
     pub tables: bool,
 }
 
-/// What comes of a scenario.
+/// Result of a scenario.
 pub struct Performance {
-    /// As for every run.
+    /// Statistics of the simulation.
     pub statistics: Statistics,
-    /// What was counted and timed.
+    /// Counts and times of the scenario.
     pub tally: Tally,
-    /// What it has left for other programs to judge, if it was asked to.
+    /// Tables for other programs to judge, if requested.
     pub tables: Vec<Table>,
-    /// When it ended, picoseconds.
+    /// End of the run, in picoseconds.
     pub end: Time,
 }
 
-/// A scenario of any kind.
+/// A scenario of any type.
 pub trait Playable: Send + Sync {
-    /// Lines of the home that it uses, from 0.
+    /// Number of lines of the home that it uses, from line 0.
     fn uses(&self) -> Line;
 
-    /// Words of each line that it uses, from 0.
+    /// Number of words of each line that it uses, from word 0.
     fn words_used(&self) -> u64;
 
-    /// Whether it ends by itself.
+    /// True if it ends by itself.
     fn has_end(&self) -> bool;
 
-    /// The local operations, with lock or without, that its application is known to ask for. A home that lacks one
-    /// is told before anything runs.
+    /// Local operations that its application may request, each with true if it locks the line. A home that lacks one is
+    /// rejected before the run.
     fn asked_for(&self) -> Vec<(Operation, bool)> {
         Vec::new()
     }
 
-    /// Whether its application has to hear of what becomes of the CPU's rights.
+    /// True if its application must be notified of changes of the CPU's permissions.
     fn hears_changes(&self) -> bool {
         true
     }
 
-    /// How many of its threads, the last ones, run before caches of the second kind: engines of a device.
+    /// Number of its threads, the last ones, that run on caches of the second kind: engines of a device.
     fn engines(&self) -> u32 {
         0
     }
 
-    /// Words of the host's memory, from 0, that it accesses where that is a space of its own; 0 if it needs none.
+    /// Number of words of the host's memory that it uses, from word 0, where that is a space of its own. 0 if it uses
+    /// none.
     fn host_words(&self) -> u64 {
         0
     }
 
-    /// Whether there are threads only: then nothing is behind a home, and there may be several.
+    /// True if it consists of threads only. Then there is nothing behind a home, and several homes are possible.
     fn threads_only(&self) -> bool {
         self.engines() > 0
     }
 
-    /// Its application and threads at the start.
+    /// Returns its application and threads in their initial state.
     fn begin(&self) -> Box<dyn Played>;
 }
 
-/// A scenario of any kind at some moment.
+/// State of a scenario of any type.
 pub trait Played {
     /// The application.
     fn application(&mut self) -> &mut dyn Application;
@@ -89,26 +91,26 @@ pub trait Played {
     /// Number of threads.
     fn threads(&self) -> usize;
 
-    /// A thread's next step after one that gave `result`.
+    /// Returns a thread's next step. `result` is that of the step before.
     fn step(&mut self, thread: usize, result: u64) -> Step;
 
-    /// A thread's next step after one whose access was refused; nothing if it cannot go on.
+    /// Returns a thread's next step after a refused access, or `None` if it cannot continue.
     fn refused(&mut self, _thread: usize, _why: Refused) -> Option<Step> {
         None
     }
 
-    /// By which of the text's accesses the thread makes its present write, or reads and writes at once, if not as others do.
+    /// Access type of the protocol file for the thread's current write or atomic, if it is not the default one.
     fn writes_by(&self, _thread: usize) -> Option<Access> {
         None
     }
 
-    /// Whether all is as it has to be at the end.
+    /// Checks the final state of application, threads and data.
     ///
     /// # Errors
-    /// What is wrong, in a sentence.
+    /// A sentence that describes the violation.
     fn verify(&self, contents: &dyn Contents) -> Result<(), String>;
 
-    /// What threads have been given and have made of it, where other programs can judge it.
+    /// Returns the inputs and results of threads, where other programs can judge them.
     fn tables(&self) -> Vec<Table>;
 }
 
@@ -187,33 +189,35 @@ impl<S: Scenario> Played for InPlay<S> {
     }
 }
 
-/// What a scenario has counted and timed between the end of its warm-up and its end.
+/// Counts and times of a scenario between the end of its warm-up and its end.
 #[derive(Clone, Default)]
 pub struct Tally {
-    /// Sums of what threads and application have counted, by name.
+    /// Sums of the counts of threads and application, by name.
     pub counts: BTreeMap<&'static str, u64>,
-    /// When it was counted, by name; what caches held then is not kept here.
+    /// Timestamps of the counts, by name. They do not record the number of cached lines.
     pub courses: BTreeMap<&'static str, Course>,
-    /// What threads have timed, by name, and the local operations: from asking to completion at the application.
+    /// Durations measured by threads, by name, and those of local operations, from request to completion at the
+    /// application.
     pub times: BTreeMap<&'static str, Histogram>,
-    /// What has travelled on the links of the caching agents of each kind, in their order, from the first message that was sent
-    /// in this time to its end. There is none where there was no such message.
+    /// Traffic on the links of each kind of caching agents, in the order of kinds. The measurement starts with the
+    /// first message sent after the warm-up. Empty if there was no such message.
     pub traffic: Vec<Traffic>,
-    /// The time in which this happened, picoseconds.
+    /// Duration of the measurement, in picoseconds.
     pub window: Time,
 }
 
-/// What has travelled on links, both ways.
+/// Traffic on links, both directions together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Traffic {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Bytes: headers and payload on pipes; on framed links units that say something, all that frames them included.
+    /// Number of bytes: headers and payload on pipes; on framed links, all units that are not idle, including their
+    /// framing.
     pub bytes: u64,
 }
 
 impl Tally {
-    /// How often something was counted in a second; 0 if never.
+    /// Returns the rate of a count per second; 0 if it was never counted.
     pub fn rate(&self, what: &str) -> f64 {
         let count = self.counts.get(what).copied().unwrap_or(0);
         match self.window {

@@ -1,5 +1,5 @@
-//! Several scenarios behind one home, side by side: each has a range of lines, threads, registers and words of the host's
-//! memory of its own, numbers them from 0, and knows nothing of the others.
+//! Combination of several scenarios on one home. Each scenario has its own range of lines, threads, registers and words
+//! of the host's memory. It numbers them from 0, and is unaware of the others.
 
 use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Operation, Placement, Refused, Step, Table,
@@ -10,34 +10,35 @@ use std::sync::Arc;
 
 use crate::scenario::{Playable, Played};
 
-/// Most of them.
+/// Maximum number of combined scenarios.
 const MOST: usize = 16;
 
-/// Words that each has of a host's memory which only the bus leads to.
+/// Number of words that each scenario has of a host's memory that only the bus reaches.
 const BUS_WORDS: u32 = 1 << 26;
 
-/// Scenarios side by side, in the order of their lines and threads.
+/// Scenarios that run together, in the order of their lines and threads.
 pub struct Several {
     parts: Vec<Arc<dyn Playable>>,
 }
 
-/// What each part has, beside those before it.
+/// Resources of one scenario.
 #[derive(Clone)]
 struct Share {
-    /// Its lines, and which of them its application serves.
+    /// Its lines, and those of them that its application serves.
     lines: Range<Line>,
     served: Range<Line>,
     threads: Range<usize>,
-    /// Its first word of the host's memory.
+    /// First word of its range of the host's memory.
     word: u32,
 }
 
-/// Lines from here on are no home's, and each part has so many of them as memory of its own.
+/// First line that belongs to no home. From there, each scenario has [`OWN_LINES`] lines of private memory.
 const OWN: Line = 1 << 31;
 const OWN_LINES: Line = 1 << 26;
 
 impl Share {
-    /// A line of the home as all know it. A line beyond those that the part uses is none.
+    /// Converts a line of the home to the common numbering. A line that the scenario does not use becomes
+    /// [`Line::MAX`].
     fn line(&self, line: Line) -> Line {
         match line < self.lines.len() as Line {
             true => self.lines.start + line,
@@ -45,7 +46,8 @@ impl Share {
         }
     }
 
-    /// The first of so many lines of the application's memory, where those that it uses are the home's, too.
+    /// Converts the first of `lines` lines of the application's memory to the common numbering. Lines that the scenario
+    /// uses belong to the home, further ones are private. [`Line::MAX`] if the range is neither.
     fn memory(&self, part: usize, line: Line, lines: Line) -> Line {
         let homed = self.lines.len() as Line;
         let end = u64::from(line) + u64::from(lines);
@@ -58,7 +60,7 @@ impl Share {
         }
     }
 
-    /// What the part calls a line of its memory.
+    /// Converts a line of memory back to the scenario's numbering: the inverse of [`Share::memory`].
     fn own(&self, part: usize, line: Line) -> Line {
         match line.checked_sub(OWN + part as Line * OWN_LINES) {
             Some(line) => line + self.lines.len() as Line,
@@ -68,10 +70,10 @@ impl Share {
 }
 
 impl Several {
-    /// Scenarios side by side.
+    /// Combines scenarios.
     ///
     /// # Errors
-    /// A sentence: what of them cannot be beside others.
+    /// A sentence: the reason why the scenarios cannot be combined.
     pub fn new(parts: Vec<Arc<dyn Playable>>) -> Result<Several, String> {
         for part in &parts {
             let mut played = part.begin();
@@ -122,7 +124,7 @@ impl Playable for Several {
     fn begin(&self) -> Box<dyn Played> {
         let mut parts: Vec<Box<dyn Played>> = self.parts.iter().map(|part| part.begin()).collect();
         let (mut line, mut thread) = (0, 0);
-        // Behind the words that are coherent lie those that only the bus leads to.
+        // The words that only the bus reaches follow the coherent ones.
         let mut coherent = 0;
         let mut others = self.host_words() as u32;
         let mut names = Vec::new();
@@ -159,17 +161,17 @@ impl Playable for Several {
     }
 }
 
-/// All of them at some moment.
+/// State of all scenarios.
 struct SeveralPlayed {
     parts: Vec<Box<dyn Played>>,
     shares: Vec<Share>,
     name: String,
-    /// Whose each tag is, and what its application calls it.
+    /// Owner of each tag, and the tag in its numbering.
     tags: Vec<(usize, u32)>,
 }
 
 impl SeveralPlayed {
-    /// The tag by which a part's is known here.
+    /// Returns the common tag for the tag of one scenario.
     fn tag(&mut self, part: usize, tag: u32) -> u32 {
         let known = self.tags.iter().position(|&known| known == (part, tag));
         let place = known.unwrap_or_else(|| {
@@ -189,7 +191,7 @@ impl SeveralPlayed {
         shares.position(|share| share.threads.contains(&thread))
     }
 
-    /// Whose an event is, and how it is called there; nothing if it is everybody's.
+    /// Converts an event to the numbering of its receiver, and returns the receiver. `None`: the event is for all.
     fn own(&self, event: &mut Event) -> Option<usize> {
         match event {
             Event::Start { .. } | Event::Stop => None,
@@ -238,7 +240,7 @@ impl SeveralPlayed {
         }
     }
 
-    /// An action of a part as it is called here.
+    /// Converts an action of one scenario to the common numbering.
     fn outer(&mut self, part: usize, mut action: Action) -> Action {
         let share = self.shares[part].clone();
         let from = share.word;
@@ -286,7 +288,7 @@ impl SeveralPlayed {
         action
     }
 
-    /// A step of a thread of a part as it is called here.
+    /// Converts a step of a scenario's thread to the common numbering.
     fn outer_step(&self, part: usize, mut step: Step) -> Step {
         let (share, parts) = (&self.shares[part], self.shares.len() as u32);
         match &mut step {
@@ -387,7 +389,7 @@ impl Played for SeveralPlayed {
     }
 }
 
-/// What lines and words hold, as a part numbers them.
+/// Contents of lines and words in the numbering of one scenario.
 struct Within<'c> {
     contents: &'c dyn Contents,
     share: &'c Share,

@@ -1,4 +1,4 @@
-//! One run: all components of a machine around one event queue.
+//! A simulation run: the components of a machine and their event queue.
 
 mod accesses;
 mod attributed;
@@ -64,134 +64,137 @@ use setup::check;
 pub(crate) use setup::sentence;
 pub use setup::{HostSpace, Lower, MakeHome, NoScenario, Setup};
 
-/// Events between two questions whether to go on, less one; a few milliseconds.
+/// Mask of event numbers: each time these bits are 0, a run frees configurations and polls whether to continue. That is
+/// every few milliseconds.
 pub(crate) const ASKED_AFTER: u64 = (1 << 16) - 1;
 
-/// What the kernel delivers. Numbers index pools and lists.
+/// An event of the kernel. Numbers are indices into pools and lists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// A core makes an access, where something lies between it and its cache.
+    /// A core issues an access that passes an L1 or a write buffer before its cache.
     Core(u32),
     /// An access reaches its cache.
     Access(u32),
-    /// A core hears that a line of its write buffer has been performed.
+    /// A core is notified that a line of its write buffer has been performed: number of the core, and place in the
+    /// buffer.
     Drained(u16, u16),
-    /// A message reaches a switch on its way; most machines have one.
+    /// A message reaches a switch on its path. Most machines have one switch.
     Switch(u32, At),
     /// A message leaves its switch for the framed links to its receiver.
     Offer(u32),
-    /// Something may happen on the framed links of this number.
+    /// Framed links may make progress.
     Lanes(u32),
     /// A message reaches its receiver.
     Deliver(u32),
-    /// A unit of the home may take its next input.
+    /// A unit of the home may handle its next input.
     Unit(u32),
     /// Memory has read a line.
     Read(Line),
     /// Memory has written a line.
     Written(Line),
-    /// A cycle of a clocked home.
+    /// A cycle of the clocked home.
     Clock,
-    /// The device asks for its next local operation.
+    /// The device issues its next local operation.
     Ask,
     /// The device unlocks a line.
     Unlock(Line),
-    /// The application hears of an event.
+    /// The application receives an event.
     Application(u32),
-    /// The application's time is over.
+    /// The time limit of the application is reached.
     StopApplication,
     /// A local operation of the application reaches the home.
     Local(Line, u8),
     /// An unlock of the application reaches the home.
     LocalUnlock(Line),
-    /// A core's thread makes its step on a register or the CPU's own memory.
+    /// A core's thread executes its step on a register or the CPU's own memory.
     HostStep(u16),
     /// A transfer reaches the CPU's own memory.
     Transfer(u32),
-    /// Registers have changed, of a caching agent or, by the numbers behind theirs, of a home.
+    /// Registers of a caching agent have changed, or, for numbers after those of the caching agents, registers of a
+    /// home.
     Registers(u32),
-    /// The first message of the input queue with this number has been taken.
+    /// The first message of an input queue has been taken.
     InputQueue(u32),
-    /// Something happens to a translation of an address.
+    /// A step of an address translation.
     Translation(u32),
-    /// A core's thread goes on.
+    /// A core's thread continues.
     Thread(u16),
-    /// It is looked for accesses that take too long.
+    /// Check for timed-out accesses.
     Overdue,
 }
 
-/// One access of a core in flight.
+/// An outstanding access of a core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     pub line: Line,
     /// Next access that waits for the same line in the same cache.
     pub next: u32,
-    /// The value that a write writes.
+    /// Value that a write stores.
     pub value: u64,
-    /// When it was issued.
+    /// Time of issue, in picoseconds.
     pub issued: Time,
-    /// The last write of the line before a read began that is under way.
+    /// Number of the line's last write before a read in progress began.
     pub since: u32,
     pub word: u16,
-    /// How many words a write writes, from that one on.
+    /// Number of words that a write stores, from `word` on.
     pub words: u16,
     pub core: u16,
     pub cache: Agent,
     pub kind: Access,
     pub purpose: Purpose,
-    /// Whether the bytes that it writes have been sent to the home, which performs it.
+    /// True if the bytes of the write have been sent to the home, which performs it.
     pub sent: bool,
-    /// The number of the message that they have been sent with.
+    /// Number of the message that carries these bytes.
     pub flight: u32,
-    /// Whether the home has performed it.
+    /// True if the home has performed the write.
     pub performed: bool,
-    /// What an atomic access has found, if a message has brought that before its end.
+    /// Value read by an atomic access, if a message has brought it before the access ends.
     pub found: Option<u64>,
 }
 
 impl Pending {
-    /// Whether it writes and brings no value back.
+    /// True if the access writes and returns no value.
     pub fn is_store(&self) -> bool {
         self.kind.writes() && self.kind != Access::Atomic && self.purpose != Purpose::Atomic
     }
 }
 
-/// Who waits for an access.
+/// Requester of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// A core.
     Core,
-    /// A core's thread, which goes on meanwhile.
+    /// A core's thread, which continues meanwhile.
     Posted,
-    /// A core's thread, whose step says what becomes of the word: it is performed with the right to write, or by the home.
+    /// A core's thread, for an update that its step defines. It is performed with write permission, or by the home.
     Atomic,
-    /// Nobody: it is only a hint, and ends when the right is there.
+    /// None. The access is a prefetch, and ends when the permission has been acquired.
     Hint,
-    /// A write buffer: it stands for all stores to the line that the core's buffer has sent.
+    /// A write buffer. The access represents all stores to the line that the core's buffer has sent.
     Drain,
-    /// Somebody in another space: the port knows by the number in place of a value what it writes, and who waits.
+    /// Another space. In place of a value, the access has the port's index of the data to write and the requester.
     Port,
 }
 
-/// Times of the machine that events need.
+/// Delays of the machine, in picoseconds.
 pub(crate) struct Times {
-    /// Of the home.
+    /// Occupancy of a unit by an event, and latency to what the event sends.
     pub occupancy: Time,
     pub latency: Time,
-    /// The same of what memory has done.
+    /// Occupancy and latency of a unit for the completion of a memory operation.
     pub resume_occupancy: Time,
     pub resume: Time,
-    /// From a port of the switch to another.
+    /// From one port of the switch to another.
     pub switch: Time,
     /// From a unit to memory, and back.
     pub path: (Time, Time),
-    /// From what is behind the home to a unit, for local operations, and back.
+    /// From the device to a unit, for local operations, and back.
     pub local: (Time, Time),
-    /// Between two local operations at a slice, and between two unlocks.
+    /// Minimum interval between two local operations at a slice, and between two unlocks.
     pub local_interval: Time,
-    /// Between two local operations of the device, whatever their slices.
+    /// Minimum interval between two local operations of the device, across slices.
     pub issue: Time,
-    /// For which a core waits for an access at most.
+    /// Maximum time that a core waits for an access.
     pub timeout: Time,
     pub patience: Time,
 }
@@ -199,7 +202,7 @@ pub(crate) struct Times {
 impl Times {
     fn new(platform: &Platform, clocked: bool) -> Times {
         let home = &platform.home;
-        // A clocked home takes its time itself, up to its ports.
+        // A clocked home models its own delays, up to its ports.
         let of_home = |quantity: &platform::Quantity| if clocked { 0 } else { quantity.value };
         let path = of_home(&home.memory_path);
         let local = of_home(&home.local_path);
@@ -227,14 +230,14 @@ pub struct Simulation {
     pub(crate) now: Time,
     pub(crate) times: Times,
     pub(crate) kinds: Vec<Kind>,
-    /// Messages of the protocol, in the order of the text.
+    /// Messages of the protocol, in the order of the protocol file.
     pub(crate) protocol_messages: Vec<protocol::Message>,
-    /// Names of the agents, once they are asked for.
+    /// Names of the agents, computed on first use.
     agent_names: OnceCell<AgentNames>,
-    /// Whether the protocol says which messages answer forwards, so that the end of a coherence
-    /// transaction can be seen.
+    /// True if the protocol declares which messages are responses to forwards. Then the end of a coherence transaction
+    /// can be detected.
     pub(crate) answers: bool,
-    /// What the text assumes of messages in flight.
+    /// Bounds on messages in flight that the protocol file declares.
     pub(crate) bounds: Bounds,
     pub(crate) messages: Pool<Message>,
     pub(crate) accesses: Pool<Pending>,
@@ -244,70 +247,70 @@ pub struct Simulation {
     pub(crate) groups: Groups,
     /// Registers of all agents.
     pub(crate) registers: Registers,
-    /// Where addresses of some are virtual.
+    /// Address translations; `None` if all addresses are physical.
     pub(crate) translations: Option<Box<Translations>>,
     pub(crate) cores: Cores,
     pub(crate) caches: Caches,
     pub(crate) units: Vec<Unit>,
-    /// The home that takes the place of the units, if there is one.
+    /// Clocked home in place of the units, if there is one.
     pub(crate) clocked: Option<Box<Clocked>>,
     /// The home's configuration of each line.
     pub(crate) directory: Paged<u32>,
     pub(crate) network: Network,
-    /// What takes its place where there are hosts.
+    /// Interconnect in place of `network` where the machine has hosts.
     pub(crate) hosts: Option<Box<Hosts>>,
     /// The memory behind each home.
     pub(crate) memories: Vec<memory::Memory>,
     pub(crate) data: Data,
     pub(crate) oracle: Oracle,
-    /// States between which all lines of the cache at hand are still to go.
+    /// Bulk transitions, from one state to another, still to be applied to all lines of the current cache.
     pub(crate) every: Vec<(StateId, StateId)>,
     pub(crate) device: Device,
-    /// The application, if there is one.
+    /// The application behind the home, if there is one.
     pub(crate) behind: Option<Box<ApplicationRun>>,
     pub(crate) counters: Counters,
     pub(crate) random: Random,
     pub(crate) platform: Platform,
     pub(crate) line_bytes: u32,
     pub(crate) failure: Option<Box<Failure>>,
-    /// Whether anything is noted of what happens, so that one question answers for all.
+    /// True if anything is recorded: a single test before all recorders.
     pub(crate) watched: bool,
-    /// Where the time of accesses goes, if that is asked for.
+    /// Latency breakdown, if requested.
     pub(crate) attribution: Option<Box<Attribution>>,
     pub(crate) trace: Option<Trace>,
-    /// The line that is traced; no line's number if none is.
+    /// Line that is traced, or [`Line::MAX`] for none.
     traced: Line,
-    /// Whether all are.
+    /// True if all lines are traced.
     traces_all: bool,
-    /// How many homes the text has.
+    /// Number of homes in the protocol file.
     pub(crate) homes: u16,
-    /// When something was performed last, or will be: see [`Simulation::expect`].
+    /// Time of the last performed access, or of a later one that is expected: see [`Simulation::expect`].
     pub(crate) progress: Time,
-    /// Accesses of cores that are not done.
+    /// Number of unfinished accesses of cores.
     pub(crate) in_flight: u64,
     pub(crate) traffic: Traffic,
     pub(crate) flights: u32,
-    /// Times of issue of stores that have ended and that no home has performed, by cache and the number of their message.
+    /// Times of issue of stores that have ended but that no home has performed, by cache and message number.
     pub(crate) posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
-    /// Messages under way that others stay behind.
+    /// Ordered messages in flight, behind which later messages must wait.
     pub(crate) earlier: Earlier,
-    /// Input queues of networks; none where the text has no networks.
+    /// Input queues of networks; empty if the protocol file has no networks.
     pub(crate) input_queues: InputQueues,
-    /// Whether memory is asked beforehand for what events are about.
+    /// True if memory is prefetched for upcoming events.
     ahead: bool,
-    /// What is above its home, if this is the lower of two levels.
+    /// View of the upper level, if this is the lower of two levels.
     pub(crate) above: Option<Box<Above>>,
-    /// What is below its caches, if this is the upper of two levels.
+    /// View of the lower level, if this is the upper of two levels.
     pub(crate) below: Option<Box<Below>>,
-    /// What comes from another space, if it is beside one.
+    /// Port for accesses from another space, if there is one.
     pub(crate) port: Option<Box<Port>>,
 }
 
 impl Simulation {
-    /// Sets a machine up, at time 0. With a line, the steps that concern it are recorded.
+    /// Creates a machine at time 0. With a line, the steps that concern the line are recorded.
     ///
     /// # Errors
-    /// A sentence that names what makes no sense.
+    /// A sentence about the part of the setup that is inconsistent or not supported.
     pub fn new(setup: &Setup, trace: Option<Line>) -> Result<Simulation, String> {
         let platform = &setup.platform;
         check(setup)?;
@@ -422,7 +425,8 @@ impl Simulation {
         self.run_while(&mut |_| true).map(|_| ())
     }
 
-    /// Like [`Simulation::run`], for as long as `go_on` says so of the accesses performed; whether the end was reached.
+    /// Like [`Simulation::run`], as long as `go_on` returns true for the number of performed accesses. Returns true if
+    /// the end was reached.
     ///
     /// # Errors
     /// As for [`Simulation::run`].
@@ -432,7 +436,7 @@ impl Simulation {
             self.look_for_overdue();
         }
         while let Some((time, event)) = self.queue.pop() {
-            // To look for what takes too long is no reason for time to go on.
+            // Periodic checks alone do not keep a run going.
             let may_watch = matches!(event, Event::Overdue | Event::Translation(_));
             if may_watch && self.watches(event) && self.queue.len() < self.watchers() {
                 break;
@@ -462,7 +466,7 @@ impl Simulation {
         self.failure.take().map_or(Ok(true), Err)
     }
 
-    /// Whether an event is no reason for time to go on: to look for what takes too long, or to take a page back.
+    /// True if an event alone does not keep a run going: a timeout check, or the invalidation of a page's translation.
     #[cold]
     pub(crate) fn watches(&self, event: Event) -> bool {
         match event {
@@ -472,7 +476,7 @@ impl Simulation {
         }
     }
 
-    /// How many events are such, of those to come and the one that comes now.
+    /// Maximum number of such events that are pending, including the current one.
     #[cold]
     pub(crate) fn watchers(&self) -> usize {
         let translations = self.translations.as_ref();
@@ -480,7 +484,7 @@ impl Simulation {
         usize::from(self.behind.is_some()) + usize::from(unmaps)
     }
 
-    /// Cores and device make their first steps.
+    /// Starts the application or the traffic, and the device.
     pub(crate) fn begin(&mut self) {
         if self.behind.is_some() {
             self.start_application();
@@ -507,7 +511,7 @@ impl Simulation {
         }
     }
 
-    /// An event takes place.
+    /// Handles an event.
     #[inline(always)]
     pub(crate) fn happen(&mut self, time: Time, event: Event) {
         self.now = time;
@@ -545,7 +549,7 @@ impl Simulation {
         }
     }
 
-    /// A message reaches its receiver.
+    /// Handles the arrival of a message at its receiver.
     #[inline(always)]
     fn arrive(&mut self, index: u32) {
         if self.watched {
@@ -557,7 +561,7 @@ impl Simulation {
         }
     }
 
-    /// A receiver handles a message that has arrived.
+    /// Presents a message that has arrived to its receiver.
     #[inline(always)]
     fn present_message(&mut self, index: u32) {
         let message = self.messages[index];
@@ -567,7 +571,7 @@ impl Simulation {
         }
     }
 
-    /// Gives configurations up that no line has.
+    /// Frees configurations that no line has, once a program is full.
     #[cold]
     pub(crate) fn sweep(&mut self) {
         if self.home.is_full() || self.remote.is_full() {
@@ -581,7 +585,7 @@ impl Simulation {
         }
     }
 
-    /// Lets the memory behind a line's home work on it; the result is when that ends.
+    /// Starts an operation of the memory behind a line's home. Returns the time at which it ends.
     #[inline(always)]
     pub(crate) fn memory(&mut self, now: Time, line: Line) -> Time {
         let homes = self.memories.len();
@@ -589,7 +593,7 @@ impl Simulation {
         self.memories[line as usize & (homes - 1)].operate(now, place)
     }
 
-    /// Sends a message that is ready at a time not before now.
+    /// Sends a message that is ready at time `ready`, which is not before now.
     #[inline]
     pub(crate) fn send(&mut self, mut message: Message, ready: Time) {
         if self.behind.is_some() {
@@ -615,7 +619,7 @@ impl Simulation {
         self.will_look_at(&message);
         let switched = self.network.is_switched();
         if message.from == HOME && message.to == HOME && !switched {
-            // Without a switch all homes are at one place.
+            // Without a switch, all homes are in one place.
             message.credit = false;
             let index = self.messages.insert(message);
             return self.queue.push(ready, Event::Deliver(index));
@@ -648,10 +652,10 @@ impl Simulation {
         }
     }
 
-    /// Sends a message where there are hosts.
+    /// Sends a message in a machine with hosts.
     fn send_by_hosts(&mut self, mut message: Message, ready: Time, order: Option<Order>) {
         let Some(hosts) = &mut self.hosts else { return };
-        // There is room for all.
+        // Receivers have room for all messages.
         message.credit = false;
         let now = self.now;
         let sent = Sent { now, ready };
@@ -669,7 +673,7 @@ impl Simulation {
         );
     }
 
-    /// With a message that has just been sent, no more are in flight than the text assumes.
+    /// Checks the bound on messages in flight for a message that has just been sent.
     #[cold]
     fn check_in_flight(&mut self, sent: &Message) {
         for remote in [sent.from, sent.to] {
@@ -685,7 +689,7 @@ impl Simulation {
         }
     }
 
-    /// Sends a message that waited for room behind its first links, or behind its last, and has it now.
+    /// Sends a message that now has the room it waited for: behind its first links, or behind its last ones if `last`.
     fn send_queued(&mut self, index: u32, ready: Time, last: bool) {
         if self.watched {
             self.note_room(index, ready);
@@ -712,7 +716,7 @@ impl Simulation {
         self.queue.push(arrival, event);
     }
 
-    /// A message reaches a switch, and goes on when there is room for it behind its last links.
+    /// Handles the arrival of a message at a switch. The message continues when there is room behind its last links.
     fn at_switch(&mut self, index: u32, switch: At) {
         if self.watched && switch == At::First {
             self.note_arrived(index, false);
@@ -743,21 +747,22 @@ impl Simulation {
         }
     }
 
-    /// A message leaves the switch for its receiver, and its place there for the next.
+    /// Sends a message from the switch to its receiver, and frees its place at the switch.
     fn leaves_switch(&mut self, index: u32, ready: Time) {
         self.send_queued(index, ready, true);
         let message = self.messages[index];
         self.leaves_place(&message);
     }
 
-    /// A message goes out of its circuit at the receiver, but stays in the pool.
+    /// Takes a message out of its circuit at the receiver. It stays in the pool.
     pub(crate) fn leaves_circuit(&mut self, index: u32) {
         let message = self.messages[index];
         self.messages[index].credit = false;
         self.taken(&message);
     }
 
-    /// A controller takes a message. Returns the line of the next message to be taken of an order of several lines.
+    /// Removes a message that a controller takes. If its order spans lines, returns the line of the next message of the
+    /// order.
     #[inline(always)]
     pub(crate) fn take_message(&mut self, index: u32, message: &Message) -> Option<Line> {
         self.taken(message);
@@ -770,7 +775,7 @@ impl Simulation {
         next
     }
 
-    /// A message has left its circuit at the receiver; the next one in its queue may go.
+    /// Frees a message's place in its circuit at the receiver. The next message in its queue may be sent.
     #[inline(always)]
     pub(crate) fn taken(&mut self, message: &Message) {
         if !message.credit {
@@ -779,7 +784,7 @@ impl Simulation {
         let circuit = self.kinds[message.kind.index()].circuit;
         let next = self.network.reaching(message).release(circuit);
         if let Some((number, _, port)) = self.network.framed(message, true) {
-            // What has come on the links and found no room may be let in now.
+            // Messages that arrived on the links without finding room may enter now.
             if std::mem::take(&mut port.blocked) {
                 port.look_at(self.now);
                 self.queue.push(self.now, Event::Lanes(number as u32));
@@ -795,7 +800,8 @@ impl Simulation {
         }
     }
 
-    /// A message is offered to framed links, the first or the last on its way, at a time not before now.
+    /// Schedules the offer of a message to framed links at time `ready`, which is not before now. `last`: these are the
+    /// last links on its path.
     fn offer_at(&mut self, index: u32, ready: Time, last: bool) {
         let message = self.messages[index];
         let Some((number, side, port)) = self.network.framed(&message, last) else {
@@ -806,7 +812,7 @@ impl Simulation {
             None if ready > self.now => ready,
             None => return self.offer(index, last),
         };
-        // Who waits for it to leave is told then.
+        // Messages that wait for its place are notified when it leaves.
         if last {
             return self.queue.push(at, Event::Offer(index));
         }
@@ -819,7 +825,7 @@ impl Simulation {
         direction.count((message.kind, more(&message)));
     }
 
-    /// A message is offered to framed links.
+    /// Offers a message to framed links.
     fn offer(&mut self, index: u32, last: bool) {
         let (message, now) = (self.messages[index], self.now);
         match last {
@@ -843,7 +849,7 @@ impl Simulation {
         }
     }
 
-    /// A message has left its place at the switch.
+    /// Frees a message's place at the switch.
     fn leaves_place(&mut self, message: &Message) {
         let circuit = self.kinds[message.kind.index()].circuit;
         let next = self.network.leaving(message).release(circuit);
@@ -857,7 +863,7 @@ impl Simulation {
         }
     }
 
-    /// Something may happen on framed links, if they were not looked at since this was said, to be looked at later.
+    /// Advances framed links that are due. Does nothing if they have been advanced since the event was scheduled.
     fn lanes(&mut self, number: u32) {
         let port = self.network.ports[number as usize].as_ref();
         if port.is_some_and(|port| port.due() <= self.now) {
@@ -868,8 +874,8 @@ impl Simulation {
         }
     }
 
-    /// What has come for this space on links that it shares with another one is let in, as that has seen. What is left for the
-    /// other one is behind what was taken, if anything was.
+    /// Lets messages for this space in, from links shared with another space and at the request of that space. Messages
+    /// left for the other space are reported only if some were taken: these were before them.
     pub(crate) fn lanes_of_both(&mut self, number: usize) {
         let left = self.take_from_lanes(number);
         if left.took && left.elsewhere {
@@ -877,7 +883,7 @@ impl Simulation {
         }
     }
 
-    /// What has come on framed links is let in as far as there is room: at the switch, or at its receiver.
+    /// Lets messages in that have arrived on framed links, as far as there is room at the switch or at their receivers.
     fn take_from_lanes(&mut self, number: usize) -> Left {
         let Simulation {
             network,
@@ -887,7 +893,7 @@ impl Simulation {
             now,
             ..
         } = self;
-        // Room for what comes is asked of the other parts of the network.
+        // The closure below needs other parts of the network for the room at receivers.
         let mut ports = std::mem::take(&mut network.ports);
         let Some(port) = &mut ports[number] else {
             network.ports = ports;
@@ -925,7 +931,7 @@ impl Simulation {
         left
     }
 
-    /// Sees to it that framed links are looked at when something is going to happen there.
+    /// Schedules the next progress of framed links, unless an earlier one is scheduled.
     fn look_at_lanes(&mut self, number: usize, due: Time) {
         let due = due.max(self.now);
         if let Some(port) = (self.network.ports[number].as_mut()).filter(|port| due < port.due()) {
@@ -934,7 +940,7 @@ impl Simulation {
         }
     }
 
-    /// A message as an input to its receiver.
+    /// Returns a message as an input for its receiver.
     #[inline]
     pub(crate) fn input(message: &Message) -> Input {
         Input {
@@ -945,7 +951,7 @@ impl Simulation {
         }
     }
 
-    /// An input that is not a message.
+    /// Returns an input that is not a message.
     #[inline]
     pub(crate) fn local_input(program: &Program, cause: Cause, own: Agent) -> Input {
         Input {

@@ -1,13 +1,14 @@
-//! Two spaces in time: lines of a device that the host caches, and lines of the host's memory that both cache.
+//! Simulation of two spaces: lines of a device that the host caches, and lines of the host's memory that both cache.
 //!
-//! Both are [`Simulation`]s, each of a text of its own, with caches, home, memory, contents and oracle. They have together
+//! Each is a [`Simulation`] of a protocol file of its own, with caches, home, memory, contents and oracle. They share
 //!
-//! * *time*: the next event is the earlier of both, and of equal times the device's space is first;
-//! * *links*: what one sends between host and device occupies the links for the other, too;
-//! * *cores and device*: threads and application, which are in the device's space, reach the host's lines by a
-//!   [port](crate::agents::port), and go on when that has told them what came of it.
+//! * *time*: the next event is the earlier one of both, and that of the device's space if both are due at the same
+//!   time;
+//! * *links*: messages between host and device occupy the same links in both spaces;
+//! * *cores and device*: threads and application are in the device's space. They access the host's lines by a
+//!   [port](crate::agents::port), and continue when the port reports the result.
 //!
-//! No agent of one has a row for anything of the other, so each is checked alone.
+//! No agent of one space has a row for a message of the other, so each protocol is checked alone.
 
 use cohkit_application::interface::{Contents, Table};
 use cohkit_base::sequence::Sequence;
@@ -29,7 +30,7 @@ use crate::simulation::{HostSpace, RunError, Setup, Simulation, ASKED_AFTER};
 use crate::statistics::Statistics;
 use crate::timeline::{self, Filter, Recorded};
 
-/// One of the two.
+/// One of the two spaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// Lines whose home is the device.
@@ -42,19 +43,19 @@ pub enum Side {
 pub struct Spaces {
     device: Simulation,
     host: Simulation,
-    /// Who has the links as they are now.
+    /// Space that holds the state of the shared links.
     turn: Side,
-    /// The first caching agent that the device has in the host's space.
+    /// First caching agent of the device in the host's space.
     first: Agent,
     now: Time,
     events: u64,
 }
 
 impl HostSpace {
-    /// The host's memory for threads and an application that do there what they are told, and nothing besides.
+    /// Creates the space of the host's memory, used only by the threads and the application of a scenario.
     ///
     /// # Errors
-    /// A sentence: there is no home, or the machine has none of the host's memory.
+    /// A sentence: there is no home, or the machine has no space of the host's memory.
     pub fn new(
         protocol: cohkit_protocol::protocol::Protocol,
         machine: &Platform,
@@ -77,10 +78,10 @@ impl HostSpace {
 }
 
 impl Spaces {
-    /// Sets two spaces up, at time 0. With a line of one of them, the steps that concern it are recorded.
+    /// Creates both spaces at time 0. With a line of one of them, the steps that concern the line are recorded.
     ///
     /// # Errors
-    /// A sentence that names what makes no sense.
+    /// A sentence about the part of the setup that is inconsistent or not supported.
     pub fn new(setup: &Setup, trace: Option<(Side, Line)>) -> Result<Spaces, String> {
         let Some(space) = &setup.host else {
             return Err("there is no space of the host's memory beside this one".into());
@@ -122,7 +123,7 @@ impl Spaces {
         })
     }
 
-    /// One of the two does something, with the links as they are now.
+    /// Runs `does` on one space, after moving the state of the shared links there.
     fn on<R>(&mut self, side: Side, does: impl FnOnce(&mut Simulation) -> R) -> R {
         if self.turn != side {
             self.turn = side;
@@ -147,7 +148,8 @@ impl Spaces {
         }
     }
 
-    /// What threads and application ask for reaches the host's space, and what came of it them.
+    /// Delivers requests to the host's space, completions to the device's space, and messages on shared links, until
+    /// none are left.
     fn settle(&mut self) {
         loop {
             let beyond = self.device.behind.as_mut().and_then(|b| b.beyond.as_mut());
@@ -179,17 +181,18 @@ impl Spaces {
         }
     }
 
-    /// Whose event is the next.
+    /// Returns the time and the space of the next event.
     fn next(&self) -> Option<(Time, Side)> {
         let device = self.device.queue.next().map(|time| (time, Side::Device));
         let host = self.host.queue.next().map(|time| (time, Side::Host));
         device.into_iter().chain(host).min_by_key(|(time, _)| *time)
     }
 
-    /// Runs to the end, for as long as `go_on` says so of the accesses performed; whether the end was reached.
+    /// Runs to the end, as long as `go_on` returns true for the number of performed accesses. Returns true if the end
+    /// was reached.
     ///
     /// # Errors
-    /// [`Failure`], and the space in which it is.
+    /// [`Failure`], and its space.
     pub fn run_while(
         &mut self,
         go_on: &mut dyn FnMut(u64) -> bool,
@@ -204,7 +207,7 @@ impl Spaces {
             let Some((_, event)) = self.of(side).queue.pop() else {
                 break;
             };
-            // To look for what takes too long is no reason for time to go on.
+            // Periodic checks alone do not keep a run going.
             if self.of(side).watches(event) {
                 let both = [&self.device, &self.host];
                 let come: usize = both.iter().map(|of| of.queue.len()).sum();
@@ -233,13 +236,13 @@ impl Spaces {
         self.device.network.rest();
         self.host.network.rest();
         self.stuck()?;
-        // Shares of time are of that of both.
+        // Utilisations refer to the time of both spaces.
         let end = self.device.counters.end.max(self.host.counters.end);
         (self.device.counters.end, self.host.counters.end) = (end, end);
         self.verify().map(|()| true)
     }
 
-    /// The failure of one of the two.
+    /// Returns the failure of one of the spaces, if any.
     fn failed(&mut self) -> Result<(), (Side, Box<Failure>)> {
         match (self.device.failure.take(), self.host.failure.take()) {
             (Some(failure), _) => Err((Side::Device, failure)),
@@ -248,7 +251,7 @@ impl Spaces {
         }
     }
 
-    /// If something has begun that does not end, says who waits for whom.
+    /// Fails the run with a wait-for report if anything is unfinished.
     #[cold]
     fn stuck(&mut self) -> Result<(), (Side, Box<Failure>)> {
         if self.host.in_flight > 0 {
@@ -259,7 +262,7 @@ impl Spaces {
         self.failed()
     }
 
-    /// At the end all is as the scenario says, if there is one.
+    /// Checks the final state of the scenario, if there is one.
     fn verify(&mut self) -> Result<(), (Side, Box<Failure>)> {
         self.device.close_window();
         let Some(behind) = self.device.behind.take() else {
@@ -274,7 +277,7 @@ impl Spaces {
         self.failed()
     }
 
-    /// Runs a setup to its end. A run that fails is run again to record what led to it.
+    /// Runs a setup to its end. A failed run is repeated to record the steps that led to the failure.
     ///
     /// # Errors
     /// [`RunError`].
@@ -285,7 +288,7 @@ impl Spaces {
         Spaces::watched(setup, go_on, &|_| Ok(()))
     }
 
-    /// The same, of which the spaces are watched.
+    /// Like [`Spaces::to_end`], with `watch` called on the spaces before the run.
     ///
     /// # Errors
     /// [`RunError`].
@@ -310,7 +313,7 @@ impl Spaces {
         })
     }
 
-    /// Runs a setup to its end, with everything that has happened on a line.
+    /// Runs a setup to its end, and returns the complete trace of a line.
     ///
     /// # Errors
     /// [`RunError`].
@@ -331,13 +334,13 @@ impl Spaces {
         Ok((spaces.statistics(), sequence))
     }
 
-    /// What has been measured, with what was noted where both spaces are watched.
+    /// Returns the statistics, with latency breakdown and timeline of both spaces.
     pub(crate) fn noted(&mut self) -> Statistics {
         let mut statistics = self.statistics();
         self.device.add_noted(&mut statistics);
         if let Some(host) = &mut statistics.host {
             self.host.add_noted(host);
-            // Both are one trace.
+            // The parts of both form one trace.
             let parts = [statistics.timeline.take(), host.timeline.take()];
             let all = parts.into_iter().flatten().map(|part| *part);
             statistics.timeline = all.reduce(Recorded::and).map(Box::new);
@@ -345,16 +348,17 @@ impl Spaces {
         statistics
     }
 
-    /// From the beginning on it is noted of both where the time of accesses goes.
+    /// Enables the latency breakdown of both spaces, with all transactions if `all`.
     pub(crate) fn attribute(&mut self, all: bool) {
         self.device.attribute(all);
         self.host.attribute(all);
     }
 
-    /// The same, and what happens is drawn, in both or in that of the filter: each has half of the room.
+    /// Enables the latency breakdown, and the timeline of both spaces or of the filter's. Two spaces share the bytes
+    /// equally.
     ///
     /// # Errors
-    /// There is no agent of the name that is asked for.
+    /// No agent has the filter's name.
     pub(crate) fn draw(&mut self, filter: &Filter) -> Result<(), String> {
         self.attribute(false);
         let mut filter = filter.clone();
@@ -374,19 +378,19 @@ impl Spaces {
         Ok(())
     }
 
-    /// What has been measured: of the device's space, and [of the host's](Statistics::host).
+    /// Returns the statistics of the device's space, with those [of the host's](Statistics::host).
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.device.statistics();
         statistics.host = Some(Box::new(self.host.statistics()));
         statistics
     }
 
-    /// What a scenario has counted and timed, after its run; nothing without one.
+    /// Returns the counts and times of the scenario after its run; empty without a scenario.
     pub fn tally(&self) -> Tally {
         self.device.tally()
     }
 
-    /// What has been measured, with what a scenario has counted, timed and left.
+    /// Returns statistics and the results of the scenario.
     pub(crate) fn performance(&self, setup: &Setup) -> Performance {
         let tables = setup.play.as_ref().is_some_and(|play| play.tables);
         Performance {
@@ -417,18 +421,18 @@ impl Contents for Spaces {
     }
 }
 
-/// The host's space as a run of its own.
+/// Returns the setup of the host's space as a run of its own.
 fn host(setup: &Setup, space: &HostSpace) -> Setup {
     let mut platform = space.platform.clone();
     let [mut cpu, mut device] = space.workloads.clone();
     if let Some(play) = &setup.play {
-        // Threads wait for each access of theirs, and are as many here as there.
+        // Each thread waits for its access, and has one core here.
         let threads = play.scenario.begin().threads() as u32;
         let most = platform
             .agents
             .first()
             .map_or(1, |of| of.cores.outstanding.value);
-        // Behind them is where transfers of the bus enter.
+        // The additional core is for transfers of the bus.
         cpu = before(&platform, threads + 1, 1);
         device = before(&platform, 1, most as u32);
         platform.cores.write_buffer.value = 0;
@@ -454,7 +458,7 @@ fn host(setup: &Setup, space: &HostSpace) -> Setup {
     }
 }
 
-/// No accesses of so many cores, which a port makes for them.
+/// Returns a workload without accesses for `cores` cores, for which a port issues accesses.
 fn before(platform: &Platform, cores: u32, outstanding: u32) -> Workload {
     let lines = platform.lines;
     let mut workload = Workload::pass(Pattern::Sequential, Access::Load, lines, cores, outstanding);
@@ -463,7 +467,7 @@ fn before(platform: &Platform, cores: u32, outstanding: u32) -> Workload {
     workload
 }
 
-/// Refuses what two spaces cannot be.
+/// Rejects setups that two spaces do not support.
 fn check(setup: &Setup, host: &Setup) -> Result<(), String> {
     let machine = &setup.platform.name;
     let beside = match setup {

@@ -1,4 +1,4 @@
-//! Statistics. Each has a definition in words, here and nowhere else.
+//! Statistics. Each is defined in words, here and nowhere else.
 
 use crate::bouncing::{Bouncing, BouncingLine};
 use crate::components::hosts::Taken;
@@ -10,16 +10,16 @@ use crate::course::{Course, Quarter};
 use crate::kernel::{Time, SECOND};
 use crate::timeline::Recorded;
 
-/// What a statistic means.
+/// Name and meaning of a statistic.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Definition {
-    /// Its name, with the unit.
+    /// Name, with the unit.
     pub name: &'static str,
-    /// The definition.
+    /// Definition: a phrase.
     pub text: &'static str,
 }
 
-/// A distribution of durations, exact to about 1.6 %.
+/// Distribution of durations, with a relative error of at most about 1.6 %.
 #[derive(Clone, Default)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -50,12 +50,12 @@ impl Histogram {
         self.count
     }
 
-    /// Their sum.
+    /// Sum of the durations, in picoseconds.
     pub fn total(&self) -> u128 {
         self.total
     }
 
-    /// Their mean, in picoseconds; 0 if there are none.
+    /// Mean duration, in picoseconds; 0 if there are none.
     pub fn mean(&self) -> f64 {
         match self.count {
             0 => 0.0,
@@ -63,13 +63,13 @@ impl Histogram {
         }
     }
 
-    /// The largest.
+    /// Longest duration, in picoseconds; 0 if there are none.
     pub fn max(&self) -> Time {
         self.max
     }
 
-    /// The smallest duration that at least this share (0 to 1) of all does not exceed, rounded up
-    /// to the end of its bucket.
+    /// Smallest duration that at least the fraction `share` (0 to 1) of all durations do not exceed, in picoseconds. It
+    /// is rounded up to the end of its bucket.
     pub fn percentile(&self, share: f64) -> Time {
         let rank = ((self.count as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
@@ -82,7 +82,8 @@ impl Histogram {
         self.max
     }
 
-    /// How many durations do not exceed each of some, which rise: the ends of the buckets that have any.
+    /// Cumulative distribution: ends of non-empty buckets, in picoseconds, with the number of durations that do not
+    /// exceed them.
     pub fn distribution(&self) -> Vec<(Time, u64)> {
         let mut seen = 0;
         let counts = self
@@ -104,54 +105,54 @@ fn bucket(duration: Time) -> usize {
     ((shift as usize) << FINE) + (duration >> shift) as usize
 }
 
-/// The last duration of a bucket.
+/// Last duration of a bucket.
 fn end(bucket: usize) -> Time {
     let shift = (bucket >> FINE).saturating_sub(1) as u32;
     let mantissa = (bucket - ((shift as usize) << FINE)) as u128;
     (((mantissa + 1) << shift) - 1) as Time
 }
 
-/// Why something waited.
+/// Reason for a stall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stall {
-    /// An access found its set full of lines that cannot go yet.
+    /// An access found its set full of lines that cannot be evicted yet.
     NoWay,
-    /// A message was left in its channel by the agent's controller.
+    /// An agent's controller stalled a message, which stays in its channel.
     Left,
     /// An input of a unit waited for the unit's memory operation or coherence transaction.
     UnitSlot,
-    /// A request channel stopped because a unit's waiting set was full.
+    /// A request channel stopped because the waiting set of a unit was full.
     WaitingFull,
     /// A message found no room at its receiver for one more of its circuit.
     NoCredit,
     /// A store found its core's write buffer full.
     WriteBuffer,
-    /// A row found too little room in an input queue for what it sends.
+    /// A row found too little room in an input queue for the messages it sends.
     InputQueue,
 }
 
-/// What is counted during a run.
+/// Counters of a run. Times are in picoseconds.
 #[derive(Default)]
 pub struct Counters {
-    /// Latency of accesses by cores, all of them.
+    /// Latency of all accesses of cores, from issue until the core continues.
     pub latency: Histogram,
-    /// That of accesses that bring a value: loads and atomic accesses.
+    /// Latency of accesses that return a value: loads and atomic accesses.
     pub loads: Histogram,
-    /// That of stores, until their core goes on.
+    /// Latency of stores, from issue until the core continues.
     pub stores: Histogram,
-    /// That of stores, until all agents see them.
+    /// Latency of stores, from issue until they are visible to all agents.
     pub visible: Histogram,
-    /// Bytes that accesses were to.
+    /// Bytes of the words that accesses were to.
     pub bytes_asked: u64,
-    /// Lines that go to and fro between caches.
+    /// Lines that move back and forth between caches.
     pub bouncing: Bouncing,
-    /// Accesses performed, prefetch hints not counted.
+    /// Accesses performed, without prefetches.
     pub performed: u64,
-    /// Of these, how many were performed when they reached the cache.
+    /// Accesses performed on arrival at the cache.
     pub hits: u64,
     /// Loads performed in the L1 of their core, and loads that did not find their line there.
     pub l1_hits: u64,
-    /// See [`Counters::l1_hits`].
+    /// Loads that missed in the L1 of their core.
     pub l1_misses: u64,
     /// Loads that found their word in the write buffer of their core.
     pub forwarded: u64,
@@ -161,15 +162,15 @@ pub struct Counters {
     pub buffer_waited: Time,
     /// Time that lines were in write buffers, summed.
     pub buffered: Time,
-    /// Time that threads waited for stores of theirs under way, summed.
+    /// Time that threads waited for their outstanding stores, summed.
     pub posted_waited: Time,
-    /// Time that caches had writes which waited for registers or for room in an input queue, summed.
+    /// Time that caches had writes waiting for registers or for room in an input queue, summed.
     pub registers_waited: Time,
-    /// Accesses that the protocol has no row for.
+    /// Accesses for which the protocol has no row.
     pub skipped: u64,
-    /// Lines brought by prefetch hints.
+    /// Lines acquired by prefetches.
     pub prefetched: u64,
-    /// Occasions of waiting, by [`Stall`].
+    /// Number of stalls, by [`Stall`].
     pub stalls: [u64; 7],
     /// Local operations acknowledged and refused.
     pub locals: [u64; 2],
@@ -177,29 +178,29 @@ pub struct Counters {
     pub end: Time,
     /// Events processed.
     pub events: u64,
-    /// When accesses were performed.
+    /// Timestamps of performed accesses.
     pub course: Course,
 }
 
 impl Counters {
-    /// Counts an occasion of waiting.
+    /// Counts a stall.
     pub fn stall(&mut self, stall: Stall) {
         self.stalls[stall as usize] += 1;
     }
 }
 
-/// A number that was counted or measured.
+/// A count or a measured value.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// So many things or occasions.
+    /// Number of things or occasions.
     Count(u64),
     /// A time, a rate, or a share of 1.
     Measure(f64),
 }
 
 impl Value {
-    /// The number; counts beyond 2^53 are rounded.
+    /// Returns the number. Counts above 2^53 are rounded.
     pub fn number(self) -> f64 {
         match self {
             Value::Count(count) => count as f64,
@@ -208,34 +209,34 @@ impl Value {
     }
 }
 
-/// The result of a run: everything measured, with definitions beside it.
+/// Result of a run: all statistics with their definitions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Statistics {
     /// Single values, in a fixed order.
     pub values: Vec<(Definition, Value)>,
-    /// Messages sent, by name in the order of the protocol text.
+    /// Messages sent, by name in the order of the protocol file.
     pub messages: Vec<(String, u64)>,
-    /// What messages have taken between hosts and inside them, by name in the same order; nothing where there are none.
+    /// Messages of each type between hosts and inside them, by name in the same order; empty in machines without hosts.
     pub traffic: Vec<(String, Taken)>,
-    /// How long each quarter of the accesses took, and what caches held at its end; `None` if there were fewer than four.
+    /// Duration of each quarter of the accesses, and lines in caches at its end; `None` with fewer than four accesses.
     pub quarters: Option<[Quarter; 4]>,
-    /// Lines that go to and fro between caches, those first that accesses waited longest for.
+    /// Lines that move back and forth between caches, longest waiting time first.
     pub bouncing: Vec<BouncingLine>,
-    /// Of two levels, what is of the upper one; the rest is of the lower one, where the cores are.
+    /// Two levels: statistics of the upper level. All other fields are those of the lower level, which has the cores.
     pub above: Option<Box<Statistics>>,
-    /// Of two spaces, what is of the host's memory; the rest is of the device's lines.
+    /// Two spaces: statistics of the host's memory. All other fields are those of the device's lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Box<Statistics>>,
-    /// Where the time of accesses has gone, if that was asked for.
+    /// Latency breakdown, if requested.
     #[serde(skip)]
     pub explanation: Option<Box<Explanation>>,
-    /// The run as a timeline, if that was asked for.
+    /// Timeline, if requested.
     #[serde(skip)]
     pub timeline: Option<Box<Recorded>>,
 }
 
 impl Statistics {
-    /// The value of a statistic as a number; `None` if there is none of this name.
+    /// Returns the value of a statistic as a number, or `None` if no statistic has this name.
     pub fn get(&self, name: &str) -> Option<f64> {
         let found = self
             .values
@@ -244,27 +245,27 @@ impl Statistics {
         found.map(|&(_, value)| value.number())
     }
 
-    /// How many messages of a kind were sent; `None` if the protocol has no such message.
+    /// Returns the number of messages sent of a type, or `None` if the protocol has no such message.
     pub fn sent(&self, message: &str) -> Option<u64> {
         let found = self.messages.iter().find(|(name, _)| name == message);
         found.map(|&(_, count)| count)
     }
 }
 
-/// What links, memory and units report beside the counters.
+/// Totals of links, memory and units.
 pub(crate) struct Totals {
-    /// Units that framed links have sent again, if there are such links.
+    /// Blocks, packets or flits retransmitted by framed links; `None` without such links.
     pub replayed: Option<u64>,
-    /// How often framed links went down, if there are any that do.
+    /// Number of times that framed links went down; `None` without links that do.
     pub downs: Option<u64>,
-    /// What translations of addresses have cost, where there are any.
+    /// Counters of address translation; `None` without it.
     pub translated: Option<Translated>,
     pub line_bytes: u32,
-    /// 0 if the home is no simulated one.
+    /// 0 if the home is RTL.
     pub units: usize,
     /// Time that units were occupied, summed.
     pub occupied: Time,
-    /// Lines in caches now.
+    /// Lines in caches at the end.
     pub cached: u64,
     /// Lines that the write buffers of all cores hold.
     pub buffers: u64,
@@ -279,7 +280,8 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Those of machines of which each has a part of the links, homes and memories.
+    /// Adds the totals of another machine, which has links, homes and memories of its own. Line size and buffers are
+    /// common.
     pub(crate) fn and(self, other: Totals) -> Totals {
         let both = |[one, other]: [Option<u64>; 2]| match (one, other) {
             (Some(one), Some(other)) => Some(one + other),
@@ -307,7 +309,7 @@ impl Totals {
 }
 
 impl Counters {
-    /// The statistics of a finished run.
+    /// Returns the statistics of a finished run.
     pub(crate) fn statistics(&self, messages: Vec<(String, u64)>, totals: &Totals) -> Statistics {
         let mut values = self.of_accesses(totals);
         values.extend(self.of_buffers(totals.buffers));
@@ -360,7 +362,7 @@ impl Counters {
                 put(name, meaning, Value::Count(count));
             }
         }
-        // What a home in hardware does with its units is not seen here.
+        // Units of a home in hardware are not observed.
         if totals.units > 0 {
             put("unit_occupancy", "share of the simulated time that a unit of the home was handling an event, mean over units", share(totals.occupied as f64, totals.units as f64 * self.end as f64));
         }
@@ -379,7 +381,7 @@ impl Counters {
         }
     }
 
-    /// What was accessed, and where it was found.
+    /// Statistics of accesses and hits.
     fn of_accesses(&self, totals: &Totals) -> Vec<(Definition, Value)> {
         let bytes = self.performed as f64 * f64::from(totals.line_bytes);
         let before = self.l1_hits + self.forwarded;
@@ -455,7 +457,7 @@ impl Counters {
         ])
     }
 
-    /// How long stores wait in buffers, and threads for them.
+    /// Statistics of write buffers, posted stores, and waits for registers.
     fn of_buffers(&self, buffers: u64) -> Vec<(Definition, Value)> {
         defined([
         (
@@ -491,7 +493,7 @@ impl Counters {
         ])
     }
 
-    /// How long accesses take: loads, stores until their core goes on, and stores until they are visible, each by itself.
+    /// Statistics of latency: loads; stores until their core continues; stores until they are visible.
     fn of_latency(&self) -> Vec<(Definition, Value)> {
         let mean = |of: &Histogram| Value::Measure(of.mean() / 1000.0);
         let share = |of: &Histogram, share| nanoseconds(of.percentile(share));
@@ -519,7 +521,7 @@ impl Counters {
         ])
     }
 
-    /// What went over links.
+    /// Statistics of links.
     fn of_links(&self, totals: &Totals) -> Vec<(Definition, Value)> {
         let links = (totals.links * self.end) as f64;
         defined([
@@ -551,7 +553,7 @@ impl Counters {
         ])
     }
 
-    /// What memory and home did, and what waited there.
+    /// Statistics of memory and home, and of stalls there.
     fn of_home(&self, totals: &Totals) -> Vec<(Definition, Value)> {
         defined([
         (
@@ -617,7 +619,7 @@ fn share(part: f64, of: f64) -> Value {
     Value::Measure(if of > 0.0 { part / of } else { 0.0 })
 }
 
-/// Values with their names and meanings.
+/// Combines values with their names and meanings.
 fn defined<const N: usize>(
     values: [(&'static str, &'static str, Value); N],
 ) -> Vec<(Definition, Value)> {

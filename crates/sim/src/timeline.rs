@@ -1,7 +1,7 @@
 //! A run as a trace of Perfetto: agents and cores as tracks, accesses as slices, messages as flows, and counters.
 //!
-//! Timestamps are in nanoseconds, the smallest unit of time that such a trace has, rounded down from the picoseconds of the
-//! simulation. The exact latency of an access stands beside it.
+//! Timestamps are in nanoseconds, the smallest unit of such a trace, rounded down from the picoseconds of the
+//! simulation. Each access is annotated with its exact latency.
 
 pub mod writer;
 
@@ -16,20 +16,20 @@ use crate::message::{Agent, Line, Message};
 use crate::spaces::Side;
 use writer::{Kind, Pieces, Stretches, Writer};
 
-/// Of what a timeline is, and where it goes.
+/// Selection of events, and destination of the trace.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Only what is about this line.
+    /// If given, only events of this line.
     pub line: Option<Line>,
-    /// Of two spaces only this one, of which the line is.
+    /// If given, only events of this one of two spaces. The line belongs to it.
     pub side: Option<Side>,
-    /// Only what an agent of this name does, and the accesses of the cores before it.
+    /// If given, only actions of the agent of this name, and accesses of the cores attached to it.
     pub agent: Option<String>,
-    /// Only what happens in this time; of accesses those that are under way then.
+    /// Only events in this time, in picoseconds, and accesses that overlap with it.
     pub window: Range<Time>,
-    /// Nothing more once there are so many bytes.
+    /// Maximum size of the trace. Recording stops once it has this many bytes.
     pub bytes: usize,
-    /// Takes what there is piece by piece; without, all stays until the end.
+    /// Destination of the pieces of the trace during the run. Without it, the trace is kept until the end.
     pub pieces: Option<Pieces>,
 }
 
@@ -46,21 +46,21 @@ impl Default for Filter {
     }
 }
 
-/// A timeline that was recorded.
+/// A recorded timeline.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// How many bytes it has.
+    /// Size in bytes, including pieces already given away.
     pub length: usize,
-    /// Those that were not given away in pieces: the last, or all.
+    /// Bytes not given away in pieces: the last ones, or all.
     pub rest: Vec<u8>,
-    /// How many accesses it shows.
+    /// Number of accesses in the trace.
     pub accesses: u64,
-    /// When it was full, if it was.
+    /// Time at which recording stopped because the trace was full, in picoseconds, if it did.
     pub full: Option<Time>,
 }
 
 impl Recorded {
-    /// Both parts, as one trace.
+    /// Combines two parts to one trace.
     pub(crate) fn and(mut self, other: Recorded) -> Recorded {
         self.rest.extend(other.rest);
         Recorded {
@@ -72,10 +72,10 @@ impl Recorded {
     }
 }
 
-/// The agent of a name.
+/// Returns the index of the agent of a name.
 ///
 /// # Errors
-/// There is none.
+/// No agent has this name. The message suggests similar names.
 pub(crate) fn named(name: &str, agents: &[String]) -> Result<usize, String> {
     let found = agents.iter().position(|agent| agent == name);
     found.ok_or_else(|| {
@@ -87,12 +87,12 @@ pub(crate) fn named(name: &str, agents: &[String]) -> Result<usize, String> {
     })
 }
 
-/// What numbers beside events are called, from 1 on.
+/// Names of the numeric annotations of events, numbered from 1.
 const NOTES: [&str; 2] = ["line", "latency_ps"];
 const LINE: u64 = 1;
 const LATENCY: u64 = 2;
 
-/// The counters.
+/// A counter track.
 #[derive(Clone, Copy)]
 pub(crate) enum Count {
     FromCaches,
@@ -100,26 +100,26 @@ pub(crate) enum Count {
     InFlight,
 }
 
-/// A timeline while it is recorded.
+/// A timeline during recording.
 pub(crate) struct Timeline {
     filter: Filter,
-    /// The agent that alone is shown.
+    /// Index of the only agent shown, or [`usize::MAX`] for an agent of the other space; `None` for all.
     only: Option<usize>,
-    /// Which space it is of, if there are two.
+    /// Space of this timeline, if there are two.
     side: Option<Side>,
     writer: Writer,
-    /// Numbers of the names of messages and steps.
+    /// Interned names of messages and of steps.
     messages: Vec<u64>,
     steps: Vec<u64>,
-    /// Those of the names of accesses that have been seen.
+    /// Interned names of accesses seen so far.
     accesses_named: [Option<u64>; Access::ALL.len()],
-    /// The names of configurations of caches, and of homes.
+    /// Interned names of the configurations of caches, and of homes.
     states: [FxHashMap<u32, u64>; 2],
-    /// The track of each agent, and that of its states of the one line that is shown.
+    /// Track of each agent, and track of its states if the filter has a line.
     agents: Vec<(u64, Option<u64>)>,
-    /// The state of each agent that is shown from some time on.
+    /// Interned name of each agent's state that is currently shown.
     open: Vec<Option<u64>>,
-    /// Of each core, its tracks, with when the last access of each was done.
+    /// Tracks of each core, with the completion time of the last access on each.
     cores: Vec<Vec<(u64, Time)>>,
     cores_track: u64,
     counters: [Stretches; 3],
@@ -128,10 +128,11 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// An empty one of a machine with these agents, messages of these names, and so many cores, or of one of two spaces.
+    /// Creates an empty timeline of a machine with these agents, messages and number of cores. `side` is its space, if
+    /// there are two.
     ///
     /// # Errors
-    /// There is no agent of the name that is asked for.
+    /// No agent has the filter's name.
     pub fn new(
         filter: &Filter,
         agents: &[String],
@@ -141,7 +142,7 @@ impl Timeline {
     ) -> Result<Timeline, String> {
         let only = match (&filter.agent, side) {
             (Some(name), None) => Some(named(name, agents)?),
-            // It may be one of the other space alone.
+            // The name may be that of an agent of the other space.
             (Some(name), Some(_)) => Some(named(name, agents).unwrap_or(usize::MAX)),
             (None, _) => None,
         };
@@ -186,7 +187,7 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// A track of tracks.
+    /// Creates a parent track.
     fn group(&mut self, of: &str) -> u64 {
         let name = match self.side {
             None => of.to_string(),
@@ -196,7 +197,7 @@ impl Timeline {
         self.writer.track(&name, None, None)
     }
 
-    /// Whether there is room for what happens then.
+    /// Returns true while the trace is not full. Otherwise, records the time at which it became full.
     fn has_room(&mut self, time: Time) -> bool {
         let has = self.writer.length() < self.filter.bytes;
         if !has && self.full.is_none() {
@@ -205,7 +206,7 @@ impl Timeline {
         has && self.full.is_none()
     }
 
-    /// Whether what an agent does with a line at some time is shown, and there is room for it.
+    /// Returns true if an agent's actions on a line are selected at this time, and there is room.
     pub fn shows(&mut self, agent: usize, line: Line, time: Time) -> bool {
         self.filter.line.is_none_or(|only| only == line)
             && self.only.is_none_or(|only| only == agent)
@@ -213,12 +214,12 @@ impl Timeline {
             && self.has_room(time)
     }
 
-    /// An agent sends a message.
+    /// Records the sending of a message.
     pub fn sent(&mut self, agent: usize, message: &Message, time: Time) {
         self.moment(agent, message, false, time);
     }
 
-    /// An agent takes a message.
+    /// Records that an agent takes a message.
     pub fn taken(&mut self, agent: usize, message: &Message, time: Time) {
         self.moment(agent, message, true, time);
     }
@@ -237,8 +238,8 @@ impl Timeline {
             });
     }
 
-    /// An agent has a line in a configuration from now on: of one line that is a slice, otherwise a moment. Its text may be kept under
-    /// the home's or a cache's number of the configuration.
+    /// Records the configuration of a line at an agent: as a slice if the filter has a line, otherwise as an instant.
+    /// `kept` is the key to cache the state's name under: true for the home, and the number of the configuration.
     pub fn becomes(
         &mut self,
         agent: usize,
@@ -275,17 +276,17 @@ impl Timeline {
         }
     }
 
-    /// Numbers of configurations have another meaning from now on.
+    /// Drops cached names, because numbers of configurations are reused.
     pub fn forget_states(&mut self) {
         self.states = Default::default();
     }
 
-    /// Something is counted in some time.
+    /// Adds an interval to a counter.
     pub fn counts(&mut self, what: Count, begin: Time, end: Time) {
         self.counters[what as usize].add(begin, end);
     }
 
-    /// An access has been performed, by a core before this agent.
+    /// Records a performed access of a core attached to cache `agent`.
     pub fn performed(&mut self, agent: Agent, of: &Transaction) {
         self.counts(Count::InFlight, of.issued, of.done);
         let window = &self.filter.window;
@@ -330,7 +331,7 @@ impl Timeline {
         self.writer.event(of.done, Kind::End, track, None, |_| ());
     }
 
-    /// What has been recorded until the end, of a machine with so many links each way.
+    /// Returns the timeline recorded until `end`, of a machine with this number of links in each direction.
     pub fn recorded(mut self, end: Time, links: u64) -> Recorded {
         for agent in 0..self.agents.len() {
             if let (true, (_, Some(states))) = (self.open[agent].is_some(), self.agents[agent]) {

@@ -1,4 +1,4 @@
-//! Applications behind a home under random delays, reordering and back-pressure, every byte watched.
+//! Applications behind a home under random delays, reordering and back-pressure; the oracle checks every byte.
 
 mod common;
 
@@ -24,16 +24,16 @@ use cohkit_sim::simulation::{RunError, Setup, Simulation};
 use common::protocol;
 use std::sync::Arc;
 
-/// How many seeds each application is played with, unless COHKIT_SEEDS says otherwise.
+/// Number of seeds per application; COHKIT_SEEDS overrides it.
 const SEEDS: u64 = 50;
 
-/// A machine that makes races likely.
+/// Returns a setup in which races are likely.
 fn machine(scenario: Arc<dyn Playable>, remotes: u16, seed: u64) -> Setup {
     let protocol = protocol("eci");
     let mut platform = Platform::torture(remotes);
     platform.lines = 4096;
     let line = u64::from(protocol.line_bytes);
-    // Every second group of three seeds has something between the cores and their caches.
+    // Every second group of three seeds has components between the cores and their caches.
     if seed / 3 % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1.value = 4 * line;
@@ -50,12 +50,12 @@ fn play(setup: &Setup) -> Result<Tally, String> {
     Ok(simulation.tally())
 }
 
-/// Plays a scenario with all seeds. COHKIT_SEED=n repeats one.
+/// Runs a scenario with all seeds. COHKIT_SEED=n repeats one.
 fn torture(name: &str, scenario: impl Fn(u64) -> Arc<dyn Playable>, judge: impl Fn(u64, &Tally)) {
     for seed in common::seeds(SEEDS) {
         let remotes = 1 + (seed % 3) as u16;
         let mut setup = machine(scenario(seed), remotes, seed);
-        // Where slices are slow to take unlocks, what follows on the same line could pass them.
+        // If slices are slow to accept unlocks, a later operation on the same line could overtake one.
         if seed % 5 == 4 {
             setup.platform.home.local_interval.value = 200_000;
         }
@@ -176,7 +176,7 @@ fn rpc_over_a_bus() {
     );
 }
 
-/// To read long results word by word is no polling.
+/// Reading long results word by word is not polling.
 #[test]
 fn long_results_are_read() {
     let calls = BusCalls {
@@ -232,7 +232,7 @@ fn locks_by_messages() {
     );
 }
 
-/// Transactions that their time ends in the midst of give back what the device holds.
+/// Transactions that the end of the run interrupts release the device's locks.
 #[test]
 fn locks_are_given_back_when_the_time_is_over() {
     for (messages, seed) in [(false, 3), (true, 3), (false, 9), (true, 9)] {
@@ -246,7 +246,7 @@ fn locks_are_given_back_when_the_time_is_over() {
     }
 }
 
-/// Some customers' orders, of which each seed appends other parts.
+/// Returns a view of some customers' orders; each seed appends different parts.
 fn view(seed: u64, incremental: bool) -> View {
     let order = |number: u64| Order {
         customer: 1 + (number * 7 + seed) % 23,
@@ -282,7 +282,7 @@ fn view_computed_anew() {
         |seed, tally| {
             let whole = view(seed, true);
             assert_eq!(tally.counts["rows appended"], 5 * whole.updates);
-            // Each transaction reads all rows that there are then.
+            // Each transaction reads all rows present at that time.
             let lines = |rows: u64| (2 * rows).div_ceil(whole.words);
             let first = whole.orders.len() as u64 - 5 * whole.updates;
             // The first view is made at the start.
@@ -292,7 +292,7 @@ fn view_computed_anew() {
     );
 }
 
-/// What the device does not see in its view is found by the thread.
+/// The thread detects a row that the device's view lacks.
 #[test]
 fn a_wrong_view_is_found() {
     #[derive(Clone)]
@@ -306,7 +306,7 @@ fn a_wrong_view_is_found() {
         fn ends(&self) -> bool {
             true
         }
-        /// The device begins with other prices.
+        /// The device starts with other prices.
         fn application(&self) -> Maintainer {
             let mut other = self.0.clone();
             other.orders = (other.orders.iter())
@@ -335,7 +335,7 @@ fn a_wrong_view_is_found() {
     assert!(failure.contains(says), "{failure}");
 }
 
-/// Breaks the contract in one of several ways when the CPU reads line 3.
+/// An application that breaks the contract in one of several ways when the CPU reads line 3.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Breaker(&'static str);
 
@@ -408,7 +408,7 @@ impl Application for Breaker {
     }
 }
 
-/// Loads words of some lines, and stores into line 6.
+/// A thread that loads words of some lines, and stores to line 6.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Loads(Vec<Line>);
 
@@ -452,7 +452,7 @@ impl Scenario for Broken {
     }
 }
 
-/// Whoever breaks the contract is named, with the line.
+/// A report of a broken contract names the application and the line.
 #[test]
 fn broken_contracts_are_reported_by_name() {
     let mut all = String::new();
@@ -474,9 +474,9 @@ fn broken_contracts_are_reported_by_name() {
         ("wakes itself", vec![3]),
         ("wakes itself at once", vec![3]),
         ("is never woken", vec![3]),
-        // Nothing wrong, except that line 2 is never answered with zeros.
+        // No breach, except that line 2 is never answered with zeros.
         ("no wrong", vec![4]),
-        // A thread beyond memory.
+        // A thread accesses a line beyond memory.
         ("nothing", vec![5000]),
     ] {
         let setup = machine(Arc::new(Broken(way, vec![lines])), 1, 0);
@@ -515,7 +515,8 @@ fn broken_contracts_are_reported_by_name() {
     "#]].assert_eq(&all);
 }
 
-/// Reads a register that nobody answers, or is not there; or polls for what never comes.
+/// A thread that reads a register that no component answers or that does not exist, or that polls a word that never
+/// changes.
 #[derive(Clone)]
 struct Unanswered(Step);
 
@@ -579,7 +580,7 @@ fn registers_that_are_not_answered_are_reported() {
         ]"#]].assert_eq(&format!("{all:#?}"));
 }
 
-/// Makes these steps, the last one first.
+/// A thread that executes these steps in reverse order.
 #[derive(Clone)]
 struct Steps(Vec<Step>);
 
@@ -613,7 +614,7 @@ impl Scenario for Beside {
     }
 }
 
-/// A device may be slow, and so may a thread, as long as no core gives up; that another core goes on changes nothing.
+/// A device or a thread may be slow as long as no core times out. Progress of another core does not affect this.
 #[test]
 fn cores_wait_for_about_a_second() {
     let load = |line| Step::Load { line, word: 0 };
@@ -644,7 +645,7 @@ fn cores_wait_for_about_a_second() {
     }
 }
 
-/// What would be beyond the end of time is reported, and so is an application that does not heed its end.
+/// A time beyond the supported range is reported, and so is an application that does not stop when told to.
 #[test]
 fn times_have_an_end() {
     let report = |way, steps: Vec<Step>, until| {
@@ -688,7 +689,7 @@ fn times_have_an_end() {
     assert_eq!(play(&setup).unwrap().counts["much"], u64::MAX);
 }
 
-/// A core does not wait for ever, even if all others go on.
+/// A core times out even if all others make progress.
 #[test]
 fn a_core_gives_up() {
     let lines = vec![vec![3, 2], vec![1; 20_000]];
@@ -706,7 +707,7 @@ fn a_core_gives_up() {
     );
 }
 
-/// Without an application, too, on one space and on two.
+/// A core also times out without an application, on one space and on two.
 #[test]
 fn a_core_gives_up_on_its_own() {
     for (machine, text) in [
@@ -760,8 +761,8 @@ fn clean_invalidate_takes_its_time() {
     }
 }
 
-/// A device takes rows of a home that is written as rows, where it need not hear what the CPU may do with them: device bias of
-/// CXL.mem is its lock.
+/// A home with hand-written rows serves a device application that need not observe the CPU's permissions: device bias
+/// of CXL.mem is its lock.
 #[test]
 fn what_hears_nothing_stands_beside_a_home_that_is_written_as_rows() {
     for layer in ["none", "cxl-256"] {
@@ -798,7 +799,7 @@ fn what_hears_nothing_stands_beside_a_home_that_is_written_as_rows() {
         let counts = played(Arc::new(engine)).counts;
         assert_eq!((counts["invalidated"], counts["written back"]), (40, 40));
     }
-    // It would wait for ever to hear that it is to begin.
+    // This application would wait forever for its start event.
     let told = Invalidation {
         lines: 1,
         outstanding: 1,
@@ -816,8 +817,8 @@ fn what_hears_nothing_stands_beside_a_home_that_is_written_as_rows() {
 /// Each line that a device takes costs the messages of its protocol, and on a pipe their headers and bytes.
 #[test]
 fn what_travels_for_each_line_that_is_taken() {
-    // Of a line that the host has written: forward and answer; snoop or request, write-back, its end, and answer; request, data
-    // and GO.
+    // Messages for a line that the host has modified: forward and answer; snoop or request, write-back, its completion
+    // and answer; request, data and GO.
     let of_eci = [("peers-device-memory", "eci", 2, 2 * 16 + 128)];
     let of_cxl = [
         ("peers-device-memory", "cxl-mem", 4, 4 * 16 + 64),
@@ -837,7 +838,7 @@ fn what_travels_for_each_line_that_is_taken() {
         let platform = Platform::shipped(machine).unwrap();
         let setup = Setup::with_scenario(protocol(name), platform, Arc::new(engine));
         let mut setup = setup.unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
-        // The lines have been touched by then.
+        // All lines have been touched by then.
         setup.play.as_mut().unwrap().warm_up = 100_000_000;
         let tally = play(&setup).unwrap_or_else(|failure| panic!("{name}: {failure}"));
         assert_eq!(tally.counts.get("touched"), None);

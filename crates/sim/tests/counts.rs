@@ -1,4 +1,4 @@
-//! Numbers that can be worked out on paper.
+//! Message and byte counts that can be derived by hand.
 
 mod common;
 
@@ -11,7 +11,7 @@ use cohkit_sim::statistics::Statistics;
 use common::{parse, protocol, source};
 
 const LINES: u32 = 200_000;
-/// Lines that the last-level cache of the machines holds.
+/// Number of lines in the last-level cache of the machines.
 const CACHED: u32 = 8192 * 16;
 
 fn setup(platform: Platform, pattern: Pattern, access: Access) -> Setup {
@@ -27,7 +27,7 @@ fn sent(statistics: &Statistics) -> Vec<(&str, u64)> {
         .collect()
 }
 
-/// A pass of reads: one request and one grant per line, and one victim per line that is no longer there.
+/// A pass of reads causes one request and one grant per line, and one victim per evicted line.
 #[test]
 fn messages_of_a_sequential_read() {
     for platform in [
@@ -79,7 +79,7 @@ fn messages_of_a_whole_gibibyte() {
     );
 }
 
-/// A pass of writes: the same, but every victim is dirty and carries its line.
+/// A pass of writes causes the same messages as one of reads, but every victim is dirty and carries its line.
 #[test]
 fn messages_of_a_sequential_write() {
     let setup = setup(
@@ -99,7 +99,7 @@ fn messages_of_a_sequential_write() {
     assert_eq!(up as u64, lines * 8 + victims * (8 + 128));
 }
 
-/// The cores of each platform as it describes them: the same formulas, with what the cache still holds at the end.
+/// The formulas also hold for all cores of each platform, less the lines that the cache still holds at the end.
 #[test]
 fn messages_of_all_cores() {
     for name in common::with_one_cache() {
@@ -142,7 +142,7 @@ fn messages_of_all_cores() {
     }
 }
 
-/// Random reads: as many victims as misses beyond what is still in the cache, whatever is drawn.
+/// Random reads cause as many victims as there are misses beyond the lines still cached, for any random sequence.
 #[test]
 fn messages_of_a_random_read() {
     let setup = setup(
@@ -159,7 +159,7 @@ fn messages_of_a_random_read() {
     assert_eq!(victims, requests - simulation.lines_cached());
 }
 
-/// With hints ahead, each line is still brought once, and every access finds it there or under way.
+/// With prefetching, each line is still fetched once, and every access finds it cached or outstanding.
 #[test]
 fn hints_bring_each_line_once() {
     let mut setup = setup(
@@ -173,8 +173,8 @@ fn hints_bring_each_line_once() {
     assert_eq!(statistics.get("accesses"), Some(f64::from(LINES)));
 }
 
-/// Reads that one unit serves, one after the other and each waiting once: from one to the next pass the memory's part
-/// and one event, that of the line's coming from memory.
+/// Reads of one unit that wait for each other: the interval between two is the memory latency and one event, the
+/// arrival of the line from memory.
 #[test]
 fn reads_of_a_unit_follow_each_other() {
     let of = |reads, pending| {
@@ -201,7 +201,7 @@ fn reads_of_a_unit_follow_each_other() {
     for pending in [4096, 5] {
         let statistics = of(40, pending);
         assert_eq!(picoseconds(&statistics), one + 39 * period);
-        // Those that stop at the head of their queue are looked at again when there is room.
+        // Requests stopped at the head of their queue are retried when there is room.
         let stops = statistics.get("stalls_waiting_full").unwrap();
         let waits = statistics.get("stalls_unit_slot").unwrap();
         assert_eq!(waits - stops, 39.0);
@@ -209,8 +209,8 @@ fn reads_of_a_unit_follow_each_other() {
     }
 }
 
-/// Reads that one unit has in flight together, all of them begun before memory answers the first: from one to the next
-/// passes the longer of the events that begin and end them.
+/// Reads of one unit in flight together, all started before memory answers the first. The interval between two is the
+/// longer of the events that start and complete them.
 #[test]
 fn reads_of_a_unit_overlap_where_it_may_have_several() {
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
@@ -252,7 +252,7 @@ fn equal_seeds_give_equal_results() {
     assert_ne!(results(8), results(7));
 }
 
-/// The oracle watches and changes nothing.
+/// The oracle does not affect results.
 #[test]
 fn the_oracle_changes_no_result() {
     let results = |level| {
@@ -265,7 +265,7 @@ fn the_oracle_changes_no_result() {
     assert_eq!(bytes, results(Level::Off));
 }
 
-/// One row of the text changed changes what the simulator does: a clean line goes back with its data.
+/// A change of one row changes the simulation: a clean line is returned with its data.
 #[test]
 fn a_changed_row_changes_the_run() {
     let text = source("eci");
@@ -319,7 +319,7 @@ fn senseless_setups_are_refused_by_name() {
     }
 }
 
-/// Atomics need no row in a state with write permission: the first one of each line fetches it, and all later ones hit.
+/// Atomics need no row in a state with write permission: the first to each line fetches it, and all later ones hit.
 #[test]
 fn atomics_are_performed_in_the_copy_that_they_fetch() {
     let rows = "              | store  ";

@@ -1,4 +1,4 @@
-//! Where the time of accesses goes: the parts are the latency, to the picosecond, and what limits a machine is named.
+//! Latency breakdown: its parts add up to the latency, to the picosecond, and it names the bottleneck of a machine.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn explained(setup: &Setup) -> (Statistics, Explanation) {
     (statistics, *explanation)
 }
 
-/// The steps of an access lie end to end from its issue to its end.
+/// Checks that the steps of an access are contiguous from its issue to its completion.
 fn check_whole(transaction: &Transaction, what: &str) {
     let mut at = transaction.issued;
     for segment in &transaction.segments {
@@ -28,7 +28,7 @@ fn check_whole(transaction: &Transaction, what: &str) {
     assert_eq!(transaction.spent(|_| true), transaction.latency(), "{what}");
 }
 
-/// Each access is told as long as it was measured, and the statistics are those of a run of which nothing is asked.
+/// Checks that each access has its measured latency, and that the breakdown does not affect the statistics.
 fn check(setup: &Setup, what: &str) -> Explanation {
     let (statistics, explanation) = explained(setup);
     let plain = run(setup).expect("it runs");
@@ -41,7 +41,7 @@ fn check(setup: &Setup, what: &str) -> Explanation {
     explanation
 }
 
-/// The parts are what was measured.
+/// Checks that the parts agree with the statistics.
 fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
     let mut latencies = Histogram::default();
     let [mut loads, mut stores] = [(); 2].map(|()| Histogram::default());
@@ -67,7 +67,7 @@ fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
             stores.percentile(0.99) as f64 / 1000.0,
         ),
         ("store_latency_max_ns", stores.max() as f64 / 1000.0),
-        // No store is lost, and none is seen by all agents twice.
+        // No store is lost, and none becomes visible twice.
         ("stores_visible", stores.count() as f64),
     ];
     for (name, ours) in measured {
@@ -83,7 +83,7 @@ fn check_parts(explanation: &Explanation, plain: &Statistics, what: &str) {
     assert_eq!(slowest.latency(), latencies.max(), "{what}");
 }
 
-/// Machines in which everything races, with write buffers, L1s, a device that locks lines, and chance on all links.
+/// Machines with many races: write buffers, L1s, a device that locks lines, and random delays on all links.
 #[test]
 fn parts_are_the_latency_of_every_access() {
     for name in common::protocols() {
@@ -97,7 +97,7 @@ fn parts_are_the_latency_of_every_access() {
     }
 }
 
-/// Several homes, beside each other or behind a switch, of a text with registers and fences; and links with little room.
+/// Several homes, with and without a switch, for a protocol with registers and fences; and links with few credits.
 #[test]
 fn parts_are_the_latency_where_homes_are_several() {
     let text = include_str!("../../../tests/homes/ordered-at-homes.coh");
@@ -135,12 +135,12 @@ fn parts_are_the_latency_where_homes_are_several() {
     }
 }
 
-/// The shipped machines, as they are used: framed links, a switch, translations and kinds of agents among them.
+/// The shipped machines without changes, including framed links, a switch, translations and several kinds of agents.
 #[test]
 fn nothing_of_shipped_machines_is_elsewhere() {
     for name in Platform::shipped_names() {
         let platform = Platform::shipped(name).unwrap();
-        // Of these it is not told.
+        // The breakdown does not support these.
         if platform.below.is_some() || platform.hosts.is_some() {
             continue;
         }
@@ -171,7 +171,7 @@ fn nothing_of_shipped_machines_is_elsewhere() {
     }
 }
 
-/// Eight hosts close to their homes, where nothing is most of the time, until something is planted.
+/// Runs eight hosts close to their homes, where no component is a bottleneck, with the change `plant`.
 fn planted(plant: impl FnOnce(&mut Platform, &mut Workload)) -> Explanation {
     let mut platform = Platform::shipped("hosts-8x8").unwrap();
     platform.link.latency.value = 10_000;
@@ -184,7 +184,7 @@ fn planted(plant: impl FnOnce(&mut Platform, &mut Workload)) -> Explanation {
     explained(&setup).1
 }
 
-/// Of a machine in which one thing is short, that is what is named; of one in which nothing is, that cores wait.
+/// The breakdown names the only scarce resource of a machine; without one, it reports that cores wait.
 #[test]
 fn what_is_planted_is_named() {
     let slow_memory = |platform: &mut Platform, _: &mut Workload| {
@@ -258,7 +258,7 @@ fn what_is_planted_is_named() {
     }
 }
 
-/// Of an access to which nothing else happens each quantity of the platform is found again, to the picosecond.
+/// For an otherwise undisturbed access, each step equals its platform quantity, to the picosecond.
 #[test]
 fn steps_are_the_quantities_of_the_platform() {
     for name in common::of_one_level() {

@@ -1,4 +1,4 @@
-//! Links that are framed, credited and replayed as they are.
+//! Links with frames, credits and retransmission.
 
 mod common;
 
@@ -13,7 +13,7 @@ use common::{permitted, protocol, protocols, seeds, torture};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// A run on a machine of which nothing but its links limits what gets through.
+/// Runs a workload on a machine in which only the links limit the bandwidth.
 fn reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Statistics {
     let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
     let fast = [
@@ -42,8 +42,8 @@ fn reads(protocol_name: &str, settings: &[(&str, &str)], accesses: u64) -> Stati
     run(&setup).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
-/// What lines are read with is what ECI's lanes carry of lines: 12.02 GiB/s of words on a link, of which one of 17 is a
-/// header, less what the way back of credits and acknowledgements takes.
+/// Reads reach the bandwidth of ECI's lanes: 12.02 GiB/s of words per link. One word in 17 is a header, and credits and
+/// acknowledgements in that direction take their share.
 #[test]
 fn eci_carries_the_lines_that_its_formula_says() {
     let rate = |links: &str| {
@@ -60,7 +60,7 @@ fn eci_carries_the_lines_that_its_formula_says() {
     }
 }
 
-/// A single request takes the time of its parts: a block each way, and for a line as many as its 17 words need.
+/// A single read takes the sum of its parts: one block in each direction, and for a line the blocks of its 17 words.
 #[test]
 fn a_read_takes_its_blocks() {
     let latency = |layer: &str| {
@@ -78,9 +78,9 @@ fn a_read_takes_its_blocks() {
     // Lanes of 10.3125 Gb/s with 64 of 67 bits, 2044 of 2048 words: a block of 512 bits on 12 of them.
     let block = 512.0 / (12.0 * 10.3125 * 64.0 / 67.0 * 2044.0 / 2048.0);
     let framed = latency("eci");
-    // The pipe's 8 and 136 bytes at 9.8 GiB/s are not there.
+    // The pipe's 8 and 136 bytes at 9.8 GiB/s do not apply.
     let pipe = latency("none") - (8.0 + 136.0) / (9.8 * GIB) * 1e9;
-    // One block there; three with the line's words back; a clock and six of the receivers at 322 MHz.
+    // One block for the request; three for the line's words; one and six receiver clocks at 322 MHz.
     let expected = pipe + 4.0 * block + 7.0 / 0.322265625;
     assert!(
         (framed - expected).abs() < 1.5 * block,
@@ -88,7 +88,7 @@ fn a_read_takes_its_blocks() {
     );
 }
 
-/// However long the way is, nothing is sent again that was not lost.
+/// No frame is sent again unless it was lost, however long the latency.
 #[test]
 fn over_a_long_way_nothing_is_sent_again() {
     for layer in ["eci", "ccix"] {
@@ -98,7 +98,8 @@ fn over_a_long_way_nothing_is_sent_again() {
     }
 }
 
-/// Messages of one line come out of either link, and are joined in a named time at each side; of one link there is none.
+/// Messages of one line may leave either link, and merging takes a configured time at each side; with one link it takes
+/// none.
 #[test]
 fn what_comes_out_of_two_links_is_joined_in_a_named_time() {
     for layer in ["eci", "ccix"] {
@@ -117,7 +118,7 @@ fn what_comes_out_of_two_links_is_joined_in_a_named_time() {
             let joined = [("30ns", "0ns", there), ("0ns", "7ns", back)];
             for (join, join_back, more) in joined {
                 let took = latency(links, join, join_back) - without;
-                // What is sent because of a message that was joined waits for a block to begin.
+                // Messages caused by a merged message wait for the start of a block.
                 let most = if join == "0ns" { 1e-6 } else { 64.0 / 14.747 };
                 assert!(
                     (took - more).abs() < most,
@@ -137,14 +138,14 @@ fn every_protocol_holds_on_every_framing() {
             let mut setup = torture(protocol(&name), remotes, seed).unwrap();
             let framing = ["eci", "ccix", "cxl-256", "cxl-68", "cxl-cache-68"][(seed % 5) as usize];
             setup.platform.set("link.layer", framing).unwrap();
-            // Half of them end at a switch, with a home or two behind it.
+            // Half of these setups have a switch, with one or two homes behind it.
             if (seed / 4 + name.len() as u64).is_multiple_of(2) {
                 let latency = Quantity::given(20_000, "a test");
                 setup.platform.switch = Some(Switch { latency });
                 setup.device.operations = 0;
                 setup.platform.home.count = Some(Quantity::given(1 + seed % 2, "a test"));
             }
-            // Bits go wrong so often that a few blocks of a hundred are sent again.
+            // Bit errors are so frequent that a few percent of the blocks are sent again.
             setup.platform.set("link.errors", "20000000000").unwrap();
             setup.workload.accesses = 60;
             setup.device.operations = setup.device.operations.min(20);
@@ -216,7 +217,7 @@ fn texts_and_machines_that_do_not_fit_a_framing_are_refused() {
     assert_eq!(platform.set("link.lanes", "4"), Ok(()));
 }
 
-/// Half as many lanes carry half as much, and bits that go wrong cost what is sent again.
+/// Half the lanes give half the bandwidth, and bit errors cost the bandwidth of retransmissions.
 #[test]
 fn lanes_and_errors_cost_what_they_should() {
     let rate = |more: &[(&str, &str)]| {
@@ -235,8 +236,8 @@ fn lanes_and_errors_cost_what_they_should() {
     assert!(noisy < 0.97 * whole, "{noisy} of {whole}");
 }
 
-/// Lines asked for one after the other fill both links, though lines of one parity come at even steps: each circuit goes
-/// where less of it waits.
+/// Consecutive lines fill both links, although lines of one parity occur at even steps: each circuit uses the link with
+/// the shorter queue.
 #[test]
 fn an_engine_fills_both_links() {
     let platform = Platform::shipped("enzian-cpu-home").unwrap();
@@ -250,7 +251,8 @@ fn an_engine_fills_both_links() {
     }
 }
 
-/// Hosts and memory devices behind a switch, over flits: as with pipes, all data comes, and a miss takes both links each way.
+/// Hosts and memory devices behind a switch, over flits: as with pipes, all data arrive, and a miss crosses two links
+/// in each direction.
 #[test]
 fn hosts_reach_memory_devices_over_flits_and_a_switch() {
     let latency = |layer: &str, accesses: u64, cores: u32| {
@@ -269,8 +271,8 @@ fn hosts_reach_memory_devices_over_flits_and_a_switch() {
         assert!(latency(layer, 20_000, 64) > 100.0);
     }
     let (pipe, flits) = (latency("none", 1, 1), latency("cxl-256", 1, 1));
-    // A flit of 256 bytes takes 4.06 ns on 16 lanes of 32 Gb/s; a pipe's 16 and 80 bytes take 0.5 and 2.5 ns. Each of four
-    // flits waits for the end of the one that is leaving, which says nothing.
+    // A flit of 256 bytes takes 4.06 ns on 16 lanes of 32 Gb/s; a pipe's 16 and 80 bytes take 0.5 and 2.5 ns. Each of
+    // the four flits waits for the end of the idle flit in progress.
     let flit = 256.0 / (16.0 * 32.0 / 8.0 * 128.0 / 130.0 * 1534.0 / 1538.0);
     let more = (flits - pipe + 2.0 * (16.0 + 80.0) / 31.5) / flit;
     assert!(
@@ -279,8 +281,8 @@ fn hosts_reach_memory_devices_over_flits_and_a_switch() {
     );
 }
 
-/// Snoops and GO travel in different slots of flits, so that either comes first: the receiver keeps a snoop behind the GO of its
-/// line. Bits go wrong, so that what is sent again comes late.
+/// Snoops and GO travel in different slots of flits, so either may arrive first: the receiver holds a snoop back for
+/// the GO of its line. Bit errors delay some of them further by retransmission.
 #[test]
 fn snoops_stay_behind_go_on_flits() {
     for seed in seeds(6) {
@@ -302,8 +304,8 @@ fn snoops_stay_behind_go_on_flits() {
     }
 }
 
-/// Links go down, lose what is under way, and come up with fewer lanes or with all: nothing is lost and nothing comes twice, as the
-/// data oracle sees, and what is written last is read.
+/// Links go down, lose the messages in flight, and come up with fewer lanes or with all. No message is lost for good or
+/// delivered twice, as the data oracle checks, and reads return the last write.
 #[test]
 fn links_that_go_down_lose_nothing() {
     let mut again = 0.0;
@@ -343,7 +345,7 @@ fn links_that_go_down_lose_nothing() {
     assert!(again > 100.0, "{again}");
 }
 
-/// Texts that are made for links say of each channel what it is of, as the links' formats have it.
+/// Protocols for a link give each channel the class of the link's formats.
 #[test]
 fn texts_for_links_tell_requests_and_snoops_from_answers() {
     let asks = |name: &str| {
@@ -366,7 +368,7 @@ fn texts_for_links_tell_requests_and_snoops_from_answers() {
     );
 }
 
-/// A link that is down half the time, or has half its lanes half the time, carries so much less.
+/// A link that is down half the time, or has half its lanes half the time, has a correspondingly lower bandwidth.
 #[test]
 fn links_that_go_down_cost_what_they_should() {
     let rate = |more: &[(&str, &str)]| {
@@ -375,7 +377,7 @@ fn links_that_go_down_cost_what_they_should() {
         ended.get("bandwidth_bytes_per_s").unwrap()
     };
     let whole = rate(&[]);
-    // Down for 10 us of each 20 on the average, after which credits and what was lost have to come again.
+    // Down for 10 us of each 20 on average; credits and lost messages must then be sent again.
     let down = rate(&[("link.faults", "20us"), ("link.down", "10us")]) / whole;
     assert!((0.4..0.55).contains(&down), "{down}");
     let fewer = rate(&[("link.faults", "20us"), ("link.lanes_left", "6")]) / whole;
@@ -396,7 +398,7 @@ fn links_that_go_down_cost_what_they_should() {
     );
 }
 
-/// Packets and flits work with the lanes that PCIe has; blocks of ECI are spread over any number.
+/// Packets and flits need a lane count of PCIe; blocks of ECI are spread over any number.
 #[test]
 fn links_work_with_the_lanes_that_they_can_have() {
     let wrong = |settings: &[(&str, &str)]| {
@@ -422,7 +424,7 @@ fn links_work_with_the_lanes_that_they_can_have() {
         wrong(&[layer, ("link.lanes", "3")]).unwrap(),
         "a link of ccix has 1, 2, 4, 8 or 16 lanes, not 3: `link.lanes`"
     );
-    // With how many it comes up matters where it goes down.
+    // The number of lanes after a failure matters only if links fail.
     let left = ("link.lanes_left", "6");
     assert_eq!(wrong(&[layer, left]), None);
     assert_eq!(

@@ -11,7 +11,7 @@ use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, RunError, Setup};
 use common::{protocol, source};
 
-/// Loads and stores of all cores of a platform, so many by each, on so many lines of memory.
+/// Returns a setup with `each` loads and stores by each core of a platform, on `lines` lines of memory.
 fn traffic(platform: &Platform, name: &str, lines: u32, each: u64) -> Setup {
     let cores = platform.cores.used.value;
     let mut workload = Workload::pass(Pattern::Random, Access::Load, lines, cores as u32, 2);
@@ -22,7 +22,7 @@ fn traffic(platform: &Platform, name: &str, lines: u32, each: u64) -> Setup {
     setup
 }
 
-/// A shipped platform with little room in caches, so that lines leave them, and no more on links.
+/// Returns a shipped platform with small caches, so that they evict lines, and with few credits on links.
 fn crowded(name: &str) -> Platform {
     let mut platform = Platform::shipped(name).unwrap();
     platform.cache.sets.value = 4;
@@ -50,7 +50,7 @@ fn eight_hosts_of_eight_cores_share_lines_through_a_switch() {
 fn hundreds_of_hosts_share_lines() {
     for name in ["msi", "mesi"] {
         let mut setup = traffic(&crowded("hosts-512x8"), name, 128, 8);
-        // Lines are read by many before one writes them.
+        // Many caches read a line before one writes it.
         setup.workload.mix = vec![(Access::Load, 60), (Access::Store, 1)];
         let statistics = run(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(statistics.get("accesses"), Some(4096.0 * 8.0));
@@ -59,7 +59,7 @@ fn hundreds_of_hosts_share_lines() {
     }
 }
 
-/// All read a line, and then all write it.
+/// All caches read a line, and then all write it.
 #[test]
 fn thousands_of_caches_have_one_line() {
     let mut platform = Platform::torture(4096);
@@ -75,7 +75,7 @@ fn thousands_of_caches_have_one_line() {
     assert!(statistics.sent("Inv").unwrap() > 1000);
 }
 
-/// A directory that forgets who shares a line is found out, however many there are.
+/// A directory that loses a sharer is detected, for any number of sharers.
 #[test]
 fn a_directory_that_forgets_sharers_is_found_out() {
     let right = source("msi");
@@ -90,7 +90,7 @@ fn a_directory_that_forgets_sharers_is_found_out() {
         match run(&setup) {
             Err(RunError::Failure(failure)) => {
                 assert_eq!(failure.kind, FailureKind::SingleWriter, "{name}");
-                // Those that take part in it, of so many.
+                // The chart has only the agents involved, out of thousands.
                 assert!(failure.sequence.agents.len() <= 20, "{name}: {failure}");
             }
             _ => panic!("{name}: it is not found out"),
@@ -98,7 +98,7 @@ fn a_directory_that_forgets_sharers_is_found_out() {
     }
 }
 
-/// Configurations of lines that have moved on make room for others, and nothing else changes by that.
+/// Unused configuration numbers are reused, without any effect on results.
 #[test]
 fn numbers_of_configurations_are_used_again() {
     let mut platform = crowded("hosts-8x8");

@@ -1,4 +1,4 @@
-//! Texts with registers, rows about no line, several homes and networks, in time.
+//! Protocols with registers, rows about no line, several homes and networks, in time.
 
 mod common;
 mod networks;
@@ -15,7 +15,7 @@ use common::{parse, seeds};
 const ORDERED: &str = include_str!("../../../tests/homes/ordered-at-homes.coh");
 const ACCESSES: u64 = 600;
 
-/// A short hard run, of cores that make one access after the other.
+/// Returns a short stress run whose cores make one access after the other.
 fn torture(protocol: Protocol, remotes: u16, seed: u64) -> Setup {
     let mut platform = Platform::torture(remotes);
     platform.home.count = Some(Quantity::given(protocol.homes.into(), "a test"));
@@ -67,8 +67,8 @@ fn stores_ordered_at_homes_all_arrive() {
     assert!(sent.iter().all(|&sent| sent > 10 * runs), "{sent:?}");
 }
 
-/// The store that finds its count full would wait for a release, and a core that makes one access after the other never
-/// comes to one.
+/// A store that finds its count full would wait for a release, and a core that makes one access after the other never
+/// issues one.
 #[test]
 fn a_core_whose_store_waits_for_its_own_release_is_named() {
     let row = ORDERED.find("  I | store if sent[home] == most").unwrap();
@@ -124,7 +124,7 @@ fn faults_of_the_order_at_homes_are_found() {
     }
 }
 
-/// Changes a setup that can be simulated.
+/// Name of an unsupported configuration, and the change that creates it.
 type Change = (&'static str, fn(&mut Setup));
 
 #[test]
@@ -146,7 +146,7 @@ fn what_such_texts_cannot_be_simulated_with_is_refused_by_name() {
     }
 }
 
-/// Messages between homes come in their order, and without it, as the text is without the words, some do not.
+/// Messages between homes arrive in order if the protocol declares one. Without the declaration, some do not.
 #[test]
 fn what_homes_send_each_other_in_an_order_comes_in_it() {
     let text = include_str!("../../../tests/homes/in-order.coh");
@@ -179,7 +179,8 @@ fn what_homes_send_each_other_in_an_order_comes_in_it() {
     );
 }
 
-/// What a cache leaves of one line holds back what is behind it of others, in an order of all lines, and that comes in the end.
+/// A protocol whose cache stalls a message of one line. In an order of all lines this blocks later messages of other
+/// lines, which arrive in the end.
 const LEFT: &str = r#"protocol left "Stores that are acknowledged twice, the second time in an order of all lines"
 line 64 bytes
 size homes 2

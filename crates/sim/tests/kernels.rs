@@ -1,4 +1,5 @@
-//! Kernels on hosts with texts of `ordering`: what they calculate is right where the order is kept, and found out where not.
+//! Kernels on hosts with protocols of `ordering`: their results are right if the order holds, and a violation is
+//! detected.
 
 mod common;
 #[path = "common/orderings.rs"]
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// All of them, small.
+/// All kernels, with small parameters.
 const KERNELS: [(&str, &[(&str, u64)]); 12] = [
     (
         "pagerank",
@@ -99,8 +100,8 @@ fn kernels_calculate_what_is_right_whatever_is_late() {
     }
 }
 
-/// Numbers of stores order them at one directory, where all that programs share lies then. The texts have no atomic accesses,
-/// and an exchange needs two hosts.
+/// Sequence numbers order stores at one directory, which then homes all shared data. The protocols have no atomic
+/// accesses, and an exchange needs two hosts.
 #[test]
 fn kernels_calculate_what_is_right_with_numbers_at_one_directory() {
     let sizes = [("numbers", 256), ("most", 255)];
@@ -121,7 +122,7 @@ fn kernels_calculate_what_is_right_with_numbers_at_one_directory() {
                 let played = play_while(&setup, &mut |_| true).unwrap_or_else(|error| {
                     panic!("{ordering}, {name}, COHKIT_SEED={seed}: {error}")
                 });
-                // Numbers come round.
+                // The sequence numbers wrap.
                 programs += usize::from(played.statistics.sent("Write").unwrap() > 256);
             }
         }
@@ -129,8 +130,9 @@ fn kernels_calculate_what_is_right_with_numbers_at_one_directory() {
     assert!(programs > 10, "{programs}");
 }
 
-/// Threads add to a word, raise another to the largest that any has seen by comparing and swapping, and hand a place on
-/// that only one has at a time: each stores there before it says so by an atomic access after all that it has done.
+/// Threads add to a word, and raise another to the maximum that any has seen by compare-and-swap. They also pass on a
+/// slot that one thread has at a time. Each stores to the slot before it announces this by an atomic access after all
+/// its stores.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Atomics;
 
@@ -183,7 +185,7 @@ impl Kernel for Atomics {
                 }
                 found = before;
             }
-            // What is handed on is in another home's memory than the word that says whose turn it is.
+            // The slot is in another home's memory than the word with the current turn.
             let mine = round * 8 + me;
             while core.update(turn.at(0), Update::Add(0)).await != mine {
                 core.work(10_000).await;
@@ -239,7 +241,7 @@ impl Atomics {
     }
 }
 
-/// Atomic accesses are performed at homes, as the texts have rows for them.
+/// Homes perform atomic accesses, for which the protocols have rows.
 #[test]
 fn atomic_accesses_are_performed_at_homes_whatever_is_late() {
     let kernels = [
@@ -265,7 +267,7 @@ fn atomic_accesses_are_performed_at_homes_whatever_is_late() {
     }
 }
 
-/// A home that answers with what it has written, or performs nothing, is found out.
+/// A home that answers with the value it has written, or does not perform the access, is detected.
 #[test]
 fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
     let row = "L | Atomic if count(readers - { sender }) == 0 | send Old, write,";
@@ -290,7 +292,7 @@ fn atomic_accesses_that_are_answered_wrongly_are_found_out() {
     }
 }
 
-/// Two cores of each host have a thread of their own.
+/// Two cores of each host run a thread each.
 #[test]
 fn several_cores_of_each_host_take_part() {
     let protocols = orderings(8);
@@ -309,7 +311,7 @@ fn several_cores_of_each_host_take_part() {
     }
 }
 
-/// What a host's threads wait for is stored and told there once, and right for each of them.
+/// Data for the threads of a host are stored, and announced, there once, and are right for each of them.
 #[test]
 fn a_host_is_told_once_however_many_threads_it_has() {
     const THREADS: u64 = 24;
@@ -317,7 +319,8 @@ fn a_host_is_told_once_however_many_threads_it_has() {
     let mut platform = machine();
     platform.remotes = THREADS as u16;
     platform.link.jitter.value = 300_000;
-    // Each has neighbours on all eight hosts, and a barrier of 24 has five rounds; lengths take as many rounds as they need.
+    // Each thread has neighbours on all eight hosts. A barrier of 24 has five rounds; path lengths take as many rounds
+    // as necessary.
     let kernels: [(_, &[(&str, u64)], _); 3] = [
         (
             "pagerank",
@@ -342,7 +345,7 @@ fn a_host_is_told_once_however_many_threads_it_has() {
     }
 }
 
-/// A graph of a file is the one that is calculated on, and no other can be given.
+/// A kernel uses the graph of a file; kernels without a graph reject one.
 #[test]
 fn graphs_are_taken_from_files() {
     let text = include_str!("../../../tests/graphs/two-rings.mtx");
@@ -355,7 +358,7 @@ fn graphs_are_taken_from_files() {
         let kernel = visit_on(name, &BTreeMap::new(), Some(Arc::clone(&edges)), Plays).unwrap();
         let played = play_while(&setup(protocol, &machine(), kernel), &mut |_| true);
         let played = played.unwrap_or_else(|error| panic!("{name}: {error}"));
-        // A part of three vertices has neighbours in two or three others, and no more than words for these are stored.
+        // A part of three vertices has neighbours in two or three others, and stores no more than their words.
         let sent = played.statistics.sent("Write").unwrap();
         assert!((24..2_000).contains(&sent), "{name}: {sent}");
     }
@@ -366,8 +369,8 @@ fn graphs_are_taken_from_files() {
     assert_eq!(padding, "padding takes no graph; pagerank and sssp do");
 }
 
-/// What host 0 stores in the memory of host 5 is late there, and who reads it has heard of it from others. Posted stores do
-/// not keep such an order, nor do releases that commit without the notifications that they need.
+/// Stores of host 0 to the memory of host 5 arrive late, after their reader has learnt of them from other hosts. Posted
+/// stores do not keep such an order, nor do releases that commit without the notifications that they need.
 #[test]
 fn what_is_late_behind_a_flag_is_found_out() {
     let mut platform = machine();
@@ -392,7 +395,7 @@ fn what_is_late_behind_a_flag_is_found_out() {
     }
 }
 
-/// Brings a thread some way with words that nobody has stored, and compares a copy of it.
+/// Advances a thread with arbitrary words, and compares it with a copy.
 struct Copies;
 
 impl Visitor for Copies {
@@ -427,7 +430,7 @@ fn a_copy_of_a_thread_goes_on_as_the_thread_does() {
     }
 }
 
-/// A thread that raises a flag far away, and then looks at one of its own that has been raised.
+/// A thread that raises a distant flag, and then reads a flag of its own that has been raised.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Looks;
 
@@ -462,7 +465,7 @@ fn an_acquire_waits_for_an_earlier_release() {
         let setup = setup(&protocol, &machine(), Arc::new(Kernels(Looks)));
         let played = play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{name}: {e}"));
         let time = played.tally.times["done"].mean();
-        // The way there and back is 300 ns; of posted stores nothing comes back.
+        // The round trip takes 300 ns; posted stores have none.
         assert_eq!(name != "mp", time > 300_000.0, "{name}: {time} ps");
     }
 }

@@ -15,8 +15,8 @@ use cohkit_sim::simulation::{run, Setup, Simulation};
 use common::{parse, protocol, seeds, source};
 use std::sync::Arc;
 
-/// CPUs that read and write, and devices that only read and have a table of their own. The directory gives a line to a
-/// device without asking anybody if only devices have it.
+/// CPUs that read and write, and devices that only read and have a table of their own. If only devices have a line, the
+/// directory grants it to a device without asking any of them.
 const READERS: &str = "
 protocol readers
 line 64 bytes
@@ -75,7 +75,8 @@ system one   { cpu 1; device 1; lines 1 }
 
 const ACCESSES: u64 = 1_000;
 
-/// A short hard run of two kinds, with so many agents of each; those of the second have smaller caches and longer links.
+/// Returns a short stress run of two kinds with these numbers of agents. The second kind has smaller caches and longer
+/// links.
 fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64) -> Setup {
     let all = [
         (Access::Load, 4),
@@ -117,7 +118,7 @@ fn torture(protocol: Protocol, kind: &str, [first, second]: [u16; 2], seed: u64)
     setup
 }
 
-/// The limit of agents is one of each kind, and all of them take part.
+/// The maximum number of agents applies to each kind, and all of them take part.
 #[test]
 fn there_are_as_many_agents_of_each_kind() {
     let most = Platform::MOST_AGENTS;
@@ -136,7 +137,7 @@ fn there_are_as_many_agents_of_each_kind() {
             .unwrap()
             .1
     };
-    // Each core has one access, and of most of them asks.
+    // Each core makes one access, and most of these send a request.
     assert!(sent("GetM") > u64::from(most) / 2, "{}", sent("GetM"));
     assert!(sent("GetS") > u64::from(most) / 2, "{}", sent("GetS"));
     let more = (most + 1).to_string();
@@ -165,7 +166,7 @@ fn every_kind_follows_its_own_table() {
     assert!(met.iter().all(|&met| met > 1000.0), "{met:?}");
 }
 
-/// Rows of the one kind's table, left wrong, are found.
+/// A wrong row in the table of one kind is detected.
 #[test]
 fn a_fault_in_the_table_of_one_kind_is_found() {
     for (from, to, found) in [
@@ -193,7 +194,7 @@ fn a_fault_in_the_table_of_one_kind_is_found() {
     }
 }
 
-/// What a kind's cores wait is what its own way to the home takes.
+/// The latency of a kind's cores depends on its own path to the home only.
 #[test]
 fn each_kind_has_its_own_ways() {
     let reads = |kind: usize, change: &dyn Fn(&mut Platform)| {
@@ -283,7 +284,7 @@ fn kinds_that_do_not_fit_the_text_are_refused() {
     );
 }
 
-/// A scenario whose last threads are engines of a device, on a machine that makes races likely.
+/// Returns a setup that makes races likely, of a scenario whose last threads are engines of a device.
 fn with_engines(protocol: Protocol, scenario: Arc<dyn Playable>, seed: u64) -> Setup {
     let counts = [1 + (seed % 2) as u16, 1 + (seed / 2 % 2) as u16];
     let mut setup = torture(protocol.clone(), "device", counts, seed);
@@ -327,7 +328,7 @@ fn table(seed: u64) -> SharedTable {
     }
 }
 
-/// Both sides take the same locks and increment the same rows, each in copies of its own.
+/// Both sides take the same locks and increment the same rows, each in its own copies.
 #[test]
 fn engines_of_a_device_and_threads_of_the_cpu_do_the_same() {
     for seed in seeds(30) {
@@ -352,7 +353,7 @@ fn engines_of_a_device_and_threads_of_the_cpu_do_the_same() {
     }
 }
 
-/// A text that loses what an engine has written is found out by whoever increments the row next.
+/// If a protocol loses an engine's write, the next increment of the row detects it.
 #[test]
 fn an_increment_that_is_lost_between_them_is_missed() {
     let (row, lost) = (
@@ -366,7 +367,7 @@ fn an_increment_that_is_lost_between_them_is_missed() {
     assert!(failure.contains("data value"), "{failure}");
 }
 
-/// Only where a device has copies of its own are there engines of it.
+/// Engines require a device with caches.
 #[test]
 fn engines_need_caches_of_a_device() {
     let scenario = Arc::new(table(0));

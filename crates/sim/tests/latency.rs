@@ -1,5 +1,5 @@
-//! Read latencies of one access at a time: sums of named parts, beside the published ones. These are calibration:
-//! platform values were chosen so that they come out, and no value serves one figure alone.
+//! Read latencies of isolated accesses: sums of platform quantities, compared with published values. This is
+//! calibration: platform values were chosen to match, and no value serves one figure alone.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn sum(platform: &Platform) -> u64 {
     parts.iter().map(|part| part.1).sum()
 }
 
-/// Without victims on the way, every access takes exactly as long as the parts together.
+/// Without evictions, every access takes exactly the sum of its parts.
 #[test]
 fn latencies_are_the_sums_of_their_parts() {
     for name in common::of_one_level() {
@@ -61,7 +61,7 @@ fn latencies_are_the_sums_of_their_parts() {
     }
 }
 
-/// A change of any part's quantity changes the latency by as much as it changes the sum; no other quantity does.
+/// A change of a part's quantity changes the latency as much as the sum; no other quantity affects it.
 #[test]
 fn no_part_is_left_out() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 200, 1, 1);
@@ -69,7 +69,7 @@ fn no_part_is_left_out() {
     let blank = Setup::new(common::protocol("eci"), blank, workload).unwrap();
     let latency = |platform: &Platform| {
         let mut setup = blank.clone();
-        // One caching agent shows it, and its home need not be made anew.
+        // One caching agent is sufficient, and its home need not be constructed again.
         setup.platform = Platform {
             remotes: 1,
             ..platform.clone()

@@ -1,4 +1,5 @@
-//! Two levels of caches in time: random traffic with every byte watched, on small caches that evict each other's lines.
+//! Two levels of caches in time: random traffic on small caches that evict each other's lines; the oracle checks every
+//! byte.
 
 mod common;
 
@@ -13,7 +14,7 @@ use cohkit_sim::simulation::{home, run, Lower, RunError, Setup};
 use cohkit_sim::statistics::Statistics;
 use common::{parse, protocol, protocols, seeds, source, torture};
 
-/// The lower level of a machine: its text, and how many caches are below each of the upper level.
+/// Returns the lower level of a machine: its protocol, with `caches` caches below each of the upper level.
 fn lower(text: &str, caches: u16) -> Lower {
     let protocol = parse(text);
     Lower {
@@ -23,7 +24,7 @@ fn lower(text: &str, caches: u16) -> Lower {
     }
 }
 
-/// A short run that makes races likely, of so many upper caches with so many lower ones each.
+/// Returns a short run that makes races likely, with `caches` upper caches and `below` lower ones each.
 fn setup(upper: Protocol, text: &str, [caches, below]: [u16; 2], seed: u64) -> Setup {
     let mut setup = torture(upper, caches, seed).expect("there is a home");
     setup.device = DeviceWorkload::default();
@@ -44,7 +45,7 @@ fn count(statistics: &Statistics, name: &str) -> f64 {
     statistics.get(name).expect("it is measured")
 }
 
-/// The L1s for lines of another size.
+/// Returns the L1 protocol with the line size of `upper`.
 fn l1_for(upper: &Protocol) -> String {
     let size = format!("line {} bytes", upper.line_bytes);
     l1().replace("line 64 bytes", &size)
@@ -81,7 +82,8 @@ fn below_every_text_both_levels_hold_while_lines_are_evicted_from_both() {
             evicted += puts.iter().filter_map(|put| above.sent(put)).sum::<u64>();
         }
     }
-    // Their caches send stores to the home, and could perform none of what is below them; the first has rows about all lines.
+    // These caches send stores to the home and could not perform those of the level below; the first has rows about all
+    // lines.
     let written_through = ["self-invalidate", "write-through", "write-through-two-step"];
     assert_eq!(refused, written_through);
     assert!(
@@ -90,7 +92,7 @@ fn below_every_text_both_levels_hold_while_lines_are_evicted_from_both() {
     );
 }
 
-/// Bits go wrong on the links of both levels, and what is sent again is told of each, of the lower one over all machines.
+/// Bit errors occur on the links of both levels. Retransmissions are counted for each level, over all lower machines.
 #[test]
 fn framed_links_of_both_levels_lose_nothing() {
     let mut again = [0.0; 2];
@@ -122,11 +124,12 @@ fn equal_seeds_give_equal_statistics() {
     assert_ne!(one(7), one(8));
 }
 
-/// A read that misses both levels takes as long as one that misses each, as what is above takes the place of memory's way.
+/// A read that misses both levels takes the sum of two misses; the upper cache replaces the memory path of the lower
+/// level.
 #[test]
 fn a_read_through_both_levels_takes_the_time_of_its_parts() {
     let mut platform = Platform::shipped("clusters-4x4").expect("it ships");
-    // A row is closed by the time of the next read.
+    // A row is closed before the next read.
     platform.set("dram.open_for", "1ns").expect("it can be");
     let below = platform.lower().expect("it has two levels");
     let workload = Workload {
@@ -141,7 +144,7 @@ fn a_read_through_both_levels_takes_the_time_of_its_parts() {
     let statistics = run(&setup).expect("it holds");
     let parts = [platform, below].map(|platform| {
         let parts = common::read_latency(&platform, 64);
-        // In these texts memory acts at once, so that a home sends but once.
+        // In these protocols memory has no delay in the controller's terms, so a home sends only once.
         parts.iter().map(|part| part.1).sum::<u64>() - platform.home.latency.value
     });
     for latency in ["latency_mean_ns", "latency_max_ns"] {
@@ -154,7 +157,7 @@ fn a_read_through_both_levels_takes_the_time_of_its_parts() {
     }
 }
 
-/// A device behind the upper home takes its locks as ever, and writes under them.
+/// A device behind the upper home locks lines as usual, and writes under its locks.
 #[test]
 fn a_device_behind_the_upper_home_reads_and_writes_what_caches_of_both_levels_have() {
     for seed in seeds(8) {
@@ -173,9 +176,9 @@ fn a_device_behind_the_upper_home_reads_and_writes_what_caches_of_both_levels_ha
     }
 }
 
-/// What one change of the lower text leads to, within some seeds.
+/// Returns the failures that one change of the lower protocol causes within some seeds.
 fn changed(from: &str, to: &str) -> Vec<FailureKind> {
-    // A system whose memory is lent says by itself what it lacks; here it is found in time.
+    // A system with lent memory rejects the change itself; without it, only the simulation can detect the fault.
     let text = l1().replace("; memory lent }", " }");
     assert_eq!(text.matches(from).count(), 1, "{from}");
     let text = text.replace(from, to);
@@ -196,13 +199,13 @@ fn changed(from: &str, to: &str) -> Vec<FailureKind> {
 fn a_home_below_that_grants_or_keeps_more_than_the_cache_above_has_is_found() {
     use FailureKind::{DataValue, Inclusion, Meaningless, SingleWriter};
     for (from, to, found) in [
-        // A right that the cache above has not, from the first to take a line.
+        // A permission that the cache above does not have, obtained by the first to take a line.
         (
             "GetS if memory writes",
             "GetS if count(sharers) == 0",
             Inclusion,
         ),
-        // Acknowledged, but nobody has been asked: to give the line up, to write no more.
+        // Acknowledged without asking any cache: to return the line, or to stop writing it.
         (
             "send Inv to sharers, left := count(sharers), sharers := {}    | RI",
             "acknowledge clean_invalidate, sharers := {} | LI",
@@ -213,13 +216,13 @@ fn a_home_below_that_grants_or_keeps_more_than_the_cache_above_has_is_found() {
             "acknowledge clean, sharers := { owner }, owner := none | LS",
             Inclusion,
         ),
-        // What an L1 has written is lost on its way up.
+        // The write of an L1 is lost on its way up.
         (
             "write, left := 0, acknowledge",
             "left := 0, acknowledge",
             DataValue,
         ),
-        // Nothing keeps the line from being asked for again before it goes.
+        // Nothing prevents a new request for the line before it is returned.
         (
             "local clean_invalidate lock",
             "local clean_invalidate",
@@ -249,7 +252,7 @@ fn a_failure_is_drawn_with_the_agents_of_both_levels() {
         _ => None,
     });
     let states: Vec<_> = states.collect();
-    // An L1 had the line modified, and its home locks it for what the cache above has been asked for.
+    // An L1 had the line modified, and its home locks it on behalf of the cache above.
     let modified = |&(agent, state): &(&str, &str)| agent.starts_with("l1 ") && state == "M";
     assert!(states.iter().any(modified), "{failure}");
     let recalled =

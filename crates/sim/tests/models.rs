@@ -1,4 +1,4 @@
-//! `docs/models.md` lists what the platforms assume, as they are.
+//! `docs/models.md` lists the assumed quantities of the platforms.
 //!
 //! `UPDATE_EXPECT=1` rewrites its table.
 
@@ -6,7 +6,7 @@ use cohkit_sim::platform::{units, Platform};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// One row for each value with a range, with the platforms that have it so.
+/// Returns one row per value with a range, with the platforms that use it.
 fn table() -> String {
     let mut rows: Vec<([String; 4], Vec<&str>)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
@@ -67,7 +67,7 @@ fn the_table_of_what_is_assumed_is_that_of_the_platforms() {
     }
 }
 
-/// What no source gives has a range, so that its influence can be seen.
+/// Each quantity without a source has a range, so that its influence can be measured.
 #[test]
 fn what_is_assumed_or_fitted_has_a_range() {
     for name in Platform::shipped_names() {

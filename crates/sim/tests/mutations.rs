@@ -1,5 +1,5 @@
-//! Mistakes in protocol texts show in runs: the oracle, the monitor or the watchdog sees each,
-//! unless the construction of the home refused the text before.
+//! Mistakes in protocol files are detected in runs by the oracle, the monitor or the watchdog, unless the construction
+//! of the home rejects the protocol before.
 
 mod common;
 #[path = "../../../tests/mutations/kept_without_right.rs"]
@@ -17,14 +17,14 @@ use kept_without_right::{kept_without_right, mixed_up};
 use mistakes::{Mistake, MISTAKES};
 use std::sync::Arc;
 
-/// How a mistake shows.
+/// Stage at which a mistake is detected.
 #[derive(Debug, PartialEq)]
 enum Shows {
     /// No home can be constructed.
     AtConstruction,
     /// A run fails.
     InARun(FailureKind),
-    /// Not in these runs.
+    /// Not detected in these runs.
     No,
 }
 
@@ -35,7 +35,7 @@ fn shows(mistake: &Mistake) -> Shows {
         3
     };
     let protocol = common::parse(&mistake.text());
-    // A home that can be constructed is run, whatever its fault.
+    // A constructed home is run even if it has a fault.
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => match (construct(&protocol), remotes) {
@@ -71,7 +71,7 @@ fn every_mistake_shows() {
     assert!(missed.is_empty(), "{missed:?}");
 }
 
-/// The failures of some seeds, of this text with so many remotes.
+/// Returns the failures of some seeds, with `remotes` remotes.
 fn failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, String)> {
     let protocol = common::parse(text);
     let home = home(&protocol, remotes).expect("there is a home");
@@ -85,8 +85,8 @@ fn failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, Stri
     })
 }
 
-/// The simulator once asked this only of bytes that are not kept. Here they are kept, in a state without a right, where
-/// nobody else looks at them; the checker calls the text violated.
+/// The simulator once checked this only for bytes that are not kept. Here they are kept, in a state without permission,
+/// where no other check applies; the checker reports a violation.
 #[test]
 fn bytes_that_an_access_is_performed_with_are_judged_though_the_line_is_kept() {
     let eci = common::source("eci");
@@ -97,7 +97,7 @@ fn bytes_that_an_access_is_performed_with_are_judged_though_the_line_is_kept() {
     assert!(failures(&mixed_up(&eci), 2).any(old));
 }
 
-/// What the checker calls a violation with the same words. The simulator once did not look.
+/// The checker reports this violation with the same words. The simulator once did not check it.
 #[test]
 fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
     let msi = common::source("msi");
@@ -108,7 +108,7 @@ fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
         .expect("three caches send more");
     assert_eq!(kind, FailureKind::InFlight, "{text}");
     assert!(text.starts_with("more than 2 messages in flight"), "{text}");
-    // As many as there are in any state that the checker finds.
+    // As many as in any state that the checker finds.
     let enough = msi.replace(
         "\nremote cache",
         "\nbounds { in_flight 12 }\n\nremote cache",
@@ -116,8 +116,8 @@ fn more_messages_in_flight_than_the_text_assumes_are_a_failure() {
     assert_eq!(failures(&enough, 3).next(), None);
 }
 
-/// A text whose home can be constructed, but with requests that are never served, is refused by `check`, `sim` and
-/// `rtl`. `play` once ran it.
+/// `check`, `sim` and `rtl` reject a protocol whose home can be constructed but starves some requests. `play` once ran
+/// it.
 #[test]
 fn a_home_whose_construction_has_a_fault_is_not_played() {
     let mistakes = MISTAKES.iter();

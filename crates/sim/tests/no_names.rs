@@ -1,4 +1,4 @@
-//! The simulator knows no protocol by name, and none of their messages or states.
+//! The simulator knows no protocol, message or state by name.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn no_source_names_a_protocol() {
     for name in common::protocols() {
         let protocol = common::protocol(&name);
         let messages = protocol.messages.iter().map(|m| m.name.clone());
-        // Short names are words of every language.
+        // Short names are common words.
         names.extend(messages.filter(|name| name.len() > 6));
         names.extend([name, protocol.name.clone()]);
     }
@@ -36,9 +36,10 @@ fn no_source_names_a_protocol() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
-        // `ReadOnce` and `WritePartial` are accesses of the language, too.
+        // `ReadOnce` and `WritePartial` are also accesses of the language.
         let accesses = ["ReadOnce", "WriteLine", "WritePartial"];
-        // Link layers have the names of the protocols that were made for them, and carry any; nothing else says them.
+        // Link layers are named after the protocols that they were made for, and carry any. No other module has these
+        // names.
         let of_links = [
             "components/layer.rs",
             "components/layer/port.rs",

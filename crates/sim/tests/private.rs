@@ -1,4 +1,4 @@
-//! Write buffers and L1s: what they do to time and messages can be worked out on paper.
+//! Write buffers and L1s: their effect on time and messages can be derived by hand.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::protocol;
 
 const LINE: u64 = 128;
 
-/// One core of Enzian, which does nothing between two accesses.
+/// Returns a run of one Enzian core without compute time between accesses.
 fn one_core(access: Access, lines: u32, accesses: u64) -> Setup {
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
     platform.cores.work.value = 0;
@@ -28,7 +28,7 @@ fn get(statistics: &Statistics, names: &[&str]) -> Vec<f64> {
     values.collect()
 }
 
-/// 3 KiB are 24 lines: so many stores cost their core nothing, and the next one waits for the first to be performed.
+/// 3 KiB are 24 lines: 24 stores cost the core nothing, and the next waits until the first has been performed.
 #[test]
 fn a_core_waits_for_a_full_write_buffer() {
     let of = |stores| run(&one_core(Access::Store, stores, stores.into())).unwrap();
@@ -46,7 +46,7 @@ fn a_core_waits_for_a_full_write_buffer() {
     let miss: u64 = parts.iter().map(|part| part.1).sum();
     let miss = miss as f64 / 1000.0;
     assert_eq!(get(&one_more, &waits), [miss, 1.0, miss]);
-    // The store is visible before the core hears of it.
+    // The store is visible before the core is notified.
     let fill = platform.cache.fill.value as f64 / 1000.0;
     let visible = [
         "store_visible_latency_mean_ns",
@@ -54,7 +54,7 @@ fn a_core_waits_for_a_full_write_buffer() {
         "loads",
     ];
     assert_eq!(get(&of(1), &visible), [miss - fill, miss - fill, 0.0]);
-    // One line is in use for the time of one miss.
+    // One entry is in use for the time of one miss.
     let alone = of(1);
     assert_eq!(
         get(&alone, &["time_ns", "write_buffer_occupancy"]),
@@ -84,7 +84,7 @@ fn without_a_write_buffer_a_core_waits_for_its_stores() {
     }
 }
 
-/// The first store to a line is sent at once, all later ones while it is on its way join in a second line.
+/// The first store to a line is sent at once; all later ones during its flight coalesce in a second entry.
 #[test]
 fn stores_to_a_line_join() {
     let statistics = run(&one_core(Access::Store, 1, 20)).unwrap();
@@ -94,12 +94,12 @@ fn stores_to_a_line_join() {
         "stalls_write_buffer",
         "hits",
     ];
-    // The second line's stores find their right in the cache.
+    // The stores of the second entry hit in the cache.
     assert_eq!(get(&statistics, &names), [20.0, 18.0, 0.0, 19.0]);
     assert_eq!(statistics.sent("ReadExclusive"), Some(1));
 }
 
-/// A core that loads what it has just stored finds it in its write buffer, before it is performed.
+/// A core that loads its own last store finds it in its write buffer, before it is performed.
 #[test]
 fn loads_find_their_own_stores() {
     let mut setup = one_core(Access::Store, 1, 2000);
@@ -115,7 +115,7 @@ fn loads_find_their_own_stores() {
     assert!(without.get("time_ns") > statistics.get("time_ns"));
 }
 
-/// Ten rounds over as many lines as the L1 has: all but the first are there, and cost its hit latency.
+/// Ten rounds over as many lines as the L1 has: all but the first hit, at its hit latency.
 #[test]
 fn an_l1_serves_what_is_read_again() {
     let mut setup = one_core(Access::Load, 16, 160);
@@ -126,7 +126,7 @@ fn an_l1_serves_what_is_read_again() {
     assert_eq!(statistics.sent("ReadShared"), Some(16));
     let median = |statistics: &Statistics| statistics.get("load_latency_p50_ns").unwrap();
     assert!((median(&statistics) / 1.5 - 1.0).abs() < 0.016);
-    // One line more than it has, in order, and each is gone when it is wanted again.
+    // One line more than the L1 has, in order: each has been evicted before its next use.
     let mut setup = one_core(Access::Load, 17, 170);
     setup.platform.cores.l1.value = 16 * LINE;
     let statistics = run(&setup).unwrap();
@@ -135,7 +135,7 @@ fn an_l1_serves_what_is_read_again() {
     assert!((median(&statistics) * 1000.0 / hit as f64 - 1.0).abs() < 0.016);
 }
 
-/// An L1 has nothing that its shared cache has lost: with a shared cache of two lines, no line is read again in time.
+/// An L1 has no line that its shared cache has lost: with a shared cache of two lines, no read hits in the L1.
 #[test]
 fn an_l1_loses_what_its_cache_loses() {
     let mut setup = one_core(Access::Load, 8, 80);
@@ -147,7 +147,7 @@ fn an_l1_loses_what_its_cache_loses() {
     assert_eq!(statistics.sent("ReadShared"), Some(80));
 }
 
-/// A store takes the line from the L1s of other cores, not from the own; each load sees the last store.
+/// A store invalidates the line in the L1s of other cores, not in its own; each load returns the last store.
 #[test]
 fn an_l1_loses_what_another_core_stores() {
     let hits = |cores| {
@@ -155,7 +155,7 @@ fn an_l1_loses_what_another_core_stores() {
         setup.workload.mix = vec![(Access::Store, 1), (Access::Load, 3)];
         setup.workload.cores = cores;
         setup.platform.cores.l1.value = 16 * LINE;
-        // So that loads do not find their own stores there.
+        // Without a write buffer, loads are not forwarded from it.
         setup.platform.cores.write_buffer.value = 0;
         run(&setup).unwrap().get("l1_hit_ratio").unwrap()
     };
@@ -164,8 +164,8 @@ fn an_l1_loses_what_another_core_stores() {
     assert!(hits(2) > 0.1, "{}", hits(2));
 }
 
-/// Where no line is read twice, an L1 changes nothing: shipped platforms have none.
-/// (With hints and several cores it changes the order of what comes at the same time; then only messages are the same.)
+/// If no line is read twice, an L1 has no effect: shipped platforms have none. (With prefetching and several cores it
+/// changes the order of simultaneous events; then only the messages are the same.)
 #[test]
 fn an_l1_is_of_no_use_to_one_pass() {
     for name in common::with_one_cache() {

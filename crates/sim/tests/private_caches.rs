@@ -14,7 +14,7 @@ use common::{permitted, protocol, protocols};
 const CACHES: u16 = 4;
 const LINES: u32 = 64;
 
-/// The times of Enzian around small private caches, each with its core, its L1 and its write buffer.
+/// Returns the latencies of Enzian around small private caches, each with its core, its L1 and its write buffer.
 fn machine(name: &str, mix: &[(Access, u32)], sets: u64) -> Setup {
     let protocol = protocol(name);
     let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
@@ -37,12 +37,12 @@ fn sent(statistics: &Statistics, names: &[&str]) -> u64 {
     counts.sum()
 }
 
-/// Whether caches keep what they write; otherwise every store goes to the home.
+/// True if caches keep modified lines; otherwise every store goes to the home.
 fn writes_back(name: &str) -> bool {
     protocol(name).remote.states.iter().any(|state| state.dirty)
 }
 
-/// Where all lines fit and nobody writes, each cache brings each line once and never loses it.
+/// If all lines fit and there are no stores, each cache fetches each line once and never loses it.
 #[test]
 fn each_cache_brings_each_line_once() {
     for name in protocols() {
@@ -62,8 +62,8 @@ fn each_cache_brings_each_line_once() {
     }
 }
 
-/// Caches that write what others read, and have room for a quarter of it: lines go from cache to cache and back to
-/// memory, and every load is compared with the last write.
+/// Caches share lines that they write, and have room for a quarter of them. Lines move between caches and to memory,
+/// and every load is compared with the last write.
 #[test]
 fn caches_share_what_they_write() {
     for name in protocols() {
@@ -71,7 +71,7 @@ fn caches_share_what_they_write() {
             let mix = [(Access::Load, 3), (Access::Store, 1)];
             let mut setup = machine(&name, &mix, u64::from(LINES) / 8);
             setup.seed = seed;
-            // Without, with an L1 before each.
+            // Without an L1, and with one.
             setup.platform.cores.l1.value = seed % 2 * 16 * u64::from(setup.protocol.line_bytes);
             let coherent = setup.protocol.guarantee.coherent;
             let statistics = run(&permitted(setup));
@@ -111,7 +111,7 @@ fn caches_share_what_they_write() {
             let kinds = match (writes_back(&name), coherent) {
                 (true, _) => &[&taken[..], &shared, &given_up][..],
                 (false, true) => &[&taken[..], &["Write"]],
-                // Nobody takes a line from a cache whose copies may be old.
+                // No agent takes a line from a cache whose copies may be stale.
                 (false, false) => &[&["Write"][..], &["Read"]],
             };
             for kind in kinds {
@@ -121,7 +121,7 @@ fn caches_share_what_they_write() {
     }
 }
 
-/// What a cache does to the others' lines shows in their misses: alone, it has them.
+/// Invalidations by other caches cause misses; a single cache keeps its lines.
 #[test]
 fn a_line_is_lost_to_other_caches_only() {
     for name in protocols().iter().filter(|name| writes_back(name)) {

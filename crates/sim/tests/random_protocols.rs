@@ -1,5 +1,5 @@
-//! Does the simulator agree with what executing the controllers of random protocol texts can reach? (In `cohkit-check`,
-//! `random_protocols` asks the same of every form of the model.)
+//! The simulator agrees with the reachable behaviour of random protocols' controllers. (In `cohkit-check`,
+//! `random_protocols` compares every form of the model.)
 
 #[path = "../../check/examples/fuzz_protocols/combined.rs"]
 mod combined;
@@ -21,29 +21,29 @@ use simulated::setup;
 
 const TEXTS: u64 = 200;
 
-/// Equal messages that there is room for.
+/// Maximum number of equal messages.
 const ROOM: u16 = 7;
 
-/// States of a system that is visited, at most.
+/// Maximum number of explored states.
 const MOST: usize = 20_000;
 
-/// How many texts are of each kind.
+/// Number of protocols of each kind.
 #[derive(Default, Debug)]
 struct Texts {
-    /// Safe ones that have been run to their ends.
+    /// Safe ones whose runs were completed.
     safe: usize,
-    /// Those of them in which the home has been asked often.
+    /// Safe ones whose home received many requests.
     lively: usize,
-    /// Safe ones whose agents may wait for each other for ever.
+    /// Safe ones whose agents may deadlock.
     lost: usize,
     wrong: usize,
-    /// Those of them in which a run has met something that must not be, and not only nothing more.
+    /// Unsafe ones of which a run detected a violation, not only a lack of progress.
     noticed: usize,
 }
 
 impl Texts {
-    /// Compares two runs of a text, one of them with something between the cores and their caches, with all that
-    /// executing its controllers can reach.
+    /// Compares two runs of a protocol, one of them with components between the cores and their caches, with all
+    /// behaviours that its controllers can reach.
     fn compare(&mut self, protocol: &Protocol, seed: u64) -> Result<(), String> {
         let (remotes, lines) = (protocol.systems[0].remotes, protocol.systems[0].lines);
         let Home::Controller(home) = &protocol.home else {
@@ -86,7 +86,7 @@ fn what_execution_finds_safe_survives_the_torture() {
     let networks = networks.filter(|&seed| generate::protocol(seed).contains("network "));
     for seed in all.clone().chain(arrays).chain(networks) {
         let text = generate::protocol(seed);
-        // One row of some texts is not as it should be, and the front end says so.
+        // Some protocols have one invalid row, which the front end reports.
         let Ok(protocol) = parse(&text) else {
             continue;
         };
@@ -95,7 +95,7 @@ fn what_execution_finds_safe_survives_the_torture() {
         });
     }
     println!("{texts:?}");
-    // They are worth it.
+    // The sample is only useful with enough protocols of each kind.
     if all == (0..TEXTS) {
         assert!(texts.safe > 90, "{texts:?}");
         assert!(texts.lively > 60, "{texts:?}");
@@ -104,7 +104,8 @@ fn what_execution_finds_safe_survives_the_torture() {
     }
 }
 
-/// Found here: a line in the state that lines begin in was not there for such an access, which did nothing.
+/// Found by this test: an access to a line in its initial state was treated as one to an absent line, which did
+/// nothing.
 #[test]
 fn rows_of_an_access_to_a_line_that_is_not_there_are_executed() {
     for access in ["evict", "demote", "clean"] {

@@ -1,5 +1,5 @@
-//! Traces of memory as workloads: both forms say the same, what is wrong is told with its place, and what is recorded of a
-//! workload is that workload.
+//! Memory traces as workloads: both forms are equivalent, errors have their place, and a workload recorded as a trace
+//! behaves like the workload.
 
 mod common;
 
@@ -26,7 +26,7 @@ const OF: Of = Of {
     most: u64::MAX,
 };
 
-/// One access: its core, its kind by number, its address and the time since the access before.
+/// One access: core, kind by number, address, and the time since the access before in picoseconds.
 type Told = (u16, u8, u64, u32);
 
 fn text(all: &[Told]) -> Vec<u8> {
@@ -49,7 +49,7 @@ fn binary(all: &[Told]) -> Vec<u8> {
 }
 
 fn packed(bytes: &[u8]) -> Vec<u8> {
-    // In two members, as files have that were appended to.
+    // In two members, as in files that were appended to.
     let mut packed = Vec::new();
     for half in [&bytes[..bytes.len() / 2], &bytes[bytes.len() / 2..]] {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -186,7 +186,8 @@ fn what_is_wrong_is_told_with_its_place() {
     assert!(matches!(read(cut, &OF), Err(ReadError::Io(_))));
 }
 
-/// The accesses of a trace of another tool: whether it stores, the address, and the time since the access before in nanoseconds.
+/// Returns the accesses of a foreign trace: true for a store, the address, and the time since the access before in
+/// nanoseconds.
 fn foreign(format: Format, bytes: &[u8]) -> Vec<(bool, u64, u32)> {
     let of = Of { format, ..OF };
     let read = read(bytes, &of).unwrap_or_else(|wrong| panic!("{format:?}: {wrong}"));
@@ -198,7 +199,7 @@ fn foreign(format: Format, bytes: &[u8]) -> Vec<(bool, u64, u32)> {
     all.collect()
 }
 
-/// An instruction of a ChampSim trace, with addresses that it loads from and stores to.
+/// Returns an instruction of a ChampSim trace with these load and store addresses.
 fn instruction(loads: [u64; 4], stores: [u64; 2]) -> Vec<u8> {
     let mut bytes = 0x40_1000_u64.to_le_bytes().to_vec();
     bytes.extend([1, 0, 6, 0, 6, 0, 0, 0]);
@@ -237,7 +238,7 @@ fn traces_of_other_tools_are_read_by_their_formats() {
         (
             Format::Lackey,
             "==71== Lackey, an example tool\nI  04016b80,3\n L 00000080,8\n S 0000017c,8\n M 00000108,4\n",
-            // The store reaches into the next line.
+            // The store extends into the next line.
             vec![
                 (load, 128, 0),
                 (store, 376, 0),
@@ -264,7 +265,7 @@ fn traces_of_other_tools_are_read_by_their_formats() {
     ] {
         assert_eq!(foreign(format, text.as_bytes()), expected, "{format:?}");
         assert_eq!(foreign(format, &packed(text.as_bytes())), expected, "{format:?}");
-        // Who does not name the format is told which may be it.
+        // Without a format, the error suggests formats that may fit.
         let error = lines(text).unwrap_err().to_string();
         assert!(
             [Format::Lackey, Format::Dinero].contains(&format) || error.contains(format.title()),
@@ -340,7 +341,7 @@ fn setup(workload: Workload) -> Setup {
     Setup::new(protocol, platform, workload).unwrap()
 }
 
-/// What a workload makes its cores do, as a trace.
+/// Returns the accesses that a workload issues, as a trace.
 fn record(workload: &Workload, seed: u64) -> Vec<u8> {
     let mut traffic = Traffic::new(&[workload], mix(seed));
     let mut all = Vec::new();
@@ -380,7 +381,7 @@ fn what_is_recorded_of_a_workload_is_that_workload() {
 
 #[test]
 fn accesses_are_as_far_apart_as_a_trace_says() {
-    // So far apart that each is alone: the last begins after so many gaps, and takes as long as one.
+    // So far apart that each is alone: the last starts after all gaps, and takes as long as a single one.
     let of = |text: &str| {
         let recorded = read(text.as_bytes(), &OF).unwrap();
         let statistics = run(&setup(Workload::recorded(Arc::new(recorded), 1, 4))).unwrap();
@@ -392,7 +393,7 @@ fn accesses_are_as_far_apart_as_a_trace_says() {
         .map(|line| format!("load {} 1ms\n", line * 128))
         .collect();
     assert_eq!(of(&many), one + 10e9);
-    // The time is between beginnings: what takes longer does not add to it.
+    // The time is between issues: accesses that take longer do not add to it.
     let short: String = (0..10)
         .map(|line| format!("load {} 1ns\n", line * 128))
         .collect();

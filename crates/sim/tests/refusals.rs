@@ -1,5 +1,5 @@
-//! Programs with virtual addresses: they do the same as with physical ones, and take longer; and what becomes of an access
-//! that the page table does not permit.
+//! Programs with virtual addresses behave as with physical ones, and take longer. Accesses that the page table does not
+//! permit are reported to them.
 
 #[path = "refusals/applications.rs"]
 mod applications;
@@ -28,7 +28,7 @@ fn given(value: u64) -> Quantity {
     Quantity::given(value, "a test")
 }
 
-/// Few translations, of which the host takes back one now and then.
+/// Returns a translation with few entries and occasional unmapping of a page.
 fn translation(seed: u64) -> Translation {
     let mut of = Translation::new();
     of.used = given(1);
@@ -63,7 +63,7 @@ fn get(played: &Performance, name: &str) -> f64 {
     host.unwrap_or(&played.statistics).get(name).unwrap()
 }
 
-/// A scenario with the engines of a device, whose addresses are virtual if there is a translation.
+/// Returns a scenario with engines of a device, whose addresses are virtual if there is a translation.
 fn with_engines(
     name: &str,
     scenario: Arc<dyn Playable>,
@@ -86,7 +86,7 @@ fn engines_with_virtual_addresses_do_the_same_and_take_longer() {
     let mut ends = [0; 2];
     for seed in seeds(40) {
         let locks = LockTable {
-            // More than a page of 4 KiB.
+            // More than one page of 4 KiB.
             records: 1 + (seed % 90) as u32,
             threads: 1 + (seed % 4) as u32,
             device: 1 + (seed % 5) as u32,
@@ -120,7 +120,7 @@ impl Visitor for Plays {
     }
 }
 
-/// Stores that their threads do not wait for are translated before the threads go on, and in their order.
+/// Posted stores are translated before their threads continue, and in order.
 #[test]
 fn hosts_with_virtual_addresses_do_the_same_and_take_longer() {
     let numbers = |given: &[(&str, u64)]| -> BTreeMap<String, u64> {
@@ -155,7 +155,7 @@ fn hosts_with_virtual_addresses_do_the_same_and_take_longer() {
     }
 }
 
-/// What a thread does when it has been refused an access.
+/// Reaction of a thread to a refused access.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Then {
     GoesOn,
@@ -164,7 +164,8 @@ enum Then {
     Fails,
 }
 
-/// Threads that store to the lines of a range, by turns with an exchange, and load them all, while others do so elsewhere.
+/// Threads that store to the lines of a range, every other time by an exchange, and load them all, while others do the
+/// same elsewhere.
 #[derive(Clone)]
 struct Walks {
     threads: u32,
@@ -173,7 +174,7 @@ struct Walks {
     alone: bool,
 }
 
-/// Lines of 64 bytes in a page of 4 KiB.
+/// Number of lines of 64 bytes in a page of 4 KiB.
 const PAGE: Line = 64;
 
 #[derive(Clone)]
@@ -186,7 +187,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The line of an access, and whether it loads.
+    /// Returns the line of an access, and true if it loads.
     fn of(&self, next: Line) -> (Line, bool) {
         let first = self.number * self.of.lines;
         (first + next % self.of.lines, next >= self.of.lines)
@@ -255,7 +256,7 @@ impl Application for Nothing {
     fn handle(&mut self, _: Event, _: &mut Actions) {}
 }
 
-/// What a page permits of which one in four may only be read, and one in six is not there.
+/// Permission of a line's page: one page in four is read-only, and one in six is absent.
 fn permits(line: Line) -> Right {
     match line / PAGE + 1 {
         page if page % 6 == 0 => Right::None,
@@ -292,7 +293,7 @@ impl Scenario for Walks {
         };
         (0..self.threads).map(walk).collect()
     }
-    /// Each access has either been made or been refused, as its page permits.
+    /// Each access has either been made or been refused, as its page requires.
     fn verify(&self, _: &Nothing, threads: &[Walk], contents: &dyn Contents) -> Result<(), String> {
         for walk in threads.iter().filter(|_| self.then == Then::GoesOn) {
             let (mut refused, mut seen) = (Vec::new(), Vec::new());
@@ -357,7 +358,7 @@ fn threads_are_told_what_is_refused_and_go_on() {
             .sum();
         assert_eq!(get(&played, "translation_faults"), f64::from(refused));
         let performed = f64::from(2 * play.scenario.uses() - refused);
-        // After what acquires that text has another access, which is about no line.
+        // In that protocol an acquire is followed by another access, which is about no line.
         let acquires = |line: &Line| line.is_multiple_of(3) && permits(*line) > Right::None;
         let acquires = match setup.protocol.name.as_str() {
             "self_invalidate" => (0..play.scenario.uses()).filter(acquires).count(),
@@ -368,7 +369,7 @@ fn threads_are_told_what_is_refused_and_go_on() {
     }
 }
 
-/// Where stores are not waited for, a thread is told of a refusal before its next step.
+/// A thread is notified of a refused posted store before its next step.
 #[test]
 fn stores_that_are_not_waited_for_are_refused_in_their_place() {
     for (ordering, protocol) in &orderings::kept(8) {
@@ -393,13 +394,13 @@ fn stores_that_are_not_waited_for_are_refused_in_their_place() {
     }
 }
 
-/// Of two applications side by side each is told of its own accesses, by its own names.
+/// Two concurrent applications are each notified of their own accesses, with their own line numbers.
 #[test]
 fn side_by_side_each_is_told_of_its_own() {
     for seed in seeds(6) {
         let walks = Walks {
             threads: 1 + (seed % 2) as u32,
-            // As many pages as after which permissions repeat.
+            // As many pages as one period of the permissions.
             lines: 12 * PAGE,
             then: Then::GoesOn,
             alone: false,
@@ -414,14 +415,14 @@ fn side_by_side_each_is_told_of_its_own() {
         let mut setup = Setup::with_scenario(protocol, platform, several).unwrap();
         (setup.seed, setup.oracle) = (seed, Level::Bytes);
         let threads = 2 + 2 * (seed % 2);
-        // Two pages of twelve are not there, and two others may only be read.
+        // Two pages in twelve are absent, and two others are read-only.
         let refused = threads * u64::from(PAGE) * (2 * 2 + 2);
         let played = plays("side_by_side", &setup);
         assert_eq!(get(&played, "translation_faults"), refused as f64);
     }
 }
 
-/// Fences are about no address: they are made where no page is there.
+/// Fences have no address: they work even if no page is mapped.
 #[test]
 fn fences_are_not_translated() {
     #[derive(Clone)]
@@ -466,7 +467,7 @@ fn fences_are_not_translated() {
         let played =
             play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{ordering}: {e}"));
         assert_eq!(get(&played, "translation_misses"), 0.0);
-        // In others no cache takes part in them.
+        // In the other protocols no cache takes part in fences.
         let of_caches = ordering.ends_with("cord");
         let made = if of_caches { 40.0 } else { 0.0 };
         assert_eq!(get(&played, "accesses"), made, "{ordering}");

@@ -1,4 +1,4 @@
-//! Hosts that write to each other's memory and synchronise by releases, on texts of `ordering`.
+//! Hosts that write to each other's memory and synchronise by releases, with protocols of `ordering`.
 
 mod common;
 #[path = "common/orderings.rs"]
@@ -66,7 +66,7 @@ fn who_acquires_a_flag_finds_what_was_stored_before_it_was_released() {
     }
 }
 
-/// Numbers of stores order them at one directory.
+/// Sequence numbers order stores at one directory.
 #[test]
 fn numbered_stores_are_in_order_at_one_home() {
     let protocol = ordering("seq", &[("numbers", 256), ("most", 255)]);
@@ -78,12 +78,13 @@ fn numbered_stores_are_in_order_at_one_home() {
         let mut setup = setup(&protocol, &platform, Arc::new(scenario));
         setup.seed = seed;
         let played = played(&setup, &format!("COHKIT_SEED={seed}"));
-        // More stores than numbers: the last one asks for an acknowledgement.
+        // More stores than numbers: the last of each series requests an acknowledgement.
         assert!(played.statistics.sent("Last").unwrap() >= 1);
     }
 }
 
-/// What is in order between two points only is late at a second home when a third one already knows of it: the shape ISA2.
+/// Point-to-point order is not sufficient: a store is late at a second home when a third one already knows of it
+/// (ISA2).
 #[test]
 fn posted_stores_that_are_late_at_one_home_are_flagged() {
     let mut platform = machine();
@@ -117,7 +118,7 @@ fn two_levels() -> Platform {
     platform
 }
 
-/// What goes to another switch takes one more, and the links there and from there, each time.
+/// A message to another switch crosses one more, with its links in both directions.
 #[test]
 fn hosts_of_different_switches_are_farther_apart() {
     let protocol = ordering("so", &[]);
@@ -125,18 +126,18 @@ fn hosts_of_different_switches_are_farther_apart() {
         let mut platform = two_levels();
         let uplink = platform.uplink.as_mut().unwrap();
         (uplink.hosts.value, uplink.bandwidth.value) = (at_each, 0);
-        // The writer is on host 8; those that it writes to are 0 to 7.
+        // The writer is on host 8; its targets are hosts 0 to 7.
         let mut scenario = writes(8, 1, 1);
         scenario.homes = 16;
         let played = played(&setup(&protocol, &platform, Arc::new(scenario)), "so");
         played.tally.times["written"].mean()
     };
-    // A store and its acknowledgement, and then a release and its.
+    // A store with its acknowledgement, and a release with its own.
     let farther = 4.0 * (2.0 * 75.0 + 2.0 * 10.0);
     assert_eq!(written(8) - written(16), 1000.0 * farther);
 }
 
-/// All that goes through the links between switches takes its time there.
+/// All messages between switches occupy their links.
 #[test]
 fn links_between_switches_have_a_bandwidth() {
     let protocol = ordering("so", &[]);
@@ -156,14 +157,15 @@ fn links_between_switches_have_a_bandwidth() {
         });
         played(&setup(&protocol, &platform, Arc::new(scenario)), "so").end
     };
-    // Each of a switch's eight threads stores 32 lines to the host eight further on; a line is 80 bytes with its header.
+    // Each of a switch's eight threads stores 32 lines to the host eight further on; a line is 80 bytes with its
+    // header.
     let least = 8 * 32 * 80 * 1000;
     assert!(end(1, 1_000_000_000) > least);
     assert!(end(2, 1_000_000_000) < end(1, 1_000_000_000));
     assert!(end(8, 64_000_000_000) < least);
 }
 
-/// With one home, what one core writes there is in order, whatever its lines.
+/// With one home, the writes of one core there are in order, for any lines.
 #[test]
 fn posted_stores_to_one_home_are_in_order() {
     let (name, protocol) = &orderings(8)[3];
@@ -176,7 +178,7 @@ fn posted_stores_to_one_home_are_in_order() {
     }
 }
 
-/// With one home that is addressed, a release tells no other, and costs an acknowledgement and its own bytes.
+/// With one addressed home, a release notifies no other. It costs an acknowledgement and its own bytes.
 #[test]
 fn what_a_release_costs_at_one_home_is_an_acknowledgement_and_its_fields() {
     let (releases, stores) = (10, 16);
@@ -196,7 +198,8 @@ fn what_a_release_costs_at_one_home_is_an_acknowledgement_and_its_fields() {
     let (relaxed_count, release_count) = (u64::from(stores * releases), u64::from(releases));
     assert_eq!(relaxed.between, relaxed_count);
     assert_eq!(relaxed.between_bytes, relaxed_count * (header + 64));
-    // An epoch, a count of 255 at most, a turn and a number of homes: 8, 8, 8 and 4 bits, of which 8 have room.
+    // An epoch, a count of at most 255, a turn and a number of homes: 8, 8, 8 and 4 bits, of which 8 fit into the
+    // header.
     assert_eq!(release.between_bytes, release_count * (header + 8 + 3));
     let acks = taken(&cord, "Ack");
     assert_eq!(acks.between_bytes, release_count * header);
@@ -205,10 +208,11 @@ fn what_a_release_costs_at_one_home_is_an_acknowledgement_and_its_fields() {
     assert_eq!(more, release_count * 3);
 }
 
-/// On paper: with one home that is addressed, `cord` has between hosts what posted stores have, and for each release a
-/// header for its acknowledgement and whole bytes for what its fields have beyond the free bits of a header. These are a
-/// published epoch of 8 bits and counter of 32, a turn of as many bits as an epoch, and a number of homes, 0 to 8, of 4.
-/// Nothing else: no store has a byte more, and neither the readers nor the flag go to another host.
+/// Derived by hand: with one addressed home, `cord` sends between hosts what posted stores send, and two items per
+/// release. These are a header for its acknowledgement, and whole bytes for its fields beyond the free bits of a
+/// header. The fields are a published epoch of 8 bits and counter of 32, and a turn as wide as an epoch. The last is a
+/// number of homes, 0 to 8, of 4 bits. Stores are no longer than posted ones, and neither the readers nor the flag
+/// access another host.
 #[test]
 fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted_stores() {
     let sizes = [
@@ -225,7 +229,7 @@ fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted
     assert_eq!((hosts.number_bits.value, hosts.counter_bits.value), (8, 32));
     let (header, free) = (&published.link.header_bytes, &hosts.free_bits);
     assert_eq!((header.value, free.value), (16, 8));
-    // Bytes of a header, its free bits, bits of a counter and of an epoch, and what a release then has more.
+    // Bytes of a header, its free bits, bits of a counter and of an epoch, and the extra bytes of a release.
     for (header, free, counter, epoch, more) in [
         // 8 + 32 + 8 + 4 bits, of which 8 are free: 44, in 6 bytes. The counter alone has 4 of them.
         (16, 8, 32, 8, 16 + 6),
@@ -246,7 +250,7 @@ fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted
                 (scenario.words, scenario.every) = (words, 0);
                 let played = played(&setup(protocol, &platform, Arc::new(scenario)), "stores");
                 let traffic = played.statistics.traffic;
-                // A credit only says that there is room, which `cord` takes for granted.
+                // A credit only indicates room, which `cord` assumes.
                 let counted = traffic.iter().filter(|(name, _)| name != "Credit");
                 let (mut bytes, mut messages) = (0, 0);
                 for (_, taken) in counted {
@@ -260,7 +264,7 @@ fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted
             let (stores, words) = (u64::from(stores), u64::from(words));
             // A release writes one word.
             let least = releases * (stores * (header + 8 * words) + header + 8);
-            // Where no bit is free, the epoch of each store is a byte.
+            // If no bit is free, the epoch of each store takes a byte.
             let epochs = if free == 0 { releases * stores } else { 0 };
             assert_eq!(with_posted, (least, releases * (stores + 1)));
             let what = format!("{header} {free} {counter} {epoch} {words} {stores} {releases}");
@@ -270,8 +274,8 @@ fn cord_has_an_acknowledgement_and_four_fields_for_each_release_more_than_posted
     }
 }
 
-/// With one home `cord` takes longer than posted stores by the bytes that its releases have more, and by the waits for its
-/// tables, which are counted: nothing else. At several slices of that home both keep releases behind earlier stores.
+/// With one home, `cord` takes longer than posted stores for two reasons only: the extra bytes of its releases, and the
+/// waits for its tables, which are counted. At several slices of that home both keep releases behind earlier stores.
 #[test]
 fn what_takes_time_at_one_home_are_the_bytes_of_releases_and_full_tables() {
     let platform = machine();
@@ -281,8 +285,8 @@ fn what_takes_time_at_one_home_are_the_bytes_of_releases_and_full_tables() {
         let tables = [("entries", entries), ("slots", 64), ("notes", 64)];
         ordering("cord", &[&sizes[..], &tables].concat())
     };
-    // Nanoseconds until the last release is acquired, and of waiting for tables. Who acquires looks now and then, so the time
-    // is the least of several with ways that are longer by up to 64 ns, which are taken off again.
+    // Nanoseconds until the last release is acquired, and of waiting for tables. The acquirer polls, so the time is the
+    // minimum over several latencies that are up to 64 ns longer; the extra latency is subtracted again.
     let times = |protocol: &Protocol, slices, stores, releases| {
         let mut scenario = writes(1, stores, releases);
         scenario.every = 0;
@@ -321,16 +325,16 @@ fn what_takes_time_at_one_home_are_the_bytes_of_releases_and_full_tables() {
             "{entries} entries"
         );
         let most = bytes + waits + 1.0;
-        // Each posted store waits for the one before at the slice of that; the stores of `cord` do not.
+        // Each posted store waits for the previous one at that one's slice; the stores of `cord` do not.
         let least = if slices == 1 { -1.0 } else { -4.0 };
         let what = format!("{slices} slices, {entries} entries: {more} ns, waits {waits} ns");
         assert!((least..most).contains(&more), "{what}");
-        // With one entry each release waits for the one before.
+        // With one entry, each release waits for the previous one.
         assert!(entries > 1 || more > waits / 2.0, "{what}");
     }
 }
 
-/// A release is told at each other home that has something of its core's, and each of these tells its own.
+/// A release notifies each other home with stores of its core, and each of these notifies the release's home.
 #[test]
 fn what_a_release_costs_at_several_homes_is_two_messages_for_each() {
     let protocol = &orderings(8)[2].1;
@@ -340,14 +344,14 @@ fn what_a_release_costs_at_several_homes_is_two_messages_for_each() {
         let played = played(&setup(protocol, &machine(), Arc::new(scenario)), "cord");
         let sent = |message| played.statistics.sent(message).unwrap();
         let passed = u64::from(fanout) - 1;
-        // Those that pass on tell nobody: their one store is the release itself.
+        // Threads that pass the release on notify no home: their only store is the release itself.
         assert!(sent("Ask") >= 6 * passed, "{}", sent("Ask"));
         assert_eq!(sent("Ask"), sent("Notify"));
         assert_eq!(sent("Ack"), sent("Release") + sent("Empty"));
     }
 }
 
-/// A message inside a host takes no link between hosts, and each hop its time.
+/// A message inside a host uses no link between hosts, and takes the hop latency for each hop.
 #[test]
 fn hosts_are_as_far_apart_as_their_links() {
     let protocol = &orderings(8)[0].1;
@@ -359,11 +363,11 @@ fn hosts_are_as_far_apart_as_their_links() {
         let played = played(&setup(protocol, &platform, Arc::new(scenario)), "so");
         played.tally.times["written"].mean()
     };
-    // The first store, and 20 releases, each of which is under way together with the next store: 21 times there and back.
+    // The first store, and 20 releases, each in flight together with the next store: 21 round trips.
     assert_eq!((time(75_000) - time(25_000)) as u64, 21 * 2 * 2 * 50_000);
 }
 
-/// Stores under way are not waited for one by one, and a release waits for all.
+/// Outstanding stores are not waited for one by one; a release waits for all.
 #[test]
 fn stores_of_a_thread_are_under_way_together() {
     let protocol = &orderings(8)[0].1;

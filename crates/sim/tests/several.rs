@@ -45,7 +45,7 @@ fn play(setup: &Setup) -> Result<Tally, String> {
     Ok(simulation.tally())
 }
 
-/// What ships, small; each of a kind that no other is.
+/// Returns the shipped applications, small; each of a different kind.
 fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
     [
         Arc::new(Calls::new(1 + (seed % 3) as u32, 1, Some(20))),
@@ -107,7 +107,7 @@ fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
 fn applications_stand_side_by_side() {
     for seed in seeds(30) {
         let all = parts(seed);
-        // Two or more of them, in an order of their own for each seed.
+        // Two or more of them, in a different order for each seed.
         let many = 2 + (seed % 5) as usize;
         let chosen = (0..many).map(|n| Arc::clone(&all[(seed as usize + n * 5) % 7]));
         let tally = play(&machine(chosen.collect(), seed)).unwrap_or_else(|failure| {
@@ -125,7 +125,7 @@ fn applications_stand_side_by_side() {
     }
 }
 
-/// The same twice, and each keeps to its own.
+/// Two instances of one application keep to their own lines, threads and registers.
 #[test]
 fn twice_the_same_is_twice_as_much() {
     for seed in seeds(10) {
@@ -135,7 +135,7 @@ fn twice_the_same_is_twice_as_much() {
     }
 }
 
-/// Reaches beyond its lines, where those of another begin.
+/// An application that accesses lines beyond its own, where those of another begin.
 #[derive(Clone, PartialEq)]
 enum Beyond {
     Thread,
@@ -157,7 +157,7 @@ impl Application for Beyond {
             Event::Start { words } => match self {
                 Beyond::Thread => {}
                 Beyond::Local => actions.local(2, CleanInvalidate, false),
-                // What lies behind is memory of its own.
+                // Beyond its served lines an application has memory of its own.
                 Beyond::Store => actions.store(7, 2, vec![5; words.into()].into()),
                 Beyond::Fetch => actions.fetch(0, 0, 3),
             },

@@ -1,5 +1,5 @@
-//! Two spaces in time: lines of a device, and lines of the host's memory that host and device both cache. Every byte is
-//! watched in both, on small caches that evict each other's lines.
+//! Two spaces in time: lines of a device, and lines of the host's memory that host and device both cache. The oracle
+//! checks every byte in both, on small caches that evict each other's lines.
 
 mod common;
 #[path = "spaces/told.rs"]
@@ -25,7 +25,7 @@ use common::{parse, protocol, seeds, source};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-/// A machine of both spaces that makes races likely.
+/// Returns a machine of both spaces that makes races likely.
 fn platform(links: u16) -> Platform {
     let mut host = Platform::torture(1);
     host.agents.push(Agents {
@@ -40,7 +40,7 @@ fn platform(links: u16) -> Platform {
     device.beside(host).expect("they make one")
 }
 
-/// A scenario on such a machine, with one link or two. Homes are constructed once.
+/// Returns a scenario on such a machine, with one link or two. Homes are constructed once.
 fn machine(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
     static MACHINES: [OnceLock<Setup>; 2] = [const { OnceLock::new() }; 2];
     let links = seed % 2;
@@ -70,7 +70,7 @@ fn play(setup: &Setup) -> Result<Spaces, String> {
     }
 }
 
-/// Plays a scenario with a seed. COHKIT_SEED=n repeats it.
+/// Runs a scenario with a seed. COHKIT_SEED=n repeats it.
 fn plays(name: &str, setup: &Setup) -> Spaces {
     let seed = setup.seed;
     play(setup).unwrap_or_else(|failure| {
@@ -105,16 +105,16 @@ fn lists_in_the_hosts_memory_are_gathered() {
     }
 }
 
-/// How a device goes wrong.
+/// Fault of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
-    /// It takes its stores for performed when it has begun them.
+    /// The device treats its stores as performed when they are issued.
     Early,
-    /// It keeps what it has read, and is never told that the host has written it.
+    /// The device keeps the values that it has read, and receives no invalidation for the host's writes.
     Stale,
 }
 
-/// A device that gathers, with a fault.
+/// A gathering device with a fault.
 #[derive(Clone)]
 struct Faulty(Gather, Fault);
 
@@ -203,7 +203,7 @@ impl Scenario for Faulty {
     }
 }
 
-/// An answer before its data, and a copy that no invalidation reaches, are both seen by who asked.
+/// The requester detects an answer that precedes its data, and a copy that no invalidation reaches.
 #[test]
 fn a_device_that_is_early_or_stale_is_found() {
     for fault in [Fault::Early, Fault::Stale] {
@@ -223,7 +223,7 @@ fn a_device_that_is_early_or_stale_is_found() {
     }
 }
 
-/// Caches that keep a line which they were told to give up are found by what loads give, and by rights.
+/// Caches that keep an invalidated line are detected by the values of loads, and by permissions.
 #[test]
 fn a_missed_invalidation_of_the_hosts_memory_is_found() {
     let good = source("eci-near");
@@ -250,15 +250,15 @@ fn a_missed_invalidation_of_the_hosts_memory_is_found() {
     }
 }
 
-/// A device and threads that access the same words of the host's memory at random, and lines of the device besides.
+/// A device and threads that access the same words of the host's memory at random, and lines of the device as well.
 #[derive(Clone)]
 struct Mixed {
     threads: u32,
     words: u32,
-    /// Accesses of the device at a time, and of it and each thread in all.
+    /// Number of concurrent accesses of the device; total number of accesses of the device and of each thread.
     chains: u32,
     accesses: u32,
-    /// Whether the device loads and its transfers write, and threads access its own lines alone.
+    /// True if the device only loads, its transfers write, and threads access only the device's lines.
     only_transfers: bool,
     seed: u64,
 }
@@ -274,9 +274,9 @@ fn mixed(seed: u64) -> Mixed {
     }
 }
 
-/// Words that only the device changes, each by adding 1.
+/// Number of words that only the device changes, each by adding 1.
 const COUNTERS: u32 = 8;
-/// Lines of the device.
+/// Number of lines of the device.
 const OWN: Line = 6;
 
 struct MixedDevice {
@@ -313,7 +313,7 @@ impl MixedDevice {
             false => draw(random, 10),
         };
         match chosen {
-            // What loads keep is what the writes of transfers have to take away.
+            // Cached loads keep copies that the writes of transfers must invalidate.
             0 if of.only_transfers => actions.coherent_load(tag, first, many, true),
             0 | 1 => actions.coherent_load(tag, first, many, cached),
             2 | 3 => actions.coherent_store(tag, first, [value].into(), cached),
@@ -333,7 +333,7 @@ impl MixedDevice {
             9 => {
                 let words = (0..u64::from(many)).map(|word| value + word).collect();
                 actions.host_store(first, words);
-                // Nothing comes back of it.
+                // A store has no completion.
                 actions.host_fetch(tag, first, 1);
             }
             _ => {
@@ -452,7 +452,7 @@ fn host_and_device_access_the_same_words_in_every_way() {
             *sent.entry(message).or_insert(0) += count;
         }
     }
-    // Everything that the text has is used, but for what becomes of a line that was asked for to write it and is not.
+    // Each message of the protocols is used, except those for an exclusive line that is not written.
     let unused = sent.iter().filter(|(_, count)| **count == 0);
     let unused: Vec<&str> = unused.map(|(message, _)| message.as_str()).collect();
     assert_eq!(unused, ["AckClean", "AckCleanShared", "VictimClean"]);
@@ -468,7 +468,7 @@ fn equal_seeds_give_equal_statistics() {
     assert_ne!(one(7), one(9));
 }
 
-/// A load by the device takes as long as its parts: its cache, the links, the host's home and memory.
+/// A load by the device takes the sum of its parts: its cache, the links, the host's home and memory.
 #[test]
 fn a_load_of_the_hosts_memory_takes_the_time_of_its_parts() {
     #[derive(Clone)]
@@ -539,7 +539,7 @@ fn shipped() -> Platform {
     both.expect("they make one")
 }
 
-/// So many accesses of each core, of lines that none has had before.
+/// Returns a workload in which each core accesses lines that no core has accessed before.
 fn stream(access: Access, cores: u32, outstanding: u32) -> Workload {
     Workload {
         outstanding,
@@ -547,7 +547,7 @@ fn stream(access: Access, cores: u32, outstanding: u32) -> Workload {
     }
 }
 
-/// A run of the texts of ECI, of which the host's memory is accessed by host and device as it is said.
+/// Runs ECI with both spaces; `host` are the workloads of host and device in the host's memory.
 fn both_ways(platform: &Platform, host: [Workload; 2], device: Workload) -> Statistics {
     let setup = Setup::new(protocol("eci"), platform.clone(), device);
     let mut setup = setup.expect("a home");
@@ -561,7 +561,7 @@ fn of(statistics: &Statistics, name: &str) -> f64 {
     statistics.get(name).expect("measured")
 }
 
-/// What the host writes to the device and what the device reads of the host travel the same links the same way.
+/// Writes by the host to the device and reads by the device of the host use the same links in the same direction.
 #[test]
 fn both_spaces_share_the_links() {
     let platform = shipped();
@@ -585,8 +585,8 @@ fn both_spaces_share_the_links() {
     assert!(apart.iter().sum::<f64>() > 1.1, "{apart:?}");
 }
 
-/// Lines that the host writes to the device, and lines that the device reads of the host, share the lanes toward the device:
-/// together they are what blocks leave of these, 24.04 GiB/s of words, of which one of 17 is a header.
+/// Lines that the host writes to the device, and lines that the device reads of the host, share the lanes toward the
+/// device. Together they reach the bandwidth that blocks leave: 24.04 GiB/s of words, of which one in 17 is a header.
 #[test]
 fn both_spaces_together_have_what_framing_leaves() {
     const GIB: f64 = (1u64 << 30) as f64;
@@ -631,7 +631,7 @@ fn both_spaces_together_have_what_framing_leaves() {
         "{:.2}, {there:.2}",
         rate(&alone)
     );
-    // Each has its part of the lanes, and both all of them. The host's own cache has a third link, which is idle.
+    // Each space has its share of the lanes, and both use all. The host's own cache has a third link, which is idle.
     let writes = of(&both, "link_occupancy_to_home");
     let reads = of(host, "link_occupancy_from_home") * 3.0 / 2.0;
     let shares = [writes, reads];
@@ -642,7 +642,7 @@ fn both_spaces_together_have_what_framing_leaves() {
     assert!(writes + reads <= 1.0, "{shares:?}");
 }
 
-/// A space of which the other one does nothing is as it is on a machine of its own, on pipes and framed links alike.
+/// If one space is idle, the other behaves as on a machine of its own, on pipes and framed links alike.
 #[test]
 fn one_space_alone_is_what_it_is_on_its_own_machine() {
     let told = |statistics: &Statistics| {
@@ -688,7 +688,7 @@ fn one_space_alone_is_what_it_is_on_its_own_machine() {
     }
 }
 
-/// Settings of the links that both spaces have.
+/// Sets quantities of the links that both spaces share.
 fn framed(setup: &mut Setup, settings: &[(&str, &str)]) {
     for (name, value) in settings {
         setup.platform.set(name, value).expect("it is a quantity");
@@ -697,7 +697,7 @@ fn framed(setup: &mut Setup, settings: &[(&str, &str)]) {
     host.platform = setup.platform.host().expect("there are two spaces");
 }
 
-/// Bits go wrong, and links go down and lose what is under way of both spaces: every byte is still as it was written last.
+/// Bits go wrong, and links go down and lose messages of both spaces: every read still returns the last write.
 #[test]
 fn links_of_both_spaces_that_fail_lose_nothing() {
     let (mut replayed, mut downs) = (0.0, 0.0);
@@ -719,16 +719,16 @@ fn links_of_both_spaces_that_fail_lose_nothing() {
     assert!(replayed > 100.0 && downs > 10.0, "{replayed} {downs}");
 }
 
-/// Of what comes on a circuit, one may be of one space and the next of the other: each is taken as soon as it may be, though
-/// nothing comes any more.
+/// Consecutive messages of a circuit may belong to different spaces. Each is taken as soon as possible, even if no
+/// further message arrives.
 #[test]
 fn what_comes_last_on_links_of_both_spaces_is_taken() {
-    // With the last of these seeds nothing comes behind a packet in which one is behind one of the other space.
+    // With the last of these seeds, no packet follows one in which a message is behind one of the other space.
     for seed in seeds(60).chain([3380]) {
         let mut few = mixed(seed);
         (few.accesses, few.chains, few.threads) = (1 + seed as u32 % 3, 16, 4);
         let mut setup = machine(Arc::new(few), seed);
-        // Packets are slow, so that several messages are in each.
+        // Packets are slow, so that each contains several messages.
         let slow = [
             ("link.layer", "ccix"),
             ("link.links", "1"),
@@ -785,7 +785,7 @@ fn copies(seed: u64) -> Copies {
     }
 }
 
-/// What transfers write is seen by the host, whatever its caches had, and what they read is what the host wrote last.
+/// The host observes the writes of transfers, whatever its caches held, and transfers read the host's last writes.
 #[test]
 fn transfers_of_the_bus_are_coherent() {
     for seed in seeds(30) {
@@ -841,7 +841,7 @@ impl Application for EarlyEngine {
         self.inner.handle(event, &mut own);
         for action in own.take() {
             match action {
-                // A completion is one word, and data are many.
+                // A completion is one word; data are several.
                 Action::HostStore { ref words, .. } if words.len() > 1 => {
                     self.held.push(action);
                     actions.wake(LATE, 3_000_000);
@@ -898,7 +898,7 @@ fn a_completion_before_its_data_is_found() {
     }
 }
 
-/// A copy of the device that outlives a transfer's write is found by what the device loads.
+/// The device's loads detect a copy of the device that outlives a transfer's write.
 #[test]
 fn a_missed_invalidation_by_a_transfer_is_found() {
     let good = source("eci-near");
@@ -918,7 +918,7 @@ fn a_missed_invalidation_by_a_transfer_is_found() {
     assert_eq!(found.count(), 8);
 }
 
-/// A thread that waits for an interrupt in vain is told of.
+/// A thread that waits in vain for an interrupt is reported.
 #[test]
 fn an_interrupt_that_never_comes_is_found() {
     #[derive(Clone)]

@@ -1,5 +1,5 @@
-//! Timelines: what is drawn is what was measured. The trace is read here by the wire format alone, as it has to be by
-//! whoever knows only the fields; the tests of the Python package read it by Perfetto's own descriptor.
+//! Timelines agree with the statistics. The trace is decoded here from the wire format alone, as by a tool that knows
+//! only the fields. The tests of the Python package read it with Perfetto's own descriptor.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     value
 }
 
-/// The fields of a message.
+/// Returns the fields of a message.
 fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -70,7 +70,7 @@ struct Event {
     value: Option<f64>,
 }
 
-/// Tracks by their numbers, with names; and all that happens on them, in order of time where it is the same track.
+/// Returns the names of tracks by their numbers, and all events, in time order on each track.
 fn read(recorded: &Recorded) -> (BTreeMap<u64, String>, Vec<Event>) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("a text");
     let (mut tracks, mut names, mut events) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
@@ -111,10 +111,10 @@ fn read(recorded: &Recorded) -> (BTreeMap<u64, String>, Vec<Event>) {
     (tracks, events)
 }
 
-/// A slice: its name, begin and end, and how many are around it.
+/// A slice: its name, begin, end and nesting depth.
 type Slice = (String, u64, u64, usize);
 
-/// The slices of each track. Each begins after what is before it has ended, and ends before what is around it.
+/// Returns the slices of each track. Each starts after the end of its predecessor, and ends before its parent.
 fn slices(events: &[Event]) -> BTreeMap<u64, Vec<Slice>> {
     let mut open: BTreeMap<u64, (u64, Vec<(String, u64)>)> = BTreeMap::new();
     let mut slices: BTreeMap<u64, Vec<Slice>> = BTreeMap::new();
@@ -143,7 +143,7 @@ fn drawn(setup: &Setup, filter: &Filter) -> Recorded {
     *statistics.timeline.take().expect("it was asked for")
 }
 
-/// Every access is a slice as long as it was measured, with its steps in it one after the other, and nothing else changes.
+/// Every access is a slice of its measured latency that contains its steps in order, and recording changes no result.
 #[test]
 fn slices_are_what_was_measured() {
     for (name, seed) in [("eci", 1), ("mesi", 2), ("cxl-mem", 4), ("token", 10)] {
@@ -188,7 +188,7 @@ fn slices_are_what_was_measured() {
         let messages: u64 = plain.messages.iter().map(|(_, count)| count).sum();
         assert_eq!(sent.len() as u64, messages, "{name}");
         assert!(taken.is_subset(&sent), "{name}");
-        // States have the names of the text.
+        // States have the names of the protocol.
         let text = common::source(name);
         let agents: Vec<&String> = tracks.values().collect();
         assert!(agents
@@ -205,7 +205,7 @@ fn slices_are_what_was_measured() {
     }
 }
 
-/// What is shown can be chosen by line, agent and time, and has a bound.
+/// A filter selects lines, agents and times, and the size is bounded.
 #[test]
 fn what_is_shown_can_be_chosen() {
     let setup = setup("mesi", 2);
@@ -220,7 +220,7 @@ fn what_is_shown_can_be_chosen() {
     assert!(events
         .iter()
         .all(|event| event.line.is_none_or(|line| line == 1)));
-    // The states of one line are slices, one after the other.
+    // The states of one line are consecutive slices.
     let states: Vec<u64> = tracks
         .iter()
         .filter(|(_, name)| name.ends_with(": line 1"))
@@ -270,7 +270,7 @@ fn what_is_shown_can_be_chosen() {
     }
 }
 
-/// What goes away in pieces, with the rest, is what otherwise stays whole, also when they are given back to be filled again.
+/// Streamed pieces and the remainder are equal to an unstreamed trace, even if buffers are reused.
 #[test]
 fn pieces_are_the_whole() {
     let mut setup = setup("mesi", 5);
@@ -282,7 +282,7 @@ fn pieces_are_the_whole() {
     assert_eq!((part.length, part.accesses), (whole.length, whole.accesses));
 }
 
-/// In how many pieces all that is drawn goes away, and these, with the rest behind them.
+/// Returns the number of streamed pieces, and the pieces with the remainder.
 fn in_pieces(setup: &Setup) -> (usize, Recorded) {
     let (full, pieces) = sync_channel::<Vec<u8>>(2);
     let (back, empty) = channel();
@@ -310,7 +310,8 @@ fn in_pieces(setup: &Setup) -> (usize, Recorded) {
     (count, Recorded { rest, ..part })
 }
 
-/// Two spaces are one trace: each access of both is a slice, a flow is of one message, and pieces of both may alternate.
+/// Two spaces are one trace: each access of both is a slice, a flow belongs to one message, and pieces of both may
+/// alternate.
 #[test]
 fn two_spaces_are_one_trace() {
     let [device, host] =
@@ -374,7 +375,7 @@ fn two_spaces_are_one_trace() {
     assert!(by_track(&part) == by_track(&whole));
     assert_eq!((part.length, part.accesses), (whole.length, whole.accesses));
 
-    // One space alone is the trace that it has of both.
+    // A timeline of one space equals its part of the timeline of both.
     let of = |side| Filter {
         side: Some(side),
         ..Filter::default()
@@ -405,7 +406,7 @@ fn two_spaces_are_one_trace() {
     }
 }
 
-/// The mean number of accesses in flight is what latencies and time say, and links are in use as statistics say.
+/// The mean number of accesses in flight follows from latencies and time, and the use of links equals the statistics.
 #[test]
 fn counters_are_what_was_measured() {
     let mut workload = Workload::pass(Pattern::Random, Access::Load, 1 << 16, 64, 2);

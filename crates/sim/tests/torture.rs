@@ -1,5 +1,5 @@
-//! Random torture of every shipped protocol: tiny caches, few units, random delays, every access and
-//! local operation, with every byte watched. A failing run prints how to repeat it.
+//! Random stress runs of every shipped protocol: tiny caches, few units, random delays, every access and local
+//! operation; the oracle checks every byte. A failing run prints how to repeat it.
 
 mod common;
 
@@ -64,13 +64,13 @@ fn every_protocol_holds() {
             }
         }
     }
-    // Every way to wait has been gone, and everything that lies before a cache has been met.
+    // Every cause of waiting has occurred, and every component in front of a cache has been used.
     let all = stalls.iter().chain(&private).all(|&sum| sum > 0.0);
     assert!(only.is_some() || all, "{stalls:?} {private:?}");
 }
 
-/// An order that joins the answers with the victims, but not with the requests: what a request waits for
-/// comes past requests for which the waiting set has no room.
+/// An order that includes the answers and the victims, but not the requests. Messages that a request waits for pass
+/// requests for which the waiting set has no room.
 #[test]
 fn answers_in_an_order_pass_requests_that_stop() {
     let text = source("eci");
@@ -91,8 +91,8 @@ fn answers_in_an_order_pass_requests_that_stop() {
     assert!(stopped > 0.0);
 }
 
-/// A message stays behind others of its line although its channel is another, whose circuit has room while theirs has none:
-/// of `msi`, the acknowledgement of a put alone is behind the forwards.
+/// A message stays behind others of its line although its channel is another, whose circuit has room while theirs has
+/// none. In `msi`, only the acknowledgement of a put is behind the forwards.
 #[test]
 fn a_message_stays_behind_those_of_other_circuits() {
     let text = source("msi");
@@ -111,12 +111,12 @@ fn a_message_stays_behind_those_of_other_circuits() {
         let held = run(&text, seed);
         held.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
     }
-    // Where nothing says so the acknowledgement does overtake.
+    // Without the declaration, the acknowledgement does overtake.
     let free = text.replace(behind, "");
     assert!((0..SEEDS / 4).any(|seed| run(&free, seed).is_err()));
 }
 
-/// The runs are hard enough: together they execute nearly every rule of the remote that takes something.
+/// The runs are sufficient: together they execute nearly every rule of the remote that consumes an input.
 #[test]
 fn the_torture_reaches_the_rules() {
     for name in protocols() {
@@ -137,8 +137,8 @@ fn the_torture_reaches_the_rules() {
     }
 }
 
-/// A unit that has sent forwards of one line waits for their answers before it sends those of another. Answers that
-/// caches give each other never come to it: it waited for ever.
+/// A unit that has sent forwards of one line waits for their answers before it sends those of another. Answers between
+/// caches never reach the unit, which once waited for them forever.
 #[test]
 fn a_unit_waits_for_no_answer_that_goes_elsewhere() {
     let text = source("token");
@@ -155,7 +155,8 @@ fn a_unit_waits_for_no_answer_that_goes_elsewhere() {
     }
 }
 
-/// A home leaves a local operation that it has no row for, as in the checker: it is not the device's fault to ask.
+/// A home stalls a local operation for which it has no row, as in the checker: the request is not an error of the
+/// device.
 #[test]
 fn a_local_operation_without_a_row_waits() {
     let text = source("cxl-mem");

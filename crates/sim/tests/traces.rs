@@ -1,4 +1,4 @@
-//! Traces of simulations, judged by the tables alone: to their end, with the values of words.
+//! Traces of simulations, judged by the tables alone: complete, with the values of words.
 
 mod common;
 #[path = "../../../tests/traces.rs"]
@@ -13,7 +13,7 @@ use cohkit_sim::spaces::Side;
 use cohkit_trace::Trace;
 use std::collections::HashSet;
 
-/// All accesses that the text has rows for, as often as each other.
+/// Returns all accesses for which the protocol has rows, with equal weights.
 fn protocol_mix(protocol: &Protocol) -> Vec<(Access, u32)> {
     let has = |access: Access| {
         let mut rows = protocol.remote.rules.iter();
@@ -55,7 +55,7 @@ fn simulations_are_in_order_and_faults_in_what_they_tell_are_not() {
     );
 }
 
-/// Of texts with registers, messages about no line or several homes the trace tells of all lines.
+/// For protocols with registers, messages about no line or several homes, the trace covers all lines.
 #[test]
 fn what_is_the_same_for_all_lines_is_told_of_all_of_them() {
     let text = |name: &str| std::fs::read_to_string(format!("../../{name}.coh")).unwrap();
@@ -97,7 +97,7 @@ fn what_is_the_same_for_all_lines_is_told_of_all_of_them() {
     );
 }
 
-/// Where copies are written in place and may be old, a word is what it was where its copy comes from.
+/// If copies are written in place and may be stale, a word must have its value at the source of the copy.
 #[test]
 fn words_of_old_copies_are_compared_with_where_they_come_from() {
     let protocol = common::parse(include_str!("../../../tests/accesses/in-place.coh"));
@@ -114,7 +114,7 @@ fn words_of_old_copies_are_compared_with_where_they_come_from() {
             at_rest: true,
         };
         values += traces::sound(&protocol, &setup.home, &trace, &of).values;
-        // A word that has been written is read as something else.
+        // A changed value of a read is rejected.
         for at in 0..trace.sequence.steps.len() {
             let before = trace.sequence.steps[at].clone();
             match &mut trace.sequence.steps[at].action {

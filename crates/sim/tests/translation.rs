@@ -1,4 +1,4 @@
-//! Virtual addresses: what translations cost, and that none is used after it has been taken back.
+//! Virtual addresses: the cost of translations, and that none is used after its page has been unmapped.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn translation() -> Translation {
     of
 }
 
-/// Lines of 64 bytes: 64 of them are a page of 4 KiB.
+/// Lines of 64 bytes: a page of 4 KiB has 64 of them.
 fn setup(name: &str, remotes: u16, workload: Workload, of: Translation) -> Setup {
     let mut platform = Platform::torture(remotes);
     platform.lines = platform.lines.max(workload.lines);
@@ -67,7 +67,8 @@ fn no_access_is_made_under_a_translation_that_was_taken_back() {
     assert!(sum.iter().all(|&sum| sum > 5.0 * runs), "{sum:?}");
 }
 
-/// A core that makes one access after the other waits for its translation as long as ways, look-ups and tables take.
+/// A core that makes one access after the other waits for its translation for the sum of paths, look-ups and table
+/// reads.
 #[test]
 fn a_translation_takes_what_its_parts_take() {
     for (page, pages, tables) in [
@@ -80,7 +81,7 @@ fn a_translation_takes_what_its_parts_take() {
         of.page = given(page);
         let mut with = setup("msi", 1, workload, of);
         with.platform.link.jitter = given(0);
-        // Memory that takes as long whatever it did before.
+        // On-chip memory, whose latency does not depend on earlier operations.
         let Memory::Bram(bram) = &with.platform.memory else {
             panic!("on-chip memory")
         };
@@ -104,7 +105,7 @@ fn a_translation_takes_what_its_parts_take() {
     }
 }
 
-/// Where pages are taken back faster than they can be asked for, nothing is done, and it is said what is waited for.
+/// If pages are unmapped faster than they can be translated, no access is performed, and the report says why.
 #[test]
 fn accesses_that_wait_for_translations_say_so() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64, 1, 1);
@@ -126,7 +127,7 @@ fn writes_to_pages_that_may_only_be_read_are_told_and_not_made() {
     assert_eq!(ended.get("accesses"), Some(384.0));
 }
 
-/// That a page is not there is not kept: who goes there asks each time, and other pages are asked for once.
+/// The absence of a page is not cached: each access requests it again, and other pages are requested once.
 #[test]
 fn pages_that_are_not_there_are_asked_for_again() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64 * 8, 1, 1);
@@ -139,7 +140,7 @@ fn pages_that_are_not_there_are_asked_for_again() {
     assert_eq!(ended.get("accesses"), Some(384.0));
 }
 
-/// Hints to write go where a page may only be read, and nobody hears of it.
+/// Prefetches for writing to read-only pages are dropped without a report.
 #[test]
 fn hints_are_refused_in_silence() {
     let mut workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 1);

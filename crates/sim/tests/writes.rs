@@ -1,4 +1,4 @@
-//! Writes that the home performs, and accesses that are tried again, with time and bytes.
+//! Writes performed by the home, and retried accesses, with time and bytes.
 
 mod common;
 
@@ -7,12 +7,12 @@ use cohkit_sim::explain::FailureKind;
 use cohkit_sim::simulation::{run, RunError};
 use common::{parse, source, torture};
 
-/// A device that may write memory under its lock, and caches that have no copies.
+/// A device that may write memory under its lock, and caches without copies.
 const LOCKED: &str = include_str!("../../../tests/accesses/locked.coh");
 
-/// The first failure in a few short runs.
+/// Returns the first failure in a few short runs.
 fn failure(text: &str) -> Option<FailureKind> {
-    // Those without anything between the cores and their caches.
+    // Seeds without components between the cores and their caches.
     let mut seeds = (0..12).filter(|seed| seed / 3 % 2 == 0);
     seeds.find_map(|seed| {
         let setup = torture(parse(text), 1 + (seed % 3) as u16, seed).unwrap();
@@ -87,7 +87,7 @@ fn faults_of_stores_that_are_sent_are_found() {
     }
 }
 
-/// A read that overtakes a posted store of its own cache, and stores that overtake each other.
+/// A read overtakes a posted store of its own cache, or stores overtake each other.
 #[test]
 fn posted_stores_keep_the_program_order_of_their_line() {
     let own = include_str!("../../../tests/stores/own-store.coh");
@@ -102,7 +102,7 @@ fn posted_stores_keep_the_program_order_of_their_line() {
     assert_eq!(failure(&none), None);
 }
 
-/// A store that a guard kept from beginning was left out, and its core went on.
+/// Once, a store whose guard did not hold was skipped, and its core continued.
 #[test]
 fn a_store_waits_for_the_guard_of_its_row() {
     let text = "
@@ -125,7 +125,7 @@ home mem {
 }
 system small { remotes 2; lines 1 }
 ";
-    // Where there are registers, it waited for these to change.
+    // With registers, the store waited for these to change.
     let joined = text.replace("{ L }", "{ L }; registers { asked: bool }");
     let joined = joined.replace("send Data        ", "send Data, asked := true");
     for (text, seed) in [text, &joined]
@@ -137,7 +137,7 @@ system small { remotes 2; lines 1 }
         setup.platform.cores.write_buffer.value = 0;
         let statistics = run(&setup).unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(statistics.get("accesses_skipped"), Some(0.0));
-        // Bytes in a write buffer were forgotten before the home performed the store, which then wrote zeros.
+        // The contents of a write buffer were discarded before the home performed the store, which then wrote zeros.
         setup.platform.cores.write_buffer.value = 4096;
         let refused = run(&setup).unwrap_err().to_string();
         assert!(refused.contains("`cores.write_buffer`"), "{refused}");

@@ -1,8 +1,8 @@
-//! What is behind the home: an application at its ports.
+//! The application behind the home, in a simulation: delivery of its events and execution of its actions.
 //!
-//! Events reach the application, and its actions take effect, after the times of the ways between: the way to memory
-//! for reads and writes of the home, the way of local operations for everything else.
-//! A contract watches it, and the oracle takes part in what it writes.
+//! Events reach the application, and its actions take effect, after the latency of the path between it and the home.
+//! The home's reads and writes take the memory path, everything else the path of local operations. A contract checks
+//! both directions, and the oracle records the application's writes.
 
 mod hardware;
 
@@ -32,91 +32,95 @@ use crate::platform::Platform;
 use crate::scenario::{Play, Played, Tally, Traffic};
 use crate::simulation::{Event as KernelEvent, Simulation};
 
-/// The application in a run, and the threads that it comes with.
+/// State of a run's application, and of the threads that its scenario brings.
 pub(crate) struct ApplicationRun {
     pub played: Box<dyn Played>,
     name: String,
     placement: Placement,
     contract: Contract,
     rights: Option<KnownRights>,
-    /// Rights by configuration of the home, as far as they have been asked for.
+    /// Cache of known permissions by configuration of the home; `None` where not computed yet.
     known: Vec<Option<Right>>,
-    /// Numbers of the home's local operations: clean and clean-invalidate, without and with lock.
+    /// Indices of the home's local operations among those of its controller: clean and clean-invalidate, each without
+    /// and with lock.
     operations: [[Option<u8>; 2]; 2],
-    /// Events on their way to the application, by number.
+    /// Events scheduled for the application, by the number of their kernel event.
     coming: FxHashMap<u32, Event>,
     numbers: u32,
-    /// The application's own lines, and those that it serves.
+    /// Contents of the application's own lines, and of those that it serves.
     own: FxHashMap<Line, Words>,
-    /// Local operations that are not complete: since when, and whether the line has been written back meanwhile.
+    /// Outstanding local operations: the time of the request, and true if the home has written the line back since.
     asked: FxHashMap<Line, (Time, bool)>,
-    /// Lines whose local operation is complete, but not yet to the application's knowledge, and locks: what others may do.
+    /// Locks that the home holds for the application, with the permission that others keep, from the home's completion
+    /// of the local operation until the unlock arrives. The application learns of the completion later.
     pub locks: FxHashMap<Line, Right>,
-    /// Where slices take local operations, and unlocks.
+    /// Ports at which the slices accept local operations, and unlocks.
     locals: Ports,
     unlocks: Ports,
-    /// When the next local operation may leave the device.
+    /// Earliest time at which the next local operation may leave the device.
     leaves: Time,
     pub threads: Vec<Running>,
-    /// Registers and the CPU's own memory; none on a machine without a bus.
+    /// Registers and the CPU's own memory; `None` on a machine without a bus.
     pub host: Option<Host>,
-    /// The way to the host's memory where that is a space of its own.
+    /// Path to the host's memory if that memory is a separate space.
     pub beyond: Option<Beyond>,
-    /// When what the application times began, by tag.
+    /// Start times of the durations that the application measures, by tag.
     began: FxHashMap<u32, Time>,
     pub tally: Tally,
-    /// By what threads read, write and fence.
+    /// Access kinds with which threads read, write and fence, by kind of caching agent.
     pub accesses: Vec<Accesses>,
-    /// What they keep of their own order, if the text says so.
+    /// Program order that threads keep, if the protocol declares one.
     pub orders: Option<Orders>,
     pub warm_up: Time,
     pub until: Time,
-    /// What had travelled on links when the time began in which things count, and when it ended.
+    /// Link traffic so far when the measurement window opened, and when it closed.
     travelled: [Option<Vec<Traffic>>; 2],
     stopped: bool,
-    /// How often in a row the application has only woken itself, and when it did so last.
+    /// Number of consecutive events after which the application only woke itself, and the time of the last.
     idle: (u32, Time),
-    /// Whether the application is hardware in a clocked home. Then the one here only looks on: it hears the same events,
-    /// and may count.
+    /// True if the application is hardware in a clocked home. This instance then only observes: it receives the same
+    /// events, and may count and time.
     hardware: bool,
 }
 
-/// A thread in a run.
+/// State of a thread in a run.
 #[derive(Clone)]
 pub(crate) struct Running {
-    /// The step that it makes.
+    /// The step in progress.
     pub step: Step,
-    /// What its last access gave.
+    /// Result of its last access.
     pub result: u64,
-    /// When what it times began.
+    /// Start of the duration that the thread measures.
     pub since: Time,
-    /// Its stores under way for which it has not waited, and releases among them, in the order in which they were begun.
+    /// Outstanding stores that the thread does not wait for, releases included, in program order.
     pub posted: Vec<(Line, Issue)>,
-    /// Whether its step waits until one of these has ended, and since when.
+    /// True if the step is to be executed as it is when the thread continues. Either it waits for a posted store, since
+    /// `blocked`, or it replaces a refused step.
     pub again: bool,
     pub blocked: Time,
-    /// Whether it waits for its stores.
+    /// True if the thread waits for all its stores.
     pub fenced: bool,
-    /// Whether its step is a read that acquires, of which caches are told when it has ended.
+    /// True if the step is an acquiring load: caches receive an acquire when it has ended.
     pub acquires: bool,
-    /// Since when it waits for a register.
+    /// Time since when the thread waits for a register read.
     pub reads: Option<Time>,
-    /// When it could go on after an interrupt that it has not waited for yet, and whether it waits for one.
+    /// Time from which the thread may handle an interrupt that it has not consumed yet, and true if the thread waits
+    /// for one.
     pub interrupted: Option<Time>,
     pub waits: bool,
     pub stopped: bool,
 }
 
 impl Running {
-    /// The next step, after an access that has been refused.
+    /// Sets the step that follows a refused access.
     pub fn goes_on_without(&mut self, step: Step) {
         (self.step, self.again, self.result, self.acquires) = (step, true, 0, false);
     }
 }
 
-/// A port of each slice, which takes one thing after the other.
+/// Ports of all slices; each accepts one item per interval.
 struct Ports {
-    /// When each may take the next.
+    /// Time from which each port is free.
     free: Vec<Time>,
 }
 
@@ -127,7 +131,8 @@ impl Ports {
         }
     }
 
-    /// When the slice of a line takes what is there now, if it takes one thing in each interval.
+    /// Returns when the slice of `line` accepts an item that is available at `now`, and occupies its port for
+    /// `interval`.
     fn enter(&mut self, line: Line, now: Time, interval: Time) -> Time {
         let slice = line as usize % self.free.len();
         let at = self.free[slice].max(now);
@@ -135,33 +140,35 @@ impl Ports {
         at
     }
 
-    /// When the slice of a line takes the last that it was given, or has taken it.
+    /// Returns when the slice of `line` accepts, or has accepted, the last item given to its port.
     fn last(&self, line: Line, interval: Time) -> Time {
         let free = self.free[line as usize % self.free.len()];
         free.saturating_sub(interval)
     }
 }
 
-/// That an application and the protocol do not fit.
+/// Describes a local operation that the application requires and the protocol's home lacks.
 fn lacking(name: &str, operation: Operation, lock: bool) -> String {
     let (operation, lock) = (operation.name(), if lock { " with lock" } else { "" });
     format!("{name} asks for a {operation}{lock}, which the protocol's home does not have")
 }
 
-/// Most lines that one burst may have.
+/// Maximum number of lines in one burst.
 const MOST_LINES: Line = 1 << 16;
 
-/// How often in a row an application may wake itself while nothing else is left to do.
+/// Maximum number of consecutive self-wakes of an application without any other activity.
 const MOST_WAKES: u32 = 1 << 20;
 
-/// Whatever is asked for later than this is a mistake: it is some months.
+/// Upper bound for requested times, in picoseconds: about 107 days. A later time is reported as a mistake.
 pub(crate) const LAST: Time = 1 << 63;
 
 impl ApplicationRun {
-    /// An application that has not begun, of lines of so many words.
+    /// Creates an application that has not started.
     ///
     /// # Errors
-    /// A sentence, if the home's controller cannot do what applications need.
+    /// A sentence, if the application does not fit the machine or the protocol. It may use lines or words that do not
+    /// exist, or have no end. The home may lack a local operation, or not track the permissions that the application
+    /// needs.
     pub fn new(
         play: &Play,
         protocol: &Protocol,
@@ -259,14 +266,14 @@ impl ApplicationRun {
         })
     }
 
-    /// Whether nothing is on its way to or from the application.
+    /// True if no event, local operation or transfer of the application is outstanding.
     pub fn done(&self) -> bool {
         let open = self.contract.open().next().is_some();
         let transfers = self.host.as_ref().is_some_and(|host| !host.done());
         self.coming.is_empty() && self.asked.is_empty() && !open && !transfers
     }
 
-    /// Whether a thread has not stopped.
+    /// True if a thread has not stopped.
     pub fn running(&self) -> bool {
         self.threads.iter().any(|thread| !thread.stopped)
     }
@@ -276,27 +283,27 @@ impl ApplicationRun {
         &self.name
     }
 
-    /// A thread that looks at a word of the CPU's own memory again and again.
+    /// Returns a thread that polls a word of the CPU's own memory, if there is one.
     pub fn polls(&self) -> Option<usize> {
         let polls =
             |thread: &Running| !thread.stopped && matches!(thread.step, Step::LoadHost { .. });
         self.threads.iter().position(polls)
     }
 
-    /// A thread that waits for an interrupt.
+    /// Returns a thread that waits for an interrupt, if there is one.
     pub fn awaits(&self) -> Option<usize> {
         let waits = |thread: &Running| !thread.stopped && thread.waits;
         self.threads.iter().position(waits)
     }
 
-    /// What is open, in sentences with the line that each is about.
+    /// Returns the outstanding obligations of the application's contract as (line, description).
     pub fn open(&self) -> Vec<(Line, String)> {
         let open = self.contract.open();
         open.map(|open| (open.line, format!("{} {}", self.name, open.what)))
             .collect()
     }
 
-    /// What the application may do with a line under its lock.
+    /// Returns the permission that the application has for a line under its lock.
     pub fn lock_right(&self, line: Line) -> Right {
         match self.locks.get(&line) {
             Some(Right::None) => Right::Write,
@@ -305,7 +312,7 @@ impl ApplicationRun {
         }
     }
 
-    /// Counts something at a moment. A count that has reached the greatest number stays there.
+    /// Adds `by` to a counter if `at` is within the measurement window. Counters saturate.
     pub fn count(&mut self, what: &'static str, by: u64, at: Time) {
         if (self.warm_up..=self.until).contains(&at) {
             let count = self.tally.counts.entry(what).or_default();
@@ -317,9 +324,9 @@ impl ApplicationRun {
         }
     }
 
-    /// Takes note of an event that the application has handled: why it will never come to an end, if it will not.
+    /// Records that the application has handled an event. Returns the reason if the run will never end.
     ///
-    /// As long as a thread goes on, it counts only how often the application wakes itself without time going on.
+    /// While a thread runs, only self-wakes at the same time count.
     fn endless(&mut self, idles: bool, now: Time, timeout: Time) -> Option<String> {
         let goes_on = idles && (now == self.idle.1 || !self.running());
         self.idle = (if goes_on { self.idle.0 + 1 } else { 0 }, now);
@@ -338,7 +345,7 @@ impl ApplicationRun {
         })
     }
 
-    /// Records what took from `since` to `at`.
+    /// Records the duration from `since` to `at` if both are within the measurement window.
     pub fn time(&mut self, what: &'static str, since: Time, at: Time) {
         if since >= self.warm_up && at <= self.until {
             let times = self.tally.times.entry(what);
@@ -348,14 +355,14 @@ impl ApplicationRun {
 }
 
 impl Simulation {
-    /// Whether the application answers the home's reads and takes its writes of a line.
+    /// True if the application answers the home's reads of `line` and accepts its writes.
     #[inline]
     pub(crate) fn served(&self, line: Line) -> bool {
         let behind = self.behind.as_ref();
         behind.is_some_and(|behind| behind.placement.serves(line))
     }
 
-    /// The most that the home knows that caches may do with a line in a configuration.
+    /// Returns the highest permission that, to the home's knowledge, any cache may have in a configuration.
     fn known_right(&mut self, configuration: ConfigurationId) -> Right {
         let remotes = self.groups.caches();
         let Some(behind) = &mut self.behind else {
@@ -381,7 +388,7 @@ impl Simulation {
         }
     }
 
-    /// The application hears of an event at a time not before now.
+    /// Schedules the delivery of an event to the application at `at`, which is not in the past.
     pub(crate) fn tell(&mut self, at: Time, event: Event) {
         if let Some(behind) = &mut self.behind {
             let number = behind.numbers;
@@ -392,7 +399,7 @@ impl Simulation {
         }
     }
 
-    /// Everything begins.
+    /// Starts the application and its threads, and schedules the end of the run.
     pub(crate) fn start_application(&mut self) {
         let words = self.data.words();
         let Some(behind) = &self.behind else {
@@ -412,7 +419,7 @@ impl Simulation {
         }
     }
 
-    /// What has travelled so far on the links of the caching agents of each kind.
+    /// Returns the traffic so far on the links of each kind of caching agent.
     fn travelled(&self) -> Vec<Traffic> {
         let of_cache = |cache: Agent| {
             let (number, network) = (cache.index(), &self.network);
@@ -432,7 +439,8 @@ impl Simulation {
         groups.map(|group| of_kind(&group.caches)).collect()
     }
 
-    /// A message is sent: what has travelled before the first that counts does not count.
+    /// Opens the measurement window of link traffic at the first message sent after warm-up; earlier traffic does not
+    /// count.
     pub(crate) fn begin_to_count(&mut self) {
         let begins =
             |behind: &ApplicationRun| behind.travelled[0].is_none() && self.now >= behind.warm_up;
@@ -444,14 +452,14 @@ impl Simulation {
         }
     }
 
-    /// The run is to end.
+    /// Stops the application and the threads that wait for interrupts, and closes the window of link traffic.
     pub(crate) fn stop_application(&mut self) {
         let travelled = self.travelled();
         if let Some(behind) = &mut self.behind {
             behind.travelled[1].get_or_insert(travelled);
         }
         if let Some(behind) = &mut self.behind {
-            // No interrupt need come any more.
+            // The thread stops even if no interrupt arrives any more.
             for thread in behind.threads.iter_mut().filter(|thread| thread.waits) {
                 thread.stopped = true;
             }
@@ -461,7 +469,7 @@ impl Simulation {
         }
     }
 
-    /// The home has taken a step; the application hears what has become of the CPU's rights.
+    /// Notifies the application if a step of the home has changed the CPU's permission for `line`.
     pub(crate) fn changed(&mut self, line: Line, before: ConfigurationId, after: ConfigurationId) {
         let (from, to) = (self.known_right(before), self.known_right(after));
         if from != to {
@@ -470,18 +478,18 @@ impl Simulation {
         }
     }
 
-    /// The home reads a line that the application serves.
+    /// Presents the home's read of a line that the application serves.
     pub(crate) fn read_application(&mut self, ready: Time, line: Line, transition: &Transition) {
         let input = Self::local_input(&self.home, Cause::MemoryData(0), crate::message::HOME);
         let granted = self.home.step(transition.next, &input).next;
         let (has, wants) = (self.known_right(transition.next), self.known_right(granted));
-        // What is not cached leaves what the CPU has as it is.
+        // An uncached read leaves the CPU's permission as it is.
         let wants = if wants > has { wants } else { Right::None };
         let at = ready + self.times.path.0;
         self.tell(at, Event::Read { line, wants, has });
     }
 
-    /// The home writes a line that the application serves; memory's copy is already the new one.
+    /// Presents the home's write of a line that the application serves; memory's copy already has the new contents.
     pub(crate) fn write_application(&mut self, ready: Time, line: Line, next: ConfigurationId) {
         let words = self.words(line, self.data.memory(line));
         let keeps = self.known_right(next);
@@ -489,7 +497,7 @@ impl Simulation {
         self.tell(at, Event::Write { line, words, keeps });
     }
 
-    /// The home has written a line back.
+    /// Records that the home has written back a line with an outstanding local operation.
     pub(crate) fn written_back(&mut self, line: Line) {
         if let Some(behind) = &mut self.behind {
             if let Some((_, dirty)) = behind.asked.get_mut(&line) {
@@ -498,7 +506,7 @@ impl Simulation {
         }
     }
 
-    /// The home has done what the application asked for.
+    /// Completes a local operation that the application requested.
     pub(crate) fn acknowledge_application(&mut self, line: Line, ensures: Right, locks: bool) {
         let at = self.now + self.times.latency + self.times.local.1;
         let Some(behind) = &mut self.behind else {
@@ -525,7 +533,7 @@ impl Simulation {
         );
     }
 
-    /// An event reaches the application.
+    /// Delivers an event to the application and carries out its actions.
     pub(crate) fn application(&mut self, number: u32) {
         let Some(behind) = &mut self.behind else {
             return;
@@ -564,7 +572,7 @@ impl Simulation {
         }
     }
 
-    /// Carries an action of the application out.
+    /// Carries out one action of the application.
     fn carry_out(&mut self, action: Action) {
         let now = self.now;
         let Some(behind) = &mut self.behind else {
@@ -603,9 +611,10 @@ impl Simulation {
                     return self.fail(FailureKind::Contract, line, text);
                 }
                 behind.asked.insert(line, (now, false));
-                // It may be on a line whose unlock still waits at the other port, and does not pass that.
+                // The operation may concern a line whose unlock still waits at the other port. It must not overtake
+                // that unlock.
                 let interval = self.times.local_interval;
-                // One port of the device gives them to all slices.
+                // The device gives local operations to all slices through one port.
                 let leaves = now.max(behind.leaves);
                 behind.leaves = leaves + self.times.issue;
                 let since = leaves.max(behind.unlocks.last(line, interval));
@@ -661,7 +670,7 @@ impl Simulation {
                 self.tell(at, Event::Timer { tag });
             }
             Action::Reply { thread, value } => self.reply(thread, value),
-            // Its contract takes note of it.
+            // Only the contract needs this action.
             Action::Forgo { .. } => {}
             Action::HostFetch { tag, first, words } => self.host_fetch(tag, first, words),
             Action::HostStore { first, words } => self.host_store(first, words),
@@ -679,7 +688,7 @@ impl Simulation {
         }
     }
 
-    /// A burst from the application's memory: so many lines, each so far behind the one before it.
+    /// Reads a burst from the application's memory: `lines` lines, `step` apart.
     fn fetch(&mut self, tag: u32, first: Line, lines: Line, step: Line) {
         let last = lines.min(MOST_LINES).checked_mul(step);
         let last = last.and_then(|length| first.checked_add(length));
@@ -696,12 +705,13 @@ impl Simulation {
         }
     }
 
-    /// A line of the application's memory.
+    /// Returns the contents of a line of the application's memory.
     fn memory_words(&self, line: Line) -> Words {
         let behind = self.behind.as_ref();
         match behind.and_then(|behind| behind.own.get(&line)) {
             Some(words) => words.clone(),
-            // What the application has never written is as it was at the start, or what the home has written.
+            // Lines that the application has never written keep their initial contents, or those that the home has
+            // written.
             None if line >= self.platform.lines || self.served(line) => {
                 self.words(line, Copy::UNTOUCHED)
             }
@@ -709,8 +719,8 @@ impl Simulation {
         }
     }
 
-    /// A word of the application's memory is changed. It comes back when it has been read; before anything else happens to its
-    /// line it is written.
+    /// Updates a word of the application's memory atomically and returns the old value. The read and the write of the
+    /// word occupy the memory back to back.
     fn update_by_application(&mut self, tag: u32, line: Line, word: usize, update: Update) {
         let mut all = self.memory_words(line);
         let before = all[word];
@@ -724,7 +734,7 @@ impl Simulation {
         self.tell(at, Event::WordsRead { tag, words });
     }
 
-    /// Lets the memory behind a line's home work on words of it; the result is when that ends.
+    /// Occupies the memory behind the line's home for an operation on `words`. Returns when that operation ends.
     fn memory_of_words(&mut self, line: Line, words: std::ops::Range<usize>) -> Time {
         let homes = self.memories.len();
         let place = line >> homes.trailing_zeros();
@@ -732,7 +742,7 @@ impl Simulation {
         self.memories[line as usize & (homes - 1)].operate_on(self.now, place, bytes)
     }
 
-    /// A line of the application's memory becomes this.
+    /// Sets the contents of a line of the application's memory.
     fn set_memory_words(&mut self, line: Line, words: Words) {
         if line < self.platform.lines && !self.served(line) {
             self.write_by_application(line, &words);
@@ -741,20 +751,20 @@ impl Simulation {
         }
     }
 
-    /// The application writes a line of its memory.
+    /// Writes a line of the application's memory.
     fn store_by_application(&mut self, tag: u32, line: Line, words: Words) {
         self.set_memory_words(line, words);
         let at = self.memory(self.now, line);
         self.tell(at, Event::Stored { tag });
     }
 
-    /// The words of a line's content.
+    /// Returns the words of a copy of a line.
     fn words(&self, line: Line, copy: Copy) -> Words {
         let words = 0..self.data.words();
         words.map(|word| self.data.word(line, copy, word)).collect()
     }
 
-    /// The application gives a line of the home these words: what changes in it is written now.
+    /// Sets the words of a line homed here. The oracle records a write, performed now, for each word that changes.
     fn write_by_application(&mut self, line: Line, words: &Words) {
         let old = self.data.memory(line);
         let before = self.words(line, old);
@@ -788,12 +798,12 @@ impl Simulation {
         self.data.set_memory(line, copy);
     }
 
-    /// A local operation of the application reaches the home.
+    /// Presents a local operation of the application to the home.
     pub(crate) fn local_arrives(&mut self, line: Line, number: u8) {
         self.present_local(Work::Local(line, number), line);
     }
 
-    /// An unlock of the application reaches the home.
+    /// Presents an unlock of the application to the home.
     pub(crate) fn unlock_arrives(&mut self, line: Line) {
         if let Some(behind) = &mut self.behind {
             behind.locks.remove(&line);
@@ -801,7 +811,7 @@ impl Simulation {
         self.present_local(Work::Unlock(line), line);
     }
 
-    /// Nothing more is counted or timed.
+    /// Closes the measurement window of counts and durations.
     pub(crate) fn close_window(&mut self) {
         if let Some(behind) = &mut self.behind {
             let end = behind.until.min(self.counters.end.max(self.now));
@@ -809,7 +819,7 @@ impl Simulation {
         }
     }
 
-    /// Judges the end of a scenario.
+    /// Closes the scenario's measurement and verifies its result.
     pub(crate) fn verify_scenario(&mut self) {
         self.close_window();
         let travelled = self.travelled();
@@ -832,7 +842,7 @@ impl Simulation {
         self.judge_scenario(verdict);
     }
 
-    /// What is wrong at the end of a scenario ends the run.
+    /// Fails the run if the scenario's result is wrong.
     pub(crate) fn judge_scenario(&mut self, verdict: Result<(), String>) {
         let name = self.behind.as_ref().map_or("", |behind| behind.name());
         if let Err(wrong) = verdict {
@@ -840,7 +850,7 @@ impl Simulation {
         }
     }
 
-    /// What a scenario leaves for other programs to judge, after its run; nothing without one.
+    /// Returns the tables that the scenario produced for external judges; empty without a scenario.
     pub fn tables(&self) -> Vec<Table> {
         let behind = self.behind.as_ref();
         behind
@@ -848,7 +858,7 @@ impl Simulation {
             .unwrap_or_default()
     }
 
-    /// What a scenario has counted and timed, after its run; nothing without one.
+    /// Returns the counts and durations of the scenario after the run; empty without a scenario.
     pub fn tally(&self) -> Tally {
         let behind = self.behind.as_ref();
         behind
@@ -857,7 +867,7 @@ impl Simulation {
     }
 }
 
-/// Whether an action only counts or times.
+/// True if an action only counts or times.
 fn observes(action: &Action) -> bool {
     matches!(
         action,
@@ -873,7 +883,7 @@ impl Contents for Simulation {
         });
         let memory = self.data.memory(line);
         let copy = match self.oracle.may_be_old() {
-            // Who may read has what was written last.
+            // A cache with read permission has the value written last.
             false => held.next().unwrap_or(memory),
             true => held.fold(memory, |newest, copy| {
                 let newer = self.data.version(copy) > self.data.version(newest);

@@ -1,4 +1,4 @@
-//! What threads and application ask of the host's memory where that is a space of its own.
+//! Accesses of threads and of the application to the host's memory where that memory is a separate space.
 
 use cohkit_application::interface::{Action, Event, Refused, Step};
 use rustc_hash::FxHashSet;
@@ -10,20 +10,20 @@ use crate::explain::FailureKind;
 use crate::kernel::Time;
 use crate::simulation::{Event as KernelEvent, Simulation};
 
-/// The way to the host's memory.
+/// The path to the host's memory.
 #[derive(Default)]
 pub(crate) struct Beyond {
-    /// What has been asked for since the other space heard of it last.
+    /// Requests since the last hand-over to the other space.
     pub asks: Vec<Ask>,
-    /// Words that a core has read since anybody did anything else: to read them again is to get nowhere.
+    /// Words that a core has read since the last other activity. Reading one of them again is polling, not progress.
     read: FxHashSet<(u16, u32)>,
-    /// Transfers of the bus that have come and wait for a write before them to be performed, which is under way.
+    /// Bus transfers that have arrived and wait for an outstanding write before them to be performed.
     pub transfers: VecDeque<Transfer>,
     writes: bool,
 }
 
 impl Simulation {
-    /// A core's thread loads or stores a word of the host's memory, if that is a space of its own.
+    /// Issues a thread's load or store of the host's memory. Returns false if that memory is not a separate space.
     pub(crate) fn asks_beyond(&mut self, core: u16, step: Step) -> bool {
         let now = self.now;
         let Some(behind) = &mut self.behind else {
@@ -43,7 +43,7 @@ impl Simulation {
             }
             _ => return false,
         };
-        // To poll is to get nowhere.
+        // Polling does not count as progress.
         let on = match step {
             Step::LoadHost { word } => beyond.read.insert((core, word)),
             _ => {
@@ -60,7 +60,7 @@ impl Simulation {
         true
     }
 
-    /// The application accesses the host's memory.
+    /// Issues an access of the application to the host's memory.
     pub(crate) fn reaches_beyond(&mut self, action: Action) {
         let (tag, first, what) = match action {
             Action::CoherentLoad {
@@ -93,8 +93,8 @@ impl Simulation {
         beyond.asks.push(Ask { whose, first, what });
     }
 
-    /// Transfers of the bus begin, in their order: whatever comes behind a write waits until that has been performed, so that
-    /// it is seen first, and what is interrupted finds all that was written before.
+    /// Starts bus transfers in order. A transfer behind a write waits until that write has been performed. The write is
+    /// then visible first, and an interrupt handler finds all earlier data.
     pub(crate) fn transfers_beyond(&mut self) {
         loop {
             let beyond = self.behind.as_mut().and_then(|b| b.beyond.as_mut());
@@ -121,13 +121,13 @@ impl Simulation {
         }
     }
 
-    /// The other space has done what was asked for.
+    /// Delivers a completion from the other space.
     pub(crate) fn told_beyond(&mut self, told: Told) {
         if let Some((word, why)) = told.refused {
             return match told.whose {
                 Whose::Application(tag) => self.tell(told.at, Event::Refused { tag, word, why }),
                 Whose::Thread(core) => self.refused_beyond(core, word, why, told.at),
-                // Transfers have physical addresses.
+                // Transfers use physical addresses.
                 Whose::Transfer(_) => {}
             };
         }
@@ -155,7 +155,7 @@ impl Simulation {
         }
     }
 
-    /// The page table of the other space does not permit what a thread asked for there.
+    /// Reports to a thread that the page table of the other space does not permit its access.
     fn refused_beyond(&mut self, core: u16, word: u32, why: Refused, at: Time) {
         if let Some(behind) = &mut self.behind {
             behind.threads[usize::from(core)].reads = None;

@@ -1,9 +1,9 @@
-//! A home that is clocked from here: RTL in the place of the simulator's units.
+//! A clocked home: RTL in place of the simulator's home units.
 //!
-//! When an event is handled, and when what follows from it leaves the home, is the RTL's to say.
-//! What follows is the controller's: it takes each step of the RTL, too, and whatever crosses the RTL's ports
-//! must be what the controller has sent, with the simulator's bytes. So a run with RTL is a lockstep run, and everything
-//! that watches a run (the oracle, applications, charts) goes on as before.
+//! The RTL decides when an event is handled and when its results leave the home. The controller decides what follows:
+//! the simulator takes each step of the RTL with the controller, too. Everything that crosses the RTL's ports must be
+//! what the controller has sent, with the simulator's bytes. A run with RTL is therefore a lockstep run, and all
+//! observers (oracle, applications, charts) work as in other runs.
 
 mod coupling;
 
@@ -14,90 +14,91 @@ use crate::message::Line;
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
 
-/// Most words of 64 bits in a line of a clocked home.
+/// Maximum number of 64-bit words in a line of a clocked home.
 pub const WORDS: usize = 16;
 
-/// A line's words; those that it does not have are 0.
+/// Words of a line; words beyond the line's length are 0.
 pub type Bytes = [u64; WORDS];
 
-/// A home that goes on by a cycle when it is told to.
+/// A home that advances by one cycle per call.
 ///
-/// It takes what is given to it in the order of giving for each of its ports, when it can; until then it lies before it.
+/// Each port accepts its inputs in the order given, as soon as it can; until then they wait in front of the home.
 pub trait ClockedHome {
     /// Length of a cycle in picoseconds.
     fn period(&self) -> Time;
 
-    /// A message arrives. Of a store, `mask` has a bit for each word that is written.
+    /// Gives a message to the home. For a store, `mask` has a bit for each word that is written.
     fn message(&mut self, kind: MessageId, line: Line, bytes: Bytes, mask: u16);
 
-    /// The device asks for a local operation, by its number among the controller's.
+    /// Requests a local operation of the device, by its index among the controller's.
     fn local(&mut self, line: Line, operation: u8);
 
-    /// The device gives a lock back.
+    /// Releases a lock of the device.
     fn unlock(&mut self, line: Line);
 
-    /// Memory has read a line, as [`Happened::Reads`] has asked.
+    /// Returns a line from memory, in response to [`Happened::Reads`].
     fn memory_read(&mut self, line: Line, bytes: Bytes);
 
-    /// Memory has written a line, as [`Happened::Writes`] has asked.
+    /// Acknowledges a memory write, in response to [`Happened::Writes`].
     fn memory_written(&mut self, line: Line);
 
-    /// One cycle. Appends what happened in it: causes before what follows from them.
+    /// Executes one cycle. Appends its outputs, causes before effects.
     ///
     /// # Errors
-    /// What assertions in the home have to say, or what is wrong at a port that the simulator does not use.
+    /// A failed assertion in the home, or an illegal value at a port that the simulator does not use.
     fn cycle(&mut self, happened: &mut Vec<Happened>) -> Result<(), String>;
 
-    /// Whether nothing would happen in further cycles, as nothing is in it or lies before it.
+    /// True if further cycles would do nothing: the home is empty, and no input waits in front of it.
     fn idle(&self) -> bool;
 
-    /// Whether the application is in it, too: then it tells what that does, and hears what [`Heard`] lists.
+    /// True if the home contains the application. The home then reports its actions, and receives the events of
+    /// [`Heard`].
     fn has_application(&self) -> bool {
         false
     }
 
-    /// Something reaches the application that is in it.
+    /// Gives an event to the application inside the home.
     fn application(&mut self, _heard: Heard) {}
 }
 
-/// What an application in hardware hears from others than its home.
+/// Event for an application in hardware from a source other than its home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
-    /// It may begin.
+    /// The application may start.
     Start,
-    /// It is to end what it has begun, and to begin nothing more.
+    /// The application is to finish what is outstanding and to start nothing new.
     Stop,
-    /// Its memory has read a line for it.
+    /// The application's memory has read a line.
     Fetched {
-        /// As in [`Happened::Fetches`].
+        /// Tag of the request: see [`Happened::Fetches`].
         tag: u32,
         /// The line's words.
         bytes: Bytes,
     },
-    /// Its memory has written a line for it.
+    /// The application's memory has written a line.
     Stored {
-        /// As in [`Happened::Stores`].
+        /// Tag of the request: see [`Happened::Stores`].
         tag: u32,
     },
 }
 
-/// What became of an event at a unit.
+/// Result of presenting an event to a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
-    /// It was taken.
+    /// The event was accepted.
     Taken,
-    /// It waits until its line has moved on.
+    /// The event is stalled until the state of its line changes.
     Left,
-    /// It was refused.
+    /// The event was refused.
     Refused,
-    /// There is no row for it.
+    /// The controller has no row for the event.
     Impossible,
 }
 
-/// What a clocked home did in a cycle.
+/// Output of a clocked home in one cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Happened {
-    /// The last beat of a message has entered, so that there is room for another of its circuit.
+    /// The last beat of a message has entered. The home can accept another message of its circuit.
     Entered {
         /// The message.
         kind: MessageId,
@@ -106,93 +107,93 @@ pub enum Happened {
     },
     /// A unit has handled an event.
     Stepped {
-        /// Of which line.
+        /// The line.
         line: Line,
         /// The event.
         event: Event,
-        /// Index of the line's state before.
+        /// Index of the line's state before the event.
         state: usize,
-        /// Index of its state after an event that was taken.
+        /// Index of the line's state after an accepted event.
         next: usize,
-        /// What became of the event.
+        /// Result of the event.
         took: Admission,
-        /// Whether it is a local operation by which the directory makes room for another line.
+        /// True for a local operation by which the directory itself evicts a line to make room.
         own: bool,
     },
-    /// A message has left, with its last beat.
+    /// The last beat of a message has left.
     Left {
         /// The message.
         kind: MessageId,
         /// Its line.
         line: Line,
-        /// Its words, if it carries the line.
+        /// Words of the line, if the message carries it.
         bytes: Option<Bytes>,
     },
-    /// The device hears of a local operation, or of its unlock if there is no operation.
+    /// Completion of a local operation of the device, or of an unlock if `operation` is `None`.
     Answered {
-        /// Of which line.
+        /// The line.
         line: Line,
-        /// The operation's number among the controller's.
+        /// Index of the operation among the controller's.
         operation: Option<u8>,
-        /// Whether it was not done.
+        /// True if the operation was refused.
         refused: bool,
     },
-    /// Memory is asked for a line.
+    /// Memory read request.
     Reads {
         /// The line.
         line: Line,
     },
-    /// Memory is given a line.
+    /// Memory write request.
     Writes {
         /// The line.
         line: Line,
-        /// Its words.
+        /// Words of the line.
         bytes: Bytes,
         /// A bit for each word that is written.
         mask: u16,
     },
-    /// The application in hardware has answered the home's read.
+    /// The application in hardware answers the home's read.
     Answers {
-        /// Of which line.
+        /// The line.
         line: Line,
-        /// Its words.
+        /// Words of the line.
         bytes: Bytes,
     },
-    /// The application in hardware has taken the home's write.
+    /// The application in hardware accepts the home's write.
     Accepts {
-        /// Of which line.
+        /// The line.
         line: Line,
     },
-    /// The application in hardware has asked for a local operation.
+    /// The application in hardware requests a local operation.
     Asks {
-        /// On which line.
+        /// The line.
         line: Line,
-        /// The operation's number among the controller's.
+        /// Index of the operation among the controller's.
         operation: u8,
     },
-    /// The application in hardware has given a lock back.
+    /// The application in hardware releases a lock.
     Unlocks {
-        /// Of which line.
+        /// The line.
         line: Line,
     },
     /// The application in hardware reads lines of its memory, in one burst.
     Fetches {
-        /// Comes back with each line.
+        /// Returned with each line.
         tag: u32,
         /// The first line.
         line: Line,
-        /// How many.
+        /// Number of lines.
         lines: Line,
-        /// From one to the next.
+        /// Distance between consecutive lines of the burst, in lines.
         step: Line,
     },
     /// The application in hardware writes a line of its memory.
     Stores {
-        /// Comes back when it is done.
+        /// Returned with the completion.
         tag: u32,
         /// The line.
         line: Line,
-        /// Its words.
+        /// Words of the line.
         bytes: Bytes,
         /// A bit for each word that is written.
         mask: u16,
@@ -200,7 +201,7 @@ pub enum Happened {
 }
 
 impl Happened {
-    /// The line that it is about.
+    /// Returns the line of the output.
     pub fn line_mut(&mut self) -> &mut Line {
         match self {
             Happened::Entered { line, .. }

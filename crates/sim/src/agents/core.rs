@@ -1,11 +1,11 @@
-//! What lies between a core and its shared cache: a write buffer, and a small cache that writes through (L1).
+//! Components between a core and its shared cache: a write buffer, and a small cache that writes through (L1).
 //!
-//! Neither executes a controller: to the protocol, the shared cache is the caching agent.
-//! A store is done for its core when the write buffer has it, and is performed, in coherence order, when the
-//! shared cache performs it. Stores to a line that the buffer has not yet sent to the shared cache join;
-//! a line that is on its way there makes later stores to it wait, so that they are performed in order.
-//! A load finds its own core's latest store in the buffer. The L1 holds copies of lines that the shared cache
-//! may read; it loses them, at once, when the shared cache loses that right or another core's store is performed.
+//! Neither executes a controller: to the protocol, the shared cache is the caching agent. A store completes for its
+//! core when the write buffer accepts it. It is performed, in coherence order, when the shared cache performs it.
+//! Stores to a line that the buffer has not yet sent to the shared cache coalesce. While a line is in flight to the
+//! shared cache, later stores to it wait, so that they are performed in order. A load is forwarded its own core's
+//! latest store from the buffer. The L1 holds copies of lines that the shared cache has permission to read. It loses
+//! them, at once, when the shared cache loses that permission or performs another core's store.
 
 use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::Access;
@@ -20,61 +20,62 @@ use crate::simulation::groups::{Described, Groups};
 use crate::simulation::{Event, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
-/// A core's write buffer.
+/// Write buffer of a core.
 pub(crate) struct Core {
-    /// What each place of the write buffer holds, and the rest of it: places are looked for by the former alone.
+    /// State and line of each entry of the write buffer, and the rest of it: searches read only the former.
     places: Vec<(Stage, Line)>,
     buffer: Vec<Buffered>,
     /// Accesses that wait for the write buffer, in order of arrival.
     waiting: Vec<u32>,
 }
 
-/// A line in a write buffer.
+/// An entry of a write buffer: the stores to one line.
 #[derive(Clone, Default)]
 struct Buffered {
-    /// The latest value of each word stored.
+    /// Latest value of each word stored.
     words: Vec<(u16, u64)>,
-    /// When each store that it stands for was issued.
+    /// Issue time of each coalesced store.
     issued: Vec<Time>,
-    /// When it was taken into use.
+    /// Time at which the entry was allocated.
     since: Time,
 }
 
-/// How far a line in a write buffer is.
+/// State of a write-buffer entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Stage {
-    /// There is none.
+    /// The entry is free.
     #[default]
     Free,
-    /// It waits for an earlier one of the same line.
+    /// The entry waits for an earlier one of the same line.
     Held,
-    /// It is on its way to the shared cache.
+    /// The entry is in flight to the shared cache.
     Sent,
-    /// It has been performed, which the core has not heard yet.
+    /// The stores have been performed, and the core has not been notified yet.
     Performed,
 }
 
 impl Stage {
-    /// Whether its stores are still to be performed.
+    /// True if the stores have not been performed yet.
     fn pending(self) -> bool {
         matches!(self, Stage::Held | Stage::Sent)
     }
 }
 
-/// All cores of a machine, where they have something between them and their caches.
+/// All cores of a machine with a component between them and their caches.
 #[derive(Default)]
 pub(crate) struct Cores {
     pub cores: Vec<Core>,
-    /// Their private caches, which stores write through; of each line the number of its copy is kept.
+    /// L1s, through which stores write. The entry of a line is the number of its copy.
     l1s: Option<Tags>,
-    /// How many L1s before a cache have a line.
+    /// Number of L1s in front of a cache that hold a line.
     holders: FxHashMap<(Agent, Line), u32>,
-    /// Lines that all write buffers have room for.
+    /// Total number of entries of all write buffers.
     places: usize,
 }
 
 impl Cores {
-    /// Idle cores of each kind; none if nothing lies between them and their caches, or the workload never needs it.
+    /// Creates idle cores of each kind. There are none if nothing is between them and their caches, or if the workload
+    /// never needs it.
     pub fn new(groups: &Groups, described: &[Described], stores: bool, line_bytes: u32) -> Cores {
         let entries =
             |of: &Described| (of.cores.write_buffer.value / u64::from(line_bytes)) as usize;
@@ -101,7 +102,7 @@ impl Cores {
         let shapes = kinds().map(|(group, of)| Shape {
             caches: group.cores.len(),
             sets: sets(of).max(1),
-            // A core without an L1 has one in which there is no room.
+            // A core without an L1 gets one without ways.
             ways: if sets(of) > 0 {
                 of.cores.l1_ways.value as u32
             } else {
@@ -117,14 +118,14 @@ impl Cores {
         }
     }
 
-    /// Lines that all write buffers have room for.
+    /// Total number of entries of all write buffers.
     pub fn places(&self) -> u64 {
         self.places as u64
     }
 }
 
 impl Core {
-    /// Asks memory for its write buffer.
+    /// Prefetches the write buffer into the host's caches.
     #[inline]
     pub fn prefetch(&self) {
         self.places
@@ -133,9 +134,9 @@ impl Core {
             .for_each(|place| prefetch(place));
     }
 
-    /// The latest value of a word that is still to be performed.
+    /// Returns the latest value of a word that has not been performed yet.
     fn stored(&self, line: Line, word: u16) -> Option<u64> {
-        // A held line is later than a sent one.
+        // A held entry is younger than a sent one.
         let value = |stage: Stage| {
             let found = &self.buffer[self.find(line, stage)?];
             let (_, value) = found.words.iter().find(|&&(stored, _)| stored == word)?;
@@ -144,7 +145,7 @@ impl Core {
         value(Stage::Held).or_else(|| value(Stage::Sent))
     }
 
-    /// Whether stores to a line are still to be performed.
+    /// True if stores to a line have not been performed yet.
     fn buffers(&self, line: Line) -> bool {
         let mut places = self.places.iter();
         places.any(|&(stage, its_line)| stage.pending() && its_line == line)
@@ -157,13 +158,13 @@ impl Core {
 }
 
 impl Simulation {
-    /// Whether loads and stores meet something before their cache.
+    /// True if there is a write buffer or an L1 in front of the caches.
     #[inline]
     pub(crate) fn private(&self) -> bool {
         !self.cores.cores.is_empty()
     }
 
-    /// Whether a core has stores that are still to be performed, or that it has not heard of yet.
+    /// True if a core has stores that have not been performed, or of whose completion it has not been notified.
     pub(crate) fn buffers_stores(&self, core: u16) -> bool {
         let core = self.cores.cores.get(usize::from(core));
         core.is_some_and(|core| {
@@ -171,11 +172,11 @@ impl Simulation {
         })
     }
 
-    /// A core makes an access.
+    /// Issues an access at a core.
     pub(crate) fn core(&mut self, index: u32) {
         let access = self.accesses[index];
         let core = &self.cores.cores[usize::from(access.core)];
-        // The order of a core's accesses to one line is kept.
+        // Accesses of a core to one line stay in order.
         let mut waiting = core.waiting.iter();
         let behind = waiting.any(|&index| self.accesses[index].line == access.line);
         match access.kind {
@@ -196,7 +197,7 @@ impl Simulation {
         }
     }
 
-    /// An access goes on to its cache.
+    /// Sends an access to its cache.
     fn reach(&mut self, index: u32) {
         let core = self.accesses[index].core;
         let reaches = self.now + self.groups.of_core(core).request;
@@ -234,7 +235,7 @@ impl Simulation {
         self.done_at_core(index);
     }
 
-    /// A load is performed before its cache.
+    /// Completes a load that is performed in front of its cache.
     fn done_at_core(&mut self, index: u32) {
         let access = self.accesses.remove(index);
         let done = self.now + self.groups.of_core(access.core).l1_hit;
@@ -243,7 +244,7 @@ impl Simulation {
         self.goes_on(index, &access, done);
     }
 
-    /// An access is done for its core at a time not before now.
+    /// Completes an access for its core at a time that is not in the past.
     fn goes_on(&mut self, index: u32, access: &Pending, done: Time) {
         self.expect(self.now);
         if self.watched {
@@ -299,7 +300,7 @@ impl Simulation {
         self.goes_on(index, &access, self.now);
     }
 
-    /// Sends the stores to a line to the shared cache.
+    /// Sends the buffered stores to a line to the shared cache.
     fn drain(&mut self, core: u16, cache: Agent, line: Line) {
         let index = self.accesses.insert(Pending {
             line,
@@ -321,7 +322,7 @@ impl Simulation {
         self.reach(index);
     }
 
-    /// Performs buffered stores to a line in a copy of it.
+    /// Performs the buffered stores to a line in a copy of it.
     pub(crate) fn write_buffered(&mut self, access: &Pending, mut copy: Copy) -> Copy {
         let core = &mut self.cores.cores[usize::from(access.core)];
         let Some(place) = core.find(access.line, Stage::Sent) else {
@@ -333,7 +334,7 @@ impl Simulation {
             copy = self
                 .data
                 .write_word(access.line, copy, word, value, version);
-            // Where the home performs them, loads find them in the buffer until their cache hears of it.
+            // If the home performs the stores, loads are forwarded from the buffer until the cache is notified.
             if !access.sent {
                 self.oracle.unbuffer(access.core, access.line, word, value);
             }
@@ -342,14 +343,14 @@ impl Simulation {
         copy
     }
 
-    /// When the buffered stores to a line that are on their way were issued.
+    /// Returns the issue times of the buffered stores to a line that are in flight to the shared cache.
     pub(crate) fn issued_of_buffered(&self, core: u16, line: Line) -> Vec<Time> {
         let core = &self.cores.cores[usize::from(core)];
         let place = core.find(line, Stage::Sent);
         place.map_or(Vec::new(), |place| core.buffer[place].issued.clone())
     }
 
-    /// A shared cache is done with buffered stores; their core hears of it at a time not before now.
+    /// Completes buffered stores at the shared cache. Their core is notified at a time that is not in the past.
     pub(crate) fn drained(&mut self, access: &Pending, hit: bool, performed: bool, done: Time) {
         let core = &mut self.cores.cores[usize::from(access.core)];
         let Some(place) = core.find(access.line, Stage::Sent) else {
@@ -378,7 +379,7 @@ impl Simulation {
             .push(done, Event::Drained(access.core, place as u16));
     }
 
-    /// A core hears that buffered stores have been performed.
+    /// Notifies a core that buffered stores have been performed.
     pub(crate) fn drained_at_core(&mut self, number: u16, place: u16) {
         let cache = self.cache_of(number);
         let core = &mut self.cores.cores[usize::from(number)];
@@ -391,7 +392,7 @@ impl Simulation {
             self.drain(number, cache, line);
         }
         let core = &mut self.cores.cores[usize::from(number)];
-        // Those that have to wait on do so in the same order.
+        // Accesses that must keep waiting do so in the same order.
         let mut waiting = std::mem::take(&mut core.waiting);
         for index in waiting.drain(..) {
             self.core(index);
@@ -405,14 +406,14 @@ impl Simulation {
         }
     }
 
-    /// A core's load has been performed in its shared cache: its L1 gets the line.
+    /// Fills a core's L1 with a line that its load has found in the shared cache.
     pub(crate) fn fill_l1(&mut self, access: &Pending, copy: Copy) {
         let (line, cache) = (access.line, access.cache);
         let (core, Some(l1s)) = (usize::from(access.core), &mut self.cores.l1s) else {
             return;
         };
         let slot = match (l1s.find(core, line), l1s.vacancy(core, line)) {
-            // The line may have come with another access meanwhile, and is the same.
+            // The line may have arrived with another access meanwhile; its bytes are then the same.
             (Some(_), _) => return,
             (None, Some(slot)) => slot,
             (None, None) => {
@@ -432,8 +433,8 @@ impl Simulation {
         *self.cores.holders.entry((cache, line)).or_insert(0) += 1;
     }
 
-    /// A cache's line has been written, or may not be read any longer: L1s lose it.
-    /// That of the core which wrote gets what it has written.
+    /// Invalidates a line in the L1s of a cache, because it has been written or its read permission is lost. The L1 of
+    /// the core that wrote keeps the line with the new bytes.
     pub(crate) fn leave_l1s(&mut self, cache: Agent, line: Line, written: Option<(u16, Copy)>) {
         let Some(mut left) = self.cores.holders.remove(&(cache, line)) else {
             return;
@@ -462,7 +463,7 @@ impl Simulation {
     }
 }
 
-/// The copy of a line that lies in an L1.
+/// Returns the copy of a line in an L1.
 fn copy_in(l1s: &Tags, slot: Slot) -> Copy {
     let [number, ..] = l1s.kept(slot);
     Copy::numbered(number)
@@ -504,7 +505,7 @@ home { on Get(r) { ensure others(r) == I; grant r V with Data }
 system one { remotes 1; lines 1 }
 ";
 
-    /// A machine whose only core has loaded four lines, which are in its L1.
+    /// Returns a machine whose only core has loaded four lines, which are in its L1.
     fn after_loads() -> Simulation {
         let protocol = cohkit_protocol::text::parse(TEXT).expect("the text is right");
         let mut platform = crate::platform::Platform::torture(1);
@@ -520,13 +521,13 @@ system one { remotes 1; lines 1 }
         simulation
     }
 
-    /// What fails when the core accesses word 0 of line 1 now.
+    /// Returns the failure, if any, when the core accesses word 0 of line 1 now.
     fn failure(simulation: &mut Simulation, kind: Access) -> Option<FailureKind> {
         access(simulation, kind, 1);
         simulation.failure.take().map(|failure| failure.kind)
     }
 
-    /// The core accesses word 0 of a line now.
+    /// Issues an access of the core to word 0 of a line now.
     fn access(simulation: &mut Simulation, kind: Access, line: Line) {
         simulation.in_flight += 1;
         let index = simulation.accesses.insert(Pending {
@@ -549,7 +550,7 @@ system one { remotes 1; lines 1 }
         simulation.core(index);
     }
 
-    /// A store that finds the write buffer full keeps its place before what its core does with the line later.
+    /// A store that finds the write buffer full stays before its core's later accesses to the line.
     #[test]
     fn a_load_does_not_pass_a_store_that_waits() {
         let mut simulation = after_loads();
@@ -565,7 +566,7 @@ system one { remotes 1; lines 1 }
         let kinds = [Access::Store, Access::Load, Access::WriteLine];
         assert_eq!(waiting, kinds.map(|kind| (kind, 2)));
         assert_eq!(simulation.counters.l1_hits, 1);
-        // Line 0 has been performed: line 2 takes its place, and is there for the load.
+        // Line 0 has been performed. Line 2 takes its entry, and the load finds it there.
         simulation.drained_at_core(0, 0);
         assert_eq!(simulation.cores.cores[0].waiting.len(), 1);
         assert_eq!(simulation.counters.forwarded, 1);
@@ -581,7 +582,7 @@ system one { remotes 1; lines 1 }
             failure(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
         );
-        // Lost in time, it does no harm.
+        // A load is correct if the L1 has lost the stale line before.
         simulation.leave_l1s(Agent(0), 1, None);
         assert_eq!(failure(&mut simulation, Access::Load), None);
         assert_eq!(simulation.counters.l1_hits, 2);

@@ -1,42 +1,42 @@
-//! The device behind the home as traffic: local operations at random lines, locks held for a while.
+//! The device behind the home as traffic: local operations on random lines, and locks held for a while.
 
 use crate::data::Random;
 use crate::kernel::Time;
 use crate::message::Line;
 
-/// What the device does.
+/// Workload of the device.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceWorkload {
-    /// Local operations in total; 0 for none. Homes without local operations do none.
+    /// Total number of local operations. Homes without local operations execute none.
     pub operations: u64,
-    /// The lines they are drawn from, from line 0.
+    /// Number of lines that operations are drawn from, from line 0 on.
     pub lines: Line,
-    /// Time between two operations, and for which a lock is held: at most this, picoseconds.
+    /// Maximum time between two operations, and for which a lock is held, in picoseconds.
     pub pause: Time,
-    /// Seed of what is drawn.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
-/// The state of the device: at most one operation at a time, from asking to unlocking.
+/// State of the device. It has at most one operation at a time, from the request to the unlock.
 pub struct Device {
     pub(crate) workload: DeviceWorkload,
     pub(crate) left: u64,
-    /// The operation that is not ended.
+    /// The outstanding operation.
     pub(crate) current: Option<Operation>,
     pub(crate) random: Random,
 }
 
-/// One local operation.
+/// A local operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
     pub line: Line,
     pub local: u8,
-    /// Whether the device holds the line under a lock.
+    /// True if the device holds the line under a lock.
     pub locked: bool,
 }
 
 impl Device {
-    /// A device that has not begun.
+    /// Creates a device that has not started.
     pub fn new(workload: &DeviceWorkload) -> Device {
         Device {
             workload: workload.clone(),
@@ -46,12 +46,12 @@ impl Device {
         }
     }
 
-    /// Whether all operations have ended.
+    /// True if all operations have ended.
     pub fn done(&self) -> bool {
         self.left == 0 && self.current.is_none()
     }
 
-    /// The line of the operation that is not ended.
+    /// Returns the line of the outstanding operation, if any.
     pub fn waiting_line(&self) -> Option<Line> {
         self.current.map(|operation| operation.line)
     }

@@ -1,11 +1,11 @@
 //! The home: serial units that execute the protocol's home controller.
 //!
-//! A line belongs to one unit. A unit handles one input at a time, responses before requests, and each
-//! occupies it for a while. Meanwhile up to one memory read and one memory write (or as many as the platform says) and
-//! one coherence transaction of the unit are in flight; an input that would start a further one waits for that slot.
-//! To wait so occupies nothing. Who came first gets the slot when it is free and the unit, too.
-//! A request that the controller leaves makes way for others, and is presented again when its line has moved on.
-//! Both kinds of waiting have a bound, beyond which channels of requests stop; all others go on.
+//! Each line belongs to one unit. A unit handles one input at a time, responses before requests, and each occupies it
+//! for a while. Up to one memory read, one memory write (or as many as the platform allows) and one coherence
+//! transaction of the unit are in flight meanwhile. An input that would start a further one waits for that slot,
+//! without occupying the unit. The input that arrived first gets the slot when both slot and unit are free. A request
+//! that the controller stalls lets others pass, and is presented again when the state of its line has changed. Both
+//! kinds of waiting are bounded: beyond the bound, channels of requests stop and all others continue.
 
 mod local;
 mod memory;
@@ -27,34 +27,34 @@ use crate::simulation::earlier::is_earlier;
 use crate::simulation::{Event as KernelEvent, Kind, Pending, Purpose, Simulation};
 use crate::statistics::Stall;
 
-/// Something a unit has to handle.
+/// Input of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
-    /// A message, by its number.
+    /// A message, by its index.
     Message(u32),
     /// Memory has read the line.
     Read(Line),
     /// Memory has written the line.
     Written(Line),
-    /// The device's local operation.
+    /// A local operation of the device, by its index among the controller's.
     Local(Line, u8),
-    /// The device gives its lock back.
+    /// The device releases its lock.
     Unlock(Line),
 }
 
-/// What a unit has one of, or few.
+/// A limited resource of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slot {
-    /// Its memory write. Responses wait for it, so it comes first.
+    /// A memory write. Responses wait for it, so it comes first.
     Write,
-    /// Its coherence transaction.
+    /// The coherence transaction.
     Forward,
-    /// Its memory read.
+    /// A memory read.
     Read,
 }
 
 impl Slot {
-    /// To wait for it.
+    /// Step of the latency breakdown in which an input waits for the slot.
     fn step(self) -> Step {
         match self {
             Slot::Write => Step::WriteSlot,
@@ -66,7 +66,7 @@ impl Slot {
 
 const SLOTS: [Slot; 3] = [Slot::Write, Slot::Forward, Slot::Read];
 
-/// The bytes of a non-caching write, from its request's being taken until memory takes them.
+/// Bytes of a non-caching write, from the acceptance of its request until memory accepts them.
 #[derive(Clone, Copy, Debug)]
 struct Store {
     line: Line,
@@ -74,7 +74,7 @@ struct Store {
     word: u16,
     words: u16,
     from: Agent,
-    /// The number of its message.
+    /// Flight number of its message.
     flight: u32,
     whole: bool,
 }
@@ -97,31 +97,31 @@ impl Store {
 #[derive(Default)]
 pub struct Unit {
     free_at: Time,
-    /// For how long it has handled inputs.
+    /// Total time for which the unit has been occupied.
     pub(crate) occupied: Time,
-    /// Whether an event that looks at the queues is on its way.
+    /// True if an event is scheduled at which the unit examines its queues.
     awake: bool,
     responses: VecDeque<Work>,
     requests: VecDeque<Work>,
-    /// Whether the first request that may be stopped found no room to wait.
+    /// True if a request found no room to wait, so that it stops the bounded requests behind it.
     blocked: bool,
-    /// What the controller leaves until its line has moved on, in order of arrival.
+    /// Inputs that the controller stalls until their line changes, in order of arrival.
     left: Vec<(Work, Line)>,
-    /// What waits for each slot, in order of arrival.
+    /// Inputs that wait for each slot, in order of arrival.
     waiting: [VecDeque<(Work, Line)>; 3],
     stores: Vec<Store>,
-    /// Memory reads and writes in flight, and how many there may be.
+    /// Memory reads and writes in flight, and the maximum of each.
     reading: u32,
     reads: u32,
     writing: u32,
     writes: u32,
-    /// Forwards without an answer yet, and their line.
+    /// Unanswered forwards, and their line.
     forwards: u32,
     forwarding: Line,
 }
 
 impl Unit {
-    /// An idle unit.
+    /// Creates an idle unit.
     pub fn new(home: &Home) -> Unit {
         Unit {
             reads: home.reads.as_ref().map_or(1, |reads| reads.value as u32),
@@ -138,23 +138,23 @@ impl Unit {
         }
     }
 
-    /// A free slot for which something waits.
+    /// Returns a free slot for which an input waits.
     #[inline]
     fn ready(&self) -> Option<Slot> {
         let mut slots = SLOTS.into_iter();
         slots.find(|&slot| self.is_free(slot) && !self.waiting[slot as usize].is_empty())
     }
 
-    /// All that waits.
+    /// Iterates over all inputs that wait outside the queues.
     fn set_aside(&self) -> impl Iterator<Item = &(Work, Line)> {
         self.left.iter().chain(self.waiting.iter().flatten())
     }
 }
 
-/// The unit that a line belongs to.
+/// Returns the index of the unit that a line belongs to.
 #[inline]
 pub(crate) fn unit_of(units: &[Unit], line: Line) -> usize {
-    // The bits that choose the slice, and above them those that choose its unit.
+    // The lowest bits select the slice, those above them its unit.
     line as usize & (units.len() - 1)
 }
 
@@ -164,7 +164,7 @@ impl Simulation {
         unit_of(&self.units, line)
     }
 
-    /// A message reaches the home.
+    /// Presents a message to the home.
     #[inline(always)]
     pub(crate) fn arrive_home(&mut self, index: u32, message: &Message) {
         if self.clocked.is_some() {
@@ -176,7 +176,7 @@ impl Simulation {
         self.present(number, work, message.line, Some(message), request);
     }
 
-    /// Memory has read a line. The unit may start another read at once.
+    /// Completes a memory read. The unit may start another read at once.
     #[inline(always)]
     pub(crate) fn memory_read(&mut self, line: Line) {
         if self.clocked.is_some() {
@@ -189,7 +189,7 @@ impl Simulation {
         self.wake(number);
     }
 
-    /// Memory has written a line. The unit may start another write at once.
+    /// Completes a memory write. The unit may start another write at once.
     #[inline]
     pub(crate) fn memory_written(&mut self, line: Line) {
         if self.clocked.is_some() {
@@ -201,7 +201,7 @@ impl Simulation {
         self.wake(number);
     }
 
-    /// Work for a unit: handled at once if it is idle, queued otherwise.
+    /// Presents an input to a unit: handled at once if the unit is idle, queued otherwise.
     #[inline(always)]
     fn present(
         &mut self,
@@ -226,7 +226,7 @@ impl Simulation {
         self.wake(number);
     }
 
-    /// Sees to it that a unit with something to do looks for it once it is free.
+    /// Schedules the examination of a unit's queues for when the unit is free, if it has something to do.
     #[inline(always)]
     fn wake(&mut self, number: usize) {
         let unit = &self.units[number];
@@ -243,7 +243,7 @@ impl Simulation {
         self.queue.push(at, KernelEvent::Unit(number as u32));
     }
 
-    /// The place of the next request in its queue. Where requests that may be stopped are, the others pass them.
+    /// Returns the place of the next request in its queue. If bounded requests are stopped, the others pass them.
     #[inline(always)]
     fn next_request(&self, number: usize) -> Option<usize> {
         let unit = &self.units[number];
@@ -256,16 +256,16 @@ impl Simulation {
         }
     }
 
-    /// A unit looks for what it has to do: responses, then what waited for a slot that is free, then requests.
+    /// Handles the inputs of a unit: responses, then inputs that wait for a slot that is free, then requests.
     pub(crate) fn unit(&mut self, number: usize) {
         self.units[number].awake = false;
-        // What has to wait for a slot takes no time.
+        // An input that starts to wait for a slot does not occupy the unit.
         while self.units[number].free_at <= self.now {
             let unit = &mut self.units[number];
             if let Some(work) = unit.responses.pop_front() {
                 self.handle_queued(number, work);
             } else if let Some(slot) = unit.ready() {
-                // What is of one order with it came after it.
+                // Later messages of the same order are still behind it.
                 if let Some((work, line)) = unit.waiting[slot as usize].pop_front() {
                     let message = self.message(work);
                     self.handle(number, work, line, message.as_ref());
@@ -281,7 +281,7 @@ impl Simulation {
         self.wake(number);
     }
 
-    /// The message that work is about, if it is about one.
+    /// Returns the message of an input, if it is one.
     fn message(&self, work: Work) -> Option<Message> {
         match work {
             Work::Message(index) => Some(self.messages[index]),
@@ -289,7 +289,7 @@ impl Simulation {
         }
     }
 
-    /// A unit handles an input that was in a queue.
+    /// Handles an input that was queued.
     fn handle_queued(&mut self, number: usize, work: Work) {
         let message = self.message(work);
         let line = match work {
@@ -301,7 +301,7 @@ impl Simulation {
         self.handle_next(number, work, line, message.as_ref());
     }
 
-    /// A unit handles an input, unless an earlier one of the same order waits.
+    /// Handles an input, unless an earlier one of the same order waits.
     #[inline(always)]
     fn handle_next(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>) {
         match message {
@@ -310,7 +310,7 @@ impl Simulation {
         }
     }
 
-    /// A unit handles an input that has to wait for no other.
+    /// Handles an input that has no predecessor to wait for.
     fn handle(&mut self, number: usize, work: Work, line: Line, message: Option<&Message>) {
         let local = |program, event| Self::local_input(program, event, HOME);
         let input = match (work, message) {
@@ -349,7 +349,7 @@ impl Simulation {
         let unit = &mut self.units[number];
         unit.free_at = self.now + occupancy;
         unit.occupied += occupancy;
-        // What the device asks for waits where the home has no row for it, too.
+        // An operation of the device also waits where the home has no row for it.
         let asked = matches!(work, Work::Local(..) | Work::Unlock(_));
         match transition.answer {
             Answer::Take => {}
@@ -369,7 +369,7 @@ impl Simulation {
         self.take(number, work, line, message, configuration, &transition);
     }
 
-    /// Which of the grants that the home may choose among.
+    /// Chooses among the grants that the home may give.
     fn choose(&mut self) -> u8 {
         match self.home.choices() {
             0 | 1 => 0,
@@ -377,7 +377,8 @@ impl Simulation {
         }
     }
 
-    /// Whether an earlier message of the same order waits, or one that this one stays behind has not come yet.
+    /// True if an earlier message of the same order waits, or if one that the declared order puts before it is still in
+    /// flight.
     #[inline(always)]
     fn overtakes(&self, number: usize, message: &Message) -> bool {
         let kind = &self.kinds[message.kind.index()];
@@ -396,7 +397,7 @@ impl Simulation {
                 }))
     }
 
-    /// Work waits until its line has moved on, if there is room for it beside the queue.
+    /// Stalls an input until its line changes, if there is room for it outside the queue.
     fn leave(&mut self, number: usize, work: Work, line: Line) {
         let full = self.units[number].left.len() as u64 >= self.platform.home.waiting.value;
         if full && self.is_bounded(work) {
@@ -407,11 +408,12 @@ impl Simulation {
         self.units[number].left.push((work, line));
     }
 
-    /// Work waits for a slot, if there is room for it beside the queue.
+    /// Makes an input wait for a slot, if there is room for it outside the queue.
     fn wait_for(&mut self, number: usize, work: Work, line: Line, slot: Slot) {
         let most = self.platform.home.pending.value as usize;
         let waiting = &self.units[number].waiting;
-        // Responses are no requests, but mostly there are not so many of both.
+        // Responses are not counted. The first test is a fast path: requests and responses together are rarely that
+        // many.
         let full = waiting.iter().map(VecDeque::len).sum::<usize>() >= most && {
             let all = waiting.iter().flatten();
             all.filter(|(work, _)| self.is_request(*work)).count() >= most
@@ -424,7 +426,8 @@ impl Simulation {
         self.units[number].waiting[slot as usize].push_back((work, line));
     }
 
-    /// A request finds no room beside its queue, so that it stays at its head and stops those that come after it.
+    /// Keeps a request, for which there is no room to wait, at the head of its queue; it stops the bounded requests
+    /// behind it.
     fn stop(&mut self, number: usize, work: Work) {
         self.counters.stall(Stall::WaitingFull);
         let unit = &mut self.units[number];
@@ -432,21 +435,21 @@ impl Simulation {
         unit.blocked = true;
     }
 
-    /// Work leaves its queue and waits; a message gives its place in the circuit to the next.
+    /// Removes an input from its queue to wait. A message frees its place in the circuit.
     fn leaves_queue(&mut self, work: Work) {
         if let Work::Message(index) = work {
             self.leaves_circuit(index);
         }
     }
 
-    /// Work waits for something else from now on.
+    /// Records the reason for which an input waits from now on.
     fn aside(&mut self, work: Work, step: Step) {
         if let (true, Work::Message(index)) = (self.watched, work) {
             self.note_aside(index, step);
         }
     }
 
-    /// What a transition needs of its unit that is in use.
+    /// Returns the slot that a transition needs and its unit has not free.
     #[inline]
     fn lacks_slot(&self, number: usize, line: Line, transition: &Transition) -> Option<Slot> {
         let unit = &self.units[number];
@@ -457,7 +460,7 @@ impl Simulation {
         } else if transition.forwards
             && unit.forwards > 0
             && unit.forwarding != line
-            // The answer may lie behind this message in an input queue.
+            // The answer may be behind this message in an input queue.
             && self.input_queues.is_empty()
         {
             Some(Slot::Forward)
@@ -466,7 +469,7 @@ impl Simulation {
         }
     }
 
-    /// Carries a transition out that a clocked home has taken.
+    /// Applies a transition that a clocked home has taken.
     pub(crate) fn take_step(
         &mut self,
         work: Work,
@@ -479,7 +482,7 @@ impl Simulation {
         self.take(number, work, line, message, before, transition);
     }
 
-    /// Carries a transition out.
+    /// Applies a transition.
     #[inline(always)]
     fn take(
         &mut self,
@@ -507,7 +510,7 @@ impl Simulation {
                 });
             }
         }
-        // From now on the device no longer uses the line.
+        // The device no longer uses the line from here on.
         if let (Work::Unlock(line), Some(current)) = (work, &mut self.device.current) {
             current.locked &= current.line != line;
         }
@@ -559,19 +562,19 @@ impl Simulation {
         }
     }
 
-    /// What waited for the line goes back to the heads of the queues.
+    /// Returns inputs that wait for the line to the heads of the queues.
     #[inline(always)]
     pub(crate) fn present_again(&mut self, number: usize, line: Line) {
         let of_line = |&(_, its_line): &(Work, Line)| its_line == line;
         if self.units[number].set_aside().any(of_line) {
             self.release(number, line);
         }
-        // Should a request have found no room to wait: there may be some now, or it may be one for this line.
+        // A stopped request may find room now, or may concern this line.
         self.units[number].blocked = false;
         self.wake(number);
     }
 
-    /// What the controller left in a unit goes back to the heads of the queues, whatever its line.
+    /// Returns all stalled inputs of a unit to the heads of the queues.
     pub(crate) fn present_all_again(&mut self, number: usize) {
         let mut lines: Vec<Line> = self.units[number].left.iter().map(|left| left.1).collect();
         lines.dedup();
@@ -580,10 +583,10 @@ impl Simulation {
         }
     }
 
-    /// All that waits for a line goes back together: nothing may overtake what it came after.
+    /// Returns all inputs that wait for a line together: none may overtake its predecessors.
     fn release(&mut self, number: usize, line: Line) {
         let unit = &mut self.units[number];
-        // Of one order, what waits for a slot came before what was left behind it.
+        // In one order, inputs that wait for a slot came before those that were stalled behind them.
         let mut released = Vec::new();
         for waiting in &mut unit.waiting {
             released.extend(waiting.iter().filter(|entry| entry.1 == line));
@@ -599,7 +602,7 @@ impl Simulation {
         }
     }
 
-    /// Whether work keeps to the queue of requests.
+    /// True if an input belongs to the queue of requests.
     #[inline]
     fn is_request(&self, work: Work) -> bool {
         match work {
@@ -608,7 +611,7 @@ impl Simulation {
         }
     }
 
-    /// Whether work may be stopped. Messages of an order may not, as what they follow may be what a request waits for.
+    /// True if an input may be stopped. Messages of an order may not: a request may wait for one of their successors.
     fn is_bounded(&self, work: Work) -> bool {
         match work {
             Work::Message(index) => {
@@ -619,7 +622,7 @@ impl Simulation {
         }
     }
 
-    /// One act of the home.
+    /// Executes one act of the home.
     #[inline(always)]
     fn act(
         &mut self,
@@ -652,7 +655,7 @@ impl Simulation {
                         if about.used_once {
                             self.check_reading(line);
                         }
-                        // Memory that acts at once, in the controller's terms: its time passes here.
+                        // Memory is accessed without a delay in the controller's terms. Its latency is added here.
                         ready = self.operate(ready, line);
                     }
                 }
@@ -667,7 +670,7 @@ impl Simulation {
                     kind,
                     from: HOME,
                     to: number_of(to),
-                    // From one home to another.
+                    // The sending home, for messages between homes.
                     word: self.home_of(line) as u16,
                     words: 0,
                     fields,

@@ -1,4 +1,4 @@
-//! What threads and application do over the bus of devices: registers of the one, memory of the other.
+//! Accesses over the device bus: threads access device registers, the application accesses the CPU's own memory.
 
 use cohkit_application::interface::{Event, Step, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,14 +11,14 @@ use crate::simulation::{Event as KernelEvent, Simulation};
 /// Bytes of a word.
 const WORD: u64 = 8;
 
-/// The CPU's own memory as threads and transfers of the device see it, and the bus between them.
+/// The CPU's own memory as seen by threads and by transfers of the device, and the bus between them.
 pub(crate) struct Host {
     bus: Bus,
     /// Words that are not zero.
     memory: FxHashMap<u32, u64>,
-    /// Words that a core has read since anybody did anything else: to read them again is to get nowhere.
+    /// Words that a core has read since the last other activity. Reading one of them again is polling, not progress.
     read: FxHashSet<(u16, u32)>,
-    /// Transfers on their way to memory, by number.
+    /// Transfers in flight to memory, by number.
     transfers: FxHashMap<u32, Transfer>,
     numbers: u32,
 }
@@ -31,7 +31,7 @@ pub(crate) enum Transfer {
 }
 
 impl Host {
-    /// Memory of zeros behind an idle bus.
+    /// Creates a zeroed memory behind an idle bus.
     pub fn new(bus: Bus) -> Host {
         Host {
             bus,
@@ -42,7 +42,7 @@ impl Host {
         }
     }
 
-    /// Whether no transfer is on its way.
+    /// True if no transfer is in flight.
     pub fn done(&self) -> bool {
         self.transfers.is_empty()
     }
@@ -53,7 +53,7 @@ impl Host {
 }
 
 impl Simulation {
-    /// The bus, which a run that needs it and has none fails for.
+    /// Returns the host side of the bus. Fails the run if the machine has no bus.
     fn host(&mut self) -> Option<&mut Host> {
         let has = self.behind.as_ref().is_some_and(|b| b.host.is_some());
         if !has {
@@ -64,7 +64,7 @@ impl Simulation {
         self.behind.as_mut()?.host.as_mut()
     }
 
-    /// A core's thread makes its step on a register or the CPU's own memory.
+    /// Executes a thread's step on a register or on the CPU's own memory.
     pub(crate) fn host_step(&mut self, core: u16) {
         let now = self.now;
         let number = usize::from(core);
@@ -77,7 +77,7 @@ impl Simulation {
         let Some(host) = self.host() else {
             return;
         };
-        // To poll is to get nowhere.
+        // Polling does not count as progress.
         let on = match step {
             Step::LoadHost { word } => host.read.insert((core, word)),
             _ => {
@@ -118,7 +118,7 @@ impl Simulation {
         }
     }
 
-    /// The application answers a thread's read of a register.
+    /// Returns the value of a register to the thread that reads it.
     pub(crate) fn reply(&mut self, thread: u32, value: u64) {
         let now = self.now;
         let core = thread as u16;
@@ -134,7 +134,7 @@ impl Simulation {
         self.queue.push(at, KernelEvent::Thread(core));
     }
 
-    /// The application reads the CPU's own memory.
+    /// Starts a read of the CPU's own memory by the application.
     pub(crate) fn host_fetch(&mut self, tag: u32, first: u32, words: u32) {
         if first.checked_add(words).is_none() {
             let text =
@@ -152,7 +152,7 @@ impl Simulation {
         self.transfer(at, Transfer::Fetch { tag, first, words });
     }
 
-    /// The application writes the CPU's own memory.
+    /// Starts a write of the CPU's own memory by the application.
     pub(crate) fn host_store(&mut self, first: u32, words: Words) {
         let now = self.now;
         let Some(host) = self.host() else {
@@ -162,7 +162,7 @@ impl Simulation {
         self.transfer(at, Transfer::Store { first, words });
     }
 
-    /// The application interrupts a thread.
+    /// Starts an interrupt of a thread by the application.
     pub(crate) fn interrupt(&mut self, thread: u32) {
         let now = self.now;
         let Some(host) = self.host() else {
@@ -172,7 +172,7 @@ impl Simulation {
         self.transfer(at, Transfer::Interrupt { thread });
     }
 
-    /// A thread is interrupted now.
+    /// Delivers an interrupt to a thread.
     pub(crate) fn interrupted(&mut self, thread: u32) {
         let at = self.now + self.host().map_or(0, |host| host.bus.interrupt());
         self.expect(at);
@@ -191,7 +191,7 @@ impl Simulation {
         }
     }
 
-    /// What the application has read over the bus goes back there.
+    /// Returns data that the application has read over the bus.
     pub(crate) fn fetched(&mut self, tag: u32, words: Words, at: Time) {
         let Some(host) = self.host() else {
             return;
@@ -211,7 +211,7 @@ impl Simulation {
         self.queue.push(at, KernelEvent::Transfer(number));
     }
 
-    /// A transfer reaches the CPU's own memory.
+    /// Completes a transfer at the CPU's own memory.
     pub(crate) fn transferred(&mut self, number: u32) {
         let now = self.now;
         self.expect(now);

@@ -1,4 +1,4 @@
-//! Who acts: caches and homes, which execute controllers; cores before them, and what is behind the home.
+//! Agents: caches and homes, which execute controllers; the cores before the caches; the applications behind the home.
 
 pub(crate) mod behind;
 pub(crate) mod beyond;

@@ -1,7 +1,9 @@
-//! A port into a space: accesses that threads and an application of another space make to its lines, word by word.
+//! A port into a space: accesses of threads and of an application in another space to the lines of this one, word by
+//! word.
 //!
-//! A thread's go to the cache before its core's own memory, an application's to that of the device. Each access takes the
-//! way of all others through its cache; the port says what it writes, and takes what it reads, when it is performed.
+//! A thread's accesses use the cache of its core's own memory, an application's accesses that of the device. Each
+//! access takes the normal path through its cache. When it is performed, the port supplies the words to write and
+//! receives the words that were read.
 
 use cohkit_application::interface::{Refused, Update, Words};
 use cohkit_protocol::controller::Access;
@@ -14,18 +16,18 @@ use crate::kernel::Time;
 use crate::message::Line;
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 
-/// Who asks for something in another space.
+/// Requester of an access to another space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whose {
-    /// A thread, which waits for it.
+    /// A thread, which waits for the completion.
     Thread(u16),
-    /// The application, which gave it this tag.
+    /// The application, with its tag for the request.
     Application(u32),
-    /// A transfer of the bus, to which the application gave this tag.
+    /// A transfer of the bus, with the application's tag for it.
     Transfer(u32),
 }
 
-/// What is done with words.
+/// Operation on words.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Load { words: u32, cached: bool },
@@ -34,7 +36,7 @@ pub(crate) enum What {
 }
 
 impl What {
-    /// How many words it is about.
+    /// Number of words of the operation.
     fn words(&self) -> u32 {
         match self {
             What::Load { words, .. } => *words,
@@ -44,7 +46,7 @@ impl What {
     }
 }
 
-/// What is asked for in another space, from a word on.
+/// Request to another space, from the word `first` on.
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub whose: Whose,
@@ -52,48 +54,48 @@ pub(crate) struct Ask {
     pub what: What,
 }
 
-/// What has been asked for is done, at a time not before now.
+/// Completion of a request, at a time that is not in the past.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub whose: Whose,
     pub at: Time,
-    /// What was read; nothing of what was written.
+    /// The words that were read; `None` for a write.
     pub words: Option<Words>,
-    /// The first word that was refused, if any, and why.
+    /// The first word whose access was refused, and the reason, if any.
     pub refused: Option<(u32, Refused)>,
 }
 
-/// Something that has been asked for, of one line or several.
+/// A request in progress, for one line or several.
 struct Request {
     whose: Whose,
     what: What,
-    /// What has been read so far.
+    /// The words read so far.
     read: Vec<u64>,
-    /// The first word that was refused, and why.
+    /// The first word whose access was refused, and the reason, if any.
     refused: Option<(u32, Refused)>,
-    /// Lines that are not done, and when the last of all others was.
+    /// Number of incomplete lines, and the latest completion so far.
     left: u32,
     at: Time,
 }
 
-/// The part of a request that is about one line.
+/// The part of a request that concerns one line.
 #[derive(Clone, Copy)]
 struct Part {
     request: u64,
     line: Line,
-    /// The words of the line, and where they are in the request.
+    /// First word and number of words in the line, and the place of the first in the request.
     word: u16,
     count: u16,
     place: u32,
 }
 
-/// All that is under way.
+/// All outstanding requests.
 pub(crate) struct Port {
-    /// Where transfers of the bus enter: as a core does, before a cache of the host.
+    /// Core through which bus transfers enter, in front of a cache of the host.
     bridge: u16,
-    /// The core by which the device's accesses leave.
+    /// Core through which the device's accesses leave.
     engine: u16,
-    /// How many accesses of the device may be in flight.
+    /// Maximum number of the device's accesses in flight.
     most: u64,
     in_flight: u64,
     waiting: VecDeque<u64>,
@@ -104,8 +106,8 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// Nothing is under way. The device has one core, behind that at which transfers enter, and so many accesses in flight
-    /// at most.
+    /// Creates an idle port. `engine` is the device's only core; bus transfers enter through the core before it. The
+    /// device has at most `most` accesses in flight.
     pub fn new(engine: u16, most: u64) -> Port {
         Port {
             bridge: engine - 1,
@@ -125,13 +127,13 @@ impl Port {
         self.numbers
     }
 
-    /// A request and the part of it that an access makes.
+    /// Returns the request that an access belongs to, and its part of the request.
     fn of(&self, access: &Pending) -> Option<(&Request, Part)> {
         let part = *self.parts.get(&access.value)?;
         Some((self.requests.get(&part.request)?, part))
     }
 
-    /// Words of a line have been read.
+    /// Records the words read by a part.
     fn read(&mut self, part: Part, words: impl Iterator<Item = u64>) {
         if let Some(request) = self.requests.get_mut(&part.request) {
             let place = &mut request.read[part.place as usize..];
@@ -145,7 +147,7 @@ impl Port {
 
 /// The space into which the port leads.
 impl Simulation {
-    /// Something is asked for now.
+    /// Starts a request.
     pub(crate) fn asked(&mut self, ask: Ask) {
         let of_line = u32::from(self.data.words());
         let (first, words) = (ask.first, ask.what.words());
@@ -199,7 +201,7 @@ impl Simulation {
         begin.into_iter().for_each(|number| self.begin_part(number));
     }
 
-    /// An access leaves for its cache.
+    /// Issues the access for a part of a request.
     fn begin_part(&mut self, number: u64) {
         let Some(port) = &self.port else {
             return;
@@ -219,7 +221,7 @@ impl Simulation {
             Whose::Application(_) => port.engine,
             Whose::Transfer(_) => port.bridge,
         };
-        // Transfers of the bus have physical addresses.
+        // Bus transfers use physical addresses.
         let virtual_address = !matches!(request.whose, Whose::Transfer(_));
         let whole = part.count == self.data.words();
         let kind = match request.what {
@@ -259,7 +261,7 @@ impl Simulation {
         self.queue.push(reaches, KernelEvent::Access(access));
     }
 
-    /// Who asks, in messages.
+    /// Names the requester, for messages.
     fn asker(&self, whose: Whose) -> String {
         match whose {
             Whose::Thread(core) => format!("thread {core}"),
@@ -268,7 +270,7 @@ impl Simulation {
         }
     }
 
-    /// A read of the port is performed with these bytes; in a copy of its cache every word has to be the last.
+    /// Completes a read of the port with these bytes. In a copy of its cache, every word must be the last one written.
     #[cold]
     pub(crate) fn read_by_port(&mut self, access: &Pending, copy: Copy, in_place: bool) {
         let Some((_, part)) = self.port.as_ref().and_then(|port| port.of(access)) else {
@@ -286,7 +288,7 @@ impl Simulation {
         }
     }
 
-    /// The words that a write of the port gives its line, as the line is when it is performed.
+    /// Returns the words that a write of the port stores, given the line's contents when the write is performed.
     fn words_of_port(&mut self, access: &Pending, copy: Copy) -> Vec<(u16, u64)> {
         let Some((request, part)) = self.port.as_ref().and_then(|port| port.of(access)) else {
             return Vec::new();
@@ -313,7 +315,7 @@ impl Simulation {
         }
     }
 
-    /// A write of the port is performed in a copy of the line.
+    /// Performs a write of the port in a copy of the line.
     #[cold]
     pub(crate) fn write_by_port(&mut self, access: &Pending, mut copy: Copy) -> Copy {
         let line = access.line;
@@ -324,7 +326,7 @@ impl Simulation {
         copy
     }
 
-    /// The bytes of a write of the port on their way to the home, which performs it.
+    /// Returns the bytes of a write of the port that is sent to the home, which performs it.
     #[cold]
     pub(crate) fn bytes_of_port(&mut self, access: &Pending) -> Copy {
         let mut copy = self.data.filled(0);
@@ -334,7 +336,7 @@ impl Simulation {
         copy
     }
 
-    /// An access of the port has ended; whoever asked for it sees it at a time not before now.
+    /// Completes an access of the port. The requester is notified at a time that is not in the past.
     #[cold]
     pub(crate) fn ends_at_port(
         &mut self,
@@ -359,8 +361,8 @@ impl Simulation {
         self.part_is_done(access, done);
     }
 
-    /// An access of the port is not made, as the page table does not permit it. Whoever asked for it is told when the others
-    /// of its request have ended.
+    /// Ends an access of the port that the page table does not permit. The requester is notified when all parts of its
+    /// request have ended.
     #[cold]
     pub(crate) fn refused_at_port(&mut self, access: &Pending, why: Refused, done: Time) {
         self.in_flight -= 1;
@@ -375,7 +377,7 @@ impl Simulation {
         self.part_is_done(access, done);
     }
 
-    /// The part of a request that an access was for has ended.
+    /// Ends the part of a request that an access was for.
     fn part_is_done(&mut self, access: &Pending, done: Time) {
         let Some(port) = &mut self.port else {
             return;

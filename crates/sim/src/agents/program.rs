@@ -1,14 +1,14 @@
 //! Controllers laid out for fast execution.
 //!
-//! A [`Program`] is a table from (configuration, event) to a transition. Every entry is computed by
-//! [`cohkit_protocol::execute::Machine`] when it is first needed and kept, so what runs is the
-//! controller itself: the object that the checker explores. Configurations (a state and values of
-//! variables) are numbered in the order in which a run meets them; the initial one is 0.
+//! A [`Program`] is a table from (configuration, event) to a transition. [`cohkit_protocol::execute::Machine`] computes
+//! an entry when it is first needed, and the entry is kept. The simulator therefore executes the controller itself, the
+//! object that the checker explores. Configurations (a state and values of variables) are numbered in the order in
+//! which a run reaches them; the initial one is 0.
 //!
-//! Where there are more remotes than [`MOST_KEPT`], what variables and messages say of them hardly ever comes again.
-//! Then only those are kept whose rules ask neither for a sender nor for the agent's own number: any other transition is
-//! executed when it is asked for, and its acts are there until [`Program::forget`]. Configurations that say something of each remote, such as who shares a line, have a number for
-//! each line, and numbers that no line has are used again after a [`Program::sweep`].
+//! With more than [`MOST_KEPT`] remotes, variables and messages that name a remote hardly ever recur. Then only
+//! transitions of rules that read neither the sender nor the agent's own number are kept. All others are executed on
+//! each request, and their acts are valid until [`Program::forget`]. A configuration with a value for each remote, such
+//! as a sharer set, gets one number per line. Numbers that no line uses are reused after a [`Program::sweep`].
 
 use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{
@@ -33,24 +33,24 @@ use crate::message::{Agent, FIELDS, HOME};
 /// Number of a configuration of an agent for one line; 0 is the initial one.
 pub type ConfigurationId = u32;
 
-/// An event as a small number, from [`Program::code`].
+/// Compact number of an event, from [`Program::code`].
 pub type EventCode = u16;
 
-/// An event with what comes with it.
+/// An event with its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Input {
     /// The event, from [`Program::code`].
     pub code: EventCode,
-    /// The sender of a message: a remote's number, or [`HOME`].
+    /// Sender of a message: a remote's number, or [`HOME`].
     pub sender: Agent,
-    /// The number of the agent itself: a remote's, or [`HOME`].
+    /// The executing agent: a remote's number, or [`HOME`].
     pub own: Agent,
-    /// The message's fields.
+    /// Fields of the message.
     pub fields: [u16; FIELDS],
 }
 
 impl Input {
-    /// The same, whoever sends it to whom.
+    /// Returns the input without its sender and its receiver.
     fn of_anyone(self) -> Input {
         Input {
             sender: HOME,
@@ -60,19 +60,19 @@ impl Input {
     }
 }
 
-/// An act that is kept without a list of its own.
+/// An act with its fields inline, so that it needs no allocation of its own.
 pub type Act = execute::Act<[u16; FIELDS]>;
 
-/// Most remotes for which a program keeps the transitions that depend on them.
+/// Maximum number of remotes for which a program keeps the transitions that depend on them.
 const MOST_KEPT: u16 = 16;
 
-/// The bit of an act that is there for good.
+/// Bit of an act index that marks an act of a kept transition, in `Program::lasting`.
 const LASTS: u32 = 1 << 31;
 
-/// Configurations that are made anew, at least, before it is looked for those that nobody has.
+/// Minimum number of new configurations before a sweep for unused ones.
 const SWEPT_AFTER: usize = 1 << 16;
 
-/// The number by which messages know an agent.
+/// Returns the number of a receiver in messages.
 #[inline]
 pub fn number_of(receiver: Receiver) -> Agent {
     match receiver {
@@ -81,72 +81,73 @@ pub fn number_of(receiver: Receiver) -> Agent {
     }
 }
 
-/// What an agent does with an input.
+/// Reaction of an agent to an input.
 #[derive(Clone, Copy, Debug)]
 pub struct Transition {
-    /// The configuration afterwards.
+    /// Configuration after the transition.
     pub next: ConfigurationId,
     first: u32,
     count: u16,
-    /// Whether the input is taken.
+    /// Result of the input.
     pub answer: Answer,
-    /// What the configuration before gives.
+    /// Properties of the configuration before the transition.
     pub before: About,
-    /// What the configuration afterwards gives.
+    /// Properties of the configuration after the transition.
     pub after: About,
-    /// Whether the rule starts a memory read.
+    /// True if the rule starts a memory read.
     pub reads: bool,
-    /// Whether the rule starts a memory write.
+    /// True if the rule starts a memory write.
     pub writes: bool,
-    /// Whether the rule sends a forward.
+    /// True if the rule sends a forward.
     pub forwards: bool,
-    /// Whether the rule performs a write in the cache's own copy.
+    /// True if the rule performs a write in the cache's own copy.
     pub performs: bool,
-    /// What its `done` ends.
+    /// Effect of the rule's `done`.
     pub done: Done,
-    /// Whether the write that its `done` performs keeps a part of the line as it was.
+    /// True if `done` performs a write that leaves part of the line unchanged.
     pub keeps_a_part: bool,
-    /// Whether the access is to be tried again.
+    /// True if the access is to be retried.
     pub retries: bool,
-    /// True if it gives up a store whose bytes have been sent.
+    /// True if the rule abandons a store whose bytes have been sent.
     pub gives_up: bool,
-    /// Number of the fault of an [`Answer::Fault`], whose acts are those of the whole rule, as far as it can be executed.
+    /// Index of the fault of an [`Answer::Fault`]. The transition then has the acts of the whole rule, as far as it can
+    /// be executed.
     fault: u16,
 }
 
 impl Transition {
-    /// What it does, as indices for [`Program::act`].
+    /// Returns the indices of the transition's acts, for [`Program::act`].
     #[inline]
     pub fn acts(&self) -> std::ops::Range<u32> {
         self.first..self.first + u32::from(self.count)
     }
 }
 
-/// What becomes of an input.
+/// Result of presenting an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It is taken.
+    /// The input is taken.
     Take,
-    /// It waits where it is.
+    /// The input is stalled.
     Leave,
-    /// A local operation is refused.
+    /// The input, a local operation, is refused.
     Refuse,
-    /// There is no rule for it.
+    /// No rule matches the input.
     Unexpected,
-    /// A rule could not be executed: a value out of its range, or no receiver.
+    /// A rule failed: a value out of its range, or no receiver.
     Fault,
-    /// The machine has not been asked yet; never the answer of [`Program::step`].
+    /// Not computed yet; never the answer of [`Program::step`].
     Unknown,
 }
 
-/// What a configuration gives its agent.
+/// Properties of a configuration for its agent.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// What the agent may do.
+    /// Permission of the agent.
     pub right: Right,
-    /// Whether the agent has the line's bytes.
+    /// True if the agent holds the line's bytes.
     pub holds: bool,
-    /// Whether the state waits for nothing.
+    /// True if the state is stable: it waits for no message.
     pub stable: bool,
 }
 
@@ -184,7 +185,8 @@ const NOTHING: About = About {
     stable: false,
 };
 
-/// Whether these slots say nothing of each remote. There may be thousands, so they are looked at many at a time.
+/// True if all slots with values for each remote are zero. There may be thousands of slots, so they are tested in
+/// chunks.
 fn are_shared(of_each: &[Range<usize>], slots: &[u16]) -> bool {
     let zero = |some: &[u16]| some.iter().fold(0, |all, slot| all | slot) == 0;
     of_each
@@ -192,77 +194,78 @@ fn are_shared(of_each: &[Range<usize>], slots: &[u16]) -> bool {
         .all(|of| slots[of.clone()].chunks(64).all(zero))
 }
 
-/// A controller with the transitions a run has met.
+/// A controller with the transitions that a run has needed so far.
 pub struct Program {
     machine: Machine<'static>,
-    /// What follows from each of its rows.
+    /// Static analysis of each row.
     plans: Vec<Plan>,
-    /// Whether caches send the bytes of stores to the home, which performs them.
+    /// True if caches send the bytes of stores to the home, which performs them.
     pub sends_stores: bool,
     /// True if an atomic fetches the line into the cache.
     pub atomics_fetch: bool,
-    /// Whether a home keeps the bytes of every write until its memory takes them.
+    /// True if a home keeps the bytes of every write until its memory accepts them.
     pub stores_later: bool,
     messages: u16,
-    /// The first code after those of messages, accesses and local operations.
+    /// First code after those of messages, accesses and local operations.
     after_locals: u16,
-    /// A row of the table has `1 << code_bits` entries.
+    /// Logarithm of the number of table entries per configuration.
     code_bits: u32,
-    /// Alternatives of what may follow a memory read.
+    /// Number of alternatives after a memory read.
     choices: u8,
-    /// Whether configuration and event alone decide; then `table` is used, otherwise `memo`.
+    /// True if configuration and event alone determine the transition: then `table` is used, otherwise `memo`.
     dense: bool,
-    /// Whether transitions that depend on who sends, or on registers, are not kept.
+    /// True if transitions that depend on the sender or on registers are not kept.
     direct: bool,
-    /// Slots that speak of each remote. Where one of them says anything, equal configurations need not have one number.
+    /// Slots with a value for each remote. Equal configurations may have different numbers where one of these is not
+    /// zero.
     of_each: Vec<Range<usize>>,
-    /// The other slots that are kept.
+    /// All other kept slots.
     others: Vec<usize>,
-    /// The configuration that is executed on.
+    /// The configuration on which a rule executes.
     scratch: Configuration,
-    /// Numbers that no line has, and how many lines had one, as of the last sweep.
+    /// Unused configuration numbers, and the number of used ones at the last sweep.
     free: Vec<ConfigurationId>,
     had: usize,
-    /// Rows of transitions, one for each configuration.
+    /// Transitions: one row per configuration.
     table: Vec<Transition>,
     memo: FxHashMap<(ConfigurationId, Input), Transition>,
-    /// Configurations, each as its state and its slots but for registers.
+    /// Configurations: for each its state and its slots, without registers.
     configurations: Vec<u16>,
-    /// How many of these numbers one takes.
+    /// Length of one entry of `configurations`.
     stride: usize,
-    /// What each state gives.
+    /// Properties of each state.
     about: Vec<About>,
     numbers: FxHashMap<Vec<u16>, ConfigurationId>,
-    /// The configuration that has been executed on as it is kept, while its number is looked for.
+    /// Lookup key of the executed configuration.
     key: Vec<u16>,
-    /// The configurations in which the agents of each kind begin.
+    /// Initial configurations of the agents of each kind.
     begins: Vec<ConfigurationId>,
-    /// The names of the remotes.
+    /// Names of the remotes.
     names: Vec<String>,
-    /// Whether each rule says to try again.
+    /// For each rule, true if it executes `retry`.
     retries: Vec<bool>,
-    /// The slots of registers, which come last and are not kept.
+    /// Slots of registers. They come last and are not part of a kept configuration.
     registers: Range<usize>,
-    /// What the transition that was asked for last makes of registers.
+    /// Register changes of the last executed transition.
     changes: Changes,
-    /// The number of the home that is at hand.
+    /// Number of the home that the current line belongs to.
     at_home: u16,
-    /// Classes of the messages.
+    /// Channel class of each message.
     classes: Vec<Option<Class>>,
     acts: Vec<Act>,
-    /// Of a direct program the acts of transitions that are kept: their indices have the bit [`LASTS`].
+    /// Acts of the kept transitions of a direct program: their indices have the bit [`LASTS`].
     lasting: Vec<Act>,
-    /// Whether each rule has been executed.
+    /// For each rule, true if it has been executed.
     executed: Vec<bool>,
     /// Reasons of the transitions that are [`Answer::Fault`].
     faults: Vec<Fault>,
 }
 
 impl Program {
-    /// Lays out the controller of a system's remotes or of its home.
+    /// Prepares the controller of a system's remotes or of its home for execution.
     ///
     /// # Errors
-    /// A sentence, if a message has more fields than the simulator carries.
+    /// A sentence, if a message carries more fields, or a larger set of remotes, than the simulator supports.
     pub fn new(
         protocol: &Protocol,
         controller: &Controller,
@@ -310,7 +313,7 @@ impl Program {
         let dense = bare && alone;
         let machine = Machine::of(Cow::Owned(controller.clone()), all);
         let dense = dense && machine.registers().is_empty();
-        // What depends on registers hardly ever comes again.
+        // Transitions that depend on registers hardly ever recur.
         let direct = !dense && (remotes > MOST_KEPT || !machine.registers().is_empty());
         let of_each = |v: &Variable| {
             let over =
@@ -386,28 +389,28 @@ impl Program {
         Ok(program)
     }
 
-    /// The configurations in which the agents of each kind begin.
+    /// Returns the initial configurations of the agents of each kind.
     pub fn begins(&self) -> &[ConfigurationId] {
         &self.begins
     }
 
-    /// The name of a remote.
+    /// Returns the name of a remote.
     pub fn remote_name(&self, remote: Agent) -> String {
         self.names[remote.index()].clone()
     }
 
-    /// Whether the agent has registers.
+    /// True if the agent has registers.
     pub fn has_registers(&self) -> bool {
         !self.registers.is_empty()
     }
 
-    /// What the registers begin with.
+    /// Returns the initial values of the registers.
     pub fn first_registers(&self) -> Vec<u16> {
         self.machine.initial().slots[self.registers.clone()].to_vec()
     }
 
-    /// As [`Program::step`], of an agent with these registers, about a line of this home. They stay as they are;
-    /// [`Program::change`] makes of them what becomes of them if the transition is taken.
+    /// As [`Program::step`], for an agent with these registers and a line of the home `home`. The registers are
+    /// unchanged; [`Program::change`] applies the transition's changes once it is taken.
     pub fn step_with(
         &mut self,
         registers: &mut [u16],
@@ -419,12 +422,12 @@ impl Program {
         self.execute(configuration, input, registers)
     }
 
-    /// The registers become what the transition that was asked for last makes of them. Whether they differ from before.
+    /// Applies the register changes of the last transition. Returns true if a register has changed.
     pub fn change(&mut self, registers: &mut [u16]) -> bool {
         self.changes.redo(registers)
     }
 
-    /// Whether a row for an event in a configuration's state has a guard, so that it may be taken at another time.
+    /// True if a row for the event in the configuration's state has a guard: the event may become possible later.
     pub fn may_later(&self, configuration: ConfigurationId, event: Event) -> bool {
         let state = self.state(configuration);
         let mut rules = self.controller().rules.iter();
@@ -433,17 +436,17 @@ impl Program {
         })
     }
 
-    /// The controller that is executed.
+    /// Returns the controller.
     pub fn controller(&self) -> &Controller {
         self.machine.controller()
     }
 
-    /// Number of alternatives among which the agent is free to choose when memory has been read.
+    /// Number of alternatives among which the agent may choose freely after a memory read.
     pub fn choices(&self) -> u8 {
         self.choices
     }
 
-    /// The number of an event.
+    /// Returns the code of an event.
     #[inline]
     pub fn code(&self, event: Event) -> EventCode {
         match event {
@@ -456,7 +459,7 @@ impl Program {
         }
     }
 
-    /// The event with this number.
+    /// Returns the event of a code.
     pub fn event(&self, code: EventCode) -> Event {
         let after = self.messages + Access::ALL.len() as u16;
         if code < self.messages {
@@ -474,24 +477,25 @@ impl Program {
         }
     }
 
-    /// Asks memory for a configuration.
+    /// Prefetches a configuration into the host's caches.
     #[inline]
     pub fn prefetch(&self, configuration: ConfigurationId) {
         let kept = self.kept(configuration);
         kept.iter().step_by(32).for_each(|part| prefetch(part));
     }
 
-    /// The transition of a configuration on an input.
+    /// Returns the transition of a configuration on an input.
     #[inline]
     pub fn step(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
-        // Empty unless the program is dense.
+        // The table is empty unless the program is dense.
         match self.table.get(self.place(configuration, input.code)) {
             Some(known) if known.answer != Answer::Unknown => *known,
             _ => self.look_up(configuration, input),
         }
     }
 
-    /// A configuration in which a home of which memory is lent knows whether it may be written.
+    /// Returns a configuration with the backing permission set: a home with lent memory knows if it may write that
+    /// memory.
     pub fn lent(&mut self, configuration: ConfigurationId, writes: bool) -> ConfigurationId {
         let Some(slot) = self.machine.memory_writes() else {
             return configuration;
@@ -506,7 +510,7 @@ impl Program {
         self.number()
     }
 
-    /// A configuration with another state.
+    /// Returns a configuration with the same slots in the state `to`.
     pub fn moved(&mut self, configuration: ConfigurationId, to: StateId) -> ConfigurationId {
         let kept = &self.configurations[configuration as usize * self.stride..][1..self.stride];
         self.scratch.slots.copy_from_slice(kept);
@@ -522,7 +526,7 @@ impl Program {
         if let Some(known) = self.memo.get(&(configuration, key)) {
             return *known;
         }
-        // Without registers there are none to give.
+        // Called only for programs without registers.
         let mut transition = self.execute(configuration, input, &mut []);
         let kept = self.direct && !self.changes.asks_who();
         if kept
@@ -541,7 +545,7 @@ impl Program {
         transition
     }
 
-    /// Nobody asks for the acts of earlier transitions any more.
+    /// Discards the acts of earlier transitions that are not kept.
     #[inline]
     pub fn forget(&mut self) {
         if self.direct {
@@ -549,18 +553,18 @@ impl Program {
         }
     }
 
-    /// Whether a number stays that of the same configuration.
+    /// True if a configuration keeps its number for the whole run.
     pub fn is_numbered(&self) -> bool {
         self.of_each.is_empty()
     }
 
-    /// Whether so many configurations have been made that it is worth a [`Program::sweep`].
+    /// True if enough configurations have been created since the last [`Program::sweep`] to make another worthwhile.
     pub fn is_full(&self) -> bool {
         let made = self.count() - self.free.len() - self.had;
         !self.is_numbered() && made > self.had.max(SWEPT_AFTER)
     }
 
-    /// Numbers of configurations that are not among these, nor those in which agents begin, are used again.
+    /// Frees the numbers of all configurations that are neither in `had` nor initial.
     pub fn sweep(&mut self, had: impl Iterator<Item = ConfigurationId>) {
         let mut free = vec![true; self.count()];
         self.begins
@@ -580,7 +584,7 @@ impl Program {
         ((configuration as usize) << self.code_bits) + usize::from(code)
     }
 
-    /// The act with this index.
+    /// Returns the act with this index.
     #[inline]
     pub fn act(&self, index: u32) -> Act {
         match index & LASTS {
@@ -589,13 +593,13 @@ impl Program {
         }
     }
 
-    /// What a configuration gives.
+    /// Returns the properties of a configuration's state.
     #[inline]
     pub fn about(&self, configuration: ConfigurationId) -> About {
         self.about[self.state(configuration)]
     }
 
-    /// A configuration, in which registers are zero.
+    /// Returns a configuration with all registers zero.
     pub fn configuration(&self, number: ConfigurationId) -> Configuration {
         let kept = self.kept(number);
         let (state, mut slots) = (kept[0], kept[1..].to_vec());
@@ -603,34 +607,34 @@ impl Program {
         Configuration { state, slots }
     }
 
-    /// Numbers of configurations that have been given.
+    /// Number of configurations, unused ones included.
     fn count(&self) -> usize {
         self.configurations.len() / self.stride
     }
 
-    /// A configuration, as its state and its slots but for registers.
+    /// Returns a kept configuration: its state and its slots without registers.
     #[inline]
     fn kept(&self, number: ConfigurationId) -> &[u16] {
         &self.configurations[number as usize * self.stride..][..self.stride]
     }
 
-    /// Whether a configuration is the one that has been executed on.
+    /// True if the configuration equals the executed one.
     fn is_scratch(&self, number: ConfigurationId) -> bool {
         let kept = self.kept(number);
         kept[0] == self.scratch.state && kept[1..] == self.scratch.slots[..]
     }
 
-    /// Whether equal configurations have its number.
+    /// True if all configurations equal to this one share its number.
     fn is_shared(&self, number: ConfigurationId) -> bool {
         are_shared(&self.of_each, &self.kept(number)[1..])
     }
 
-    /// Index of a configuration's state.
+    /// Returns the index of a configuration's state.
     pub fn state(&self, configuration: ConfigurationId) -> usize {
         self.configurations[configuration as usize * self.stride].into()
     }
 
-    /// Text of a configuration, with these registers: `IM_A owed=1`.
+    /// Formats a configuration with these registers, such as `IM_A owed=1`.
     pub fn text(
         &self,
         configuration: ConfigurationId,
@@ -642,7 +646,7 @@ impl Program {
         names.configuration(&self.machine, kept[0], &slots)
     }
 
-    /// Indices of the controller's rules that this run has executed, in order.
+    /// Returns the indices of the rules that this run has executed, in order.
     pub fn executed(&self) -> Vec<u32> {
         let rules = self.executed.iter().zip(0..);
         rules
@@ -650,7 +654,7 @@ impl Program {
             .collect()
     }
 
-    /// The number of the configuration that has been executed on.
+    /// Returns the number of the executed configuration, a new one if necessary.
     fn number(&mut self) -> ConfigurationId {
         let next = self.count() as ConfigurationId;
         let slots = &self.scratch.slots[..];
@@ -679,13 +683,13 @@ impl Program {
         next
     }
 
-    /// Returns the sentence that says why a rule of `agent` could not be executed.
+    /// Describes why a rule of `agent` could not be executed.
     pub fn fault(&self, agent: &str, messages: &[Message], transition: &Transition) -> String {
         let fault = &self.faults[usize::from(transition.fault)];
         fault_words(agent, messages, self.machine.controller(), fault)
     }
 
-    /// Keeps the acts of a transition.
+    /// Stores the acts of a transition.
     fn keep_acts(&mut self, transition: &mut Transition, acts: &[execute::Act]) {
         transition.first = self.acts.len() as u32;
         transition.count = acts.len() as u16;
@@ -699,7 +703,7 @@ impl Program {
         self.acts.extend(kept);
     }
 
-    /// Asks the machine, and keeps what it says.
+    /// Executes the controller on an input and keeps the transition where possible.
     fn execute(
         &mut self,
         from: ConfigurationId,
@@ -731,7 +735,8 @@ impl Program {
             Err(interrupted) => {
                 transition.fault = self.faults.len() as u16;
                 self.faults.push(interrupted.fault);
-                // A row that lacks room for what it sends waits, whatever else is wrong with it.
+                // A row that lacks room for its messages waits, even if it has other faults. The caller needs all its
+                // acts to decide that.
                 let acts = [interrupted.acts, interrupted.later].concat();
                 self.keep_acts(&mut transition, &acts);
             }

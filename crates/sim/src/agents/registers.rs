@@ -1,6 +1,6 @@
-//! Registers of agents: one set for each over all its lines, which a row reads and writes at once.
+//! Registers of agents. Each agent has one set for all its lines; a row reads and writes it at once.
 //!
-//! What waits because of a register may go on when any row of its agent has changed one.
+//! An item that waits because of a register is retried when any row of its agent has changed a register.
 
 use crate::agents::program::{ConfigurationId, Input, Program, Transition};
 use crate::message::{Agent, Line, HOME};
@@ -8,19 +8,19 @@ use crate::simulation::{Event as KernelEvent, Simulation};
 use cohkit_protocol::execute::Receiver;
 use cohkit_protocol::protocol::MessageId;
 
-/// The registers of all agents of a machine; none where the text has none.
+/// The registers of all agents of a machine; empty if the protocol has none.
 #[derive(Default)]
 pub(crate) struct Registers {
     caches: Vec<Vec<u16>>,
     homes: Vec<Vec<u16>>,
-    /// For each agent, true if an event is on its way at which what waits there looks again. Also where agents wait for room in
-    /// input queues.
+    /// For each agent, true if an event that retries its waiting items is scheduled. Also used by agents that wait for
+    /// room in input queues.
     looks: Vec<bool>,
 }
 
 impl Registers {
-    /// Returns the initial registers of all caching agents and homes. `waits` is true if agents may wait for room in input
-    /// queues.
+    /// Creates the initial registers of all caching agents and homes. `waits` is true if agents may wait for room in
+    /// input queues.
     pub fn new(
         remote: &Program,
         home: &Program,
@@ -40,7 +40,7 @@ impl Registers {
         registers
     }
 
-    /// Whether there are any agents with registers.
+    /// True if any agent has registers.
     #[inline(always)]
     pub fn are_there(&self) -> bool {
         !self.homes.is_empty()
@@ -48,13 +48,13 @@ impl Registers {
 }
 
 impl Simulation {
-    /// The number of a line's home; of what is about no line that is the line's number itself.
+    /// Returns the index of a line's home. A message about no line has that index as its line number.
     #[inline]
     pub(crate) fn home_of(&self, line: Line) -> usize {
         line as usize & (self.memories.len() - 1)
     }
 
-    /// The line that a message is about. What is about none has the number of the home in its place that takes or sends it.
+    /// Returns the line of a message. A message about no line has the number of its receiving or sending home instead.
     #[inline(always)]
     pub(crate) fn line_of(&self, kind: MessageId, line: Line, to: Receiver) -> Line {
         if self.kinds[kind.index()].about_line {
@@ -66,7 +66,7 @@ impl Simulation {
         }
     }
 
-    /// Registers of a caching agent, or of the home of a line; empty where the text has none.
+    /// Returns the registers of a caching agent, or of the home of `line`; empty if the protocol has none.
     pub(crate) fn registers_of(&self, agent: Agent, line: Line) -> &[u16] {
         let own = match agent {
             HOME => self.registers.homes.get(self.home_of(line)),
@@ -75,7 +75,7 @@ impl Simulation {
         own.map_or(&[], |own| &own[..])
     }
 
-    /// What a caching agent does with an input.
+    /// Returns the transition of a caching agent on an input.
     #[inline(always)]
     pub(crate) fn remote_step(
         &mut self,
@@ -92,7 +92,7 @@ impl Simulation {
         self.remote.step_with(registers, home, configuration, input)
     }
 
-    /// What a home does with an input.
+    /// Returns the transition of a home on an input.
     #[inline(always)]
     pub(crate) fn home_step(
         &mut self,
@@ -108,7 +108,7 @@ impl Simulation {
         (self.home).step_with(registers, home as u16, configuration, input)
     }
 
-    /// The transition that was asked for last is taken: its agent's registers become what it says.
+    /// Applies the register changes of the last computed transition, which is taken.
     #[inline(always)]
     pub(crate) fn takes_registers(&mut self, agent: Agent, line: Line) {
         if self.registers.are_there() {
@@ -135,7 +135,7 @@ impl Simulation {
         }
     }
 
-    /// Variables of a line have changed in a cache where accesses wait: they look again.
+    /// Schedules a retry of the accesses that wait in a cache, because variables of a line have changed.
     pub(crate) fn look_again(&mut self, cache: Agent) {
         let number = cache.index();
         if !std::mem::replace(&mut self.registers.looks[number], true) {
@@ -144,14 +144,14 @@ impl Simulation {
         }
     }
 
-    /// Registers of an agent have changed: what waits there looks again.
+    /// Retries the items that wait at an agent, because its registers have changed.
     pub(crate) fn registers_changed(&mut self, number: u32) {
         let number = number as usize;
         self.registers.looks[number] = false;
         self.agent_looks_again(number);
     }
 
-    /// Messages and accesses that wait at an agent are tried again. Homes have the numbers behind those of caching agents.
+    /// Retries the messages and accesses that wait at an agent. Homes are numbered after the caching agents.
     pub(crate) fn agent_looks_again(&mut self, number: usize) {
         let caches = usize::from(self.caches.count());
         if number < caches {

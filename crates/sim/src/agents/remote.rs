@@ -1,4 +1,4 @@
-//! Caches: they execute the protocol's remote controller for every line they hold or wait for.
+//! Caches: they execute the protocol's remote controller for every line that they hold or wait for.
 
 mod perform;
 mod rights;
@@ -25,22 +25,22 @@ use crate::statistics::Stall;
 
 const NONE: u32 = u32::MAX;
 
-/// How often an access is tried again before anything else happens, at most.
+/// Maximum number of consecutive attempts of one access without any other event.
 const MOST_TRIES: usize = 64;
 
-/// What a cache keeps of one line.
+/// State of one line in a cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub configuration: ConfigurationId,
-    /// The bytes, in configurations that hold the line.
+    /// The line's bytes, in configurations that hold the line.
     pub copy: Copy,
-    /// Accesses that wait for the line, in order of arrival; the first may have begun a transaction.
+    /// Queue of accesses to the line, in order of arrival. The first may have started a transaction.
     first: u32,
     last: u32,
 }
 
 impl Entry {
-    /// Nothing but the configuration in which an agent begins.
+    /// Creates an entry without accesses, in an agent's initial configuration.
     fn empty(configuration: ConfigurationId) -> Entry {
         Entry {
             configuration,
@@ -51,7 +51,8 @@ impl Entry {
     }
 }
 
-/// An entry as it is kept: the empty one of the first kind is all zeros, so that of a large cache that is little used most takes no memory.
+/// Encodes an entry for the tag array. The empty entry of the first kind encodes to zeros, so that the unused part of a
+/// large cache occupies no memory.
 #[inline(always)]
 fn kept(entry: Entry) -> Kept {
     [
@@ -62,66 +63,66 @@ fn kept(entry: Entry) -> Kept {
     ]
 }
 
-/// Where a line's entry is kept.
+/// Location of a line's entry.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// In a way of the cache.
     Way(Slot),
-    /// Beside the ways: lines on their way out, and non-caching accesses.
+    /// Outside the ways: lines being evicted, and non-caching accesses.
     Aside,
-    /// Nowhere: the initial configuration.
+    /// No entry: the line is in the initial configuration.
     Absent,
 }
 
-/// What a cache has beside its ways.
+/// State of a cache outside its ways.
 #[derive(Default)]
 pub struct Cache {
     aside: Vec<(Line, Entry)>,
-    /// Messages that the controller left in their channels, in order of arrival.
+    /// Messages that the controller stalled, in order of arrival.
     left: Vec<u32>,
     /// Accesses that found their set full, in order of arrival.
     parked: Vec<u32>,
-    /// Accesses that wait until registers change or an input queue has room.
+    /// Accesses that wait for a change of registers or for room in an input queue.
     held: Vec<u32>,
-    /// Since when there has been a write among them.
+    /// Time since when `held` contains a write.
     writes_held: Option<Time>,
 }
 
-/// What came of trying an access.
+/// Result of attempting an access.
 enum Attempt {
-    /// It has been performed.
+    /// The access has been performed.
     Performed,
-    /// It has begun a transaction.
+    /// The access has started a transaction.
     Began,
-    /// It waits for the transaction in progress.
+    /// The access waits for the transaction in progress.
     Waits,
-    /// The protocol has no row for it here, and never will have by itself.
+    /// The protocol has no row for the access in this state, and the state will not change by itself.
     Skipped,
-    /// The access waits until registers of the agent or variables of a line change, or until an input queue has room.
+    /// The access waits for a change of registers or of a line's variables, or for room in an input queue.
     Held,
 }
 
-/// Result of trying to evict a line.
+/// Result of attempting to evict a line.
 #[derive(PartialEq, Eq)]
 enum Eviction {
     Begun,
-    /// An input queue has no room for what the row sends.
+    /// An input queue has no room for the row's messages.
     LacksRoom,
-    /// The controller has no row that evicts it now.
+    /// The controller has no row that evicts the line now.
     Impossible,
 }
 
 /// All caches of a machine.
 pub struct Caches {
-    /// Their ways.
+    /// Tags and entries of all caches.
     pub(crate) ways: Tags,
     each: Vec<Cache>,
-    /// From which cache on they begin in which configuration, the last ones first.
+    /// First cache and initial configuration of each kind, in descending order.
     begins: Vec<(Agent, ConfigurationId)>,
 }
 
 impl Caches {
-    /// The empty caches of each kind.
+    /// Creates the empty caches of each kind.
     pub(crate) fn new(groups: &Groups, described: &[Described]) -> Caches {
         let shapes = groups
             .groups
@@ -143,7 +144,7 @@ impl Caches {
         }
     }
 
-    /// The configuration in which a cache begins with each line.
+    /// Returns the initial configuration of every line in a cache.
     #[inline(always)]
     fn begins(&self, cache: Agent) -> ConfigurationId {
         match self.begins[..] {
@@ -155,30 +156,31 @@ impl Caches {
         }
     }
 
-    /// How many there are.
+    /// Number of caches.
     pub fn count(&self) -> u16 {
         self.each.len() as u16
     }
 
-    /// Each of them.
+    /// Iterates over the caches.
     pub fn agents(&self) -> impl DoubleEndedIterator<Item = Agent> + Clone + use<> {
         Agents::new(0..self.count()).iter()
     }
 
-    /// The configurations of all their lines.
+    /// Iterates over the configurations of all lines in all caches.
     pub(crate) fn configurations(&self) -> impl Iterator<Item = ConfigurationId> + '_ {
         let aside = self.each.iter().flat_map(|cache| &cache.aside);
         let ways = self.ways.taken().map(|slot| self.entry(slot).configuration);
         ways.chain(aside.map(|(_, entry)| entry.configuration))
     }
 
-    /// The configuration of a line in a cache, and its bytes where the configuration holds them.
+    /// Returns the configuration of a line in a cache, and its bytes; the bytes are valid if the configuration holds
+    /// the line.
     pub(crate) fn held(&self, cache: Agent, line: Line) -> (ConfigurationId, Copy) {
         let (_, entry) = self.find(cache, line);
         (entry.configuration, entry.copy)
     }
 
-    /// The lines that a cache has something of, those in ways first.
+    /// Returns the lines for which a cache has an entry, in ascending order.
     fn lines_of(&self, cache: Agent) -> Vec<Line> {
         let aside = self[cache].aside.iter().map(|&(line, _)| line);
         let mut lines: Vec<Line> = self.ways.lines_of(cache.index()).chain(aside).collect();
@@ -186,7 +188,7 @@ impl Caches {
         lines
     }
 
-    /// The configuration of a line in a cache.
+    /// Returns the configuration of a line in a cache.
     pub fn configuration(&self, cache: Agent, line: Line) -> ConfigurationId {
         self.find(cache, line).1.configuration
     }
@@ -231,7 +233,7 @@ impl IndexMut<Agent> for Caches {
 }
 
 impl Simulation {
-    /// An access reaches its cache.
+    /// Presents an access to its cache.
     #[inline(always)]
     pub(crate) fn access(&mut self, index: u32) {
         if self.watched {
@@ -278,7 +280,7 @@ impl Simulation {
         self.every_line(access.cache);
     }
 
-    /// Whether the text has a row for an access to a line that is not there, and its bounds let it begin.
+    /// True if the protocol has a row for an access to an absent line, and its bounds permit the transaction.
     fn begins_absent(&mut self, access: &Pending) -> bool {
         let Pending {
             cache, line, kind, ..
@@ -287,7 +289,7 @@ impl Simulation {
         let transition = self.remote_step(cache, line, self.caches.begins(cache), &input);
         match transition.answer {
             Answer::Take => self.within_bounds(cache, line, &transition),
-            // Trying it says what is wrong.
+            // Attempting the access reports the fault.
             Answer::Fault => true,
             _ => false,
         }
@@ -303,7 +305,7 @@ impl Simulation {
         entry.last = index;
     }
 
-    /// A free way for a line; the least recently used line that can go makes room.
+    /// Returns a free way for a line. Evicts the least recently used line that can be evicted if there is none.
     #[inline(always)]
     fn make_room(&mut self, cache: Agent, line: Line) -> Option<Slot> {
         let ways = &self.caches.ways;
@@ -316,7 +318,7 @@ impl Simulation {
                 continue;
             };
             if entry.first != NONE || self.evict(cache, old, &mut entry) != Eviction::Begun {
-                // What is below gives the line back first; until then no other has to go.
+                // The level below returns its copy first. Until then no other line needs to be evicted.
                 if self.below.as_ref().is_some_and(|b| b.evicts(cache, old)) {
                     return None;
                 }
@@ -328,7 +330,7 @@ impl Simulation {
         None
     }
 
-    /// A line that is given up leaves its way.
+    /// Removes an evicted line from its way.
     fn leaves_way(&mut self, cache: Agent, slot: Slot, line: Line, entry: Entry) {
         self.caches.ways.clear(slot);
         if entry.configuration != self.caches.begins(cache) {
@@ -336,7 +338,7 @@ impl Simulation {
         }
     }
 
-    /// What is below has given a line back, so that it can be evicted, unless something else has become of it.
+    /// Evicts a line of which the level below has returned its copy, unless the line's state has changed meanwhile.
     pub(crate) fn evict_recalled(&mut self, cache: Agent, line: Line) {
         if let (Place::Way(slot), mut entry) = self.caches.find(cache, line) {
             if entry.first == NONE && self.evict(cache, line, &mut entry) == Eviction::Begun {
@@ -346,14 +348,14 @@ impl Simulation {
         self.unpark(cache);
     }
 
-    /// Accesses that found their set full look again.
+    /// Retries accesses that found their set full.
     pub(crate) fn unpark(&mut self, cache: Agent) {
         for index in std::mem::take(&mut self.caches[cache].parked) {
             self.queue.push(self.now, KernelEvent::Access(index));
         }
     }
 
-    /// An access waits until what guards of its cache read changes, or until an input queue has room.
+    /// Holds an access until the registers or variables in its guards change, or until an input queue has room.
     fn hold(&mut self, cache: Agent, index: u32) {
         let writes = self.accesses[index].kind.writes();
         let of = &mut self.caches[cache];
@@ -363,7 +365,7 @@ impl Simulation {
         }
     }
 
-    /// Registers have changed, or an input queue has room: the accesses that waited for it are tried again.
+    /// Retries the accesses that waited for a change of registers or for room in an input queue.
     pub(crate) fn try_held(&mut self, cache: Agent) {
         if let Some(since) = self.caches[cache].writes_held.take() {
             self.counters.registers_waited += self.now - since;
@@ -373,7 +375,7 @@ impl Simulation {
         }
     }
 
-    /// What is below writes its memory, which is a cache's copy: a store in place there. The copy's holder is the cache.
+    /// Performs a write by the level below, whose memory is this cache's copy, as a store in place.
     pub(crate) fn store_in_place(&mut self, cache: Agent, line: Line, copy: Copy) {
         let (place, mut entry) = self.caches.find(cache, line);
         let before = self.remote.about(entry.configuration);
@@ -391,7 +393,7 @@ impl Simulation {
             Answer::Take if transition.acts().is_empty() => {
                 entry.configuration = transition.next;
             }
-            // Without a row a store in a state with the right is performed in place.
+            // Without a row, a store in a state with write permission is performed in place.
             Answer::Unexpected => {}
             _ => {
                 let what = "it may write, and has a row for a store which does more";
@@ -401,7 +403,7 @@ impl Simulation {
         self.keep(cache, line, place, entry);
     }
 
-    /// Gives a line up, if the controller has a row for that.
+    /// Evicts a line if the controller has a row for that.
     #[inline(always)]
     fn evict(&mut self, cache: Agent, line: Line, entry: &mut Entry) -> Eviction {
         let input = Self::local_input(&self.remote, Event::Access(Access::Evict), cache);
@@ -420,7 +422,7 @@ impl Simulation {
         Eviction::Begun
     }
 
-    /// Whether the bounds of the text let a spontaneous transition send what it sends.
+    /// True if the protocol's bounds permit a spontaneous transition to send its messages.
     #[inline(always)]
     fn within_bounds(&self, cache: Agent, line: Line, transition: &Transition) -> bool {
         let sends = |kind| {
@@ -437,7 +439,7 @@ impl Simulation {
         self.bounds.let_begin(sends, in_flight)
     }
 
-    /// Tries to perform an access, or to begin what it takes.
+    /// Attempts to perform an access, or to start its transaction.
     fn attempt(&mut self, cache: Agent, line: Line, entry: &mut Entry, index: u32) -> Attempt {
         for _ in 0..MOST_TRIES {
             if let Some(attempt) = self.attempt_once(cache, line, entry, index) {
@@ -454,7 +456,7 @@ impl Simulation {
         Attempt::Skipped
     }
 
-    /// The same, without trying again: `None` if that is to be done where a row has led.
+    /// Makes one attempt. Returns `None` if the access is to be attempted again in the state that a row has led to.
     fn attempt_once(
         &mut self,
         cache: Agent,
@@ -468,14 +470,14 @@ impl Simulation {
         if access.purpose == Purpose::Hint && before.right >= enough {
             return Some(Attempt::Performed);
         }
-        // What is below asks again when it has given the line back.
+        // The level below requests the line again after it has returned its copy.
         if before.stable && self.below.as_ref().is_some_and(|b| !b.is_free(cache, line)) {
             return Some(Attempt::Skipped);
         }
         let event = Event::Access(access.kind);
         let input = Self::local_input(&self.remote, event, cache);
         let transition = self.remote_step(cache, line, entry.configuration, &input);
-        // A row that only says to try again, where nothing would have changed, is no better than none.
+        // A row that only retries without changing anything is equivalent to no row.
         let in_vain = before.stable
             && before.right < enough
             && transition.next == entry.configuration
@@ -506,7 +508,7 @@ impl Simulation {
                     return Some(Attempt::Performed);
                 }
                 match after.stable {
-                    // Nothing comes back that would end it.
+                    // No message will come that completes the access.
                     true if self.gives_bytes(&transition) => {
                         self.oracle.store_is_posted((cache, line));
                         Attempt::Performed
@@ -538,8 +540,8 @@ impl Simulation {
         })
     }
 
-    /// An access without a row for what it finds: the copy goes first, and then it is tried again. Where there is none to
-    /// go, an access whose row has a guard waits for the next message of its line.
+    /// Handles an access without a row for the line's state: evicts the copy, so that the access can be attempted
+    /// again. If there is no copy to evict, an access whose row has a guard waits for the next message of its line.
     fn gives_way(
         &mut self,
         cache: Agent,
@@ -566,7 +568,7 @@ impl Simulation {
         (entry.configuration != begins && !about.stable).then_some(Attempt::Waits)
     }
 
-    /// Whether a transition sends the bytes of a non-caching write away.
+    /// True if a transition sends the bytes of a non-caching write.
     fn gives_bytes(&self, transition: &Transition) -> bool {
         let store = |act| match self.remote.act(act) {
             Act::Send { message, .. } => self.kinds[message.index()].store,
@@ -575,13 +577,13 @@ impl Simulation {
         transition.acts().any(store)
     }
 
-    /// A message reaches a cache.
+    /// Presents a message to its cache.
     #[inline(always)]
     pub(crate) fn arrive_remote(&mut self, index: u32, message: &Message) {
         let cache = message.to;
         if self.blocked(cache, message, usize::MAX) || !self.deliver(cache, index, message) {
             self.counters.stall(Stall::Left);
-            // It waits in the cache, and gives its place in the circuit to the next.
+            // The message waits in the cache and frees its place in the circuit.
             self.leaves_circuit(index);
             if self.watched {
                 self.note_aside(index, Step::LineAtCache);
@@ -592,7 +594,7 @@ impl Simulation {
         self.deliver_left(cache, message.line);
     }
 
-    /// What was left of a line may be taken now.
+    /// Retries the stalled messages of a line.
     pub(crate) fn deliver_left(&mut self, cache: Agent, line: Line) {
         let mut place = 0;
         while let Some(&index) = self.caches[cache].left.get(place) {
@@ -610,7 +612,7 @@ impl Simulation {
         }
     }
 
-    /// What was left of any line may be taken now.
+    /// Retries the stalled messages of all lines.
     pub(crate) fn deliver_all_left(&mut self, cache: Agent) {
         let left = self.caches[cache].left.iter();
         let mut lines: Vec<Line> = left.map(|&index| self.messages[index].line).collect();
@@ -620,8 +622,8 @@ impl Simulation {
         }
     }
 
-    /// Whether an earlier message of the same order waits, among the first `until` that were left, or one that this one
-    /// stays behind has not come yet.
+    /// True if a message must wait because an earlier message of the same order is among the first `until` stalled
+    /// ones. Also true if a message that the declared order puts before it has not been consumed.
     #[inline(always)]
     fn blocked(&self, cache: Agent, message: &Message, until: usize) -> bool {
         let left = &self.caches[cache].left;
@@ -637,7 +639,7 @@ impl Simulation {
                 }))
     }
 
-    /// Lets the controller take a message. False if it leaves it.
+    /// Presents a message to the controller. Returns false if the controller stalls it.
     #[inline(always)]
     fn deliver(&mut self, cache: Agent, index: u32, message: &Message) -> bool {
         let line = message.line;
@@ -682,7 +684,7 @@ impl Simulation {
                 Attempt::Performed => true,
                 Attempt::Skipped => false,
                 Attempt::Held => {
-                    // No message about the line need come.
+                    // No message about the line is guaranteed to arrive.
                     entry.first = next;
                     self.accesses[index].next = NONE;
                     self.hold(cache, index);
@@ -698,7 +700,7 @@ impl Simulation {
         true
     }
 
-    /// Rows that have just been taken may have had all lines of a cache that are in one state go to another.
+    /// Moves all lines of a cache from one state to another, if rows just taken contain such bulk transitions.
     #[inline(always)]
     fn every_line(&mut self, cache: Agent) {
         if !self.every.is_empty() {
@@ -733,14 +735,14 @@ impl Simulation {
     }
 
     fn note_access(&mut self, cache: Agent, line: Line, access: Access) {
-        // What is about no line is told of every line, as it may change it.
+        // An access about no line is recorded for every traced line, as it may affect each of them.
         if self.traced(line) || self.watched && !access.about_line() && self.trace.is_some() {
             let what = access.name().to_string();
             self.note(cache, line, Action::Does { what });
         }
     }
 
-    /// Puts an entry back where it belongs now.
+    /// Writes an entry back to its place, according to its new configuration.
     #[inline(always)]
     fn keep(&mut self, cache: Agent, line: Line, place: Place, mut entry: Entry) {
         let gone = entry.configuration == self.caches.begins(cache);
@@ -748,7 +750,7 @@ impl Simulation {
         match place {
             Place::Way(slot) if gone => ways.clear(slot),
             Place::Way(slot) => ways.keep(slot, kept(entry)),
-            // The list may have moved since; lines are in it once.
+            // The list may have changed since. Each line is in it at most once.
             Place::Aside => {
                 let index = this.aside.iter().position(|&(other, _)| other == line);
                 match index {
@@ -762,7 +764,7 @@ impl Simulation {
             Place::Absent if gone => {}
             Place::Absent => this.aside.push((line, entry)),
         }
-        // Whoever still waits for a line that has gone begins anew.
+        // Accesses that still wait for a line that is now absent start again.
         while gone && entry.first != NONE {
             let index = entry.first;
             entry.first = self.accesses[index].next;
@@ -775,7 +777,7 @@ impl Simulation {
         }
     }
 
-    /// A row of a cache cannot be executed.
+    /// Fails the run because a row of a cache cannot be executed.
     #[cold]
     fn impossible(&mut self, cache: Agent, line: Line, transition: &Transition) {
         let name = self.agent_name(cache);
@@ -785,7 +787,7 @@ impl Simulation {
         self.fail(FailureKind::UnexpectedMessage, line, text);
     }
 
-    /// Carries a transition out. `message` is the one being taken, `access` the one that begins.
+    /// Applies a transition. `message` is the consumed message, `access` the access that starts.
     fn react(
         &mut self,
         cache: Agent,
@@ -887,7 +889,7 @@ impl Simulation {
         if after.right > before.right {
             self.check_rights(cache, line, after.right);
         }
-        // What an L1 has is what the cache may read: not beyond its right, nor across new bytes.
+        // An L1 may hold a line only while its cache has read permission, and not beyond the arrival of new bytes.
         if self.private() && (after.right == Right::None || carries) {
             self.leave_l1s(cache, line, None);
         }
@@ -896,7 +898,7 @@ impl Simulation {
         }
     }
 
-    /// The pending access ends, as the row says.
+    /// Completes the pending access as the row specifies.
     fn done(
         &mut self,
         cache: Agent,
@@ -934,7 +936,7 @@ impl Simulation {
                 self.fail(self.oracle.of_stores(), line, text);
             }
             (Done::Ends(Ending::Read), Some(copy)) => {
-                // What a message brings was checked when it was sent, which may have been before the read began.
+                // The bytes of a message were checked when it was sent, which may have been before the read started.
                 self.check_own(&access, copy);
                 if brought.is_none() || self.oracle.may_be_old() {
                     self.check_load(&access, copy);

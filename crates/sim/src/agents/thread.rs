@@ -1,4 +1,4 @@
-//! Threads of a scenario on cores: each makes one step after the other.
+//! Threads of a scenario on their cores. Each executes one step after the other.
 
 use cohkit_application::interface::{Step, Update};
 use cohkit_protocol::controller::Access;
@@ -10,7 +10,7 @@ use crate::kernel::Time;
 use crate::message::Line;
 use crate::simulation::{Event as KernelEvent, Pending, Purpose, Simulation};
 
-/// The line of an access of a thread, and what the thread asks for as far as its order goes; a fence is about none.
+/// Returns the line of a thread's access and its kind in the program order; 0 is the line of a fence, which has none.
 fn issue(step: &Step) -> Option<(Line, Issue)> {
     Some(match *step {
         Step::Load { line, .. } => (line, Issue::Load),
@@ -25,11 +25,11 @@ fn issue(step: &Step) -> Option<(Line, Issue)> {
     })
 }
 
-/// Steps in a row that may take no time.
+/// Maximum number of consecutive steps that take no time.
 const MOST_STEPS: u32 = 1 << 20;
 
 impl Simulation {
-    /// A core's thread goes on at a time not before now.
+    /// Continues a core's thread at a time that is not in the past.
     pub(crate) fn thread(&mut self, core: u16, mut at: Time) {
         let number = usize::from(core);
         let kind = self.groups.kind_of(core);
@@ -55,7 +55,7 @@ impl Simulation {
                 false => behind.played.step(number, result),
             };
             let running = &mut behind.threads[number];
-            // What it has done is still counted, but nothing more is begun.
+            // Counts and durations of completed steps are still recorded, but no new step starts.
             let begins = !matches!(step, Step::Count { .. } | Step::Begin | Step::End { .. });
             if begins && at >= behind.until {
                 running.stopped = true;
@@ -77,7 +77,7 @@ impl Simulation {
                         return self.fail(FailureKind::Contract, 0, text);
                     };
                     at = after;
-                    // What is shorter needs no excuse, and whoever polls may do it again and again.
+                    // Shorter work needs no watchdog extension, and a polling thread may repeat it without end.
                     if at.saturating_sub(self.now) > self.times.patience {
                         self.expect(at);
                     }
@@ -153,7 +153,7 @@ impl Simulation {
                     let access = match (behind.played.writes_by(number), accesses.update) {
                         (Some(own), _) => own,
                         (None, Some(Access::Atomic)) if update => Access::Atomic,
-                        // In a copy of the cache's own, whatever the text does on a store.
+                        // In a copy of the cache's own, independent of how the protocol treats stores.
                         _ => accesses.back.unwrap_or(Access::Store),
                     };
                     return self.access_of_thread(core, at_line, access, purpose, at);
@@ -164,7 +164,7 @@ impl Simulation {
         self.fail(FailureKind::Contract, 0, text);
     }
 
-    /// An access of a thread to a word, if the text has such a one.
+    /// Issues an access of a thread to a word, if the protocol has such an access.
     fn word_of_thread(
         &mut self,
         core: u16,
@@ -190,7 +190,7 @@ impl Simulation {
         self.access_of_thread(core, (line, word), access, purpose, at);
     }
 
-    /// A write of a thread. Gives when the thread goes on, if it does so meanwhile.
+    /// Issues a write of a thread. Returns when the thread continues, if it does not wait for the write.
     fn write_of_thread(
         &mut self,
         core: u16,
@@ -207,7 +207,7 @@ impl Simulation {
         self.purpose_of_thread(core, at_line, access, Purpose::Posted, at);
         let cache = self.cache_of(core);
         if (self.translations.as_ref()).is_some_and(|translations| translations.has(cache)) {
-            // It goes on as soon as its store has been translated.
+            // The thread continues as soon as its store has been translated.
             return None;
         }
         (self.failure.is_none()).then(|| at + self.groups.of_core(core).work)
@@ -218,14 +218,16 @@ impl Simulation {
         threads.get_mut(usize::from(core))
     }
 
-    /// Whether a core's thread goes on while its stores are under way: where the text says which accesses wait for which.
+    /// True if a core's thread continues past outstanding stores. This requires a protocol that declares the program
+    /// order.
     fn posts(&self, core: u16) -> bool {
         let orders = self.behind.as_ref().and_then(|behind| behind.orders);
         orders.is_some() && self.groups.of_core(core).posted > 0
     }
 
-    /// Whether a step has to wait until a store of its thread that is under way has ended: one that the text says it waits
-    /// for, one of the same line, or any if no more may be under way. It is made when one has.
+    /// True if a step must wait for an outstanding store of its thread. It waits for a store before it in the declared
+    /// order, for one to the same line, or for any if the maximum is outstanding. The step is retried when a store has
+    /// ended.
     fn waits_for_posted(&mut self, core: u16, step: &Step, at: Time) -> bool {
         let most = self.groups.of_core(core).posted as usize;
         let orders = self.behind.as_ref().and_then(|behind| behind.orders);
@@ -236,12 +238,12 @@ impl Simulation {
             return false;
         };
         let full = running.posted.len() >= most && matches!(later, Issue::Store | Issue::Release);
-        // An atomic access reads, too.
+        // An atomic access also reads.
         let reads = matches!(step, Step::Update { .. } | Step::LoadExclusive { .. });
         let mut under_way = running.posted.iter();
         let waits = full
             || under_way.any(|&(other, earlier)| {
-                // As in litmus tests: acquires are those that do not pass earlier releases (RCsc).
+                // As in litmus tests, an acquire does not pass an earlier release (RCsc).
                 (earlier, later) == (Issue::Release, Issue::Acquire)
                     || orders.waits(earlier, later)
                     || reads && orders.waits(earlier, Issue::Load)
@@ -254,7 +256,7 @@ impl Simulation {
         waits
     }
 
-    /// A store that a core's thread has not waited for has ended.
+    /// Ends a posted store of a core's thread.
     pub(crate) fn posted_is_done(&mut self, core: u16, line: Line) {
         let now = self.now;
         let Some(running) = self.running_of(core) else {
@@ -271,7 +273,7 @@ impl Simulation {
         }
     }
 
-    /// The last store that a core's thread has begun is not made.
+    /// Removes a thread's last posted store to a line, which was refused.
     pub(crate) fn forget_posted(&mut self, core: u16, line: Line) {
         if let Some(running) = self.running_of(core) {
             let place = running.posted.iter().rposition(|&(its, _)| its == line);
@@ -279,7 +281,7 @@ impl Simulation {
         }
     }
 
-    /// How many words a core's thread writes in one access.
+    /// Returns the number of words that a thread writes in one access.
     pub(crate) fn words_of_thread(&self, core: u16) -> u16 {
         let behind = self.behind.as_ref();
         let running = behind.and_then(|behind| behind.threads.get(usize::from(core)));
@@ -289,7 +291,7 @@ impl Simulation {
         }
     }
 
-    /// Whether caches take part in fences: then a thread's fence, which is about no line, is an access like others.
+    /// Issues a fence to the cache if the protocol's caches take part in fences. Returns false if they do not.
     fn asks_for_fence(&mut self, core: u16, at: Time) -> bool {
         let kind = self.groups.kind_of(core);
         let fence = self.behind.as_ref().and_then(|of| of.accesses[kind].fence);
@@ -299,7 +301,7 @@ impl Simulation {
         fence.is_some()
     }
 
-    /// Stores of a core have been performed; its thread may have waited for them.
+    /// Continues a thread that waits for its buffered stores, once all of these have been performed.
     pub(crate) fn unfence(&mut self, core: u16) {
         if self.buffers_stores(core) {
             return;
@@ -316,25 +318,25 @@ impl Simulation {
         }
     }
 
-    /// Whether a write under way is a release of its thread.
+    /// True if a write in progress is a release of its thread.
     pub(crate) fn releases(&self, access: &Pending) -> bool {
         let step = self.step_of(access);
         step.is_some_and(|step| matches!(step, Step::Release { .. }))
     }
 
-    /// Whether a read under way is one with which its thread acquires.
+    /// True if a read in progress is an acquire of its thread.
     pub(crate) fn acquires(&self, access: &Pending) -> bool {
         let step = self.step_of(access);
         step.is_some_and(|step| matches!(step, Step::Acquire { .. }))
     }
 
-    /// The step that an access is of, if it is a thread's.
+    /// Returns the step that an access belongs to, if it is a thread's.
     fn step_of(&self, access: &Pending) -> Option<Step> {
         let threads = &self.behind.as_ref()?.threads;
         Some(threads.get(usize::from(access.core))?.step)
     }
 
-    /// A thread's access has been given this word.
+    /// Sets the result of a thread's access.
     #[inline]
     pub(crate) fn give(&mut self, core: u16, value: u64) {
         if let Some(behind) = &mut self.behind {
@@ -344,7 +346,7 @@ impl Simulation {
         }
     }
 
-    /// What an atomic access of a core's thread makes of a word; nothing if it only loads.
+    /// Returns the new value that an atomic access of a core's thread writes; `None` if the access only reads.
     pub(crate) fn updated(&self, core: u16, word: u64) -> Option<u64> {
         let running = self.behind.as_ref()?.threads.get(usize::from(core))?;
         match running.step {
@@ -356,7 +358,7 @@ impl Simulation {
         }
     }
 
-    /// The value that a thread's store writes.
+    /// Returns the value that a thread's store writes.
     pub(crate) fn stored_by_thread(&self, core: u16) -> Option<u64> {
         let running = self.behind.as_ref()?.threads.get(usize::from(core))?;
         match running.step {

@@ -1,12 +1,13 @@
-//! Devices whose cores have virtual addresses: a cache of translations in each, and the host's unit that walks its tables.
+//! Devices whose cores use virtual addresses: a translation cache in each, and the host's unit that walks its page
+//! tables.
 //!
-//! Each access is translated before it goes to its cache, and is under its translation until it has been performed. When
-//! the host takes a page back it tells all devices; each forgets the page, waits until no access is under it, and
-//! acknowledges. Only then is the page there again, as another one: an access under a translation that has been taken
-//! back ends the run. A request for a translation that is under way while its page is taken back brings what may be old,
-//! and is made again.
+//! Each access is translated before it goes to its cache, and uses its translation until it has been performed. When
+//! the host unmaps a page, it notifies all devices. Each device invalidates the translation, waits until no access uses
+//! it, and acknowledges. Only then is the page mapped again, as a different one. An access under an invalidated
+//! translation ends the run. A request for a translation that is outstanding while its page is unmapped may return a
+//! stale one, and is repeated.
 //!
-//! An access that the page table does not permit is not made. Who has made it is told: a thread in the place of its next
+//! An access that the page table does not permit is not made. Its requester is notified: a thread in place of its next
 //! step, an application by an event.
 
 use cohkit_application::interface::Refused;
@@ -22,16 +23,16 @@ use crate::message::{Agent, Agents, Line, Pool};
 use crate::platform::{Platform, Translation};
 use crate::simulation::{Event, Purpose, Simulation};
 
-/// A page by its number.
+/// Page number.
 type Page = u32;
 
-/// The page of an access whose address is physical.
+/// Page of an access with a physical address.
 const NOWHERE: Page = Page::MAX;
 
-/// How often a page has been taken back.
+/// Number of times that a page has been unmapped.
 type Generation = u32;
 
-/// So many translations, of which the one that was used longest ago gives way.
+/// Translation cache with LRU replacement and at most `most` entries.
 struct Kept {
     most: usize,
     used: u64,
@@ -77,14 +78,14 @@ impl Kept {
     }
 }
 
-/// What happens to a translation at some time.
+/// Scheduled step of a translation.
 #[derive(Clone, Copy)]
 enum Step {
-    /// An access looks for its own.
+    /// An access looks up its translation.
     Look { access: u32 },
     /// A device's request reaches the host.
     Ask { device: Agent, page: Page },
-    /// A walk for a device has so many tables left to read.
+    /// A walk for a device has `left` tables to read.
     Walk {
         device: Agent,
         page: Page,
@@ -96,78 +97,79 @@ enum Step {
         page: Page,
         generation: Generation,
     },
-    /// The host takes a page back.
+    /// The host unmaps a page.
     Unmap,
-    /// A device hears of it.
+    /// The notification of an unmapped page reaches a device.
     TakenBack { device: Agent, page: Page },
-    /// The host hears that the device has forgotten it.
+    /// A device's acknowledgement reaches the host.
     Forgotten { page: Page },
 }
 
-/// A request for a translation.
+/// An outstanding request for a translation.
 #[derive(Default)]
 struct Asked {
     /// The accesses that wait for it.
     waiting: Vec<u32>,
-    /// Whether its page has been taken back since it was made.
+    /// True if the page has been unmapped since the request was made.
     stale: bool,
 }
 
-/// What a device knows of translations.
+/// Translation state of a device.
 struct Device {
     kept: Kept,
     asked: FxHashMap<Page, Asked>,
-    /// Accesses for which no request could be made yet.
+    /// Accesses that wait because the maximum number of requests is outstanding.
     waiting: VecDeque<u32>,
-    /// Accesses under the translation of a page, and whether the host waits for their end.
+    /// For each page, the number of accesses that use its translation, and true if the host waits for their end.
     under: FxHashMap<Page, (u32, bool)>,
 }
 
-/// What translations have cost, for the statistics.
+/// Counters of translations, for the statistics.
 #[derive(Clone, Copy, Default)]
 pub struct Translated {
-    /// Accesses whose translation the device kept.
+    /// Accesses whose translation the device had.
     pub hits: u64,
-    /// Accesses that waited for one.
+    /// Accesses that waited for a translation.
     pub misses: u64,
     /// Tables that walks have read.
     pub walked: u64,
-    /// Pages taken back.
+    /// Pages unmapped.
     pub taken_back: u64,
-    /// Accesses that the page table does not permit.
+    /// Accesses that the page table did not permit.
     pub faults: u64,
 }
 
-/// All translations of a machine. The devices of one kind only have them.
+/// All translations of a machine. Only the devices of one kind use them.
 pub(crate) struct Translations {
     of: Translation,
-    /// Tables that a walk reads.
+    /// Number of tables that a walk reads.
     walk: u64,
     first: u16,
     devices: Vec<Device>,
     host: Kept,
     steps: Pool<Step>,
-    /// Pages that the cores go to, and the logarithm of the lines in each.
+    /// Number of pages that the cores use, and the logarithm of the lines per page.
     pages: Page,
     shift: u32,
     generations: FxHashMap<Page, Generation>,
-    /// Devices that have not forgotten a page, and the requests that wait until it is there again.
+    /// For each unmapped page, the number of devices that have not acknowledged, and the requests that wait until it is
+    /// mapped.
     leaving: FxHashMap<Page, (u16, Vec<Agent>)>,
-    /// The page of each access and how often that had been taken back, by the access's number.
+    /// Page of each access and its generation, by the access's index.
     under: Vec<(Page, Generation)>,
-    /// Whether it is known when the next page is taken back.
+    /// True if the next unmapping is scheduled.
     unmaps: bool,
-    /// Cores and the lines of which they have been refused an access: to try again is to get nowhere.
+    /// Cores and lines with refused accesses. Retrying such an access does not count as progress.
     refused: FxHashSet<(u16, Line)>,
     random: Random,
     pub told: Translated,
 }
 
 impl Translations {
-    /// Those of a machine, if the cores of one of its kinds have virtual addresses.
+    /// Creates the translations of a machine. Returns `None` if no kind of its cores uses virtual addresses.
     ///
     /// # Errors
-    /// A sentence, if they make no sense.
+    /// A sentence, if more than one kind uses them, or a quantity is invalid.
     pub fn new(
         platform: &Platform,
         caches: &[Agents],
@@ -218,13 +220,13 @@ impl Translations {
         }))
     }
 
-    /// Whether accesses to a cache are translated.
+    /// True if accesses to a cache are translated.
     #[inline(always)]
     pub fn has(&self, cache: Agent) -> bool {
         usize::from(cache.0.wrapping_sub(self.first)) < self.devices.len()
     }
 
-    /// How many accesses to a cache wait for a translation.
+    /// Returns the number of accesses to a cache that wait for a translation.
     pub fn waiting(&self, cache: Agent) -> usize {
         let place = usize::from(cache.0.wrapping_sub(self.first));
         self.devices.get(place).map_or(0, |device| {
@@ -241,7 +243,7 @@ impl Translations {
         self.generations.get(&page).copied().unwrap_or(0)
     }
 
-    /// The most that may be done with a page.
+    /// Returns the permission that the page table grants for a page.
     fn permits(&self, page: Page) -> Right {
         let one_of = |pages: u64| pages > 0 && (u64::from(page) + 1).is_multiple_of(pages);
         match (
@@ -254,14 +256,14 @@ impl Translations {
         }
     }
 
-    /// Why an access may not be made to a page.
+    /// Returns the page fault of an access to a page, or `None` if the access is permitted.
     fn refuses(&self, page: Page, access: Access) -> Option<Refused> {
         let (permits, write) = (self.permits(page), access.writes());
         let refused = permits == Right::None || write && permits == Right::Read;
         refused.then_some(Refused { write, permits })
     }
 
-    /// Keeps in mind under which translation an access is, by its number.
+    /// Records the translation that an access uses, by the access's index.
     fn note(&mut self, access: u32, page: Page, generation: Generation) {
         let number = access as usize;
         if self.under.len() <= number {
@@ -270,23 +272,23 @@ impl Translations {
         self.under[number] = (page, generation);
     }
 
-    /// Whether an access that has reached its cache has a virtual address.
+    /// True if an access that has reached its cache has a virtual address.
     pub fn translates(&self, access: u32, cache: Agent) -> bool {
         let under = self.under.get(access as usize);
         self.has(cache) && under.is_some_and(|(page, _)| *page != NOWHERE)
     }
 
-    /// Cores go to so many lines, from the first on.
+    /// Sets the number of lines, from the first on, that cores access.
     pub fn goes_to(&mut self, lines: u64) {
         self.pages = lines.div_ceil(1 << self.shift).max(1) as Page;
     }
 
-    /// Whether a moment is known at which a page is taken back, unless nothing is done any more then.
+    /// True if an unmapping is scheduled. If no access uses translations then, none takes place.
     pub fn unmaps(&self) -> bool {
         self.unmaps
     }
 
-    /// Whether no access waits for a translation or is under one.
+    /// True if no access waits for a translation or uses one.
     fn idle(&self) -> bool {
         let mut devices = self.devices.iter();
         devices.all(|of| of.under.is_empty() && of.asked.is_empty() && of.waiting.is_empty())
@@ -299,7 +301,7 @@ impl Translations {
 }
 
 impl Simulation {
-    /// An access leaves its core at a time not before now, with a virtual address.
+    /// Translates an access that leaves its core at `at`, which is not in the past.
     pub(crate) fn translate(&mut self, access: u32, at: Time) {
         self.translation_at(at, Step::Look { access });
         let Some(translations) = &mut self.translations else {
@@ -307,19 +309,19 @@ impl Simulation {
         };
         let unmap = translations.of.unmap.value;
         if unmap > 0 && !std::mem::replace(&mut translations.unmaps, true) {
-            // From the begin on at equal distances, as long as there are accesses.
+            // Pages are unmapped at multiples of the interval, as long as there are accesses.
             let next = (self.now / unmap + 1).saturating_mul(unmap);
             self.translation_at(next, Step::Unmap);
         }
     }
 
-    /// Whether a page is taken back by this step.
+    /// True if this step unmaps a page.
     pub(crate) fn unmaps_now(&self, step: u32) -> bool {
         let translations = self.translations.as_ref();
         translations.is_some_and(|of| matches!(of.steps[step], Step::Unmap))
     }
 
-    /// An access leaves its core with an address that is physical, though those of its cache are not.
+    /// Records that an access to a cache with virtual addresses has a physical address.
     pub(crate) fn is_physical(&mut self, access: u32) {
         if let Some(translations) = &mut self.translations {
             translations.note(access, NOWHERE, 0);
@@ -333,7 +335,7 @@ impl Simulation {
         }
     }
 
-    /// What goes one way between a device and the host.
+    /// Sends a message one way between a device and the host.
     fn translation_goes(&mut self, after: Time, step: Step) {
         if let Some(translations) = &mut self.translations {
             let at = self.now + after + translations.way();
@@ -341,7 +343,7 @@ impl Simulation {
         }
     }
 
-    /// Something happens to a translation now.
+    /// Executes a scheduled step.
     pub(crate) fn translation(&mut self, number: u32) {
         let Some(translations) = &mut self.translations else {
             return;
@@ -373,7 +375,7 @@ impl Simulation {
             return self.go_under(index, page, generation);
         }
         if access.purpose == Purpose::Hint {
-            // A hint is not worth a walk.
+            // A prefetch is not worth a walk.
             self.accesses.remove(index);
             return;
         }
@@ -381,7 +383,7 @@ impl Simulation {
         self.await_translation(index, page);
     }
 
-    /// An access waits for the translation of its page, which is asked for unless that has been done.
+    /// Makes an access wait for the translation of its page, which is requested unless a request is outstanding.
     fn await_translation(&mut self, index: u32, page: Page) {
         let cache = self.accesses[index].cache;
         let Some(translations) = &mut self.translations else {
@@ -408,7 +410,7 @@ impl Simulation {
         self.translation_goes(hit, ask);
     }
 
-    /// An access goes to its cache, under a translation that its device has.
+    /// Sends an access to its cache under a translation that its device has.
     fn go_under(&mut self, index: u32, page: Page, generation: Generation) {
         let access = self.accesses[index];
         let request = self.groups.of_cache(access.cache).request;
@@ -428,13 +430,13 @@ impl Simulation {
         let leaves = self.now + translations.of.hit.value;
         self.queue.push(leaves + request, Event::Access(index));
         if access.purpose == Purpose::Posted {
-            // Its thread has waited so far: it is told of a refusal before it does anything else.
+            // The thread has waited until here: it is notified of a refusal before its next step.
             let work = self.groups.of_cache(access.cache).work;
             self.thread(access.core, leaves + work);
         }
     }
 
-    /// An access is not made, as the page table does not permit it. Whoever has made it is told.
+    /// Ends an access that the page table does not permit, and notifies its requester.
     #[cold]
     fn refuse(&mut self, index: u32, page: Page, why: Refused) {
         let access = self.accesses.remove(index);
@@ -481,7 +483,8 @@ impl Simulation {
         }
     }
 
-    /// A thread's program is told that its access has been refused, and goes on at a time not before now if it can.
+    /// Reports a refused access to a thread's program. The thread continues at a time that is not in the past, if it
+    /// can.
     pub(crate) fn refuse_thread(
         &mut self,
         core: u16,
@@ -503,7 +506,7 @@ impl Simulation {
         self.thread(core, at);
     }
 
-    /// An access has ended: its translation is not needed for it any more, and was good until now.
+    /// Ends the use of a translation by a completed access, and checks that the translation was valid until now.
     pub(crate) fn leave_translation(&mut self, index: u32, cache: Agent, line: Line) {
         let Some(translations) = &mut self.translations else {
             return;
@@ -559,14 +562,14 @@ impl Simulation {
         }
     }
 
-    /// A walk reads its next table from memory, or has read the last.
+    /// Starts the read of a walk's next table, or ends the walk after the last.
     fn walk(&mut self, device: Agent, page: Page, left: u64) {
         let Some(translations) = &mut self.translations else {
             return;
         };
         if left > 0 {
             translations.told.walked += 1;
-            // Entries of 8 bytes, the tables of a level beside each other from the end of memory.
+            // Tables have entries of 8 bytes. The tables of one level are adjacent, from the end of memory down.
             let table = u64::from(page) >> (9 * (left - 1)).min(31);
             let lines = u64::from(self.platform.lines);
             let line = lines - 1 - (table * 8 / u64::from(self.line_bytes) + left) % lines;
@@ -606,7 +609,7 @@ impl Simulation {
         }
         let waiting = std::mem::take(&mut asked.waiting);
         device.asked.remove(&page);
-        // That a page is not there is not kept: it is asked again.
+        // The absence of a page is not cached: it is requested again.
         if translations.permits(page) > Right::None {
             translations.device(cache).kept.keep(page, generation);
         }
@@ -614,7 +617,7 @@ impl Simulation {
         for index in waiting {
             self.go_under(index, page, generation);
         }
-        // There is room for another request.
+        // One more request may be outstanding.
         while let Some(translations) = &mut self.translations {
             let most = translations.of.outstanding.value as usize;
             let device = translations.device(cache);
@@ -632,7 +635,7 @@ impl Simulation {
         }
     }
 
-    /// The host takes back any page, unless it is taking it back already.
+    /// Unmaps a random page, unless that page is being unmapped already.
     fn unmap(&mut self) {
         let Some(translations) = &mut self.translations else {
             return;

@@ -1,9 +1,9 @@
-//! The bus of devices, such as PCIe: packets in order each way, without coherence.
+//! The device bus, such as PCIe: packets in order in each direction, without coherence.
 
 use crate::kernel::Time;
 use crate::platform;
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// From the CPU to the device.
@@ -15,12 +15,12 @@ pub enum Way {
 /// A bus between the CPU and one device.
 pub struct Bus {
     quantities: platform::Bus,
-    /// When each way can begin the next packet.
+    /// Time from which each direction can start the next packet.
     free: [Time; 2],
 }
 
 impl Bus {
-    /// An idle bus.
+    /// Creates an idle bus.
     pub fn new(quantities: &platform::Bus) -> Bus {
         Bus {
             quantities: quantities.clone(),
@@ -28,7 +28,7 @@ impl Bus {
         }
     }
 
-    /// Sends so many bytes now, in as many packets as that takes; at least one. The result is when the last arrives.
+    /// Sends `bytes` now, in as many packets as necessary and at least one. Returns when the last arrives.
     pub fn carry(&mut self, way: Way, now: Time, bytes: u64) -> Time {
         let of = &self.quantities;
         let packets = bytes.div_ceil(of.payload_bytes.value.max(1)).max(1);
@@ -41,12 +41,12 @@ impl Bus {
         *free + of.latency.value
     }
 
-    /// From an interrupt's arrival until a thread that waits for it goes on.
+    /// Latency from the arrival of an interrupt until a thread that waits for it continues.
     pub fn interrupt(&self) -> Time {
         self.quantities.interrupt.value
     }
 
-    /// From the arrival of a read at the CPU's own memory until its words leave.
+    /// Latency from the arrival of a read at the CPU's own memory until its words leave.
     pub fn memory(&self) -> Time {
         self.quantities.memory.value
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::platform::Platform;
 
-    /// Two transfers one after the other: the second waits for the first, and pays a header for each packet.
+    /// The second of two consecutive transfers waits for the first, and adds a header to each packet.
     #[test]
     fn packets_follow_each_other() {
         let platform = Platform::shipped("enzian-dc-bram").unwrap();
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(bus.carry(Way::Down, 0, 0), time(header) + latency);
         let first = time(header) + time(3 * most + 8 + 4 * header);
         assert_eq!(bus.carry(Way::Down, 0, 3 * most + 8), first + latency);
-        // The other way is free.
+        // The opposite direction is free.
         assert_eq!(bus.carry(Way::Up, 0, 8), time(8 + header) + latency);
     }
 }

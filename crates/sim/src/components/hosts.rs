@@ -1,10 +1,11 @@
 //! Hosts: the mesh inside each, and its port at the switch.
 //!
-//! A message between two agents of one host takes the way of its sender's tile into the mesh, and one hop after the other.
-//! Between hosts it takes the hops to the port of its sender's host, that host's links to the switch, the links of the
-//! other host from the switch, and the hops from there. Where switches are of two levels, those of the first have some hosts
-//! each, and what goes to a host at another one takes the links of its switch to the one above, and those of the other from
-//! there. A tile's way in takes one flit after the other; between tiles nothing waits, and nothing has a limit of room.
+//! A message between two agents of one host takes the port of its sender's tile into the mesh, then one hop after the
+//! other. Between hosts, it takes the hops to the port of its sender's host and that host's links to the switch. From
+//! there it takes the links to the other host, and the hops inside it. With switches of two levels, each switch of the
+//! first level serves some of the hosts. A message to a host at another one takes the uplink of its switch to the top,
+//! and the downlink to the other switch. The port of a tile accepts one flit at a time. Between tiles nothing waits,
+//! and buffers are unbounded.
 
 use super::link::{Direction, Sent, Size};
 use crate::data::Random;
@@ -15,25 +16,25 @@ use crate::simulation::Kind;
 use serde::Serialize;
 use std::rc::Rc;
 
-/// What messages of a kind have taken.
+/// Traffic of one kind of message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct Taken {
-    /// How many went from one host to another.
+    /// Messages between hosts.
     pub between: u64,
     /// Bytes of these on the links of hosts, headers included; each message counts once.
     pub between_bytes: u64,
-    /// Bytes of all in meshes, as whole flits; once in each host that a message has gone through.
+    /// Bytes of all messages in meshes, in whole flits; once in each host on the path of a message.
     pub mesh_bytes: u64,
 }
 
-/// A switch on the way of a message.
+/// Position of a message on its path through the switches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum At {
-    /// That of its sender's host.
+    /// The switch of the sender's host.
     First,
-    /// That above all others.
+    /// The top switch.
     Above,
-    /// That of its receiver's host, from above.
+    /// The switch of the receiver's host, coming from the top.
     Last,
 }
 
@@ -44,11 +45,11 @@ struct Tile {
     number: u64,
 }
 
-/// Between the switches of the first level and the one above.
+/// Links between the switches of the first level and the top switch.
 struct Uplinks {
-    /// Hosts at each.
+    /// Number of hosts at each switch of the first level.
     hosts: usize,
-    /// From each to the one above, and from there.
+    /// Links from each switch to the top, and back.
     up: Vec<Direction>,
     down: Vec<Direction>,
 }
@@ -56,34 +57,34 @@ struct Uplinks {
 /// All hosts of a machine.
 pub(crate) struct Hosts {
     count: u64,
-    /// Homes and slices of each home, powers of two.
+    /// Number of homes, and of slices of each home; powers of two.
     homes: u64,
     slices: u64,
     columns: u64,
     tiles: u64,
     hop: Time,
-    /// What goes from one host to another takes so much longer.
+    /// Extra latency from one host to another: (sending host, receiving host, picoseconds).
     late: (usize, usize, Time),
     flit: u32,
     header: u32,
-    /// Payloads by kind.
+    /// Payload bytes by kind of message.
     payloads: Vec<u32>,
-    /// The way of each tile into its mesh.
+    /// Port of each tile into its mesh.
     into: Vec<Direction>,
-    /// From each host to the switch, and from the switch to it.
+    /// Links from each host to the switch, and back.
     pub to_switch: Vec<Direction>,
     pub from_switch: Vec<Direction>,
-    /// Where switches are of two levels.
+    /// Links between switches of two levels; `None` with a single switch.
     uplinks: Option<Uplinks>,
-    /// By kind of message.
+    /// Traffic by kind of message.
     pub taken: Vec<Taken>,
-    /// Bytes that caching agents and homes have sent, on meshes or between hosts, headers included.
+    /// Bytes sent by caching agents and by homes, on meshes or between hosts, headers included.
     pub by_caches: u64,
     pub by_homes: u64,
 }
 
 impl Hosts {
-    /// Idle hosts; none if the platform has none.
+    /// Creates idle hosts. Returns `None` if the platform has none.
     pub fn new(platform: &Platform, kinds: &[Kind]) -> Option<Hosts> {
         let hosts = platform.hosts.as_ref()?;
         let link = &platform.link;
@@ -94,7 +95,7 @@ impl Hosts {
             .iter()
             .map(|&bytes| Size::new(link, bytes))
             .collect();
-        // On a mesh a message is whole flits.
+        // On a mesh, a message occupies whole flits.
         let mut mesh = link.clone();
         mesh.bandwidth = rate(u64::from(flit), &hosts.flit_time);
         (
@@ -163,17 +164,17 @@ impl Hosts {
         self.tile(cache.0.into(), u64::from(cache.0) / self.count)
     }
 
-    /// Where a home serves a line: at the tile of the line's slice.
+    /// Returns the tile at which a home serves a line: that of the line's slice.
     fn of_home(&self, line: Line) -> Tile {
         let line = u64::from(line);
         let (home, slice) = (line & (self.homes - 1), line / self.homes % self.slices);
         self.tile(home, home / self.count * self.slices + slice)
     }
 
-    /// From where a message comes, and where it goes.
+    /// Returns the tiles of a message's sender and receiver.
     fn ends(&self, message: &Message) -> [Tile; 2] {
         let from = match (message.from, message.to) {
-            // A message from home to home says which one sent it, and is about no line.
+            // A message from home to home is about no line, and carries the number of its sender.
             (HOME, HOME) => self.of_home(message.word.into()),
             (HOME, _) => self.of_home(message.line),
             (cache, _) => self.of_cache(cache),
@@ -185,14 +186,14 @@ impl Hosts {
         [from, to]
     }
 
-    /// The time from one tile to another of the same host.
+    /// Latency from one tile to another of the same host.
     fn hops(&self, from: u64, to: u64) -> Time {
         let along = (from % self.columns).abs_diff(to % self.columns);
         let across = (from / self.columns).abs_diff(to / self.columns);
         (along + across) * self.hop
     }
 
-    /// Asks memory for what the next message of a caching agent looks at, or the answer to a message.
+    /// Prefetches the state that the next message of a caching agent, or the answer to a message, needs.
     pub fn prefetch(&self, from: Agent, line: Line) {
         let tile = match from {
             HOME => self.of_home(line),
@@ -201,7 +202,8 @@ impl Hosts {
         self.into[tile.host * self.tiles as usize + tile.number as usize].prefetch_links();
     }
 
-    /// A message enters the mesh of its host. The result is when it arrives, and whether at the switch only.
+    /// Sends a message into the mesh of its host. Returns when it arrives, and true if it arrives at the switch, not at
+    /// its receiver.
     pub fn send(
         &mut self,
         sent: Sent,
@@ -237,7 +239,7 @@ impl Hosts {
         (port.send(sent, what, random, order), true)
     }
 
-    /// Time that messages waited for links between switches.
+    /// Total time that messages waited for links between switches.
     pub fn waited_above(&self) -> Time {
         let ways = self
             .uplinks
@@ -246,7 +248,7 @@ impl Hosts {
         ways.map(|way| way.waited).sum()
     }
 
-    /// A message leaves a switch; the result is when it arrives at the next one or, if that is none, at its receiver.
+    /// Sends a message from a switch. Returns when it arrives, and the next switch; `None` for its receiver.
     pub fn leaves_switch(
         &mut self,
         at: At,
@@ -278,13 +280,13 @@ impl Hosts {
     }
 }
 
-/// Bytes that a message has beside those of its kind: a kind has the bytes of one word.
+/// Bytes of a message beyond those of its kind, which include one word.
 #[inline(always)]
 pub(crate) fn more(message: &Message) -> u32 {
     8 * u32::from(message.words.saturating_sub(1))
 }
 
-/// The rate of so many bytes in a time; without bound if it takes none.
+/// Returns the rate of `bytes` in `time`; a time of 0 means an unlimited rate, encoded as 0.
 fn rate(bytes: u64, time: &Quantity) -> Quantity {
     let picoseconds = u128::from(crate::kernel::SECOND);
     let rate = match u128::from(time.value) {
@@ -294,7 +296,7 @@ fn rate(bytes: u64, time: &Quantity) -> Quantity {
     Quantity::given(rate as u64, &time.origin)
 }
 
-/// Bytes that fields of so many bits take, of which some have room in the header.
+/// Number of bytes for fields of `bits` bits, less those that fit into the header.
 pub(crate) fn field_bytes(bits: u64, hosts: &platform::Hosts) -> u32 {
     bits.saturating_sub(hosts.free_bits.value).div_ceil(8) as u32
 }

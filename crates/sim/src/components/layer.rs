@@ -1,8 +1,9 @@
-//! Links whose messages are framed, credited and sent again: two ends of [`cohkit_link`] with lanes between them, in time.
+//! Links with frames, credits and retransmission: two endpoints of [`cohkit_link`] with lanes between them, in time.
 //!
-//! A [`Port`] is all links between a caching agent and the home. A message is offered at one side, waits until its circuit
-//! has room in the end there, travels as the link layer has it, and can be taken at the other side when it is whole, at the
-//! pace of the receiver. What is not taken keeps its room, so that a circuit that stops holds up no other.
+//! A [`Port`] holds all links between a caching agent and the home. A message is offered at one side and waits until
+//! its circuit has room in the endpoint there. It travels as the link layer specifies, and can be taken at the other
+//! side when it is complete, at the receiver's rate. A message that is not taken keeps its buffer space, so a stopped
+//! circuit blocks no other.
 
 mod port;
 mod wired;
@@ -16,18 +17,18 @@ use crate::platform::{self, Framing};
 
 pub(crate) use port::{Left, Port};
 
-/// How a kind of message travels.
+/// Mapping of a message kind to a link layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Its circuit for lines of even and of odd numbers.
+    /// Virtual circuits for even and for odd line numbers.
     circuits: [u8; 2],
-    /// Its bytes beside the header.
+    /// Bytes besides the header.
     bytes: u16,
-    /// Whether messages of a line keep an order, so that a line's take the same link.
+    /// True if messages about one line keep an order, and therefore take the same link.
     ordered: bool,
 }
 
-/// Refuses links that cannot be.
+/// Rejects link quantities that no link layer supports.
 ///
 /// # Errors
 /// A sentence that names the quantity.
@@ -52,10 +53,10 @@ pub(crate) fn check(layer: &platform::Layer) -> Result<(), String> {
     }
 }
 
-/// Refuses links that do not carry the messages of a home at either end.
+/// Rejects framings that cannot carry the messages of a home at either end.
 ///
 /// # Errors
-/// A sentence.
+/// A sentence that names the supported framings.
 pub(crate) fn carries_both(framing: Framing) -> Result<(), String> {
     let one = match framing {
         Framing::Eci | Framing::Ccix => return Ok(()),
@@ -68,7 +69,7 @@ pub(crate) fn carries_both(framing: Framing) -> Result<(), String> {
     ))
 }
 
-/// Bytes after which a packet of PCIe's link layer has to leave.
+/// Number of bytes after which a packet of PCIe's link layer must leave.
 fn limit(lanes: u32) -> u64 {
     if lanes > 8 {
         168
@@ -77,10 +78,10 @@ fn limit(lanes: u32) -> u64 {
     }
 }
 
-/// How each kind of message of a protocol travels in a framing.
+/// Maps each message kind of a protocol to a framing.
 ///
 /// # Errors
-/// A sentence that names what does not fit.
+/// A sentence that names the message, channel or line size that the framing cannot carry.
 pub(crate) fn ways(
     protocol: &Protocol,
     framing: Framing,
@@ -151,7 +152,7 @@ pub(crate) fn ways(
         })?;
     }
     for behind in &protocol.behind {
-        // Between two classes of CXL there is no order: the receiver keeps this one by itself.
+        // CXL keeps no order between two classes. The receiver enforces this one.
         let first = ways[behind.message.index()].circuits;
         let apart = |id: &MessageId| ways[id.index()].circuits != first;
         if of_cxl(framing) && behind.earlier.iter().any(apart) {
@@ -171,7 +172,7 @@ fn of_cxl(framing: Framing) -> bool {
     )
 }
 
-/// Who sends on links of CXL: a caching agent, or the home.
+/// Role of the sender on CXL links: a caching agent, or the home.
 fn sender(framing: Framing, agent: bool) -> cxl::Side {
     let of_agents = match framing {
         Framing::CxlCache68 => cxl::Side::CachingDevice,
@@ -184,8 +185,8 @@ fn sender(framing: Framing, agent: bool) -> cxl::Side {
     }
 }
 
-/// The orders of a protocol that links do not keep, so that receivers do: those of one line that CXL.cache has between
-/// snoops and the answers that were sent before them.
+/// Indices of the protocol's orders that links do not keep, so that receivers must: the per-line orders of CXL.cache
+/// between snoops and the responses sent before them.
 pub(crate) fn kept_by_receivers(protocol: &Protocol, framing: Framing) -> Vec<usize> {
     let to_remotes = |number: &usize| {
         let mut order = protocol.orders[*number].iter();
@@ -199,7 +200,7 @@ pub(crate) fn kept_by_receivers(protocol: &Protocol, framing: Framing) -> Vec<us
         .collect()
 }
 
-/// Messages that keep an order travel on one circuit, which is one with data if any of them carries some.
+/// Assigns the messages of an order to one circuit, one with data if any of them carries data.
 fn keep_order(
     protocol: &Protocol,
     framing: Framing,
@@ -226,11 +227,11 @@ fn keep_order(
     Ok(())
 }
 
-/// The circuits of a message for lines of even and odd numbers.
+/// Returns the circuits of a message for even and for odd line numbers.
 fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8; 2] {
     let asks = matches!(class, Some(Class::Request | Class::Victim));
     match framing {
-        // A line of an odd number uses the even circuit, and the reverse.
+        // A line with an odd number uses the even circuit, and the reverse.
         Framing::Eci => match (class, data) {
             (Some(Class::Request), true) => [3, 2],
             (Some(Class::Request), false) => [7, 6],
@@ -293,7 +294,8 @@ mod tests {
         }
     "#;
 
-    /// The bits of a header follow from it, so that what takes a copy back would be too short as an answer.
+    /// The class determines the bits of a header. Classified as a response, a message that takes a copy back would be
+    /// too short.
     #[test]
     fn messages_are_of_the_class_of_their_channel() {
         let protocol = parse(TEXT).unwrap_or_else(|errors| {

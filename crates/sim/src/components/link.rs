@@ -1,10 +1,10 @@
-//! Links: when a message arrives, given what was sent before it.
+//! Links: the arrival time of a message, given the messages sent before it.
 //!
-//! A direction of a link set has one or more links; a message takes the one with more room, which is
-//! the one that is free first. It occupies that link for its bytes, then travels for the latency.
-//! Each virtual circuit has its own queue before the links: a message leaves it when the receiver has
-//! room for one more of its circuit, so a circuit that stops holds up no other.
-//! Messages of one order group between two agents about one line arrive in the order of sending.
+//! A direction of a link set has one or more links. A message takes the link with more room, which is the one that is
+//! free first. It occupies that link for its bytes, then travels for the latency. Each virtual circuit has its own
+//! queue in front of the links. A message leaves it when the receiver has room for one more of its circuit, so a
+//! stopped circuit blocks no other. Messages of one order group between two agents about one line arrive in the order
+//! of sending.
 
 use crate::data::Random;
 use crate::kernel::Time;
@@ -16,17 +16,17 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What a message takes on a link.
+/// Size of a message kind on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Header and payload.
+    /// Header and payload, in bytes.
     bytes: u32,
-    /// For which it occupies a link.
+    /// Time for which the message occupies a link.
     time: Time,
 }
 
 impl Size {
-    /// The size of a message with this payload.
+    /// Returns the size of a message with this payload.
     pub fn new(link: &platform::Link, payload_bytes: u32) -> Size {
         let bytes = link.header_bytes.value as u32 + payload_bytes;
         Size {
@@ -36,48 +36,48 @@ impl Size {
     }
 }
 
-/// Latest arrivals that are kept in any case.
+/// Minimum number of last arrivals to keep before obsolete ones are searched for.
 const FEWEST_KEPT: usize = 1 << 8;
 
-/// When a message is sent, and from when on it may leave, which is not before.
+/// Times of sending a message; `ready` is not before `now`.
 #[derive(Clone, Copy)]
 pub struct Sent {
-    /// The time at which this is known.
+    /// Current time of the simulation.
     pub now: Time,
-    /// When it may leave.
+    /// Earliest time at which the message may leave.
     pub ready: Time,
 }
 
 /// One direction of a set of links.
 pub struct Direction {
-    /// What each kind of message takes on a link.
+    /// Size of each message kind.
     sizes: Rc<[Size]>,
     bandwidth: platform::Quantity,
-    /// When each link can begin the next message.
+    /// Time from which each link can start the next message.
     free: Vec<Time>,
     latency: Time,
-    /// Random extra delay of each message, up to this; of one in eight up to 16 times this.
+    /// Maximum random extra delay of a message; one message in eight has up to 16 times this.
     jitter: Time,
-    /// Whether messages arrive in the order in which they are sent, each after the one before.
+    /// True if messages arrive in the order of sending, each after the one before.
     serial: bool,
-    /// Otherwise, the latest arrival per sender, receiver, order group and line, while it may still matter.
+    /// If not serial, the last arrival by sender, receiver, order group and line, while it may still delay a message.
     last: FxHashMap<Order, Time>,
-    /// How many there are before it is looked for those that do not matter any more.
+    /// Number of entries of `last` that triggers a search for obsolete ones.
     most: usize,
     circuits: Vec<Circuit>,
-    /// Whether circuits have a limit at all.
+    /// True if circuits have a limited number of credits.
     limited: bool,
     /// Messages sent.
     pub messages: u64,
     /// Bytes sent, headers included.
     pub bytes: u64,
-    /// Time that messages waited for a link to be free, in total.
+    /// Total time that messages waited for a free link.
     pub waited: Time,
-    /// Time that links were occupied, summed over the links.
+    /// Time for which links were occupied, summed over the links.
     pub busy: Time,
 }
 
-/// One virtual circuit.
+/// A virtual circuit.
 #[derive(Clone, Default)]
 struct Circuit {
     /// Messages that the receiver still has room for.
@@ -87,7 +87,7 @@ struct Circuit {
 }
 
 impl Direction {
-    /// An idle direction with this many virtual circuits, on which messages take so much by their kind.
+    /// Creates an idle direction with `circuits` virtual circuits. `sizes` is indexed by message kind.
     pub fn new(link: &platform::Link, sizes: &Rc<[Size]>, circuits: usize) -> Direction {
         let circuit = Circuit {
             room: link.credits.value,
@@ -113,42 +113,42 @@ impl Direction {
         }
     }
 
-    /// Changes places on the links with what travels another direction of the same links.
+    /// Exchanges the links' occupancy with another direction of the same links.
     pub(crate) fn trade(&mut self, other: &mut Direction) {
         std::mem::swap(&mut self.free, &mut other.free);
     }
 
-    /// What a message of a kind takes if nothing else is on the links: for its bytes, and for its way. The rest of its time
-    /// it waits, or is late by chance.
+    /// Returns the occupancy and the latency of a message on otherwise idle links. Any further time is waiting or
+    /// jitter.
     pub fn alone(&self, kind: MessageId) -> (Time, Time) {
         (self.sizes[kind.index()].time, self.latency)
     }
 
-    /// Whether messages are late by chance.
+    /// True if messages have random delays.
     pub fn is_random(&self) -> bool {
         self.jitter > 0
     }
 
-    /// How many links there are.
+    /// Number of links.
     pub fn links(&self) -> usize {
         self.free.len()
     }
 
-    /// Asks memory for what sending looks at.
+    /// Prefetches the state that sending needs.
     #[inline]
     pub fn prefetch_links(&self) {
         prefetch_whole(self);
         prefetch(self.free.as_ptr());
     }
 
-    /// Asks memory for a circuit and for the links.
+    /// Prefetches the state of a circuit and of the links.
     #[inline]
     pub fn prefetch(&self, circuit: u8) {
         prefetch(&self.circuits[usize::from(circuit)]);
         prefetch(self.free.as_ptr());
     }
 
-    /// Takes room for one message of a circuit, if there is any.
+    /// Takes a credit for one message of a circuit. Returns false if there is none.
     #[inline(always)]
     pub fn has_room(&mut self, circuit: u8) -> bool {
         if !self.limited {
@@ -160,19 +160,19 @@ impl Direction {
         has
     }
 
-    /// A message for which there is no room, known by its number, waits in its circuit's queue.
+    /// Queues the message `message` in its circuit, which has no credit for it.
     pub fn queue(&mut self, circuit: u8, ready: Time, message: u32) {
         let circuit = &mut self.circuits[circuit as usize];
         circuit.queue.push_back((ready, message));
     }
 
-    /// Counts a message of a kind, and so many bytes besides, that travels on links that are framed.
+    /// Counts a message, with `more` bytes beyond those of its kind, that travels on framed links.
     pub fn count(&mut self, (kind, more): (MessageId, u32)) {
         self.messages += 1;
         self.bytes += u64::from(self.sizes[kind.index()].bytes + more);
     }
 
-    /// The receiver has taken a message of a circuit. The result is the message that gets its room.
+    /// Returns a credit of a circuit. Returns the queued message that the credit goes to, if any.
     #[inline(always)]
     pub fn release(&mut self, circuit: u8) -> Option<(Time, u32)> {
         if !self.limited {
@@ -184,7 +184,7 @@ impl Direction {
         next
     }
 
-    /// Sends a message of a kind, and so many bytes besides, that is ready at `ready`; the result is when it arrives.
+    /// Sends a message with `more` bytes beyond those of its kind. Returns when it arrives.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -216,13 +216,13 @@ impl Direction {
         self.busy += size.time;
         let mut arrival = start + size.time + self.latency;
         if self.jitter > 0 {
-            // One in eight is late by far more: races need messages that many others pass.
+            // One message in eight is delayed by far more: races need messages that many others overtake.
             let late = if random.below(8) == 0 { 16 } else { 1 };
             arrival += random.below(self.jitter + 1) * late;
         }
         if let Some(key) = order.filter(|_| !self.serial) {
             if self.last.len() > self.most {
-                // What is sent from now on arrives later than what has arrived.
+                // Messages sent from now on arrive later than those that have already arrived.
                 self.last.retain(|_, last| *last >= now);
                 self.most = FEWEST_KEPT.max(2 * self.last.len());
             }
@@ -275,7 +275,7 @@ mod tests {
                 None,
             )
         };
-        // 8 bytes a header at 1 GB/s: 8 ns; the third message waits for the first.
+        // Headers of 8 bytes at 1 GB/s take 8 ns. The third message waits for the first.
         assert_eq!((send(0), send(1), send(0)), (13_000, 141_000, 21_000));
         assert_eq!((direction.bytes, direction.waited), (152, 8_000));
     }

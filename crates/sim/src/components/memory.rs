@@ -1,4 +1,4 @@
-//! When a memory answers: DRAM with channels, banks and open rows, or BRAM.
+//! Memory timing: DRAM with channels, banks and open rows, or BRAM.
 
 use crate::kernel::Time;
 use crate::message::Line;
@@ -8,9 +8,9 @@ use std::ops::Range;
 /// A memory behind a home.
 pub struct Memory {
     kind: Kind,
-    /// Operations that found their row open, and those that had to open one.
+    /// Operations that found their row open.
     pub row_hits: u64,
-    /// See [`Memory::row_hits`].
+    /// Operations that had to open a row.
     pub row_misses: u64,
 }
 
@@ -24,10 +24,10 @@ enum Kind {
     },
 }
 
-/// Bytes of the smallest burst of a DRAM: eight times the eight bytes of a channel, as DDR4 has it.
+/// Bytes of a DRAM's smallest burst: eight beats of the eight bytes of a channel, as in DDR4.
 const BURST: u32 = 64;
 
-/// A DRAM's quantities, ready for use. Numbers of channels, banks and lines per row are powers of two.
+/// Quantities of a DRAM, precomputed. Numbers of channels, banks and lines per row are powers of two.
 struct Timing {
     channel_bits: u32,
     bank_bits: u32,
@@ -36,10 +36,10 @@ struct Timing {
     activate: Time,
     precharge: Time,
     open_for: Time,
-    /// Of one line on the data bus, and of one burst.
+    /// Data-bus time of one line, and of one burst.
     line: Time,
     burst: Time,
-    /// Controller and wires, there and back.
+    /// Latency of controller and wires: request path, response path.
     way: (Time, Time),
 }
 
@@ -62,7 +62,7 @@ impl Timing {
     }
 }
 
-/// Where a line is in a DRAM.
+/// Location of a line in a DRAM.
 struct Place {
     channel: usize,
     bank: usize,
@@ -73,8 +73,8 @@ impl Timing {
     #[inline(always)]
     fn place(&self, line: Line, channels: &[Channel]) -> Place {
         let channel = line as usize & (channels.len() - 1);
-        // Neighbouring rows of the address space lie in different banks; all upper bits
-        // are mixed in, so that no power of two as a stride stays in one bank.
+        // Adjacent rows of the address space are in different banks. All upper bits are mixed in, so that no
+        // power-of-two stride stays in one bank.
         let chunk = line >> self.channel_bits >> self.row_bits;
         let row = chunk >> self.bank_bits;
         let folded = row ^ (row >> 4) ^ (row >> 8) ^ (row >> 12) ^ (row >> 16);
@@ -85,8 +85,8 @@ impl Timing {
         }
     }
 
-    /// An operation of a bank, and for so long of a data bus that is free from some time on: whether the row was open, and the
-    /// end.
+    /// Operates a bank, and a data bus that is free from `free` on, for `burst`. Returns true if the row was open, and
+    /// the end of the operation.
     #[inline(always)]
     fn operate(
         &self,
@@ -110,21 +110,21 @@ impl Timing {
         }
         let start = (ready + self.column).max(*free);
         *free = start + burst;
-        // The next column command may go out while this line is still on its way.
+        // The next column command may be issued while this line is still being transferred.
         bank.ready = (start + burst).saturating_sub(self.column);
         (hit, *free + self.way.1)
     }
 }
 
 struct Channel {
-    /// When the data bus is free.
+    /// Time from which the data bus is free.
     free: Time,
     banks: Vec<Bank>,
 }
 
 #[derive(Clone, Copy)]
 struct Bank {
-    /// When the bank takes its next column command.
+    /// Time from which the bank accepts its next column command.
     ready: Time,
     row: u32,
 }
@@ -132,7 +132,7 @@ struct Bank {
 const CLOSED: u32 = u32::MAX;
 
 impl Memory {
-    /// An idle memory, all rows closed. `line_bytes` is what one operation moves.
+    /// Creates an idle memory with all rows closed. One operation transfers `line_bytes`.
     pub fn new(memory: &platform::Memory, line_bytes: u32) -> Memory {
         let kind = match memory {
             platform::Memory::Dram(dram) => {
@@ -163,7 +163,7 @@ impl Memory {
         }
     }
 
-    /// Begins an operation on a line now; the result is when it ends.
+    /// Starts an operation on a line now. Returns when it ends.
     #[inline(always)]
     pub fn operate(&mut self, now: Time, line: Line) -> Time {
         match &mut self.kind {
@@ -192,7 +192,8 @@ impl Memory {
         }
     }
 
-    /// Begins an operation on some bytes of a line now; the result is when it ends. A DRAM moves the whole bursts that they are of.
+    /// Starts an operation on some bytes of a line now. Returns when it ends. A DRAM transfers the whole bursts that
+    /// contain them.
     pub fn operate_on(&mut self, now: Time, line: Line, bytes: Range<u32>) -> Time {
         match &mut self.kind {
             Kind::Bram {
@@ -222,7 +223,7 @@ impl Memory {
         }
     }
 
-    /// How many buses, banks or ports there are.
+    /// Number of the memory's buses, banks or ports.
     pub fn count(&self, what: &str) -> usize {
         match (&self.kind, what) {
             (Kind::Bram { ports, .. }, "port") => ports.len(),
@@ -234,7 +235,7 @@ impl Memory {
         }
     }
 
-    /// What the same operation would be if the memory did nothing else, as what rows are open is left.
+    /// Returns the same operation on an otherwise idle memory with the current open rows.
     pub fn alone(&self, now: Time, line: Line) -> Alone {
         match &self.kind {
             Kind::Bram {
@@ -267,16 +268,16 @@ impl Memory {
     }
 }
 
-/// An operation of a memory that does nothing else.
+/// An operation on an otherwise idle memory.
 pub struct Alone {
-    /// When it ends.
+    /// Time at which it ends.
     pub end: Time,
     uses: [(&'static str, usize, Time); 2],
     several: bool,
 }
 
 impl Alone {
-    /// What it uses of the memory: of what kind, which of them, and for how long.
+    /// Returns the resources that the operation uses: kind, index and duration.
     pub fn uses(&self) -> &[(&'static str, usize, Time)] {
         match self.several {
             true => &self.uses,
@@ -290,7 +291,7 @@ mod tests {
     use super::*;
     use crate::platform::Platform;
 
-    /// A part of a line takes the bursts that it is of, and one that is changed is read and written behind each other.
+    /// Part of a line takes the bursts that contain it. An update reads and writes these one after the other.
     #[test]
     fn words_take_whole_bursts() {
         let platform = Platform::shipped("enzian-dc-ddr").unwrap();
@@ -309,7 +310,7 @@ mod tests {
         assert_eq!(Memory::new(&platform.memory, 128).operate(0, 0), both);
     }
 
-    /// Lines of one row of one bank, then another row of the bank, then after a long pause.
+    /// Lines of one row, then another row of the same bank, then an access after a long pause.
     #[test]
     fn rows_open_stay_open_and_close() {
         let platform = Platform::shipped("enzian-dc-ddr").unwrap();

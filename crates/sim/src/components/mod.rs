@@ -1,4 +1,4 @@
-//! What machines are made of besides caches and homes. Each component knows time and nothing of protocols.
+//! Components of a machine besides caches and homes. They model time and do not know the protocol.
 
 pub mod bus;
 pub mod hosts;

@@ -1,8 +1,8 @@
-//! The ways of messages: links of the caching agents, and a switch between them and the homes.
+//! Paths of messages: links of the caching agents, and a switch between these and the homes.
 //!
-//! Without a switch a message takes the links of its sender, or those of its receiver if a home sends it.
-//! With one, every caching agent and every home has a port there: a message takes its sender's links to the switch, and
-//! goes on by those to its receiver when there is room behind them; only then its place at the switch is free again.
+//! Without a switch, a message takes the links of its sender, or those of its receiver if a home sends it. With a
+//! switch, every caching agent and every home has a port there. A message takes its sender's links to the switch, and
+//! continues on its receiver's links when there is room behind them. Only then is its place at the switch free again.
 
 use super::layer::{self, Port};
 use super::link::{Direction, Size};
@@ -16,23 +16,24 @@ use std::rc::Rc;
 
 /// All links of a machine.
 pub struct Network {
-    /// From each caching agent.
+    /// Links from each caching agent.
     pub up: Vec<Direction>,
-    /// To each caching agent.
+    /// Links to each caching agent.
     pub down: Vec<Direction>,
-    /// From each home to the switch and back; none without a switch.
+    /// Links from each home to the switch and back; empty without a switch.
     homes: Vec<[Direction; 2]>,
-    /// The links of each caching agent and, at a switch, then of each home, where any are framed. Side 0 of each is theirs.
+    /// Framed links of each caching agent and, with a switch, of each home after these; empty if none are framed. Side
+    /// 0 of each port is the agent's or home's own.
     pub(crate) ports: Vec<Option<Port>>,
-    /// Those on which something has come for another space.
+    /// Ports at which a message for another space has arrived.
     pub(crate) elsewhere: Vec<u32>,
 }
 
 impl Network {
-    /// Idle links.
+    /// Creates idle links.
     ///
     /// # Errors
-    /// A sentence: the protocol's messages do not fit what travels on some links.
+    /// A sentence, if the protocol's messages do not fit the framing of a link.
     pub(crate) fn new(
         platform: &Platform,
         groups: &Groups,
@@ -97,7 +98,8 @@ impl Network {
         })
     }
 
-    /// The framed links of agents of another space, from its agent `first` on, are those of the agents here, the other way.
+    /// Lets the agents of another space, from its agent `first` on, use the framed links of this space's agents in
+    /// reverse.
     pub(crate) fn shares(&self, other: &mut Network, first: usize) {
         let theirs = other.ports.iter_mut().skip(first);
         for (here, there) in self.ports.iter().zip(theirs) {
@@ -107,12 +109,13 @@ impl Network {
         }
     }
 
-    /// Nothing more happens, but what links still have to tell each other.
+    /// Completes the outstanding acknowledgements and credits of the links at the end of a run.
     pub(crate) fn rest(&mut self) {
         self.ports.iter_mut().flatten().for_each(Port::rest);
     }
 
-    /// The framed links that a message takes first, or last: their number, and the side at which it enters them.
+    /// Returns the framed links that a message takes first or last: their index, the side at which it enters, and the
+    /// port.
     #[inline(always)]
     pub(crate) fn framed(
         &mut self,
@@ -139,13 +142,13 @@ impl Network {
         Some((number, side, port))
     }
 
-    /// Whether messages pass a switch.
+    /// True if messages pass a switch.
     #[inline]
     pub fn is_switched(&self) -> bool {
         !self.homes.is_empty()
     }
 
-    /// The links of each home at a switch: 0 for those to the switch, 1 for those from it.
+    /// Returns the links of each home at a switch: side 0 to the switch, side 1 from it.
     pub(crate) fn of_homes(&self, side: usize) -> Vec<&Direction> {
         self.homes.iter().map(|sides| &sides[side]).collect()
     }
@@ -155,7 +158,7 @@ impl Network {
         &mut self.homes[line as usize & (homes - 1)]
     }
 
-    /// The links that a message takes first; those that it takes last.
+    /// Returns the links that a message takes first, and those that it takes last.
     #[inline(always)]
     pub fn of(&self, message: &Message) -> [&Direction; 2] {
         let port =
@@ -173,7 +176,7 @@ impl Network {
         [first, last]
     }
 
-    /// The links that a message takes first.
+    /// Returns the links that a message takes first.
     #[inline(always)]
     pub fn leaving(&mut self, message: &Message) -> &mut Direction {
         match message.from {
@@ -183,7 +186,7 @@ impl Network {
         }
     }
 
-    /// The links that a message takes last.
+    /// Returns the links that a message takes last.
     #[inline(always)]
     pub fn reaching(&mut self, message: &Message) -> &mut Direction {
         match message.to {

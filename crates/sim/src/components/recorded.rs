@@ -1,4 +1,4 @@
-//! Accesses that were recorded elsewhere: traces of memory, as text or in a binary form, packed by gzip or not.
+//! Recorded accesses: memory traces in text or binary form, optionally compressed by gzip.
 //!
 //! `docs/workloads.md` describes both forms, and the formats of other tools.
 
@@ -21,22 +21,22 @@ use crate::message::Line;
 use crate::platform::units;
 use crate::platform::{Platform, Unit};
 
-/// What a binary trace begins with.
+/// First bytes of a binary trace.
 pub const MAGIC: [u8; 8] = *b"COHKTRC1";
 
-/// The bytes of a record of a binary trace.
+/// Bytes of a record of a binary trace.
 pub const RECORD: usize = 16;
 
-/// The bytes of a page, by which addresses are packed.
+/// Bytes of a page, the unit in which addresses are packed.
 const PAGE: u64 = 4096;
 
-/// The bytes of the longest line of text that is read.
+/// Maximum length of a text line, in bytes.
 const LONGEST: u64 = 4096;
 
-/// Most cores of a trace.
+/// Maximum number of cores of a trace.
 const CORES: u64 = Platform::MOST_AGENTS as u64;
 
-/// The accesses that a trace may have, by the numbers they have in binary ones.
+/// Accesses that a trace may contain, in the order of their codes in binary traces.
 pub const ACCESSES: [Access; 8] = [
     Access::Load,
     Access::Store,
@@ -48,20 +48,20 @@ pub const ACCESSES: [Access; 8] = [
     Access::Demote,
 ];
 
-/// One access of a core.
+/// An access of a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Which line.
+    /// Line number.
     pub line: Line,
-    /// The least time between the issue of the access before of this core and that of this one, in picoseconds.
+    /// Minimum time between the issue of the same core's previous access and of this one, in picoseconds.
     pub gap: u32,
-    /// Which word of the line.
+    /// Word of the line.
     pub word: u16,
-    /// Which access.
+    /// Kind of access.
     pub access: Access,
 }
 
-/// What each core accesses, in its order.
+/// Accesses of each core, in its order.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Recorded {
     cores: Vec<Vec<Entry>>,
@@ -70,29 +70,29 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The accesses of a core, numbered from 0; none if it has none.
+    /// Returns the accesses of a core, numbered from 0; empty if it has none.
     #[inline]
     pub fn of_core(&self, core: u32) -> &[Entry] {
         self.cores.get(core as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Number of cores: one more than the largest number of a core in the trace.
+    /// Number of cores: one more than the largest core number in the trace.
     pub fn cores(&self) -> u32 {
         self.cores.len() as u32
     }
 
-    /// The lines of the region from line 0 on that has all that is accessed.
+    /// Number of lines of the smallest region from line 0 on that contains all accesses.
     pub fn lines(&self) -> Line {
         self.lines
     }
 
-    /// How many accesses of each kind there are, in the order of [`ACCESSES`], of those that occur.
+    /// Number of accesses of each kind that occurs, in the order of [`ACCESSES`].
     pub fn of_each(&self) -> impl Iterator<Item = (Access, u64)> + '_ {
         let all = ACCESSES.iter().copied().zip(self.of_each);
         all.filter(|&(_, count)| count > 0)
     }
 
-    /// Number of accesses.
+    /// Total number of accesses.
     pub fn accesses(&self) -> u64 {
         self.of_each.iter().sum()
     }
@@ -107,47 +107,48 @@ impl Recorded {
     }
 }
 
-/// What traces are read for.
+/// Parameters for reading a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Of {
-    /// The format of the file.
+    /// Format of the file.
     pub format: Format,
-    /// The bytes of a line.
+    /// Bytes of a line.
     pub line: u32,
-    /// The lines of memory.
+    /// Number of lines of memory.
     pub lines: Line,
-    /// Whether pages of 4 KiB lie one after another, in the order in which they are first accessed, whatever their addresses.
+    /// True if pages of 4 KiB are placed one after the other in the order of their first access, whatever their
+    /// addresses.
     pub packed: bool,
-    /// Accesses that are read; what follows is left.
+    /// Maximum number of accesses to read; the rest of the trace is ignored.
     pub most: u64,
 }
 
-/// Why a trace cannot be read.
+/// Error of reading a trace.
 #[derive(Debug)]
 pub enum ReadError {
-    /// The file cannot be read, or is no gzip file though it begins like one.
+    /// The file cannot be read, or begins like a gzip file without being one.
     Io(io::Error),
-    /// A line of text is wrong.
+    /// A line of text is invalid.
     Text {
-        /// Its number, from 1 on.
+        /// Line number, from 1 on.
         number: u64,
-        /// What it says.
+        /// The line.
         text: String,
-        /// Where in it.
+        /// Range of the invalid part.
         place: Range<usize>,
-        /// What is wrong there, and what was expected.
+        /// Description of the error, with the expected input.
         what: String,
     },
-    /// A record of a binary trace is wrong.
+    /// A record of a binary trace is invalid.
     Record {
-        /// Its number, from 1 on.
+        /// Number of the record, from 1 on.
         number: u64,
-        /// What is wrong with it, and what was expected.
+        /// Description of the error, with the expected input.
         what: String,
     },
-    /// There is no access in it.
+    /// The trace contains no access.
     Empty,
-    /// It is packed by another program than gzip: its name, and the command that unpacks it.
+    /// The file is compressed by another program than gzip: its name, and the command that decompresses it.
     Packed(&'static str, &'static str),
 }
 
@@ -181,10 +182,10 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Reads a trace: what it begins with tells whether it is packed by gzip, and whether it is text.
+/// Reads a trace. Its first bytes show if it is compressed by gzip, and if it is text.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first error in the trace.
 pub fn read(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
     let (begin, input) = begin_of::<6, _>(input)?;
     match begin[..] {
@@ -198,7 +199,7 @@ pub fn read(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
     }
 }
 
-/// What is wrong with a file that is packed, said of it; what its decoder says is of a stream.
+/// Rephrases an error of the gzip decoder, which speaks of a stream, as one of the file.
 fn of_gzip(wrong: ReadError) -> ReadError {
     match wrong {
         ReadError::Io(error) => ReadError::Io(io::Error::new(
@@ -229,10 +230,10 @@ fn unpacked(input: impl Read, of: &Of) -> Result<Recorded, ReadError> {
     }
 }
 
-/// An input of which the begin was looked at.
+/// An input of which the first bytes have been read.
 type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// What an input begins with, and the whole of it again.
+/// Returns the first bytes of an input, and the complete input again.
 fn begin_of<const N: usize, R: Read>(mut input: R) -> io::Result<(Vec<u8>, Whole<R>)> {
     let mut begin = Vec::new();
     input.by_ref().take(N as u64).read_to_end(&mut begin)?;
@@ -241,14 +242,14 @@ fn begin_of<const N: usize, R: Read>(mut input: R) -> io::Result<(Vec<u8>, Whole
 
 struct Reader {
     of: Of,
-    /// Which page each page is packed to.
+    /// Packed page of each page.
     pages: FxHashMap<u64, u64>,
     recorded: Recorded,
-    /// When the access before began, if a foreign trace says so.
+    /// Start time of the previous access, if a foreign trace has times.
     time: Option<u64>,
 }
 
-/// What is wrong with a part of a line of text: its place, and what was expected.
+/// Error in a text line: range of the invalid part, and what was expected.
 type Wrong = (Range<usize>, String);
 
 impl Reader {
@@ -302,7 +303,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a line of text, and gives how many accesses it has: one, or none.
+    /// Reads a line of text. Returns its number of accesses, 0 or 1.
     fn line(&mut self, line: &str) -> Result<u64, Wrong> {
         let code = line.find('#').map_or(line, |comment| &line[..comment]);
         let place = |field: &str| {
@@ -353,7 +354,7 @@ impl Reader {
         Ok(1)
     }
 
-    /// Reads a line of text of another tool, and gives how many accesses it has.
+    /// Reads a line of text of another tool. Returns its number of accesses.
     fn foreign_line(&mut self, format: Format, line: &str) -> Result<u64, Wrong> {
         let named = |(place, what): Wrong| (place, as_line_of(format, &what));
         let accesses = format.line(line).map_err(named)?;
@@ -361,13 +362,13 @@ impl Reader {
         added.map_err(|what| named((0..line.trim_end().len(), what)))
     }
 
-    /// Adds accesses of a foreign trace, one for each line of memory that is touched, and gives how many those are.
+    /// Adds accesses of a foreign trace, one for each memory line touched. Returns their number.
     fn add(&mut self, accesses: &Accesses) -> Result<u64, String> {
         let mut gap = 0;
         if let Some(time) = accesses.time {
             let since = time.checked_sub(self.time.unwrap_or(time));
             let since = since.ok_or("it begins before the access above it")?;
-            // What is longer than the simulator's times between accesses is shortened to the longest of them.
+            // A gap beyond the simulator's maximum is shortened to the maximum.
             gap = u32::try_from(since).unwrap_or(u32::MAX);
             self.time = Some(time);
         }
@@ -474,7 +475,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The line and the word at an address.
+    /// Returns the line and the word at an address.
     fn place(&mut self, address: u64) -> Result<(Line, u16), String> {
         let memory = u64::from(self.of.lines) * u64::from(self.of.line);
         let shown = || units::show(memory, Unit::Bytes);
@@ -504,7 +505,7 @@ impl Reader {
     }
 }
 
-/// What is wrong in a trace of another tool, with the tool's name.
+/// Adds the tool and its format to an error in a foreign trace.
 fn as_line_of(format: Format, what: &str) -> String {
     format!(
         "{what}: read as a trace of {}, which is like `{}`",
@@ -513,7 +514,7 @@ fn as_line_of(format: Format, what: &str) -> String {
     )
 }
 
-/// What is wrong with a line, and if it may be one of other tools, how those are read.
+/// Adds, to an error in a line, the foreign formats in which that line would be valid.
 fn suggest((place, mut what): Wrong, line: &str) -> Wrong {
     for format in Format::of_line(line) {
         let (workload, title) = (format.workload(), format.title());
@@ -538,7 +539,7 @@ fn core(field: &str) -> Result<usize, String> {
     Ok(number as usize)
 }
 
-/// The number of an access in [`ACCESSES`].
+/// Returns the index of an access in [`ACCESSES`].
 fn kind(name: &str) -> Result<usize, String> {
     let found = ACCESSES.iter().position(|access| access.name() == name);
     found.ok_or_else(|| {

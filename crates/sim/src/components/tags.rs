@@ -1,66 +1,66 @@
-//! The ways of set-associative caches: which line lies in which way, what is kept of it, and which one has to go.
+//! Tag arrays of set-associative caches: the line in each way, the entry of each line, and LRU replacement.
 
 use crate::message::Line;
 use cohkit_base::memory::{ask_for_large_pages, prefetch};
 
-/// Most ways a cache may have: the order of use of a set is one word of 16 nibbles.
+/// Maximum number of ways of a cache: the order of use of a set is one word of 16 nibbles.
 pub const WAYS: usize = 16;
 
-/// Number of a way of a set of a cache.
+/// Index of a way of a set of a cache.
 pub type Slot = usize;
 
-/// What is kept of the line in a way. All zeros is what is kept of a line that has just been put there.
+/// Entry of the line in a way. The entry of a line that has just been inserted is all zeros.
 pub type Kept = [u32; 4];
 
-/// So many equal caches.
+/// Shape of a number of equal caches.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// How many there are.
+    /// Number of caches.
     pub caches: usize,
-    /// Sets of each, a power of two.
+    /// Number of sets of each cache, a power of two.
     pub sets: u32,
-    /// Ways of each set, at most [`WAYS`]; with none there is room for nothing.
+    /// Ways of each set, at most [`WAYS`]; 0 for a cache without any room.
     pub ways: u32,
-    /// Whether upper address bits are folded into the set number.
+    /// True if upper address bits are folded into the set index.
     pub hashed: bool,
 }
 
-/// Where the caches of a shape begin.
+/// First cache and set of a shape.
 #[derive(Clone, Copy)]
 struct Begin {
-    /// The first of them.
+    /// First cache of the shape.
     cache: usize,
-    /// Its first set among those of all caches.
+    /// Its first set among the sets of all caches.
     set: usize,
     shape: Shape,
 }
 
-/// Caches with least-recently-used order, all those of a shape one behind the other.
+/// Tags of caches with LRU replacement; the caches of one shape are contiguous.
 pub struct Tags {
-    /// The last shape first.
+    /// Shapes in descending order of their first cache.
     shapes: Vec<Begin>,
-    /// Of each set of each cache, side by side as they are used together: of each way the line plus 1, or 0
-    /// ([`Tags::tags`]); the order of use and the number of lines ([`USE`]); and from [`ENTRIES`] on what is kept of each
-    /// way's line. Sets that were never used are all zeros, which take no memory.
+    /// All sets, each contiguous because its parts are used together. A set has three parts. The first is the line plus
+    /// 1 of each way, or 0 ([`Tags::tags`]). Then follow the order of use and the number of lines ([`USE`]), and the
+    /// entry of each way's line, from [`ENTRIES`] on. Unused sets are all zeros and occupy no memory.
     kept: Vec<Kept>,
-    /// Where the first set begins, which is where a line of the processor's caches does.
+    /// Index of the first set, aligned to a cache line of the host.
     begin: usize,
-    /// What a set takes, in whole lines of the processor's caches; all take as much as that with the most ways.
+    /// Length of a set, in whole cache lines of the host; all sets have that of the shape with the most ways.
     stride: usize,
-    /// Number of all lines.
+    /// Number of lines in all caches.
     lines: u64,
 }
 
-/// The ways from the most (lowest nibble) to the least recently used, by exclusive or with [`ORDER`], in two halves; and the
-/// number of lines.
+/// Offset of the order of use and the number of lines in a set. The order lists the ways from the most (lowest nibble)
+/// to the least recently used, XORed with [`ORDER`], in two halves.
 const USE: usize = WAYS / 4;
 const ENTRIES: usize = USE + 1;
 
-/// The order of the ways of a set that has not been used.
+/// Order of the ways of an unused set.
 const ORDER: u64 = 0xfedc_ba98_7654_3210;
 
-/// A line's number with its upper bits folded into so many of the lowest: a hashed cache has them as its number of a set.
-/// Folded again it is the line's number.
+/// Folds the upper bits of a line number into the lowest `bits`: the set index of a hashed cache. The function is its
+/// own inverse.
 #[inline(always)]
 pub fn folded(line: Line, bits: u32) -> Line {
     let upper = line.checked_shr(bits).unwrap_or(0) ^ line.checked_shr(2 * bits).unwrap_or(0);
@@ -68,7 +68,7 @@ pub fn folded(line: Line, bits: u32) -> Line {
 }
 
 impl Tags {
-    /// The empty caches of each shape.
+    /// Creates the empty caches of each shape.
     pub fn new(shapes: impl Iterator<Item = Shape>) -> Tags {
         let (mut cache, mut set, mut ways) = (0, 0, 0);
         let from = |shape: Shape| {
@@ -93,7 +93,7 @@ impl Tags {
         }
     }
 
-    /// What is true of a cache. There is at least one shape.
+    /// Returns the shape of a cache and its position. There is at least one shape.
     #[inline(always)]
     fn from(&self, cache: usize) -> &Begin {
         match &self.shapes[..] {
@@ -105,13 +105,13 @@ impl Tags {
         }
     }
 
-    /// Ways of each set of a cache.
+    /// Number of ways of each set of a cache.
     #[inline(always)]
     fn ways(&self, cache: usize) -> usize {
         self.from(cache).shape.ways as usize
     }
 
-    /// The set of a line, as its number among those of all caches.
+    /// Returns the set of a line, as an index among the sets of all caches.
     #[inline(always)]
     fn set(&self, cache: usize, line: Line) -> usize {
         let from = self.from(cache);
@@ -145,27 +145,27 @@ impl Tags {
         (u64::from(low) | u64::from(high) << 32) ^ ORDER
     }
 
-    /// How many lines a set holds.
+    /// Number of lines in the set of a slot.
     #[inline(always)]
     fn used(&mut self, slot: Slot) -> &mut u32 {
         let place = self.place(slot / WAYS);
         &mut self.kept[place + USE][2]
     }
 
-    /// What is kept of the line in a slot.
+    /// Returns the entry of the line in a slot.
     #[inline(always)]
     pub fn kept(&self, slot: Slot) -> Kept {
         self.kept[self.place(slot / WAYS) + ENTRIES + slot % WAYS]
     }
 
-    /// Keeps this of the line in a slot.
+    /// Sets the entry of the line in a slot.
     #[inline(always)]
     pub fn keep(&mut self, slot: Slot, kept: Kept) {
         let place = self.place(slot / WAYS);
         self.kept[place + ENTRIES + slot % WAYS] = kept;
     }
 
-    /// Asks memory for the tags of the set of a line.
+    /// Prefetches the tags of a line's set into the host's caches.
     #[inline]
     pub fn prefetch_tags(&self, cache: usize, line: Line) {
         let place = self.place(self.set(cache, line));
@@ -173,7 +173,7 @@ impl Tags {
         prefetch(&self.kept[place + USE]);
     }
 
-    /// Asks memory for what is kept of a line, or will be.
+    /// Prefetches the present or future entry of a line into the host's caches.
     #[inline]
     pub fn prefetch(&self, cache: usize, line: Line) {
         let slot = (self.find(cache, line)).or_else(|| self.vacancy(cache, line));
@@ -182,11 +182,11 @@ impl Tags {
         }
     }
 
-    /// Where a line lies in a cache.
+    /// Returns the slot of a line in a cache, if the cache holds it.
     #[inline]
     pub fn find(&self, cache: usize, line: Line) -> Option<Slot> {
         let set = self.set(cache, line);
-        // All ways are compared at once: the compiler makes vector code of it.
+        // All ways are compared at once, so that the compiler vectorises the loop.
         let mut found = 0u32;
         for (way, &tag) in self.tags(set).iter().enumerate() {
             found |= u32::from(tag == line + 1) << way;
@@ -197,7 +197,7 @@ impl Tags {
         }
     }
 
-    /// A free slot of a cache for a line.
+    /// Returns a free slot of a cache for a line, if there is one.
     #[inline(always)]
     pub fn vacancy(&self, cache: usize, line: Line) -> Option<Slot> {
         let set = self.set(cache, line);
@@ -209,7 +209,7 @@ impl Tags {
         way.map(|way| set * WAYS + way)
     }
 
-    /// The slots of a line's set, from the least recently used on.
+    /// Iterates over the slots of a line's set, from the least recently used on.
     #[inline]
     pub fn candidates(&self, cache: usize, line: Line) -> impl Iterator<Item = Slot> {
         let set = self.set(cache, line);
@@ -219,7 +219,7 @@ impl Tags {
         ways.map(move |way| set * WAYS + way)
     }
 
-    /// The slots of all caches that hold a line.
+    /// Iterates over the slots of all caches that hold a line.
     pub fn taken(&self) -> impl Iterator<Item = Slot> + '_ {
         let sets = 0..(self.kept.len() - self.begin) / self.stride;
         let sets = sets.filter(|&set| self.kept[self.place(set) + USE][2] > 0);
@@ -227,7 +227,7 @@ impl Tags {
         slots.filter(|&slot| self.line(slot).is_some())
     }
 
-    /// The lines that a cache holds.
+    /// Iterates over the lines that a cache holds.
     pub fn lines_of(&self, cache: usize) -> impl Iterator<Item = Line> + '_ {
         let from = self.from(cache);
         let sets = from.shape.sets as usize;
@@ -236,13 +236,13 @@ impl Tags {
         slots.filter_map(|slot| self.line(slot))
     }
 
-    /// The line in a slot.
+    /// Returns the line in a slot, if it holds one.
     #[inline]
     pub fn line(&self, slot: Slot) -> Option<Line> {
         self.tags(slot / WAYS)[slot % WAYS].checked_sub(1)
     }
 
-    /// Puts a line into a free slot, as the most recently used of its set.
+    /// Inserts a line into a free slot, as the most recently used of its set.
     #[inline(always)]
     pub fn put(&mut self, slot: Slot, line: Line) {
         *self.tag(slot) = line + 1;
@@ -269,7 +269,7 @@ impl Tags {
         if order & 15 == way {
             return;
         }
-        // The place of the nibble that equals `way`: the zero nibble of the difference.
+        // Position of the nibble that equals `way`, which is the zero nibble of the difference.
         let difference = order ^ (way * 0x1111_1111_1111_1111);
         let zero =
             difference.wrapping_sub(0x1111_1111_1111_1111) & !difference & 0x8888_8888_8888_8888;

@@ -1,4 +1,4 @@
-//! Cores as traffic: which line is accessed next, and how.
+//! Cores as traffic: the line and kind of each next access.
 
 use std::sync::Arc;
 
@@ -9,44 +9,44 @@ use crate::data::{mix, Random};
 use crate::kernel::Time;
 use crate::message::Line;
 
-/// The order of lines.
+/// Order of the accessed lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// Each line of the region in address order, the cores taking turns.
+    /// Each line of the region in address order; the cores take turns.
     Sequential,
-    /// The region in as many contiguous chunks as there are cores; each core goes through its own in
-    /// address order, and again from its begin if it has more accesses to make.
+    /// The region in one contiguous chunk per core. Each core traverses its chunk in address order, and starts again
+    /// from its beginning if it has more accesses to make.
     Chunked,
-    /// Each core draws its own lines uniformly from the region, with repetition.
+    /// Each core draws its lines uniformly from the region, with repetition.
     Random,
-    /// Each core makes the accesses of its own that were recorded, in their order.
+    /// Each core replays its recorded accesses in order.
     Recorded(Arc<Recorded>),
 }
 
-/// What the cores do.
+/// Workload of the cores.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// The order of lines.
     pub pattern: Pattern,
-    /// Accesses to choose from, each with a weight; of recorded ones those that occur, and how often.
+    /// Accesses to choose from, each with a weight; for a recorded trace, the kinds that occur and their counts.
     pub mix: Vec<(Access, u32)>,
-    /// The region, in lines, from line 0.
+    /// Number of lines of the region, which starts at line 0.
     pub lines: Line,
-    /// Number of accesses in total, divided among the cores as evenly as lines are; one pass is `lines`.
+    /// Total number of accesses, divided among the cores as evenly as lines are; one pass is `lines`.
     pub accesses: u64,
-    /// Number of cores, spread over the caches.
+    /// Number of cores, distributed over the caches.
     pub cores: u32,
-    /// Most accesses of one core in flight.
+    /// Maximum number of accesses of one core in flight.
     pub outstanding: u32,
-    /// With each access goes a hint to read the line of the access so many later of the same core
-    /// (with [`Pattern::Sequential`], of all cores); 0 for none.
+    /// Prefetch distance in accesses of the same core (with [`Pattern::Sequential`], of all cores). Each access
+    /// prefetches the line of the access at this distance for reading; 0 for none.
     pub prefetch: u32,
-    /// Extra hints to write a random line, per thousand accesses.
+    /// Extra prefetches for writing of a random line, per thousand accesses.
     pub write_hints: u32,
 }
 
 impl Workload {
-    /// That of no core.
+    /// Returns the workload without cores.
     pub const fn idle() -> Workload {
         Workload {
             pattern: Pattern::Sequential,
@@ -60,13 +60,13 @@ impl Workload {
         }
     }
 
-    /// Whether accesses of this kind are among those to choose from.
+    /// True if the mix contains accesses of this kind.
     pub fn has(&self, access: Access) -> bool {
         let mut mix = self.mix.iter();
         mix.any(|&(kind, weight)| kind == access && weight > 0)
     }
 
-    /// One access to every line of a region.
+    /// Returns a workload with one access to every line of a region.
     pub fn pass(
         pattern: Pattern,
         access: Access,
@@ -86,7 +86,7 @@ impl Workload {
         }
     }
 
-    /// Accesses that were recorded, by at least so many cores, as their number is at least that of the trace.
+    /// Returns a workload of recorded accesses with at least `cores` cores, and at least as many as the trace has.
     pub fn recorded(recorded: Arc<Recorded>, cores: u32, outstanding: u32) -> Self {
         let weight = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let of_each = recorded.of_each();
@@ -105,52 +105,52 @@ impl Workload {
     }
 }
 
-/// The state of all cores.
+/// Access generators of all cores.
 pub struct Traffic {
     kinds: Vec<OfKind>,
-    /// Accesses given out so far.
+    /// Number of accesses generated so far.
     pub issued: u64,
     streams: Vec<Stream>,
     random: Random,
 }
 
-/// What the cores of a kind do.
+/// Workload state of the cores of a kind.
 struct OfKind {
     workload: Workload,
     weights: u64,
     issued: u64,
 }
 
-/// What one core has to do.
+/// Access generator of one core.
 struct Stream {
     kind: u8,
-    /// Its number among the cores of its kind.
+    /// Index among the cores of its kind.
     number: u32,
     given: u64,
     accesses: u64,
-    /// When what was given last was issued, of recorded accesses.
+    /// Issue time of the last recorded access.
     issued: Time,
-    /// Its chunk of the region.
+    /// The core's chunk of the region.
     first: Line,
     lines: Line,
     seed: u64,
 }
 
-/// One access to make.
+/// An access to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Next {
-    /// Which line.
+    /// Line number.
     pub line: Line,
-    /// Which access.
+    /// Kind of access.
     pub access: Access,
-    /// Which word of the line, as a random number to reduce.
+    /// Word of the line, as a random number to be reduced.
     pub word: u16,
-    /// When it is issued.
+    /// Issue time.
     pub at: Time,
 }
 
 impl Traffic {
-    /// Nothing given out yet of what the cores of each kind do; those of the first kind come first.
+    /// Creates the generators of the cores of each kind, those of the first kind first.
     pub fn new(workloads: &[&Workload], seed: u64) -> Traffic {
         let mut streams = Vec::new();
         for (workload, kind) in workloads.iter().zip(0..) {
@@ -173,7 +173,7 @@ impl Traffic {
                     accesses,
                     issued: 0,
                     first: first as Line,
-                    // With more cores than lines some share one.
+                    // With more cores than lines, some cores share a line.
                     lines: lines.max(1) as Line,
                     seed: mix(seed.wrapping_add((before as u128 + core) as u64)),
                 }
@@ -195,7 +195,7 @@ impl Traffic {
         }
     }
 
-    /// What this core accesses next, not before a time; `None` when it has given everything out.
+    /// Returns the core's next access, not before `at`; `None` if it has made all of them.
     #[inline]
     pub fn draw(&mut self, core: u16, at: Time) -> Option<Next> {
         let line = self.ahead(core, 0)?;
@@ -236,7 +236,7 @@ impl Traffic {
         })
     }
 
-    /// The line of an extra hint to write, if one comes now with an access of this core.
+    /// Returns the line of an extra prefetch for writing, if one accompanies the core's current access.
     pub fn write_hint(&mut self, core: u16) -> Option<Line> {
         let kind = self.streams[usize::from(core)].kind;
         let workload = &self.kinds[usize::from(kind)].workload;
@@ -245,7 +245,7 @@ impl Traffic {
         now.then(|| self.random.below(u64::from(workload.lines)) as Line)
     }
 
-    /// The line that this core is given `ahead` accesses after its next one, if there is such an access.
+    /// Returns the line of the access `ahead` accesses after the core's next one, if there is such an access.
     #[inline]
     pub fn ahead(&self, core: u16, ahead: u32) -> Option<Line> {
         let stream = &self.streams[usize::from(core)];

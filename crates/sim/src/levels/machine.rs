@@ -1,4 +1,4 @@
-//! Both levels around one time.
+//! Simulation of two levels of caches with a common time.
 
 use cohkit_application::interface::{Contents, Table};
 use cohkit_protocol::controller::Access;
@@ -19,18 +19,18 @@ use crate::statistics::{Definition, Statistics};
 /// A run of two levels.
 pub struct Levels {
     upper: Simulation,
-    /// What is below each of its caches.
+    /// Machine below each cache of the upper level.
     lower: Vec<Simulation>,
-    /// When each of these has its next event; `Time::MAX` if it has none.
+    /// Time of each lower machine's next event; `Time::MAX` if it has none.
     due: Vec<Time>,
-    /// Those that may have something to tell.
+    /// Lower machines with possible messages for the upper level.
     tell: Vec<usize>,
     shared: Shared,
     now: Time,
     events: u64,
 }
 
-/// Statistics that have a meaning at the upper level.
+/// Names of the statistics that are meaningful at the upper level.
 const ABOVE: [&str; 19] = [
     "prefetches",
     "lines_cached",
@@ -53,17 +53,17 @@ const ABOVE: [&str; 19] = [
     "locals_refused",
 ];
 
-/// What hints are here.
+/// Statistic that replaces `prefetches` at the upper level.
 const BROUGHT: Definition = Definition {
     name: "brought",
     text: "rights to lines that requests from below have had brought",
 };
 
 impl Levels {
-    /// Sets two levels up, at time 0. With a line, the steps that concern it are recorded.
+    /// Creates two levels at time 0. The steps that concern the line `trace` are recorded.
     ///
     /// # Errors
-    /// A sentence that names what makes no sense.
+    /// A sentence that names the invalid value or combination.
     pub fn new(setup: &Setup, trace: Option<Line>) -> Result<Levels, String> {
         let Some(below) = &setup.below else {
             return Err("there is nothing below the caches of this machine".into());
@@ -74,7 +74,7 @@ impl Levels {
         (upper.below, upper.platform.below) = (None, None);
         upper.play = None;
         upper.workload = idle(&setup.platform, setup.workload.lines);
-        // What is before these caches is the lower level.
+        // The lower level is in front of these caches.
         upper.platform.cores.l1.value = 0;
         upper.platform.cores.write_buffer.value = 0;
         let mut upper = Simulation::new(&upper, trace)?;
@@ -159,7 +159,7 @@ impl Levels {
         })
     }
 
-    /// A machine of the lower level does something.
+    /// Executes `does` on a machine of the lower level, with the shared state.
     fn below<R>(&mut self, number: usize, does: impl FnOnce(&mut Simulation) -> R) -> R {
         let machine = &mut self.lower[number];
         self.shared.exchange(machine);
@@ -177,7 +177,7 @@ impl Levels {
         result
     }
 
-    /// The upper level does something.
+    /// Executes `does` on the upper level, with the shared state.
     fn above<R>(&mut self, does: impl FnOnce(&mut Simulation) -> R) -> R {
         self.shared.exchange_above(&mut self.upper);
         self.upper.now = self.now;
@@ -186,7 +186,7 @@ impl Levels {
         result
     }
 
-    /// Each level hears what the other has to tell, until there is nothing more.
+    /// Delivers the messages between the levels until there are none.
     fn settle(&mut self) {
         let mut told = true;
         while std::mem::take(&mut told) {
@@ -235,8 +235,8 @@ impl Levels {
         }
     }
 
-    /// The level whose event is the next: the upper one, or a machine of the lower one. Of equal times the upper one's is
-    /// first, then that of the first machine.
+    /// Returns the time and the level of the next event: the upper level, or a machine of the lower one. At equal times
+    /// the upper level is first, then the machines in order.
     fn next(&self) -> Option<(Time, Option<usize>)> {
         let upper = self.upper.queue.next().map(|time| (time, None));
         let lower = self
@@ -248,7 +248,7 @@ impl Levels {
         upper.into_iter().chain(lower).min_by_key(|(time, _)| *time)
     }
 
-    /// Runs to the end, as [`Simulation::run_while`] does.
+    /// Runs to the end, like [`Simulation::run_while`].
     ///
     /// # Errors
     /// [`Failure`].
@@ -291,7 +291,7 @@ impl Levels {
         self.verify().map(|()| true)
     }
 
-    /// The first failure of a level.
+    /// Returns the first failure of a level.
     fn failed(&mut self) -> Result<(), Box<Failure>> {
         let lower = self.lower.iter_mut();
         let mut all = std::iter::once(&mut self.upper).chain(lower);
@@ -299,7 +299,7 @@ impl Levels {
             .map_or(Ok(()), Err)
     }
 
-    /// If something has begun that does not end, says who waits for whom.
+    /// Fails the run, with a list of waiting agents, if an access or operation does not complete.
     #[cold]
     fn stuck(&mut self) -> Result<(), Box<Failure>> {
         if !self.upper.waits() && !self.below(0, |machine| machine.waits()) {
@@ -332,7 +332,7 @@ impl Levels {
         failed
     }
 
-    /// At the end all is as the scenario says, if there is one.
+    /// Verifies the scenario's result, if there is one.
     fn verify(&mut self) -> Result<(), Box<Failure>> {
         let Some(mut behind) = self.shared.behind.take() else {
             return Ok(());
@@ -352,7 +352,7 @@ impl Levels {
         self.failed()
     }
 
-    /// Runs a setup to its end. A run that fails is run again to record what led to it.
+    /// Runs a setup to its end. A failing run is repeated to record the events that led to the failure.
     ///
     /// # Errors
     /// [`RunError`].
@@ -374,7 +374,7 @@ impl Levels {
         })
     }
 
-    /// What has been measured: of the lower level, and [above](Statistics::above) it of the upper one.
+    /// Returns the statistics of the lower level, and [above](Statistics::above) those of the upper one.
     pub fn statistics(&self) -> Statistics {
         let machines = self.lower.iter();
         let totals = machines
@@ -389,7 +389,7 @@ impl Levels {
         let messages = upper.message_names();
         let messages = messages.zip(upper.kinds.iter().map(|kind| kind.sent));
         let counters = Counters {
-            // Shares are of the time of all.
+            // Shares refer to the total time of both levels.
             end: self.shared.counters.end,
             prefetched: upper.counters.prefetched,
             stalls: upper.counters.stalls,
@@ -399,7 +399,7 @@ impl Levels {
         let mut above = counters.statistics(messages.collect(), &upper.totals());
         let means = |definition: &Definition| ABOVE.contains(&definition.name);
         above.values.retain(|(definition, _)| means(definition));
-        // What is before these caches only asks for rights.
+        // The level below these caches only requests permissions.
         let brought = above
             .values
             .iter_mut()
@@ -411,7 +411,7 @@ impl Levels {
         statistics
     }
 
-    /// What has been measured, with what a scenario has counted, timed and left.
+    /// Returns the statistics, with the counts, durations and tables of a scenario.
     pub(crate) fn performance(&self, setup: &Setup) -> Performance {
         let behind = self.shared.behind.as_ref();
         let tables = setup.play.as_ref().is_some_and(|play| play.tables);
@@ -447,7 +447,7 @@ impl Contents for Levels {
     }
 }
 
-/// Refuses what two levels cannot be.
+/// Rejects setups that two levels do not support.
 fn check(setup: &Setup) -> Result<(), String> {
     let Some(below) = &setup.below else {
         return Ok(());
@@ -481,7 +481,7 @@ fn check(setup: &Setup) -> Result<(), String> {
     Ok(())
 }
 
-/// No accesses: what is below the caches has them.
+/// Returns a workload without accesses: the lower level issues all accesses.
 fn idle(platform: &Platform, lines: Line) -> Workload {
     let cores = platform.remotes.into();
     let mut workload = Workload::pass(Pattern::Sequential, Access::Load, lines, cores, 1);

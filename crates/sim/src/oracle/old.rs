@@ -1,10 +1,12 @@
-//! What loads may find where copies may be old (`guarantee none`).
+//! Values that loads may return where copies may be stale (`guarantee none`).
 //!
-//! A word that is read has what some write left in it, or what it began with. Where the text promises a memory model besides,
-//! each core knows of writes: of its own, of those that it has read and, where it reads a release and acquires with that, of
-//! all that the other core knew of. It finds no word as it was before a write of it that it knows of.
+//! A word that is read has the value of some write to it, or its initial value. If the protocol promises a memory model
+//! in addition, each core has observed writes: its own, and those that it has read. If it reads a release with an
+//! acquire, it has also observed all writes that the releasing core had. It reads no value of a word older than an
+//! observed write to it.
 //!
-//! If copies are written in place, writes of a line are in no order, and no more is asked than that some write left the word.
+//! If copies are written in place, writes to a line are unordered. Then the only requirement is that some write has
+//! written the value.
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -15,25 +17,25 @@ use crate::message::Line;
 /// A line, and a word of it.
 pub type Word = (Line, u16);
 
-/// Of words, the last write that somebody knows of. Writes of a line are numbered from 1.
+/// Last observed write of each word. Writes to a line are numbered from 1.
 type Known = FxHashMap<Word, u32>;
 
-/// What has been written, and who knows of it.
+/// All writes, and the cores that have observed them.
 #[derive(Default)]
 pub struct Old {
-    /// Whether the text promises a memory model, and the home performs all writes.
+    /// True if the protocol promises a memory model, and the home performs all writes.
     ordered: bool,
-    /// Whether copies are written in place.
+    /// True if copies are written in place.
     in_place: bool,
-    /// Of each word its writes with their values, from the first to the last.
+    /// Writes of each word with their values, in order.
     written: FxHashMap<Word, Vec<(u32, u64)>>,
     cores: FxHashMap<u16, Known>,
-    /// Of each write that was a release, what its core knew of.
+    /// Observed writes of the releasing core, for each write that was a release.
     releases: FxHashMap<(Word, u32), Rc<Known>>,
 }
 
 impl Old {
-    /// Nothing has been written.
+    /// Creates the record of a run without writes.
     pub fn new(model: bool, in_place: bool) -> Old {
         Old {
             ordered: model && !in_place,
@@ -42,7 +44,7 @@ impl Old {
         }
     }
 
-    /// A write of words of a line, which all become this.
+    /// Records a write of `value` to words of a line.
     pub fn written(&mut self, line: Line, words: Range<u16>, version: u32, value: u64) {
         for word in words {
             let writes = self.written.entry((line, word)).or_default();
@@ -50,7 +52,7 @@ impl Old {
         }
     }
 
-    /// The core whose write it is knows of it; others may, if they read a release.
+    /// Records that the writing core has observed its write. Other cores may observe it by acquiring a release.
     pub fn wrote(&mut self, core: u16, release: bool, line: Line, words: Range<u16>, version: u32) {
         if !self.ordered {
             return;
@@ -64,10 +66,11 @@ impl Old {
         }
     }
 
-    /// A core reads a word out of a copy that has all writes of the line up to one; `first` is what the word began with.
+    /// Checks a core's read of a word from a copy with all writes of the line up to `version`. `first` is the initial
+    /// value.
     ///
     /// # Errors
-    /// What it should not have found, in words.
+    /// Description of the wrong value.
     pub fn read(
         &mut self,
         (core, acquires): (u16, bool),
@@ -121,7 +124,7 @@ mod tests {
     const DATA: Word = (1, 0);
     const FLAG: Word = (2, 3);
 
-    /// Core 0 has written 7 to the data and released 9 to the flag.
+    /// Core 0 has written 7 to the data, and then 9 to the flag: as a release if `release`.
     fn handed_over(release: bool) -> Old {
         let mut old = Old::new(true, false);
         old.written(1, 0..1, 1, 7);
@@ -162,7 +165,7 @@ mod tests {
         assert_eq!(old.read((1, false), DATA, (1, 7), 5), Ok(()));
         assert!(old.read((1, false), DATA, (0, 5), 5).is_err());
         assert!(old.read((0, false), DATA, (0, 5), 5).is_err());
-        // Without a model nobody promises that.
+        // Without a model nothing else is promised.
         let mut old = Old::new(false, false);
         old.written(1, 0..1, 1, 7);
         old.wrote(0, true, 1, 0..1, 1);
@@ -176,7 +179,7 @@ mod tests {
             assert_eq!(old.read((1, acquires), FLAG, (1, 9), 0), Ok(()));
             let stale = old.read((1, false), DATA, (0, 5), 5);
             assert_eq!(stale.is_err(), release && acquires);
-            // Others have acquired nothing.
+            // Another core has acquired nothing.
             assert_eq!(old.read((2, false), DATA, (0, 5), 5), Ok(()));
         }
     }

@@ -1,19 +1,19 @@
 //! Stores between a cache and its home: each is performed once, and in the program order of its line.
 //!
-//! A store is known by the number of its message. A home performs the store of a message once. Of the messages of an access
-//! in progress it performs one at most.
+//! The number of its message identifies a store. A home performs the store of a message once. Of all messages of an
+//! access in progress it performs at most one.
 //!
-//! Where copies are current, a store that is posted is performed before any later store of the cache to the line, and any
-//! later read finds it.
+//! Where copies are current, a posted store is performed before any later store of the cache to the line, and any later
+//! read returns it.
 
 use rustc_hash::FxHashMap;
 
 use crate::message::{Agent, Line};
 
-/// A breach of these rules.
+/// A violation of these rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Breach {
-    /// The store has been performed before, or was given up.
+    /// The store has already been performed, or was abandoned.
     Twice,
     /// An earlier posted store is pending.
     Overtakes,
@@ -22,9 +22,9 @@ pub enum Breach {
 /// Stores of one cache to one line.
 #[derive(Default)]
 struct Stores {
-    /// Numbers of the messages with pending stores, in the order of sending, and whether each is posted.
+    /// Numbers of the messages with pending stores in send order; true if the store is posted.
     pending: Vec<(u32, bool)>,
-    /// The number of the write that the last posted store became.
+    /// Number of the write by which the last posted store was performed.
     version: u32,
 }
 
@@ -32,12 +32,12 @@ struct Stores {
 #[derive(Default)]
 pub struct OwnStores {
     stores: FxHashMap<(Agent, Line), Stores>,
-    /// Whether the program order of one line is checked.
+    /// True if the program order of one line is checked.
     ordered: bool,
 }
 
 impl OwnStores {
-    /// No store is pending.
+    /// Creates the record of a run without pending stores.
     pub fn new(ordered: bool) -> OwnStores {
         OwnStores {
             ordered,
@@ -45,7 +45,7 @@ impl OwnStores {
         }
     }
 
-    /// A message takes the store of an access in progress to the home; `again` if another one has done so before.
+    /// Records a message with the store of an access in progress; `again` if an earlier message has carried it, too.
     pub fn sent(&mut self, of: (Agent, Line), flight: u32, again: bool) {
         let stores = self.stores.entry(of).or_default();
         if !again {
@@ -54,7 +54,7 @@ impl OwnStores {
         stores.pending.push((flight, false));
     }
 
-    /// The access has ended with the sending of its store. Its first message is the only carrier of the bytes.
+    /// Records that the access has ended when its store was sent. Its first message is the only carrier of the bytes.
     pub fn posted(&mut self, of: (Agent, Line)) {
         let pending = &mut self.stores.entry(of).or_default().pending;
         if let Some(first) = pending.iter().position(|&(_, posted)| !posted) {
@@ -63,10 +63,10 @@ impl OwnStores {
         }
     }
 
-    /// The home performs the store of a message, as write `version` of the line.
+    /// Records that the home performs the store of a message as write `version` of the line.
     ///
     /// # Errors
-    /// If it must not.
+    /// [`Breach`], if the home must not perform it.
     pub fn performed(
         &mut self,
         of: (Agent, Line),
@@ -93,7 +93,7 @@ impl OwnStores {
         }
     }
 
-    /// Whether a copy of the line that write `version` has made has all stores that the cache has posted.
+    /// True if a copy of the line, as of write `version`, contains all stores that the cache has posted.
     pub fn finds(&self, of: (Agent, Line), version: u32) -> bool {
         !self.ordered
             || self.stores.get(&of).is_none_or(|stores| {
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(stores.performed(OF, 2, 1), Ok(()));
         assert_eq!(stores.performed(OF, 1, 2), Err(Breach::Twice));
         assert_eq!(stores.performed(OF, 2, 2), Err(Breach::Twice));
-        // The store of an access that has been given up is no store of the next.
+        // The store of an abandoned access is not a store of the next access.
         stores.sent(OF, 3, false);
         stores.sent(OF, 4, false);
         assert_eq!(stores.performed(OF, 3, 2), Err(Breach::Twice));
@@ -146,7 +146,7 @@ mod tests {
             let second = stores.performed(OF, 2, 1);
             assert_eq!(second == Err(Breach::Overtakes), ordered);
             assert_eq!(stores.performed(OF, 1, 2), Ok(()));
-            // A copy that was made before does not have it.
+            // A copy that was made before the store does not contain it.
             assert_eq!(stores.finds(OF, 1), !ordered);
             assert!(stores.finds(OF, 2));
             assert!(stores.finds((Agent(0), 7), 0));

@@ -1,8 +1,7 @@
 //! Machines as values: every quantity has a name, a unit, a plausible range and an origin.
 //!
-//! A [`Platform`] is plain data, so any front end can fill or override it;
-//! one [`table`] lists every quantity by name. [`text`] reads platforms from TOML;
-//! those that ship with the simulator are such texts, too.
+//! A [`Platform`] is plain data, so any front end can fill or override it. One [`table`] lists every quantity by name.
+//! [`text`] reads platforms from TOML. The platforms that ship with the simulator are such files, too.
 
 mod shipped;
 mod table;
@@ -18,7 +17,7 @@ use cohkit_protocol::remotes::Remotes;
 pub use table::{Row, TABLE};
 pub use translation::Translation;
 
-/// What a number counts.
+/// Unit of a quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Picoseconds.
@@ -31,21 +30,21 @@ pub enum Unit {
     Count,
 }
 
-/// Before the names of what is below each cache of the upper of two levels.
+/// Prefix of quantities below each cache of the upper of two levels.
 const BELOW: &str = "below.";
 
-/// Before the names of what is beside, where the host's memory is a space of its own.
+/// Prefix of quantities of the host's memory, where it is a space of its own.
 const HOST: &str = "host.";
 
-/// Before the names of kinds of caching agents beside the first, and of their quantities.
+/// Prefix of further kinds of caching agents and of their quantities.
 const AGENTS: &str = "agents.";
 
-/// Whether a quantity is of the whole machine, and so not of one level.
+/// True if a quantity belongs to the whole machine, not to one of two levels.
 fn of_both_levels(name: &str) -> bool {
     name.starts_with("cores.") || matches!(name, "patience" | "lines")
 }
 
-/// Whether a quantity of the host's memory is of the whole machine.
+/// True if a quantity in the host's space belongs to the whole machine: links of the device, progress timeout, and bus.
 fn of_the_machine(name: &str) -> bool {
     let of_device = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
     let link = of_device.is_some_and(|(_, name)| name.starts_with("link."));
@@ -55,16 +54,16 @@ fn of_the_machine(name: &str) -> bool {
 /// One quantity of a machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quantity {
-    /// The value in use.
+    /// Value in use, in the unit of the quantity's row.
     pub value: u64,
-    /// The lowest and highest plausible value; equal to the value where a source gives it.
+    /// Lowest and highest plausible value. Both equal the value if a source gives it.
     pub range: (u64, u64),
-    /// Where the value comes from.
+    /// Source of the value, in words.
     pub origin: String,
 }
 
 impl Quantity {
-    /// A value that a source gives.
+    /// Creates a value that a source gives.
     pub fn given(value: u64, origin: &str) -> Quantity {
         Quantity {
             value,
@@ -73,7 +72,7 @@ impl Quantity {
         }
     }
 
-    /// A value that no source gives, with its plausible range.
+    /// Creates a value that no source gives, with its plausible range.
     pub fn assumed(value: u64, range: (u64, u64), origin: &str) -> Quantity {
         Quantity {
             value,
@@ -82,8 +81,8 @@ impl Quantity {
         }
     }
 
-    /// For a quantity in bytes per second: the time that so many bytes take, rounded up; 0 if it is 0,
-    /// which stands for a bandwidth without bound.
+    /// Time that `bytes` take at this rate, in picoseconds, rounded up. The quantity is in bytes per second; 0 stands
+    /// for an unlimited bandwidth and takes no time.
     pub fn time_of(&self, bytes: u32) -> Time {
         match self.value {
             0 => 0,
@@ -92,44 +91,44 @@ impl Quantity {
     }
 }
 
-/// What the cores of a benchmark do, one thread on each.
+/// Cores of a benchmark, with one thread each.
 ///
-/// A [`Workload`](crate::components::traffic::Workload) decides for itself; front ends take from here what they are not told.
+/// A [`Workload`](crate::components::traffic::Workload) has its own values. Front ends use these as defaults.
 #[derive(Clone, Debug)]
 pub struct Cores {
-    /// Cores in use, spread over the caches.
+    /// Number of cores in use, spread over the caches.
     pub used: Quantity,
-    /// Whether each core goes through a contiguous part of the region (1) or all take turns (0).
+    /// 1: each core accesses a contiguous part of the region. 0: all cores take turns.
     pub chunked: Quantity,
-    /// Most accesses of one core in flight, hints not counted.
+    /// Maximum number of outstanding accesses of one core, without prefetches.
     pub outstanding: Quantity,
-    /// How many accesses before it is read a line is asked for by a hint; 0 for no hints.
+    /// Prefetch distance: number of accesses by which the prefetch of a line precedes its read; 0 for no prefetches.
     pub prefetch: Quantity,
-    /// From an access's being done at its core to the issue of the next, picoseconds.
+    /// Delay from the completion of an access at its core to the issue of the next, in picoseconds.
     pub work: Quantity,
-    /// Lines that a core's write buffer holds, in bytes; 0 for none, so that a core waits for its stores.
+    /// Size of a core's write buffer, whole lines, in bytes; 0 for none, so that a core waits for its stores.
     pub write_buffer: Quantity,
-    /// Size of a core's own cache, which writes through; 0 for none.
+    /// Size of a core's own cache, which writes through, in bytes; 0 for none.
     pub l1: Quantity,
-    /// Its ways, 1 to 16.
+    /// Associativity of that cache, 1 to 16 ways.
     pub l1_ways: Quantity,
-    /// From a core's load to its data in the L1 or the write buffer, picoseconds.
+    /// Latency of a load that hits in the L1 or the write buffer, in picoseconds.
     pub l1_hit: Quantity,
-    /// For which a core waits for an access before it gives up, picoseconds.
+    /// Time that a core waits for an access before the run fails, in picoseconds.
     pub timeout: Quantity,
-    /// Between two accesses that leave a core, picoseconds; no time if not given.
+    /// Minimum interval between two accesses that leave a core, in picoseconds; 0 if not given.
     pub issue: Option<Quantity>,
-    /// Stores of a thread that may be under way while it goes on; it waits for each if not given.
+    /// Maximum number of outstanding posted stores of a thread. If not given, a thread waits for each store.
     pub posted: Option<Quantity>,
 }
 
 impl Cores {
-    /// Sets of a core's L1 for lines of this size; 0 without one.
+    /// Number of sets of a core's L1 for lines of this size; 0 without an L1.
     pub(crate) fn l1_sets(&self, line_bytes: u32) -> u64 {
         self.l1.value / (self.l1_ways.value.max(1) * u64::from(line_bytes))
     }
 
-    /// Refuses sizes that fit no lines of this size; what is before the name says of which kind they are.
+    /// Rejects sizes that do not fit lines of this size. `kind` precedes the names of quantities in errors.
     pub(crate) fn check(&self, kind: &str, line_bytes: u32) -> Result<(), String> {
         let line = u64::from(line_bytes);
         let size = |value| units::show(value, Unit::Bytes);
@@ -151,26 +150,26 @@ impl Cores {
     }
 }
 
-/// A shared cache and the way between it and its cores.
+/// A shared cache, and its connection to its cores.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// Sets, a power of two.
+    /// Number of sets, a power of two.
     pub sets: Quantity,
-    /// Ways, 1 to 16.
+    /// Associativity, 1 to 16 ways.
     pub ways: Quantity,
-    /// Whether upper address bits are folded into the set number (1) or not (0).
+    /// 1 if upper address bits are folded into the set number, 0 if not.
     pub hashed: Quantity,
-    /// From a core's access to the cache's decision, picoseconds.
+    /// Latency from a core's access to the cache's decision, in picoseconds.
     pub request: Quantity,
-    /// From the decision of the cache that it can perform an access at once to the core, picoseconds.
+    /// Latency from a decision to perform the access immediately to the core, in picoseconds.
     pub hit: Quantity,
-    /// From the arrival at the cache of what an access waited for to the core, picoseconds.
+    /// Latency from the arrival of a response at the cache to the core, in picoseconds.
     pub fill: Quantity,
-    /// Between cores and cache, where cores have virtual addresses that are translated for each access.
+    /// Address translation between cores and cache; `None` if all addresses are physical.
     pub translation: Option<Translation>,
 }
 
-/// What travels on the lanes of a link.
+/// Framing of the messages of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
     /// Blocks of ECI, with virtual circuits for lines of each parity, on lanes of 10.3125 Gb/s.
@@ -186,7 +185,7 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// All of them, by name.
+    /// All framings, by name.
     pub const ALL: [(&'static str, Framing); 5] = [
         ("eci", Framing::Eci),
         ("ccix", Framing::Ccix),
@@ -195,16 +194,16 @@ impl Framing {
         ("cxl-cache-68", Framing::CxlCache68),
     ];
 
-    /// Its name in texts of platforms.
+    /// Name in platform files.
     pub fn name(self) -> &'static str {
         let found = Framing::ALL.iter().find(|(_, framing)| *framing == self);
         found.map_or("", |(name, _)| name)
     }
 
-    /// The framing of this name.
+    /// Returns the framing of a name.
     ///
     /// # Errors
-    /// A sentence with the names there are.
+    /// A sentence with the known names.
     pub fn named(name: &str) -> Result<Framing, String> {
         let found = Framing::ALL.iter().find(|(known, _)| *known == name);
         found.map(|(_, framing)| *framing).ok_or_else(|| {
@@ -213,7 +212,7 @@ impl Framing {
         })
     }
 
-    /// The lanes of one of its links.
+    /// Number of lanes of one link.
     fn lanes(self) -> u64 {
         match self {
             Framing::Eci => 12,
@@ -221,7 +220,7 @@ impl Framing {
         }
     }
 
-    /// What one of its lanes carries, bytes per second before their coding.
+    /// Rate of one lane before line coding, in bytes per second.
     fn lane_rate(self) -> u64 {
         match self {
             Framing::Eci => 10_312_500_000 / 8,
@@ -231,32 +230,33 @@ impl Framing {
     }
 }
 
-/// A link whose messages are framed, credited and replayed as they are, in place of a pipe with a bandwidth.
+/// A framed link: framing, credits and replay are simulated, in place of a pipe with a bandwidth.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// What travels on its lanes.
+    /// Framing of messages on the lanes.
     pub framing: Framing,
-    /// Lanes of one link.
+    /// Number of lanes of one link.
     pub lanes: Quantity,
-    /// Of one lane, before its coding, bytes per second.
+    /// Rate of one lane before line coding, in bytes per second.
     pub lane_rate: Quantity,
-    /// Of 10^15 bits, how many go wrong.
+    /// Bit errors per 10^15 bits.
     pub errors: Quantity,
-    /// Between two times at which a link goes down, which are drawn: from nearly nothing to twice this, picoseconds; 0 for never.
+    /// Mean time between two failures of a link, in picoseconds; 0 for never. Times are drawn from nearly 0 to twice
+    /// the mean.
     pub faults: Quantity,
-    /// For how long it is down then, until its lanes are trained again, picoseconds. What is under way is lost, and sent again.
+    /// Time until a failed link has trained its lanes again, in picoseconds. Messages in flight are lost and sent
+    /// again.
     pub down: Quantity,
-    /// Lanes with which it comes up after every other of these times; after the next it has all of them again.
+    /// Number of lanes after every other failure. After the next failure, the link has all lanes again.
     pub lanes_left: Quantity,
-    /// From a message's coming out of its link to its receiver, where messages of one line come on any of several links:
-    /// at the home, and at the caching agent.
+    /// Latency from the end of one of several links to the home, which joins the messages of a line, in picoseconds.
     pub join: Quantity,
-    /// The same at the caching agent.
+    /// Latency from the end of one of several links to the caching agent, in picoseconds.
     pub join_back: Quantity,
 }
 
 impl Layer {
-    /// A link of so many lanes as it has, without errors or joining.
+    /// Creates a layer with the usual number of lanes, without errors, failures or latency of joining.
     pub fn new(framing: Framing) -> Layer {
         let set = |value| Quantity::given(value, "set for this run");
         Layer {
@@ -273,25 +273,25 @@ impl Layer {
     }
 }
 
-/// Both directions of the links between caches and home, alike.
+/// Links between caches and home, alike in both directions.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Number of links; a message takes one of them.
+    /// Number of links. Each message uses one of them.
     pub links: Quantity,
     /// Bandwidth of one link and direction, bytes per second.
     pub bandwidth: Quantity,
-    /// From the last byte sent to the message's being received, picoseconds.
+    /// Latency from the last byte sent to the receipt of the message, in picoseconds.
     pub latency: Quantity,
-    /// Bytes of a message besides its payload.
+    /// Bytes of a message in addition to its payload.
     pub header_bytes: Quantity,
-    /// Messages of one virtual circuit (a channel, or channels that share an order) that one cache's
-    /// links may carry in one direction before the receiver has taken them; 0 for no limit.
+    /// Maximum number of messages of one virtual circuit on one cache's links, in one direction, that the receiver has
+    /// not taken; 0 for no limit. A virtual circuit is a channel, or several channels that share an order.
     pub credits: Quantity,
-    /// Random extra delay of each message, up to this, of one in eight up to 16 times this,
-    /// picoseconds; for torture tests.
+    /// Maximum random delay of each message, in picoseconds; for torture tests. One message in eight is delayed by up
+    /// to 16 times this value.
     pub jitter: Quantity,
-    /// Lanes and what travels on them, if that is told. Then `bandwidth`, `header_bytes` and `jitter` have no part in times,
-    /// and `credits` are places behind the link layer, which has credits of its own.
+    /// Link layer of framed links. With a layer, `bandwidth`, `header_bytes` and `jitter` have no effect on times. Then
+    /// `credits` are buffer places behind the layer, which has credits of its own.
     pub layer: Option<Layer>,
 }
 
@@ -305,55 +305,57 @@ impl Link {
     }
 }
 
-/// The home's units.
+/// Structure and timing of homes.
 #[derive(Clone, Debug)]
 pub struct Home {
-    /// Slices, a power of two; a line belongs to slice (line mod slices).
+    /// Number of slices, a power of two. A line belongs to slice (line mod slices).
     pub slices: Quantity,
-    /// Serial units per slice, a power of two.
+    /// Number of serial units per slice, a power of two.
     pub units: Quantity,
-    /// Time for which one event occupies a unit, picoseconds; an event that has to wait for the unit's memory
-    /// operation or coherence transaction occupies it when that is free.
+    /// Time for which one event occupies a unit, in picoseconds. If the event has to wait for the unit's memory
+    /// operation or coherence transaction, the time starts at the end of the wait.
     pub occupancy: Quantity,
-    /// From an event's start at its unit to what it sends, picoseconds.
+    /// Latency from an event's start at its unit to the messages it sends, in picoseconds.
     pub latency: Quantity,
-    /// Requests that one unit keeps waiting because the controller leaves them, one entry per request;
-    /// beyond it channels of requests stop.
+    /// Maximum number of requests per unit that its controller has stalled, one entry each. Beyond it, request channels
+    /// stop.
     pub waiting: Quantity,
-    /// Requests that one unit keeps waiting for its memory operations or its coherence transaction;
-    /// beyond it channels of requests stop, too.
+    /// Maximum number of requests per unit that wait for its memory operations or its coherence transaction. Beyond it,
+    /// request channels stop, too.
     pub pending: Quantity,
-    /// From a unit to memory and back, beside the memory itself, picoseconds.
+    /// Round trip between a unit and memory, without the memory itself, in picoseconds.
     pub memory_path: Quantity,
-    /// From what is behind the home to a unit and back, for local operations and what is told of lines, picoseconds.
+    /// Round trip between the application or device and a unit, in picoseconds. It applies to local operations and to
+    /// notifications of lines.
     pub local_path: Quantity,
-    /// Between two local operations that a slice takes from the device, and between two unlocks, picoseconds.
-    /// No operation passes an unlock that was asked of its slice before it.
+    /// Minimum interval between two local operations that a slice takes from the device, and between two unlocks, in
+    /// picoseconds. No operation passes an earlier unlock of its slice.
     pub local_interval: Quantity,
-    /// From the start of what memory has done at its unit to what the unit then sends, picoseconds.
-    /// A unit for which it is not given needs `latency` for this, as for all else.
+    /// Latency from a memory completion's start at its unit to the messages that the unit sends, in picoseconds.
+    /// `latency` if not given.
     pub resume: Option<Quantity>,
-    /// Time for which what memory has done occupies a unit, picoseconds; `occupancy` if not given.
+    /// Time for which a memory completion occupies a unit, in picoseconds; `occupancy` if not given.
     pub resume_occupancy: Option<Quantity>,
-    /// Homes, a power of two, each with slices, units and memory of its own; a line belongs to home (line mod count).
-    /// One if not given.
+    /// Number of homes, a power of two, each with slices, units and memory of its own. A line belongs to home (line mod
+    /// count). One if not given.
     pub count: Option<Quantity>,
-    /// Between two local operations that leave the device, whatever their slices, picoseconds; no time if not given.
+    /// Minimum interval between two local operations that leave the device, across slices, in picoseconds; 0 if not
+    /// given.
     pub issue: Option<Quantity>,
-    /// Memory reads of one unit in flight; one if not given.
+    /// Maximum number of memory reads of one unit in progress; one if not given.
     pub reads: Option<Quantity>,
-    /// Memory writes of one unit in flight; one if not given.
+    /// Maximum number of memory writes of one unit in progress; one if not given.
     pub writes: Option<Quantity>,
 }
 
 /// DRAM behind a home.
 #[derive(Clone, Debug)]
 pub struct Dram {
-    /// Channels, a power of two; a line belongs to channel (line mod channels).
+    /// Number of channels, a power of two. A line belongs to channel (line mod channels).
     pub channels: Quantity,
-    /// Banks per channel, a power of two.
+    /// Number of banks per channel, a power of two.
     pub banks: Quantity,
-    /// Bytes of a row, all devices of a channel together, a power of two.
+    /// Size of a row, all devices of a channel together, in bytes, a power of two.
     pub row_bytes: Quantity,
     /// Bandwidth of one channel, bytes per second.
     pub bandwidth: Quantity,
@@ -363,89 +365,90 @@ pub struct Dram {
     pub activate: Quantity,
     /// Row precharge time, picoseconds.
     pub precharge: Quantity,
-    /// Time after its last use at which an idle row is closed, picoseconds.
+    /// Time after its last use at which an idle row closes, in picoseconds.
     pub open_for: Quantity,
-    /// Controller and wires, both ways together, picoseconds.
+    /// Latency of controller and wires, both directions together, in picoseconds.
     pub controller: Quantity,
 }
 
 /// On-chip memory behind a home.
 #[derive(Clone, Debug)]
 pub struct Bram {
-    /// Independent ports; a line belongs to port (line mod ports).
+    /// Number of independent ports. A line belongs to port (line mod ports).
     pub ports: Quantity,
     /// Bandwidth of one port, bytes per second.
     pub bandwidth: Quantity,
-    /// From a read's start to its data, picoseconds.
+    /// Latency from a read's start to its data, in picoseconds.
     pub latency: Quantity,
 }
 
-/// What lies behind a home.
+/// Memory of a home.
 #[derive(Clone, Debug)]
 pub enum Memory {
-    /// Off-chip, with banks and open rows.
+    /// DRAM, with banks and open rows.
     Dram(Box<Dram>),
     /// On-chip.
     Bram(Bram),
 }
 
-/// The bus of devices between the CPU and the device, such as PCIe, beside the links.
+/// Bus between the CPU and the device, such as PCIe, in addition to the links.
 #[derive(Clone, Debug)]
 pub struct Bus {
     /// Bandwidth of one direction, bytes per second.
     pub bandwidth: Quantity,
-    /// From the last byte sent to the packet's being received, picoseconds.
+    /// Latency from the last byte sent to the receipt of the packet, in picoseconds.
     pub latency: Quantity,
-    /// Bytes of a packet besides its payload.
+    /// Bytes of a packet in addition to its payload.
     pub header_bytes: Quantity,
-    /// Most bytes of a packet's payload.
+    /// Maximum payload of a packet, in bytes.
     pub payload_bytes: Quantity,
-    /// From the arrival of a read at the CPU's own memory until its words leave, picoseconds.
+    /// Latency from the arrival of a read at the CPU's own memory until its words leave, in picoseconds.
     pub memory: Quantity,
-    /// From an interrupt's arrival at the CPU until a thread that waits for it goes on, picoseconds.
+    /// Latency from an interrupt's arrival at the CPU until the waiting thread continues, in picoseconds.
     pub interrupt: Quantity,
 }
 
-/// A switch between the caching agents and the homes, each of which has a port there with links like all others.
+/// A switch between the caching agents and the homes. Each of them has a port at the switch, and the links to it.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// From a message's arrival at its port to its being ready at another, picoseconds.
+    /// Latency from a message's arrival at its port until it is ready at another port, in picoseconds.
     pub latency: Quantity,
 }
 
-/// Hosts: what caching agents and homes of one of them say to each other stays on its mesh, and all else goes by the host's
-/// port at the switch, whose links are the platform's.
+/// Hosts. Messages between caching agents and homes of one host stay on its mesh. All other messages pass through the
+/// host's port at the switch, by the links of the platform.
 #[derive(Clone, Debug)]
 pub struct Hosts {
-    /// How many there are, a power of two. Caching agent A is of host A mod this one's, and so is home H.
+    /// Number of hosts, a power of two. Caching agent A belongs to host (A mod count), and home H to host (H mod
+    /// count).
     pub count: Quantity,
-    /// Tiles of a host's mesh in a row, and rows. The port is at the first tile; the caching agents of a host, and the
-    /// slices of its homes, are at one after the other.
+    /// Number of columns of a host's mesh. The port is at the first tile. The caching agents of a host, and the slices
+    /// of its homes, are at consecutive tiles.
     pub columns: Quantity,
-    /// See [`Hosts::columns`].
+    /// Number of rows of a host's mesh.
     pub rows: Quantity,
-    /// From a tile to a neighbour, picoseconds.
+    /// Latency from a tile to its neighbour, in picoseconds.
     pub hop: Quantity,
-    /// Bytes of a flit on the mesh, where a message is whole flits.
+    /// Size of a flit on the mesh, in bytes. A message is a whole number of flits.
     pub flit: Quantity,
-    /// For which a flit occupies the way of a tile into the mesh, picoseconds.
+    /// Time for which a flit occupies the injection port of a tile, in picoseconds.
     pub flit_time: Quantity,
-    /// Bits of a message's fields for which there is room in its header.
+    /// Bits of fields that fit into a message's header.
     pub free_bits: Quantity,
-    /// Bits of a field that counts further than 255, whatever the text's own bound; as many as that needs if 0.
+    /// Bits of a counter field with a bound above 255; 0 for the width that the protocol's own bound needs.
     pub counter_bits: Quantity,
-    /// Bits of a field with a number that is counted round; as many as there are numbers if 0.
+    /// Bits of a field with a wrapping counter; 0 for the width that its values need.
     pub number_bits: Quantity,
-    /// What goes from one host to another one takes so much longer, picoseconds.
+    /// Extra latency of messages from host `late_from` to host `late_to`, in picoseconds, to provoke a race.
     pub late: Quantity,
-    /// Which hosts these are, by number.
+    /// Number of the sending host of late messages.
     pub late_from: Quantity,
-    /// See [`Hosts::late_from`].
+    /// Number of the receiving host of late messages.
     pub late_to: Quantity,
 }
 
 impl Hosts {
-    /// Hosts of which nothing is known yet.
+    /// Creates hosts with placeholders for all quantities.
     fn unset() -> Hosts {
         let unset = || Quantity::given(1, "");
         Hosts {
@@ -465,93 +468,93 @@ impl Hosts {
     }
 }
 
-/// Links between switches of two levels: those of the first have the ports of some hosts each, and links to the one above.
-/// A message takes the latency of a switch in each that it passes.
+/// Links between switches of two levels. Each switch of the first level has the ports of some hosts, and links to the
+/// switch above. A message takes the latency of each switch on its path.
 #[derive(Clone, Debug)]
 pub struct Uplink {
-    /// Hosts at each switch of the first level, a power of two: host H is at switch H divided by this one.
+    /// Number of hosts at each switch of the first level, a power of two. Host H is at switch (H / hosts).
     pub hosts: Quantity,
-    /// Links from such a switch to the one above, and as many back.
+    /// Number of links from such a switch to the one above, and as many back.
     pub links: Quantity,
-    /// Of each link in each direction.
+    /// Bandwidth of each link and direction, in bytes per second.
     pub bandwidth: Quantity,
-    /// Time on the way, picoseconds.
+    /// Latency of each link, in picoseconds.
     pub latency: Quantity,
 }
 
-/// Caching agents of a further kind, and what is before and behind them.
+/// Caching agents of a further kind, with their cores and links.
 #[derive(Clone, Debug)]
 pub struct Agents {
-    /// The kind, as protocol texts name it.
+    /// Name of the kind in protocol files.
     pub kind: String,
-    /// How many there are.
+    /// Number of agents of this kind.
     pub remotes: u16,
-    /// Before them; what accesses go through and how long a core waits is of the whole machine.
+    /// Their cores. The lines accessed and the timeout of accesses are those of the whole machine.
     pub cores: Cores,
-    /// Each of them.
+    /// Cache of each agent.
     pub cache: Cache,
-    /// Between each of them and the home.
+    /// Links between each agent and the home.
     pub link: Link,
 }
 
 /// A machine: caches, homes, the links between them and the memory behind each home.
 #[derive(Clone, Debug)]
 pub struct Platform {
-    /// Its name.
+    /// Name, as in results and messages.
     pub name: String,
-    /// Name of the shipped protocol that it runs unless another one is asked for, if its text says so.
+    /// Name of the shipped protocol that the machine runs by default, if its file names one.
     pub protocol: Option<String>,
-    /// Quantities that were set beyond their plausible ranges, one sentence each.
+    /// Warnings about quantities set outside their plausible ranges, one sentence each.
     pub implausible: Vec<String>,
     /// Number of caching agents of the first kind, 1 to [`Platform::MOST_AGENTS`].
     pub remotes: u16,
-    /// Before the caching agents.
+    /// Cores of the first kind of caching agents.
     pub cores: Cores,
-    /// Each caching agent.
+    /// Cache of each caching agent of the first kind.
     pub cache: Cache,
-    /// Between each caching agent and the home, and among caching agents.
+    /// Links between each caching agent and the home, and among caching agents.
     pub link: Link,
-    /// Caching agents of further kinds, in the order of the text.
+    /// Caching agents of further kinds, in the order of the platform file.
     pub agents: Vec<Agents>,
-    /// The home.
+    /// Structure and timing of the homes.
     pub home: Home,
-    /// Behind the home.
+    /// Memory of each home.
     pub memory: Memory,
-    /// Between the CPU and what is behind the home, beside the links; not every machine has one.
+    /// Bus between the CPU and the device, if the machine has one.
     pub bus: Option<Bus>,
-    /// Between the caching agents and the homes, in the middle of the links; not every machine has one.
+    /// Switch between the caching agents and the homes, in the middle of the links, if the machine has one.
     pub switch: Option<Switch>,
-    /// Hosts that the caching agents and homes are parts of, if there are any; then there is a switch.
+    /// Hosts to which caching agents and homes belong, if there are any. Hosts require a switch.
     pub hosts: Option<Hosts>,
-    /// Between switches of two levels; most machines of hosts have one switch.
+    /// Links between switches of two levels, if there are two. Most machines with hosts have one switch.
     pub uplink: Option<Uplink>,
-    /// What is below each caching agent where there are two levels: caches of its cores, a home over the caching agent,
-    /// links between them, and as memory the copies of the caching agent. Cores, lines and patience are those of the
-    /// whole machine.
+    /// Machine below each caching agent, if there are two levels: caches of its cores, a home, and links. Its memory is
+    /// the copies of the caching agent. Cores, lines and progress timeout are those of the whole machine.
     pub below: Option<Box<Platform>>,
-    /// The host's memory where that is a space of its own, with its home, the host's caches of it and, as the agents of
-    /// further kinds, those of the device. What the device's messages there travel are the links of this machine, and so is
-    /// its patience.
+    /// Machine of the host's memory, where that is a space of its own: its home, the host's caches and, as further
+    /// kinds of agents, those of the device. The device's messages use the links of the outer machine, which also has
+    /// the progress timeout.
     pub host: Option<Box<Platform>>,
-    /// Lines the homes have memory for.
+    /// Number of lines for which the homes have memory.
     pub lines: u32,
-    /// Simulated time without a performed access after which a run is given up, picoseconds.
+    /// Progress timeout: simulated time without a performed access after which a run fails, in picoseconds.
     pub patience: Quantity,
 }
 
 impl Platform {
-    /// Most caching agents of each kind, and most of whatever else a machine counts: cores of a workload, homes, hosts.
+    /// Maximum number of caching agents of each kind, and of cores of a workload, homes and hosts.
     pub const MOST_AGENTS: u16 = 4096;
 
-    /// Most lines that a home can have memory for.
+    /// Maximum number of lines for which homes can have memory.
     pub const MOST_LINES: u64 = (1 << 31) - 1;
 
-    /// Sets one quantity, `remotes` or `lines`, by name, as a command line does: `home.units`, `32`.
-    /// Its range and origin say that it was set so. `agents.KIND.remotes` of a kind that the platform has not gives it that
-    /// many agents, which are like those of the first kind.
+    /// Sets one quantity, `remotes` or `lines`, by name, as on the command line: `home.units`, `32`. Range and origin
+    /// then state that it was set.
+    ///
+    /// `agents.KIND.remotes` with a new kind adds that many agents, which are like those of the first kind.
     ///
     /// # Errors
-    /// A sentence: an unknown name, with the names there are, or what is wrong with the value.
+    /// A sentence: the name is unknown, with the known names, or the value is invalid.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         if let (Some(name), Some(below)) = (name.strip_prefix(BELOW), &mut self.below) {
             return match of_both_levels(name) {
@@ -608,7 +611,7 @@ impl Platform {
         Ok(())
     }
 
-    /// The agents of a further kind; like those of the first if there were none.
+    /// Returns the agents of a further kind. A new kind has no agents, and all else as the first kind.
     fn agents_of(&mut self, kind: &str) -> &mut Agents {
         let place = self.agents.iter().position(|agents| agents.kind == kind);
         let place = place.unwrap_or_else(|| {
@@ -650,7 +653,7 @@ impl Platform {
         Ok(())
     }
 
-    /// A quantity by its full name, but for what is below, with what is true of it in all machines.
+    /// Returns a quantity by its full name, with its row of the table. Other levels and spaces are not searched.
     pub fn quantity(&mut self, name: &str) -> Option<(&'static Row, &mut Quantity)> {
         let of_kind = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
         let row = Row::named(of_kind.map_or(name, |(_, name)| name))?;
@@ -661,7 +664,7 @@ impl Platform {
         Some((row, quantity))
     }
 
-    /// Refuses quantities that make no sense. A bandwidth of 0 stands for one without bound.
+    /// Rejects quantities outside their limits. A bandwidth of 0 stands for an unlimited one.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (name, row, quantity) in self.rows() {
             if row.unit != Unit::BytesPerSecond || quantity.value != 0 {
@@ -671,7 +674,8 @@ impl Platform {
         Ok(())
     }
 
-    /// The machine with two levels, if it has, and then with its cores, lines and patience at the lower one, too.
+    /// Returns the machine below each cache, with the cores, lines and progress timeout of the whole machine, if there
+    /// are two levels.
     pub fn lower(&self) -> Option<Platform> {
         let below = self.below.as_deref()?.clone();
         Some(Platform {
@@ -683,11 +687,11 @@ impl Platform {
         })
     }
 
-    /// Two machines as one: this one is what the device and the host have to do with lines whose home is the device, and the
-    /// other one with lines of the host's memory.
+    /// Combines two machines into one with two spaces: this one for lines whose home is the device, and `host` for
+    /// lines of the host's memory.
     ///
     /// # Errors
-    /// A sentence: what of them cannot be in one machine.
+    /// A sentence: the reason why the machines cannot be combined.
     pub fn beside(self, host: Platform) -> Result<Platform, String> {
         let with = |platform: &Platform| match platform {
             Platform { host: Some(_), .. } => Some("two spaces already"),
@@ -722,7 +726,8 @@ impl Platform {
         })
     }
 
-    /// The host's memory, where it is a space of its own, as a machine with the links and the patience of this one.
+    /// Returns the machine of the host's memory, with the links and the progress timeout of this one, if it is a space
+    /// of its own.
     pub fn host(&self) -> Option<Platform> {
         let mut host = self.host.as_deref()?.clone();
         host.patience = self.patience.clone();
@@ -732,7 +737,7 @@ impl Platform {
         Some(host)
     }
 
-    /// Every quantity of all kinds and levels by its full name, in a fixed order.
+    /// All quantities of all kinds, levels and spaces by full name, in a fixed order.
     pub fn all_quantities(&self) -> Vec<(String, Unit, Quantity)> {
         let rows = self.rows().into_iter();
         rows.map(|(name, row, quantity)| (name, row.unit, quantity))
@@ -767,17 +772,17 @@ impl Platform {
         all
     }
 
-    /// Number of caching agents of all kinds, which [`Platform::kinds`] has checked.
+    /// Number of caching agents of all kinds, within the limits that [`Platform::kinds`] checks.
     pub fn all_remotes(&self) -> u32 {
         let others = self.agents.iter().map(|agents| u32::from(agents.remotes));
         u32::from(self.remotes) + others.sum::<u32>()
     }
 
-    /// How many agents of each kind of a protocol the machine has. A machine that says nothing of kinds has only remotes,
-    /// which are as good as of one kind where all have the same table.
+    /// Returns the number of agents of each kind of a protocol. A machine without further kinds has only remotes. These
+    /// count as one kind if all kinds of the protocol have the same table.
     ///
     /// # Errors
-    /// A sentence: the kinds of machine and text do not fit.
+    /// A sentence: the kinds of machine and protocol do not match.
     pub fn kinds(&self, protocol: &Protocol) -> Result<Remotes, String> {
         let kinds = &protocol.kinds[..];
         if self.agents.is_empty() && !protocol.several_tables() {
@@ -815,7 +820,7 @@ impl Platform {
         self.home.count.as_ref().map_or(1, |count| count.value)
     }
 
-    /// A platform of which every value is still to be filled in.
+    /// Creates a platform with placeholders for all values.
     fn blank(dram: bool, [bus, switch, hosts, uplink]: [bool; 4]) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
@@ -852,7 +857,7 @@ impl Platform {
         blank
     }
 
-    /// A small machine that makes races likely: tiny caches, few units, random delays.
+    /// Creates a small machine that makes races likely: tiny caches, few units, random delays.
     pub fn torture(remotes: u16) -> Platform {
         let test = |value| Quantity::given(value, "chosen to make races likely");
         Platform {

@@ -2,7 +2,7 @@
 
 use super::{text, Platform};
 
-/// The platforms that ship with the simulator: name and text.
+/// Platforms that ship with the simulator: name and contents of the file.
 const SHIPPED: [(&str, &str); 16] = [
     (
         "clusters-4x4",
@@ -76,7 +76,7 @@ impl Platform {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
-    /// What a shipped platform is: the first sentence of its text.
+    /// Returns the description of a shipped platform: the first line of its file.
     pub fn about(name: &str) -> Option<&'static str> {
         Platform::shipped_text(name)?
             .lines()
@@ -84,13 +84,13 @@ impl Platform {
             .strip_prefix("# ")
     }
 
-    /// The text of the shipped platform of this name, to be copied and changed.
+    /// Returns the file of a shipped platform, to be copied and changed.
     pub fn shipped_text(name: &str) -> Option<&'static str> {
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
         Some(text)
     }
 
-    /// The shipped platform of this name, if there is one.
+    /// Returns the shipped platform of a name, if there is one.
     pub fn shipped(name: &str) -> Option<Platform> {
         text::read(Platform::shipped_text(name)?).ok()
     }

@@ -1,4 +1,4 @@
-//! The one table of the quantities of machines: what each is called, what it counts, what it can be, and where it is kept.
+//! The table of all machine quantities: name, unit, limits, and location in a platform.
 
 use super::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
 use super::{units, Agents, Bram, Bus, Cache, Cores, Dram, Framing, Home, Hosts, Layer, Link};
@@ -6,53 +6,53 @@ use super::{Memory, Platform, Quantity, Translation, Unit, Uplink, AGENTS};
 use crate::kernel::{NANOSECOND, SECOND};
 use cohkit_link::Lanes;
 
-/// What is true of a quantity in all machines.
+/// Properties of a quantity that are the same in all machines.
 pub struct Row {
-    /// Its name, without that of a kind or level.
+    /// Name, without the prefix of a kind or level.
     pub name: &'static str,
-    /// What it counts.
+    /// Unit of the values.
     pub unit: Unit,
-    /// What the simulator's sizes allow and what makes sense.
+    /// Smallest and largest value that the simulator supports and that is meaningful.
     low: u64,
     high: u64,
     power_of_two: bool,
-    /// Whether a machine can be without it.
+    /// True if a machine can lack the quantity.
     optional: bool,
     place: Place,
 }
 
-/// Where a quantity is kept.
+/// Location of a quantity in a platform.
 enum Place {
     Cores(fn(&mut Cores) -> &mut Quantity),
     Cache(fn(&mut Cache) -> &mut Quantity),
     Link(fn(&mut Link) -> &mut Quantity),
-    /// Of a link that is framed.
+    /// Quantity of framed links only.
     Layer(fn(&mut Layer) -> &mut Quantity),
-    /// Of translations, where there are any.
+    /// Quantity of address translation only.
     Translation(fn(&mut Translation) -> &mut Quantity),
     Home(fn(&mut Home) -> &mut Quantity),
-    /// One that cores may be without.
+    /// Quantity that cores can lack.
     ExtraCores(fn(&mut Cores) -> &mut Option<Quantity>),
-    /// One that a home may be without.
+    /// Quantity that a home can lack.
     Extra(fn(&mut Home) -> &mut Option<Quantity>),
     Patience,
     Dram(fn(&mut Dram) -> &mut Quantity),
     Bram(fn(&mut Bram) -> &mut Quantity),
     Switch,
-    /// Where there are hosts.
+    /// Quantity of hosts only.
     Hosts(fn(&mut Hosts) -> &mut Quantity),
-    /// Where switches are of two levels.
+    /// Quantity of switches of two levels only.
     Uplink(fn(&mut Uplink) -> &mut Quantity),
     Bus(fn(&mut Bus) -> &mut Quantity),
 }
 
 impl Row {
-    /// The row of this name.
+    /// Returns the row of a name.
     pub fn named(name: &str) -> Option<&'static Row> {
         TABLE.iter().find(|row| row.name == name)
     }
 
-    /// The quantity of a machine, if it has it: of several kinds of agents, that of the first.
+    /// Returns the quantity of a machine, if it has it. With several kinds of agents, it is that of the first.
     pub fn of<'p>(&self, platform: &'p mut Platform) -> Option<&'p mut Quantity> {
         Some(match self.place {
             Place::Cores(of) => of(&mut platform.cores),
@@ -79,7 +79,7 @@ impl Row {
         })
     }
 
-    /// The quantity of agents of a further kind, if they have one of their own.
+    /// Returns the quantity of agents of a further kind, if they have one of their own.
     pub fn of_agents<'p>(&self, agents: &'p mut Agents) -> Option<&'p mut Quantity> {
         Some(match self.place {
             Place::Cores(of) if self.name != "cores.timeout" => of(&mut agents.cores),
@@ -92,7 +92,7 @@ impl Row {
         })
     }
 
-    /// Takes the quantity away from a machine that can be without it.
+    /// Removes an optional quantity from a machine. Returns true if the quantity is optional.
     pub(super) fn leave_out(&self, platform: &mut Platform) -> bool {
         match self.place {
             Place::Extra(of) => *of(&mut platform.home) = None,
@@ -102,7 +102,8 @@ impl Row {
         self.optional
     }
 
-    /// What the quantity of a name needs, if it is of links with a layer. Who asks has found that there is none.
+    /// Returns a clause for errors, if the name is a quantity of framed links that the platform lacks for want of a
+    /// layer.
     pub(super) fn needs_layer(name: &str) -> Option<String> {
         let own = name.strip_prefix(AGENTS).and_then(|of| of.split_once('.'));
         let row = Row::named(own.map_or(name, |(_, name)| name))?;
@@ -111,7 +112,7 @@ impl Row {
             .then(|| format!("needs a layer of the link: `link.layer` is one of {layers}"))
     }
 
-    /// Takes the quantity away from agents of a further kind that can be without it.
+    /// Removes an optional quantity from agents of a further kind. Returns true if the quantity is optional.
     pub(super) fn leave_out_of_agents(&self, agents: &mut Agents) -> bool {
         if let Place::ExtraCores(of) = self.place {
             *of(&mut agents.cores) = None;
@@ -119,7 +120,7 @@ impl Row {
         self.optional
     }
 
-    /// Refuses values beyond the limits in a sentence that names the quantity by its full name.
+    /// Rejects values outside the limits, in a sentence with the quantity's full name.
     pub(super) fn check(&self, name: &str, value: u64) -> Result<(), String> {
         let shown = units::show(value, self.unit);
         if !(self.low..=self.high).contains(&value) {
@@ -153,7 +154,7 @@ const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Pla
     }
 }
 
-/// A duration that is part of something.
+/// Limits of a delay, in picoseconds: 0 to 1 ms.
 const TIME: (u64, u64) = (0, SECOND / 1000);
 const RATE: (u64, u64) = (1_000_000, 1_000_000_000_000_000);
 const SIZE: (u64, u64) = (1, 1 << 32);
@@ -161,7 +162,7 @@ const EITHER: (u64, u64) = (0, 1);
 const HEADER: (u64, u64) = (0, 4096);
 const MANY: (u64, u64) = (1, Platform::MOST_AGENTS as u64);
 
-/// All quantities, in the order in which they are told. It is read by columns, so each keeps to its line.
+/// All quantities, in the order of reports. Each row keeps to its line, so that the table can be read by columns.
 #[rustfmt::skip]
 pub const TABLE: &[Row] = &[
     row("cores.used", Count, MANY, Place::Cores(|c| &mut c.used)),
@@ -224,7 +225,7 @@ pub const TABLE: &[Row] = &[
     row("home.reads", Count, (1, 64), Place::Extra(|h| &mut h.reads)),
     row("home.writes", Count, (1, 64), Place::Extra(|h| &mut h.writes)),
     row("device.issue", Picoseconds, TIME, Place::Extra(|h| &mut h.issue)),
-    // A machine that waits for nothing would be given up at once.
+    // With a progress timeout of 0, every run would fail immediately.
     row("patience", Picoseconds, (NANOSECOND, SECOND), Place::Patience),
     row("dram.channels", Count, (1, 64), Place::Dram(|d| &mut d.channels)).of_two(),
     row("dram.banks", Count, (1, 1024), Place::Dram(|d| &mut d.banks)).of_two(),

@@ -1,9 +1,9 @@
-//! Platforms as TOML texts.
+//! Platforms as TOML files.
 //!
-//! Every quantity stands under its name (`home.units` is the key `units` of the table `[home]`) as a table of
-//! `value`, `origin` and, where no source gives the value, `range = [lowest, highest]`.
-//! Nothing has a silent default: what is missing, unknown or without a unit is an error. What a machine can be without
-//! (a bus, quantities that tell apart what is one elsewhere) may be left out, and then it is without it.
+//! Every quantity is a table under its name (`home.units` is the key `units` of the table `[home]`). The table has
+//! `value`, `origin` and, if no source gives the value, `range = [lowest, highest]`. There are no silent defaults: a
+//! missing key, an unknown key and a missing unit are errors. Only parts that a machine can lack may be left out, such
+//! as a bus, or quantities that otherwise equal another one.
 
 use super::Unit;
 use super::{
@@ -16,38 +16,38 @@ use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
-/// One thing wrong with a platform text.
+/// An error in a platform file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlatformError {
-    /// What is wrong, with the key it concerns.
+    /// Description, with the key concerned.
     pub message: String,
-    /// Where it stands, in bytes of the text; of what is missing, the table it is missing from, or the end.
+    /// Location, in bytes. For a missing key, this is the table that lacks it, or the end of the file.
     pub span: Range<usize>,
 }
 
 /// Reads a platform.
 ///
 /// # Errors
-/// All errors of the text, in its order.
+/// All errors, in the order of the file.
 pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
     document(text, Reader::platform)
 }
 
-/// A quantity of a text: its name, its unit, and what says what is wrong with a value, in words that begin with the name.
+/// A quantity to be read.
 #[derive(Clone, Copy)]
 pub struct Kind<'a> {
-    /// The name.
+    /// Full name.
     pub name: &'a str,
-    /// The unit.
+    /// Unit of the value.
     pub unit: Unit,
-    /// What refuses values.
+    /// Check of a value. Its error is a sentence that begins with the name.
     pub check: &'a dyn Fn(u64) -> Result<(), String>,
 }
 
-/// Reads another machine than the simulator's: its name, and these quantities, all of which the text has, and nothing else.
+/// Reads a machine other than the simulator's: its name, and exactly these quantities.
 ///
 /// # Errors
-/// All errors of the text, in its order.
+/// All errors, in the order of the file.
 pub fn quantities(
     text: &str,
     kinds: &[Kind],
@@ -67,7 +67,7 @@ pub fn quantities(
     })
 }
 
-/// What a text is read as, if nothing is wrong with it.
+/// Parses a file and applies `what` to it. Returns the result if there are no errors.
 fn document<T>(
     text: &str,
     what: impl FnOnce(&mut Reader, &DeTable) -> Option<T>,
@@ -78,7 +78,7 @@ fn document<T>(
         end: end.clone(),
         errors: Vec::new(),
     };
-    // What follows a mistake in the notation may be misread, so that alone is told.
+    // After a syntax error, the rest may be misread. Therefore, only syntax errors are reported.
     let read = if errors.is_empty() {
         what(&mut reader, document.get_ref())
     } else {
@@ -102,11 +102,11 @@ fn document<T>(
     }
 }
 
-/// Most mistakes in the notation that are told one by one: what is no TOML at all has one in every line.
+/// Maximum number of syntax errors reported one by one. A file that is not TOML has one in every line.
 const MOST_MISTAKES: usize = 5;
 
 struct Reader {
-    /// The end of the text.
+    /// End of the file, as an empty range.
     end: Range<usize>,
     errors: Vec<PlatformError>,
 }
@@ -165,7 +165,7 @@ impl Reader {
         Some(platform)
     }
 
-    /// The quantities of a level, whose names begin like this.
+    /// Reads the quantities of a level. Their names begin with `prefix`.
     fn level(
         &mut self,
         table: &DeTable,
@@ -205,7 +205,7 @@ impl Reader {
         Some(platform)
     }
 
-    /// Agents of a further kind, in a table of its name.
+    /// Reads agents of a further kind, from the table of its name.
     fn agents(
         &mut self,
         table: &DeTable,
@@ -246,7 +246,7 @@ impl Reader {
         Some(agents)
     }
 
-    /// What travels on the lanes of a link, if the text says so.
+    /// Reads the framing of a link, if the file has one.
     fn layer(&mut self, table: &DeTable, prefix: &str, link: &mut Link, known: &mut Vec<String>) {
         let name = format!("{prefix}link.layer");
         if let Some(value) = find(table, &name) {
@@ -262,7 +262,7 @@ impl Reader {
         known.push(name);
     }
 
-    /// A quantity becomes what stands there, if that is right.
+    /// Reads a quantity from `value`. An invalid one is reported and leaves `quantity` unchanged.
     fn fill(&mut self, quantity: &mut Quantity, row: &Row, name: &str, value: &Spanned<DeValue>) {
         let check = |value| row.check(name, value);
         let unit = row.unit;
@@ -280,7 +280,7 @@ impl Reader {
         self.error(place, format!("`{name}` is missing"));
     }
 
-    /// Reports every key that nothing reads.
+    /// Reports all unknown keys.
     fn unknown(&mut self, table: &DeTable, prefix: &str, known: &[&str]) {
         for (key, value) in table.iter() {
             let name = format!("{prefix}{}", key.get_ref());
@@ -295,7 +295,7 @@ impl Reader {
                 _ => {
                     let beside = known.iter().filter(|known| known.starts_with(prefix));
                     let beside: Vec<&str> = beside.copied().collect();
-                    // What stands before is the same for all, so it tells nothing of what is meant.
+                    // Compare without the prefix: all names share it, so it says nothing about the intended one.
                     let own = beside.iter().filter_map(|known| known.strip_prefix(prefix));
                     let near = nearest(key.get_ref(), own);
                     let near = near.map(|near| format!("did you mean `{prefix}{near}`? "));
@@ -371,7 +371,7 @@ impl Reader {
         Some(Quantity::assumed(number, (lowest, highest), &origin?))
     }
 
-    /// A number with its unit that the named quantity can have; whole numbers may stand without quotes.
+    /// Reads a number with its unit, and checks it. Whole numbers need no quotes.
     fn amount(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<u64> {
         let number = self.plain(kind.name, kind.unit, value)?;
         match (kind.check)(number) {
@@ -437,7 +437,7 @@ impl Reader {
     }
 }
 
-/// The kinds of agents that a platform has beside the first, in the order of the text.
+/// Kinds of agents in addition to the first, in the order of the file.
 fn kinds(table: &DeTable) -> Vec<String> {
     let Some(DeValue::Table(agents)) = table.get("agents").map(Spanned::get_ref) else {
         return Vec::new();
@@ -453,17 +453,17 @@ fn kinds(table: &DeTable) -> Vec<String> {
         .collect()
 }
 
-/// The keys that describe a quantity.
+/// Keys of a quantity's table.
 fn parts(name: &str) -> [String; 3] {
     ["value", "range", "origin"].map(|part| format!("{name}.{part}"))
 }
 
-/// Translations are told where the text has a table of them.
+/// Returns translation quantities to be filled, if the file has a table of them.
 fn translation(table: &DeTable, prefix: &str) -> Option<Translation> {
     find(table, &format!("{prefix}translation")).map(|_| Translation::new())
 }
 
-/// The value under a dotted name.
+/// Returns the value under a dotted name.
 fn find<'t, 'd>(table: &'t DeTable<'d>, name: &str) -> Option<&'t Spanned<DeValue<'d>>> {
     match name.split_once('.') {
         None => table.get(name),
@@ -480,7 +480,7 @@ mod tests {
 
     const TEXT: &str = include_str!("../../../../platforms/enzian-dc-bram.toml");
 
-    /// The messages, each with the text it points to, after one change of a right text.
+    /// Returns the messages after one change of a valid file, each with the part of the file that it points to.
     fn wrong(from: &str, to: &str) -> Vec<(String, String)> {
         assert_eq!(TEXT.matches(from).count(), 1, "{from}");
         let text = TEXT.replace(from, to);
@@ -523,7 +523,7 @@ mod tests {
         }
     }
 
-    /// What is no TOML at all is wrong in every line, which is told of a few.
+    /// A file that is not TOML has an error in every line, of which only the first are reported.
     #[test]
     fn mistakes_in_the_notation_are_told_up_to_some() {
         for (lines, told) in [

@@ -1,45 +1,46 @@
-//! What a machine says of virtual addresses.
+//! Quantities of address translation.
 
 use super::{units, Quantity, Unit};
 
-/// A device's cache of translations, and the memory management unit of the host that it asks for what it does not keep.
+/// A device's cache of translations, and the host's memory management unit, which serves its misses.
 ///
-/// What they tell each other takes time on its way, and no bandwidth of the links.
+/// Messages between them have a latency, but use no bandwidth of the links.
 #[derive(Clone, Debug)]
 pub struct Translation {
-    /// Whether addresses are translated (1), or physical (0).
+    /// 1 if addresses are translated, 0 if they are physical.
     pub used: Quantity,
-    /// Bytes of a page.
+    /// Size of a page, in bytes: 4 KiB, 64 KiB, 2 MiB or 1 GiB.
     pub page: Quantity,
-    /// Translations that the device keeps.
+    /// Number of translations that the device keeps.
     pub entries: Quantity,
-    /// From an access to its translation, if the device keeps it, picoseconds.
+    /// Latency from an access to its translation on a hit in the device, in picoseconds.
     pub hit: Quantity,
-    /// Requests of a device for translations under way.
+    /// Maximum number of outstanding requests of a device for translations.
     pub outstanding: Quantity,
-    /// From a device to the host's unit, or back, picoseconds.
+    /// One-way latency between a device and the host's unit, in picoseconds.
     pub way: Quantity,
-    /// Random extra time of each way, up to this, picoseconds; for torture tests.
+    /// Maximum random extra latency of each direction, in picoseconds; for torture tests.
     pub jitter: Quantity,
-    /// Translations that the host's unit keeps.
+    /// Number of translations that the host's unit keeps.
     pub host_entries: Quantity,
-    /// From a request's arrival at the host's unit to its answer, if the unit keeps it, picoseconds.
+    /// Latency from a request's arrival at the host's unit to its response on a hit, in picoseconds.
     pub lookup: Quantity,
-    /// Tables that a walk for a page of 4 KiB reads from memory, one after the other; one less for 2 MiB, two for 1 GiB.
+    /// Number of tables that a walk reads from memory, one after the other, for a page of 4 or 64 KiB. One less for 2
+    /// MiB, two less for 1 GiB.
     pub levels: Quantity,
-    /// Between two pages whose translations the host takes back, while accesses go on, picoseconds; 0 for never.
+    /// Interval between two pages that the host invalidates while accesses continue, in picoseconds; 0 for never.
     pub unmap: Quantity,
-    /// Of so many pages one may only be read; 0 for none.
+    /// One page in this many is read-only; 0 for none.
     pub read_only: Quantity,
-    /// Of so many pages one is not there, neither to be read nor to be written; 0 for none.
+    /// One page in this many is absent, neither readable nor writable; 0 for none.
     pub absent: Quantity,
 }
 
 impl Translation {
-    /// The sizes of pages, and how many tables fewer than for the smallest a walk reads.
+    /// Page sizes in bytes, with the number of tables that their walks skip.
     const PAGES: [(u64, u64); 4] = [(4 << 10, 0), (64 << 10, 0), (2 << 20, 1), (1 << 30, 2)];
 
-    /// Of addresses that are physical, until something is set.
+    /// Creates quantities for physical addresses, to be changed one by one.
     pub fn new() -> Translation {
         let set = |value| Quantity::given(value, "set for this run");
         Translation {
@@ -59,10 +60,10 @@ impl Translation {
         }
     }
 
-    /// How many tables a walk reads.
+    /// Returns the number of tables that a walk reads.
     ///
     /// # Errors
-    /// A sentence, if there are no such pages.
+    /// A sentence: the page size is not supported.
     pub(crate) fn walk(&self) -> Result<u64, String> {
         let page = self.page.value;
         let found = Translation::PAGES.iter().find(|(size, _)| *size == page);

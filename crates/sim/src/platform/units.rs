@@ -2,7 +2,8 @@
 
 use super::Unit;
 
-/// Unit words with their size in the base unit: picoseconds, bytes, bytes per second.
+/// Names of units, each with the numerator and denominator of its size in the base unit. Base units are picoseconds,
+/// bytes, bytes per second, and hertz.
 const TIMES: [(&str, u128, u128); 5] = [
     ("ps", 1, 1),
     ("ns", 1_000, 1),
@@ -39,10 +40,10 @@ const FREQUENCIES: [(&str, u128, u128); 4] = [
     ("GHz", 1_000_000_000, 1),
 ];
 
-/// The number that a text with a unit stands for, in the base unit, rounded to the nearest.
+/// Parses a number with a unit. Returns it in the base unit, rounded to the nearest.
 ///
 /// # Errors
-/// What is wrong, and which units there are, as a clause that follows a key: "has no unit: write ...".
+/// A clause that follows a key, with the problem and the known units: "has no unit: write ...".
 pub fn parse(text: &str, unit: Unit) -> Result<u64, String> {
     let text = text.trim();
     if unit == Unit::Picoseconds {
@@ -117,7 +118,7 @@ fn scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Result<u64
     rounded(value, point * over)
 }
 
-/// A decimal number as digits over a power of ten.
+/// Parses a decimal number. Returns its digits and a power of ten as divisor.
 fn decimal(text: &str) -> Result<(u128, u128), String> {
     let (before, after) = text.split_once('.').unwrap_or((text, ""));
     let bad = || format!("starts with `{text}`, which is not a number");
@@ -133,7 +134,7 @@ fn rounded(value: u128, over: u128) -> Result<u64, String> {
     u64::try_from(above / over).map_err(|_| "is too large".to_string())
 }
 
-/// A number in the base unit as people read it: in the largest unit in which three decimals tell it exactly.
+/// Formats a number in the base unit: in the largest unit in which three decimals are exact.
 pub fn show(value: u64, unit: Unit) -> String {
     let shown = |units: &[(&str, u128, u128)]| {
         let fits = |unit: &&(&str, u128, u128)| unit.2 == 1 && u128::from(value) >= unit.1;

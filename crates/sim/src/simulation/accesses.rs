@@ -1,15 +1,16 @@
-//! Accesses of cores: how they begin, and what comes of them when they have been performed.
+//! Accesses of cores, from issue to completion.
 
 use super::*;
 
 impl Simulation {
-    /// Something is performed at this time, now or later: until then it is no wonder if nothing else is.
+    /// Restarts the watchdog at `at`, now or later: an access is performed then, and no other progress is expected
+    /// before.
     #[inline]
     pub(crate) fn expect(&mut self, at: Time) {
         self.progress = self.progress.max(at);
     }
 
-    /// A core issues its next access at a time not before now.
+    /// Issues a core's next access at a time that is not in the past.
     #[inline(always)]
     pub(crate) fn issue(&mut self, core: u16, at: Time) {
         if self.behind.is_some() {
@@ -28,20 +29,20 @@ impl Simulation {
         if ahead > 0 {
             self.hint(core, ahead - 1, at);
         }
-        // A hint asks for a right; where stores are sent to the home there is none to ask for.
+        // A prefetch requests a permission. Where stores are sent to the home, there is no write permission to request.
         let hint = self.traffic.write_hint(core);
         if let Some(line) = hint.filter(|_| !self.remote.sends_stores) {
             self.start(line, Access::Store, 0, core, at, Purpose::Hint);
         }
     }
 
-    /// The cache that serves a core.
+    /// Returns the cache that serves a core.
     #[inline]
     pub(crate) fn cache_of(&self, core: u16) -> Agent {
         self.groups.cache_of(core)
     }
 
-    /// Whether a core is before one of these caches, and not before those of another simulation.
+    /// True if a core is in front of one of these caches, not those of another simulation.
     pub(crate) fn has_core(&self, core: u16) -> bool {
         (self.above.as_ref()).is_none_or(|above| above.has_core(core, self.groups.caches()))
     }
@@ -91,7 +92,7 @@ impl Simulation {
         self.queue.push(reaches, Event::Access(access));
     }
 
-    /// An access of a core's thread at a time not before now.
+    /// Issues an access of a core's thread at a time that is not in the past.
     pub(crate) fn access_of_thread(
         &mut self,
         core: u16,
@@ -112,21 +113,21 @@ impl Simulation {
         self.start(line, kind, word, core, at, purpose);
     }
 
-    /// A hint to read the line that a core is given so many accesses after its next one.
+    /// Prefetches, for reading, the line of the access `ahead` accesses after the core's next one.
     pub(super) fn hint(&mut self, core: u16, ahead: u32, at: Time) {
         if let Some(line) = self.traffic.ahead(core, ahead) {
             self.start(line, Access::Load, 0, core, at, Purpose::Hint);
         }
     }
 
-    /// The hints before a core's first access, which themselves go with no access.
+    /// Issues the prefetches before a core's first access that no access accompanies.
     pub(super) fn hint_ahead(&mut self, core: u16) {
         for ahead in 1..self.groups.of_core(core).prefetch {
             self.hint(core, ahead, 0);
         }
     }
 
-    /// An access has been performed at its cache now; its core goes on.
+    /// Completes an access at its cache; its core continues.
     #[inline(always)]
     pub(crate) fn finish(&mut self, index: u32, hit: bool, performed: bool) {
         let access = self.accesses.remove(index);
@@ -144,7 +145,7 @@ impl Simulation {
             return;
         }
         if performed && !hit && access.kind.about_line() {
-            // Caches below others are numbered all together.
+            // Caches of the lower level are numbered across all caches of the upper one.
             let before =
                 (self.above.as_ref()).map_or(0, |above| above.cache.0 * self.groups.caches());
             let cache = Agent(before + access.cache.0);
@@ -177,7 +178,7 @@ impl Simulation {
         }
     }
 
-    /// An access has ended for its core: how long that took, which a core bears up to a time only.
+    /// Records the latency of a completed access. Fails the run if it exceeds the core's timeout.
     #[inline(always)]
     pub(crate) fn took(&mut self, access: &Pending, done: Time) {
         let time = done - access.issued;
@@ -199,8 +200,8 @@ impl Simulation {
         }
     }
 
-    /// A store has ended at its cache, with these times of issue of what it stands for. Where its bytes were sent and not
-    /// performed yet, others see it when the home performs it.
+    /// Completes a store at its cache. `issued` has the issue time of each store that the access stands for. Stores
+    /// whose bytes were sent and not performed yet become visible to others when the home performs them.
     pub(crate) fn store_ended(&mut self, access: &Pending, issued: &[Time]) {
         match (access.sent, access.performed) {
             (true, false) => {
@@ -212,14 +213,14 @@ impl Simulation {
         }
     }
 
-    /// Stores that were issued at these times are visible to all agents from now on.
+    /// Records that stores with these issue times are visible to all agents from now on.
     pub(crate) fn stores_visible(&mut self, issued: &[Time]) {
         for at in issued {
             self.counters.visible.record(self.now.saturating_sub(*at));
         }
     }
 
-    /// So many accesses have been performed, which their core sees at a time not before now.
+    /// Counts performed accesses, whose completion their core sees at `done`, which is not in the past.
     #[inline(always)]
     pub(crate) fn performed(&mut self, accesses: u64, done: Time) {
         self.counters.performed += accesses;

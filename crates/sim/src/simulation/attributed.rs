@@ -1,4 +1,4 @@
-//! What is noted of a run in which somebody asks where the time goes. Nothing here changes what happens.
+//! Records for the latency breakdown and the timeline. This module does not affect simulated behaviour.
 
 use super::*;
 use crate::agents::home::{unit_of, Work};
@@ -8,7 +8,7 @@ use crate::spaces::Side;
 use crate::timeline::{Count, Filter, Recorded, Timeline};
 
 impl Simulation {
-    /// From the beginning on it is noted where the time of accesses goes.
+    /// Enables the latency breakdown, from the start of the run; with each access if `all`.
     pub(crate) fn attribute(&mut self, all: bool) {
         self.watched = true;
         self.attribution = Some(Box::new(Attribution::new(
@@ -18,11 +18,11 @@ impl Simulation {
         )));
     }
 
-    /// From the beginning on it is noted where the time of accesses goes, and what happens is drawn, of this one of two spaces
-    /// or of the only one.
+    /// Enables the latency breakdown and the timeline, from the start of the run. `side` names the space if there are
+    /// two.
     ///
     /// # Errors
-    /// There is no agent of the name that is asked for.
+    /// The filter names an agent that does not exist.
     pub(crate) fn draw(&mut self, filter: &Filter, side: Option<Side>) -> Result<(), String> {
         let cores = self.groups.cores().into();
         let agents = self.own_lifelines();
@@ -35,7 +35,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Adds what has been noted to what has been measured.
+    /// Adds the breakdown and the timeline to the statistics.
     pub(crate) fn add_noted(&mut self, statistics: &mut Statistics) {
         statistics.timeline = self.drawn().map(Box::new);
         statistics.explanation = Some(Box::new(self.explanation()));
@@ -48,11 +48,12 @@ impl Simulation {
         Some(timeline.recorded(self.counters.end, links))
     }
 
-    /// An agent takes a message, or work, and then has a line in a state.
+    /// Records the state of a line in an agent after it has consumed a message or other work.
     #[inline(never)]
     pub(crate) fn note_state(&mut self, agent: Agent, line: Line, configuration: ConfigurationId) {
         let (now, number) = (self.now, self.number(agent, line));
-        // What a configuration says is kept, but for registers, which it does not have.
+        // The description of a configuration is cached. A configuration excludes registers, so descriptions with
+        // registers are not.
         let kept = self.registers_of(agent, line).is_empty();
         let key = kept.then_some((agent == HOME, configuration));
         let mut attribution = self.attribution.take();
@@ -67,7 +68,7 @@ impl Simulation {
         }
     }
 
-    /// Configurations are given up, so that their numbers are free.
+    /// Discards cached state descriptions, because numbers of configurations are being reused.
     pub(super) fn note_sweep(&mut self) {
         let attribution = self.attribution.as_mut();
         if let Some(timeline) = attribution.and_then(|of| of.timeline.as_mut()) {
@@ -75,7 +76,7 @@ impl Simulation {
         }
     }
 
-    /// An access reaches its cache, for the first time or again.
+    /// Records that an access has reached its cache, for the first time or again.
     #[inline(never)]
     pub(crate) fn note_reached(&mut self, index: u32) {
         let (now, event) = (self.now, self.counters.events);
@@ -110,7 +111,7 @@ impl Simulation {
         of.because(event, begun.chain, false);
     }
 
-    /// An access waits at its core, behind its write buffer.
+    /// Records that an access waits at its core, behind the write buffer.
     #[inline(never)]
     pub(crate) fn note_waits_at_core(&mut self, index: u32) {
         let now = self.now;
@@ -124,7 +125,7 @@ impl Simulation {
         }
     }
 
-    /// An access has found its set full.
+    /// Records that an access has found its set full.
     #[inline(never)]
     pub(crate) fn note_parked(&mut self, index: u32) {
         let (now, cache) = (self.now, self.accesses[index].cache);
@@ -138,7 +139,7 @@ impl Simulation {
         }
     }
 
-    /// An access begins a transaction. If it had begun one before and is where it was then, all that has been in vain.
+    /// Records the start of a transaction. A second start in the same configuration means that the first was in vain.
     #[inline(never)]
     pub(crate) fn note_begun(&mut self, index: u32, from: ConfigurationId) {
         let (now, event) = (self.now, self.counters.events);
@@ -156,7 +157,7 @@ impl Simulation {
         of.accesses.insert(index, begun);
     }
 
-    /// A message is sent that is ready at a time not before now.
+    /// Records a sent message, which is ready at a time that is not in the past.
     #[inline(never)]
     pub(super) fn note_sent(&mut self, message: &Message, ready: Time) {
         let (now, event) = (self.now, self.counters.events);
@@ -195,7 +196,7 @@ impl Simulation {
         }
     }
 
-    /// A message that waited for room has it, and is ready then.
+    /// Records that a message has received a credit, and is ready at `ready`.
     #[inline(never)]
     pub(super) fn note_room(&mut self, index: u32, ready: Time) {
         let (now, message) = (self.now, self.messages[index]);
@@ -209,7 +210,7 @@ impl Simulation {
         }
     }
 
-    /// A message has come to its receiver, or to the switch.
+    /// Records the arrival of a message at its receiver or at the switch.
     #[inline(never)]
     pub(super) fn note_arrived(&mut self, index: u32, last: bool) {
         let (now, message) = (self.now, self.messages[index]);
@@ -237,14 +238,14 @@ impl Simulation {
             false => (Step::Serialise, Step::Wire),
         };
         let all = now - under.chain.end.min(now);
-        // What is late by chance is late on its way.
+        // Random delays count as wire latency.
         let waits = all.saturating_sub(bytes + way) * u64::from(!random);
         let way = match random {
             true => all.saturating_sub(bytes),
             false => way.min(all),
         };
         let begins = under.chain.end + waits;
-        // Those of caches are counted; with a switch there are others.
+        // Links of caches are counted; with a switch there are others.
         let counts = match (message.from, message.to) {
             (HOME, HOME) => None,
             (HOME, _) => last.then_some(Count::ToCaches),
@@ -267,7 +268,7 @@ impl Simulation {
         of.messages.insert(message.flight, under);
     }
 
-    /// A message at its receiver is set aside, or goes back to where it came from.
+    /// Records that a message waits outside its queue at its receiver, or returns to the queue.
     #[inline(never)]
     pub(crate) fn note_aside(&mut self, index: u32, step: Step) {
         let (now, message) = (self.now, self.messages[index]);
@@ -288,7 +289,7 @@ impl Simulation {
         }
     }
 
-    /// The home takes work.
+    /// Records that the home takes an input.
     #[inline(never)]
     pub(crate) fn note_taken_at_home(&mut self, work: Work, line: Line, message: Option<&Message>) {
         let (now, event) = (self.now, self.counters.events);
@@ -327,7 +328,7 @@ impl Simulation {
         of.because(event, chain, false);
     }
 
-    /// A cache takes a message.
+    /// Records that a cache takes a message.
     #[inline(never)]
     pub(crate) fn note_taken_by_cache(&mut self, message: &Message) {
         let (now, event) = (self.now, self.counters.events);
@@ -348,7 +349,7 @@ impl Simulation {
         }
     }
 
-    /// Lets memory work on a line for a unit, and notes what that takes.
+    /// Performs a memory operation on a line for a unit, and records its components.
     #[inline(never)]
     pub(crate) fn operate_watched(&mut self, ready: Time, line: Line) -> Time {
         let (there, back) = self.times.path;
@@ -373,7 +374,7 @@ impl Simulation {
         end + back
     }
 
-    /// A unit is told the end of the memory operation that has just begun.
+    /// Records the memory operation that has just started, for the unit that receives its completion.
     #[inline(never)]
     pub(crate) fn note_operation(&mut self, line: Line, write: bool) {
         let (now, event) = (self.now, self.counters.events);
@@ -387,7 +388,7 @@ impl Simulation {
         }
     }
 
-    /// An access is performed before its cache.
+    /// Records an access that is performed in front of its cache.
     #[inline(never)]
     pub(crate) fn note_done_at_core(&mut self, index: u32, access: &Pending, done: Time) {
         let now = self.now;
@@ -405,7 +406,7 @@ impl Simulation {
         of.performed(access.cache, chain, chain, transaction(access, done));
     }
 
-    /// An access has been performed at its cache, or is none for this protocol.
+    /// Records an access that has completed at its cache, or that the protocol does not have.
     #[inline(never)]
     pub(crate) fn note_finished(
         &mut self,
@@ -435,7 +436,7 @@ impl Simulation {
         }
     }
 
-    /// What has been noted, and what follows from it.
+    /// Evaluates the records of the run.
     fn explanation(&mut self) -> Explanation {
         let resources = self.resources();
         let limit = self.limit(&resources);
@@ -445,7 +446,7 @@ impl Simulation {
     }
 }
 
-/// A transaction of which nothing is known yet but how long it took.
+/// Creates the record of an access without its segments.
 fn transaction(access: &Pending, done: Time) -> Transaction {
     Transaction {
         core: access.core,

@@ -1,33 +1,34 @@
-//! Messages that others stay behind, from when they are sent until they are taken.
+//! Delivery order between messages that travel on different virtual circuits.
 //!
-//! Links, circuits and credits know nothing of `ordered M behind N`: the two may travel on different circuits, of which one waits for credits.
-//! So the receiver holds M back until each N that the same sender sent it earlier, about the same line, is taken.
-//! In the same way it keeps an order of all lines, which a home takes in several units, and what no link keeps.
+//! Links, circuits and credits do not know the rule `ordered M behind N`: M and N may travel on different circuits, and
+//! one of these may wait for credits. The receiver therefore holds M back until it has consumed each earlier N of the
+//! same sender, to the same receiver and about the same line. In the same way the receiver keeps orders that no link
+//! keeps. An example is an order across all lines, whose messages a home takes in several units.
 
 use rustc_hash::FxHashMap;
 
 use super::Kind;
 use crate::message::{Line, Message, Order};
 
-/// The flights of all messages under way that others stay behind, in the order in which they were sent, with their lines.
+/// Messages in flight per ordering class, in send order: flight number and line.
 #[derive(Default)]
 pub(crate) struct Earlier {
     flights: FxHashMap<Order, Vec<(u32, Line)>>,
 }
 
-/// What `ordered M behind N` keeps apart.
+/// Key of the order that `ordered M behind N` declares.
 fn declared(number: Option<u8>, message: &Message) -> Option<Order> {
     number.map(|number| (message.sender(), message.to, number, message.line))
 }
 
-/// The order that the receiver keeps a message in.
+/// Key of the order that the receiver enforces, if any.
 #[inline]
 fn kept(kind: &Kind, message: &Message) -> Option<Order> {
     kind.kept.then(|| kind.order(message)).flatten()
 }
 
 impl Earlier {
-    /// A message is sent.
+    /// Records a sent message.
     #[inline]
     pub(super) fn sent(&mut self, kind: &Kind, message: &Message) {
         let orders = [declared(kind.leads, message), kept(kind, message)];
@@ -37,7 +38,8 @@ impl Earlier {
         }
     }
 
-    /// A controller has taken a message. The result is the line of what is the next to be taken of an order of several lines.
+    /// Records that a controller has consumed a message. Returns the line of the next message in the same order, if
+    /// that line differs: the caller must present its messages again.
     #[inline]
     pub(crate) fn taken(&mut self, kind: &Kind, message: &Message) -> Option<Line> {
         let mut next = None;
@@ -54,7 +56,7 @@ impl Earlier {
         next.filter(|&line| line != message.line)
     }
 
-    /// Whether a message has come before one that it stays behind.
+    /// True if a predecessor of `message` is still in flight, so that the receiver must hold it back.
     #[inline]
     pub(crate) fn holds_back(&self, kind: &Kind, message: &Message) -> bool {
         let orders = [declared(kind.stays, message), kept(kind, message)];
@@ -66,7 +68,7 @@ impl Earlier {
     }
 }
 
-/// Whether one message was sent before another; numbers of flights begin anew after 2^32.
+/// True if `one` was sent before `other`. Flight numbers wrap at 2^32, so the comparison uses the signed difference.
 #[inline]
 pub(crate) fn is_earlier(one: u32, other: u32) -> bool {
     (other.wrapping_sub(one) as i32) > 0

@@ -1,4 +1,4 @@
-//! Caching agents and cores by kind: which ones are of a kind, and how long things take there.
+//! Caching agents and cores by kind: members and latencies.
 
 use cohkit_protocol::remotes::{KindId, Remotes};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use crate::kernel::Time;
 use crate::message::{Agent, Agents};
 use crate::platform::{Cache, Cores, Link, Platform};
 
-/// What a platform says of the caching agents of one kind.
+/// Platform quantities of the caching agents of one kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Described<'p> {
     pub cores: &'p Cores,
@@ -17,7 +17,7 @@ pub(crate) struct Described<'p> {
 }
 
 impl Described<'_> {
-    /// What a platform says of each of so many kinds.
+    /// Returns the platform quantities of each of the first `kinds` kinds.
     pub fn of(platform: &Platform, kinds: usize) -> Vec<Described<'_>> {
         let first = Described {
             cores: &platform.cores,
@@ -33,40 +33,40 @@ impl Described<'_> {
     }
 }
 
-/// The caching agents of a kind, and the cores before them.
+/// The caching agents of a kind, and the cores in front of them.
 pub(crate) struct Group {
     pub caches: Agents,
     pub cores: Range<u16>,
-    /// The configuration in which each of them begins with each line.
+    /// Initial configuration of every line in these agents.
     pub begins: ConfigurationId,
-    /// From a core to its cache, and back after a hit and after a fill.
+    /// Latency from a core to its cache, and back after a hit and after a fill.
     pub request: Time,
     pub hit: Time,
     pub fill: Time,
-    /// Between two accesses of a core.
+    /// Time between the completion of an access and the next issue.
     pub work: Time,
-    /// From a core's load to what is before its cache and back.
+    /// Round trip of a load that is performed in front of the cache.
     pub l1_hit: Time,
-    /// Between two accesses that leave a core.
+    /// Minimum interval between two accesses that leave a core.
     pub issue: Time,
-    /// Stores of a thread that may be under way while it goes on; 0 if it waits for each.
+    /// Maximum number of outstanding stores while their thread continues; 0 if it waits for each.
     pub posted: u32,
-    /// How many accesses before it is read a line is asked for, and most accesses of a core in flight.
+    /// Prefetch distance in accesses, and the maximum number of accesses of a core in flight.
     pub prefetch: u32,
     pub outstanding: u32,
-    /// Whether each core has a sequence of lines of its own.
+    /// True if each core has its own sequence of lines.
     pub streams: bool,
 }
 
 impl Group {
-    /// The cache that serves a core of the kind.
+    /// Returns the cache that serves a core of the kind.
     #[inline]
     fn cache_of(&self, core: u16) -> Agent {
         let place = (core - self.cores.start) % self.caches.count().max(1) as u16;
         Agent(self.caches.first().0 + place)
     }
 
-    /// The cores that one of its caches serves.
+    /// Returns the cores that one of the caches serves.
     pub fn cores_of(&self, cache: Agent) -> impl Iterator<Item = usize> {
         let first = self.cores.start + self.caches.place(cache);
         (usize::from(first)..self.cores.end.into()).step_by(self.caches.count().max(1))
@@ -75,13 +75,13 @@ impl Group {
 
 /// All caching agents and cores of a machine.
 pub(crate) struct Groups {
-    /// When the next access may leave each core, where that takes time.
+    /// Earliest time at which the next access may leave each core; empty if no kind has an issue interval.
     leaves: Vec<Time>,
     pub groups: Vec<Group>,
 }
 
 impl Groups {
-    /// Those of each kind, of which so many cores are used.
+    /// Creates the groups of all kinds; the workloads give the number of cores used.
     pub fn new(
         remotes: Remotes,
         described: &[Described],
@@ -121,7 +121,7 @@ impl Groups {
         }
     }
 
-    /// When an access that is there at this time leaves its core.
+    /// Returns when an access that is ready at `at` leaves its core.
     #[inline(always)]
     pub fn leaves(&mut self, core: u16, at: Time) -> Time {
         if self.leaves.is_empty() {
@@ -145,19 +145,19 @@ impl Groups {
         }
     }
 
-    /// The kind of a cache.
+    /// Returns the group of a cache.
     #[inline(always)]
     pub fn of_cache(&self, cache: Agent) -> &Group {
         self.find(|group| group.caches.contains(cache))
     }
 
-    /// The kind of the cache that serves a core.
+    /// Returns the group of a core.
     #[inline(always)]
     pub fn of_core(&self, core: u16) -> &Group {
         self.find(|group| group.cores.contains(&core))
     }
 
-    /// The number of that kind.
+    /// Returns the index of a core's group.
     pub fn kind_of(&self, core: u16) -> usize {
         let place = self
             .groups
@@ -166,19 +166,19 @@ impl Groups {
         place.unwrap_or(0)
     }
 
-    /// The cache that serves a core.
+    /// Returns the cache that serves a core.
     #[inline]
     pub fn cache_of(&self, core: u16) -> Agent {
         self.of_core(core).cache_of(core)
     }
 
-    /// How many caching agents there are.
+    /// Number of caching agents.
     #[inline]
     pub fn caches(&self) -> u16 {
         self.groups.last().map_or(0, |group| group.caches.end())
     }
 
-    /// How many cores are used.
+    /// Number of cores used.
     pub fn cores(&self) -> u16 {
         self.groups.last().map_or(0, |group| group.cores.end)
     }

@@ -1,11 +1,11 @@
 //! Input queues of networks: each receiver takes the messages of a network one after the other, from all senders.
 //!
-//! A message enters its receiver's input queue when it arrives, and gives its place in its circuit back. The first message
-//! is presented to the receiver as a message of any other channel is; all others wait behind it until it is taken. Messages
-//! of one sender come to the front in the order in which they were sent, even if links deliver them in another one.
+//! A message enters its receiver's input queue when it arrives, and frees its place in its circuit. The first message
+//! is presented to the receiver like a message of any other channel. All others wait behind it until it is taken.
+//! Messages of one sender reach the front in send order, even if links deliver them in another order.
 //!
-//! A message occupies a place of the input queue from its sending until it is taken. An agent whose row would send more than
-//! there is room for waits, and looks again whenever a message of that queue is taken.
+//! A message occupies a place of the input queue from its sending until it is taken. An agent whose row would send more
+//! than there is room for waits. It tries again whenever a message of that queue is taken.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use crate::attribution::Step;
 /// One input queue.
 #[derive(Clone, Default)]
 struct InputQueue {
-    /// Messages that have arrived. The first one is at its receiver if `presented`.
+    /// Messages that have arrived. The first one has been presented to its receiver if `presented`.
     arrived: VecDeque<u32>,
     /// True from when a message is presented until the event after it has been taken.
     presented: bool,
@@ -31,7 +31,7 @@ struct InputQueue {
 /// The input queues of all agents of a machine.
 pub(crate) struct InputQueues {
     networks: Vec<protocol::Network>,
-    /// Caching agents and homes.
+    /// Number of caching agents and homes.
     agents: usize,
     /// The queues of all agents for the first network, then those for the second one, and so on.
     queues: Vec<InputQueue>,
@@ -48,32 +48,32 @@ impl InputQueues {
         }
     }
 
-    /// Returns true if the text has no networks.
+    /// True if the protocol has no networks.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.queues.is_empty()
     }
 
-    /// Returns true if a network has a capacity.
+    /// True if a network has a capacity.
     pub fn are_limited(&self) -> bool {
         self.networks
             .iter()
             .any(|network| network.capacity.is_some())
     }
 
-    /// The network of an input queue, and the agent that it belongs to.
+    /// Returns the network of an input queue, and the agent that owns the queue.
     fn owner(&self, number: usize) -> (&protocol::Network, usize) {
         (&self.networks[number / self.agents], number % self.agents)
     }
 
-    /// Returns true if a message that has arrived has not been taken.
+    /// True if an arrived message has not been taken.
     pub fn hold_messages(&self) -> bool {
         self.queues.iter().any(|queue| !queue.arrived.is_empty())
     }
 }
 
 impl Simulation {
-    /// The input queue of a message of this kind to an agent.
+    /// Returns the input queue of an agent for messages of this kind.
     fn input_queue(&self, kind: MessageId, to: Agent, line: Line) -> Option<usize> {
         let network = self.kinds[kind.index()].network?;
         Some(usize::from(network) * self.input_queues.agents + self.number(to, line))
@@ -83,14 +83,14 @@ impl Simulation {
         self.input_queue(message.kind, message.to, message.line)
     }
 
-    /// A message that is sent occupies a place of its receiver's input queue.
+    /// Occupies a place of the receiver's input queue for a message that is sent.
     pub(super) fn occupy_place(&mut self, message: &Message) {
         if let Some(number) = self.input_queue_of(message) {
             self.input_queues.queues[number].occupied += 1;
         }
     }
 
-    /// A message arrives where receivers have input queues.
+    /// Puts an arrived message into its input queue; without one, presents it to its receiver.
     pub(super) fn enter_input_queue(&mut self, index: u32) {
         let Some(number) = self.input_queue_of(&self.messages[index]) else {
             return self.present_message(index);
@@ -103,7 +103,7 @@ impl Simulation {
         self.present_first(number);
     }
 
-    /// Presents the first message of an input queue to its receiver, unless one is there already.
+    /// Presents the first message of an input queue to its receiver, unless one is presented already.
     fn present_first(&mut self, number: usize) {
         let queue = &self.input_queues.queues[number];
         if queue.presented {
@@ -130,7 +130,7 @@ impl Simulation {
         self.present_message(index);
     }
 
-    /// The first message of an input queue is taken, and gives its place back.
+    /// Removes the first message of an input queue, which has been taken, and frees its place.
     pub(super) fn leave_input_queue(&mut self, message: &Message) {
         let Some(number) = self.input_queue_of(message) else {
             return;
@@ -142,7 +142,7 @@ impl Simulation {
         self.queue.push(self.now, event);
     }
 
-    /// The first message of an input queue has been taken: the next one is presented, and rows that wait for room are tried again.
+    /// Presents the next message of an input queue, and retries the rows that wait for room in it.
     pub(super) fn input_queue_advances(&mut self, number: usize) {
         let queue = &mut self.input_queues.queues[number];
         queue.presented = false;
@@ -153,7 +153,7 @@ impl Simulation {
         }
     }
 
-    /// Returns true if the row of a transition has to wait because an input queue has too little room for what it sends.
+    /// True if the row of a transition must wait because an input queue has too little room for its messages.
     #[inline(always)]
     pub(crate) fn waits_for_room(
         &mut self,
@@ -172,7 +172,7 @@ impl Simulation {
         full.is_some()
     }
 
-    /// Counts a stall, and has an agent look again when a message of a full input queue is taken.
+    /// Counts a stall, and lets an agent retry when a message of a full input queue is taken.
     fn wait_for_room(&mut self, full: usize, agent: Agent, line: Line) {
         self.counters.stall(Stall::InputQueue);
         let agent = self.number(agent, line);
@@ -182,8 +182,8 @@ impl Simulation {
         }
     }
 
-    /// An input queue with too little room for what the row of a transition sends. The message that the row takes gives its
-    /// place back first.
+    /// Returns an input queue with too little room for the messages of a transition. The message that the row consumes
+    /// frees its place first.
     fn full_queue(
         &self,
         agent: Agent,
@@ -213,8 +213,8 @@ impl Simulation {
         sends.chunk_by(usize::eq).find(full).map(|sends| sends[0])
     }
 
-    /// Sentences about the input queues that nothing leaves: the first message of each and the reason why it is not taken, and
-    /// the agents that wait for room.
+    /// Describes the blocked input queues: the first message of each, the reason why it is not taken, and the agents
+    /// that wait for room.
     pub(crate) fn blocked_input_queues(&mut self) -> Vec<String> {
         let names = self.own_lifelines();
         let mut sentences = Vec::new();
@@ -249,7 +249,7 @@ impl Simulation {
         sentences
     }
 
-    /// The reason why the first message of an input queue is not taken.
+    /// Returns the reason why the first message of an input queue is not taken.
     fn reason_of_head(&mut self, message: &Message, names: &[String]) -> String {
         let (agent, line) = (message.to, message.line);
         let input = Self::input(message);

@@ -1,4 +1,4 @@
-//! What the simulator needs to know of messages, by their kind.
+//! Message kinds with precomputed properties.
 
 use cohkit_protocol::protocol::Behind;
 
@@ -8,42 +8,42 @@ use cohkit_protocol::protocol::{self, Type};
 
 use super::*;
 
-/// What the simulator needs to know of a message kind.
+/// Properties of a message kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
-    /// How many were sent.
+    /// Number of messages sent.
     pub sent: u64,
-    /// Bytes that it takes on a link beside its header.
+    /// Bytes on a link besides the header.
     pub payload: u32,
     pub line: bool,
-    /// Whether it is about a line at all.
+    /// True if the message is about a line.
     pub about_line: bool,
     pub store: bool,
-    /// Whether it carries a whole line's bytes, as a copy or for a store.
+    /// True if the message carries the bytes of a whole line, as a copy or for a store.
     pub whole: bool,
     pub class: Option<Class>,
-    /// Whether it keeps to the home's queues of requests: a request, or what is of one order with requests.
+    /// True if the message uses the home's request queues: a request, or a message in one order with requests.
     pub request: bool,
     pub group: Option<u8>,
-    /// How many homes share the lines that its order is of together, with those of other homes apart; none if each line has
-    /// an order of its own.
+    /// Number of homes if the message's order spans all lines of one home; `None` if each line has its own order.
     pub together: Option<Line>,
-    /// Which `ordered M behind N` of the text this is the M of, numbered behind its orders and channels.
+    /// Index of the declaration `ordered M behind N` in which this kind is M; it follows the indices of orders and
+    /// channels.
     pub stays: Option<u8>,
-    /// Which one it is an N of.
+    /// Index of the declaration `ordered M behind N` in which this kind is an N.
     pub leads: Option<u8>,
-    /// Whether receivers keep its order: links do not, or its receiver has several places where messages are taken.
+    /// True if the receiver enforces the order: links do not, or the receiver takes messages at several places.
     pub kept: bool,
-    /// Index of its network in the text.
+    /// Index of its network in the protocol file.
     pub network: Option<u8>,
-    /// Number of its virtual circuit.
+    /// Index of its virtual circuit.
     pub circuit: u8,
-    /// Whether a remote performs an access with its bytes: [`Protocol::used_once`].
+    /// True if a remote performs an access with the bytes without caching them: [`Protocol::used_once`].
     pub used_once: bool,
 }
 
 impl Kind {
-    /// What a message of this kind may not overtake.
+    /// Returns the key of the order that the message must keep, if any.
     #[inline]
     pub(super) fn order(&self, message: &Message) -> Option<Order> {
         let line = match self.together {
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// Bytes of the fields of a message, where that is told.
+/// Bytes of a message's fields on platforms that specify field widths.
 fn of_fields(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
     let needs = |values: u32| u64::from(u32::BITS - values.saturating_sub(1).leading_zeros());
     let given = |bits: &Quantity, values: u32| match bits.value {
@@ -68,13 +68,13 @@ fn of_fields(message: &protocol::Message, hosts: &platform::Hosts) -> u32 {
         Type::Cycle { size } => given(&hosts.number_bits, size.into()),
         Type::Home { homes } => needs(homes.into()),
         Type::Bool => 1,
-        // Numbers of agents and sets of them.
+        // Agent numbers and sets of agents.
         _ => 16,
     });
     field_bytes(bits.sum(), hosts)
 }
 
-/// Whether an order has messages between homes, which take no link of their own.
+/// True if an order has messages between homes, which use no link of their own.
 fn between_homes(protocol: &Protocol, order: usize) -> bool {
     let mut ends = protocol.orders[order]
         .iter()
@@ -82,7 +82,7 @@ fn between_homes(protocol: &Protocol, order: usize) -> bool {
     ends.any(|channel| (channel.from, channel.to) == (End::Home, End::Home))
 }
 
-/// The orders of these numbers are kept by receivers: each message stays behind those that were sent before it.
+/// Lets receivers enforce these orders: each message stays behind those sent before it.
 pub(super) fn keep_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
     for kind in kinds {
         kind.kept |= kind
@@ -91,11 +91,11 @@ pub(super) fn keep_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
     }
 }
 
-/// What the simulator needs to know of each message.
+/// Computes the properties of each message kind.
 pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec<Kind> {
     let group = |id| protocol.order_of(protocol.message(id).channel);
     let number = |position| protocol.orders.len() + protocol.channels.len() + position;
-    // A link that keeps a message behind others may keep both in one order: that is among what may happen.
+    // A link that keeps M behind N may keep both in one order: this is among the permitted behaviours.
     let behind = |id| {
         let mut all = protocol.behind.iter();
         let position = all.position(|b| b.message == id || b.earlier.contains(&id));
@@ -132,7 +132,7 @@ pub(super) fn kinds(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Vec
                 about_line: message.about_line,
                 store: message.carries.store(),
                 whole: payload_bytes == protocol.line_bytes,
-                // An answer that goes to another cache tells the home nothing: no forward of its units has ended.
+                // An answer to another cache does not inform the home: no forward of its units has ended.
                 class: protocol.class(id).filter(|&class| {
                     class != Class::Answer || protocol.channel_of(id).to != End::Remote
                 }),

@@ -1,38 +1,38 @@
-//! What of a machine was in use for how long, and what of it limited the rest.
+//! Utilisation of the machine's resources, and the bottleneck.
 
 use super::*;
 use crate::attribution::{Contended, Limit, Part, Resource};
 
-/// From this share of the time on something is said to limit the rest.
+/// Minimum utilisation of a resource that is reported as the bottleneck.
 const BUSY: f64 = 0.8;
-/// From this share of their time on a part is said to be what accesses in flight are slow by.
+/// Minimum share of the latency of a component that is reported as dominant.
 const MOST: f64 = 0.5;
 
-/// What the places for accesses of cores are called.
+/// Name of the cores' slots for outstanding accesses.
 const IN_FLIGHT: &str = "accesses in flight";
 
-/// Things of one kind, with the time for which each was in use.
+/// Description of resources of one kind.
 struct Used<'n> {
     name: &'n str,
-    /// What one of them is called.
+    /// Name of a single one.
     one: &'n str,
     works: bool,
 }
 
 impl Used<'_> {
-    /// What works.
+    /// Describes resources that work while they are in use.
     fn working<'n>(name: &'n str, one: &'n str) -> Used<'n> {
         let works = true;
         Used { name, one, works }
     }
 
-    /// What is held, also while what has it waits.
+    /// Describes resources that are held, even while their holder waits.
     fn held<'n>(name: &'n str, one: &'n str) -> Used<'n> {
         let works = false;
         Used { name, one, works }
     }
 
-    /// The one of them that was most in use, of which each could be for so long.
+    /// Returns the most used resource, given the busy time of each. `long` is the time for which each was available.
     fn most(&self, times: &[Time], long: f64) -> Option<Resource> {
         let (number, &most) = (times.iter().enumerate())
             .max_by_key(|&(number, time)| (time, std::cmp::Reverse(number)))?;
@@ -56,7 +56,7 @@ impl Used<'_> {
 }
 
 impl Simulation {
-    /// What was in use for how long: of each kind of thing the one that was most, those most in use first.
+    /// Returns the most used resource of each kind, in descending order of utilisation.
     pub(super) fn resources(&self) -> Vec<Resource> {
         let mut all = self.links_used();
         all.extend(self.home_used());
@@ -69,7 +69,7 @@ impl Simulation {
     fn links_used(&self) -> Vec<Resource> {
         let end = self.counters.end as f64;
         let network = &self.network;
-        // Each direction has as many links.
+        // All directions have equally many links.
         let times = |directions: &[&Direction], ports: usize, side: usize| -> Vec<Time> {
             let number = |(number, direction): (usize, &&Direction)| {
                 let port = network.ports.get(ports + number).and_then(Option::as_ref);
@@ -136,7 +136,7 @@ impl Simulation {
         all.into_iter().flatten().collect()
     }
 
-    /// The line, and the cache, that something waited for longest because others had it.
+    /// Returns the line, and the cache, for which others waited longest.
     fn contended(&self) -> Vec<Resource> {
         let Some(of) = &self.attribution else {
             return Vec::new();
@@ -168,7 +168,7 @@ impl Simulation {
             .collect()
     }
 
-    /// What the cores have places for.
+    /// Returns the utilisation of write buffers and of the cores' outstanding accesses.
     fn cores_used(&self) -> Vec<Resource> {
         let end = self.counters.end as f64;
         let mut all = Vec::new();
@@ -184,14 +184,14 @@ impl Simulation {
         let Some(of) = &self.attribution else {
             return all;
         };
-        // Cores have different amounts to do: each counts until it has done its own.
+        // Cores have different amounts of work. Each counts until it has completed its own.
         let (mut places, mut taken, mut share) = (0, 0, 0.0);
         for (core, &(latency, last)) in of.cores.iter().enumerate() {
             let most = self.groups.of_core(core as u16).outstanding;
             places += most as usize;
             if last > 0 {
                 taken += 1;
-                // Threads may have more in flight than cores that are traffic.
+                // Threads may have more accesses in flight than cores of a workload.
                 share += (latency as f64 / (f64::from(most) * last as f64)).min(1.0);
             }
         }
@@ -207,7 +207,7 @@ impl Simulation {
         all
     }
 
-    /// What limits how many accesses there are in a time. What works comes before what is held, which may be because of the former.
+    /// Returns the bottleneck. Working resources come before held ones, which may be held because of the former.
     pub(super) fn limit(&self, resources: &[Resource]) -> Limit {
         let busy = |works: bool| {
             let mut its = resources
@@ -262,7 +262,7 @@ impl Simulation {
     }
 }
 
-/// What accesses are slow by if a part is most of their time.
+/// Describes the bottleneck if a component dominates the latency of accesses.
 fn slow_by(part: Part) -> &'static str {
     match part {
         Part::Core => "latency of cores and caches",

@@ -1,9 +1,9 @@
-//! What has been measured when a run has come to its end.
+//! Statistics at the end of a run.
 
 use super::*;
 
 impl Simulation {
-    /// What has been measured.
+    /// Returns the statistics of the run.
     pub fn statistics(&self) -> Statistics {
         let sent = self.kinds.iter().map(|kind| kind.sent);
         let messages = self.message_names().zip(sent).collect();
@@ -15,7 +15,7 @@ impl Simulation {
         statistics
     }
 
-    /// What has been measured, with what a scenario has counted, timed and left.
+    /// Returns the statistics, with the counts, durations and tables of a scenario.
     pub(super) fn performance(&self, setup: &Setup) -> Performance {
         Performance {
             statistics: self.statistics(),
@@ -28,14 +28,14 @@ impl Simulation {
         }
     }
 
-    /// What links, memory and units report.
+    /// Returns the totals of links, memory and units.
     pub(crate) fn totals(&self) -> Totals {
         let sum =
             |directions: &[Direction], f: fn(&Direction) -> u64| directions.iter().map(f).sum();
         let (up, down) = (&self.network.up, &self.network.down);
         let ports = self.network.ports.iter();
         let framed = |f: &dyn Fn(&layer::Port) -> u64| ports.clone().flatten().map(f).sum::<u64>();
-        // Those of homes at a switch are no links of caches.
+        // Links of homes at a switch are not links of caches.
         let busy = |side: usize| {
             let its = ports.clone().take(up.len()).flatten();
             its.map(|port| port.busy(side)).sum::<u64>()
@@ -71,7 +71,7 @@ impl Simulation {
         }
     }
 
-    /// What memory and units report.
+    /// Returns the totals of memory and units.
     pub(super) fn totals_but_for_links(&self) -> Totals {
         Totals {
             line_bytes: self.line_bytes,
@@ -96,12 +96,12 @@ impl Simulation {
         }
     }
 
-    /// Lines that lie in caches now.
+    /// Number of lines in caches now.
     pub fn lines_cached(&self) -> u64 {
         self.caches.ways.lines()
     }
 
-    /// Indices of the rules that the caches and the home have executed.
+    /// Returns the indices of the rules that the caches and the home have executed.
     pub fn executed(&self) -> (Vec<u32>, Vec<u32>) {
         (self.remote.executed(), self.home.executed())
     }

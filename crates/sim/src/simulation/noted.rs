@@ -1,17 +1,17 @@
-//! What is recorded of a traced line, or of all, and what agents are called there.
+//! Trace recording for one line or all lines, and the names of agents in traces.
 
 use super::*;
 use crate::agents::program::ConfigurationId;
 use cohkit_base::sequence::Step;
 
 impl Simulation {
-    /// Everything is told that happens on the line that is traced, or on all where these have something in common.
+    /// Records every event on the traced line, or on all lines if they share state.
     pub(crate) fn tells_everything(&mut self, protocol: &Protocol) {
         self.trace = Some(Trace::of_everything());
         self.traces_all = protocol.has_in_common().is_some();
     }
 
-    /// Whether steps of this line are recorded.
+    /// True if steps of this line are recorded.
     #[inline]
     pub(crate) fn traced(&self, line: Line) -> bool {
         self.traced == line || self.traces_all
@@ -46,7 +46,7 @@ impl Simulation {
         self.record(agent, at, about_line.then_some(message.line), action);
     }
 
-    /// Records what an agent does with a traced line.
+    /// Records an action of an agent on a traced line.
     #[cold]
     pub(crate) fn note(&mut self, agent: Agent, line: Line, action: Action) {
         self.record(agent, line, Some(line), action);
@@ -64,7 +64,7 @@ impl Simulation {
         }
     }
 
-    /// The lifeline of an agent, by a line of it if it is the home.
+    /// Returns the lifeline of an agent; `line` selects the home.
     fn lifeline(&self, agent: Agent, line: Line) -> usize {
         let first = self.above.as_ref().map_or(0, |above| above.lifelines);
         first + self.number(agent, line)
@@ -88,7 +88,7 @@ impl Simulation {
         }
     }
 
-    /// Names of the agents, as the lifelines of charts have them.
+    /// Returns the names of the agents as in the lifelines of charts.
     pub(crate) fn agent_names(&self) -> &AgentNames {
         self.agent_names.get_or_init(|| {
             let mut remotes = match &self.above {
@@ -100,7 +100,7 @@ impl Simulation {
         })
     }
 
-    /// Text of a configuration of an agent for a line.
+    /// Formats a configuration of an agent for a line.
     pub(crate) fn state_text(
         &self,
         agent: Agent,
@@ -115,14 +115,14 @@ impl Simulation {
         program.text(configuration, registers, self.agent_names())
     }
 
-    /// Names of the messages, in the order of the text.
+    /// Iterates over the names of the messages, in the order of the protocol file.
     pub(crate) fn message_names(&self) -> impl Iterator<Item = String> + '_ {
         self.protocol_messages
             .iter()
             .map(|message| message.name.clone())
     }
 
-    /// Text of a message with its fields.
+    /// Formats a message with its fields.
     pub(crate) fn message_text(&self, message: &Message) -> String {
         let kind = &self.protocol_messages[message.kind.index()];
         self.agent_names().message(kind, &message.fields)

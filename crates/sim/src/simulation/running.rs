@@ -1,11 +1,11 @@
-//! Runs from their begin to their end, and what is told of them besides.
+//! Complete runs, and the results recorded besides the statistics.
 
 use super::*;
 
-/// Why a run does not begin or does not end.
+/// Reason for which a run did not start or did not complete.
 #[derive(Debug)]
 pub enum RunError {
-    /// The setup makes no sense; a sentence that names the value.
+    /// The setup is invalid; a sentence that names the value.
     Setup(String),
     /// The run failed.
     Failure(Box<Failure>),
@@ -25,7 +25,7 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Runs a setup to its end. A run that fails is run again to record what led to it.
+/// Runs a setup to its end. A failing run is repeated to record the events that led to the failure.
 ///
 /// # Errors
 /// [`RunError`].
@@ -33,7 +33,8 @@ pub fn run(setup: &Setup) -> Result<Statistics, RunError> {
     run_while(setup, &mut |_| true)
 }
 
-/// Like [`run`], for as long as `go_on` says so. It is asked now and then, with the accesses performed so far.
+/// Like [`run`], while `go_on` returns true. It is called from time to time with the number of accesses performed so
+/// far.
 ///
 /// # Errors
 /// [`RunError`].
@@ -50,7 +51,7 @@ pub fn run_while(
     run_to_end(setup, go_on).map(|simulation| simulation.statistics())
 }
 
-/// Like [`run_while`], with [where the time of accesses has gone](Statistics::explanation), and with each of them if `all`.
+/// Like [`run_while`], with a [latency breakdown](Statistics::explanation), and with each access if `all`.
 ///
 /// # Errors
 /// [`RunError`].
@@ -77,7 +78,7 @@ pub fn explain_while(
     Ok(statistics)
 }
 
-/// Like [`run_while`], [drawn as a timeline](Statistics::timeline), with where the time of accesses has gone.
+/// Like [`run_while`], with a [timeline](Statistics::timeline) and a latency breakdown.
 ///
 /// # Errors
 /// [`RunError`].
@@ -98,7 +99,7 @@ pub fn draw_while(
     Ok(statistics)
 }
 
-/// Like [`run_while`], with what a scenario has counted, timed and left.
+/// Like [`run_while`], with the counts, durations and tables of a scenario.
 ///
 /// # Errors
 /// [`RunError`].
@@ -115,8 +116,8 @@ pub fn play_while(
     run_to_end(setup, go_on).map(|simulation| simulation.performance(setup))
 }
 
-/// Like [`play_while`], with [where the time of accesses has gone](Statistics::explanation), and
-/// [drawn as a timeline](Statistics::timeline) if that is asked for.
+/// Like [`play_while`], with a [latency breakdown](Statistics::explanation), and with a
+/// [timeline](Statistics::timeline) if there is a filter.
 ///
 /// # Errors
 /// [`RunError`].
@@ -155,7 +156,7 @@ pub fn play_watched(
     Ok(performance)
 }
 
-/// Of two levels it is not told where the time goes, nor where there are hosts.
+/// Rejects machines without support for the latency breakdown: two levels of caches, and hosts.
 fn one_level(setup: &Setup) -> Result<(), RunError> {
     let what = match (&setup.below, &setup.platform.hosts) {
         (None, None) => return Ok(()),
@@ -167,7 +168,7 @@ fn one_level(setup: &Setup) -> Result<(), RunError> {
     Err(RunError::Setup(what.into()))
 }
 
-/// In one space nothing is asked for of the other.
+/// Rejects a filter on the host's space if there is only one space.
 fn no_host(side: Option<Side>) -> Result<(), RunError> {
     match side {
         Some(Side::Host) => {
@@ -178,10 +179,11 @@ fn no_host(side: Option<Side>) -> Result<(), RunError> {
     }
 }
 
-/// Like [`run`], with everything that has happened on a line, of two spaces one of that side, until all has come to rest, and
-/// the values of words that were read and written there. Where a text has something that is the same for all lines, it is of
-/// all of them.
+/// Like [`run`], with all events on a line until quiescence, including the values of words read and written. Of two
+/// spaces, `side` selects one. If the protocol has state that all lines share, the events of all lines are recorded.
 ///
+/// # Errors
+/// [`RunError`].
 /// # Errors
 /// [`RunError`].
 pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Sequence), RunError> {

@@ -1,4 +1,4 @@
-//! What decides a run, and whether it makes sense.
+//! Configuration of a run, and its validation.
 
 use super::*;
 
@@ -7,68 +7,68 @@ use cohkit_protocol::construct::rights::KnownRights;
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::under_way::Accesses;
 
-/// Makes a clocked home that has just been reset, or says why it cannot.
+/// Factory of clocked homes after reset; returns the reason if none can be created.
 pub type MakeHome = Arc<dyn Fn() -> Result<Box<dyn ClockedHome>, String> + Send + Sync>;
 
-/// Everything that decides a run.
+/// Complete configuration of a run.
 #[derive(Clone)]
 pub struct Setup {
-    /// The protocol; its remote controller is executed by the caches.
+    /// The protocol; the caches execute its remote controller.
     pub protocol: Protocol,
     /// The home's controller.
     pub home: Controller,
     /// The machine.
     pub platform: Platform,
-    /// What its cores do: those of the first kind.
+    /// Workload of the cores of the first kind.
     pub workload: Workload,
-    /// What the cores of the further kinds do, in their order; those of others do nothing.
+    /// Workloads of the cores of the further kinds, in order; kinds without one are idle.
     pub others: Vec<Workload>,
-    /// What the device behind the home does.
+    /// Workload of the device behind the home.
     pub device: DeviceWorkload,
-    /// Makes a clocked home, which takes the place of the platform's units.
+    /// Factory of a clocked home, which replaces the platform's units.
     pub clocked: Option<MakeHome>,
-    /// An application and threads, which take the place of `workload`'s accesses and of `device`.
+    /// An application and threads, which replace the accesses of `workload`, and `device`.
     pub play: Option<Play>,
-    /// What is below each cache, if there are two levels: then cores are before the caches there.
+    /// Lower level of caches, one for each cache, if there are two levels. Cores are then in front of the lower caches.
     pub below: Option<Box<Lower>>,
-    /// The host's memory, if it is a space of its own beside that of the device's lines.
+    /// The host's memory, if it is a separate space besides the device's lines.
     pub host: Option<Box<HostSpace>>,
-    /// Decides everything random.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// How much is watched.
+    /// Checks performed during the run.
     pub oracle: Level,
 }
 
-/// What cores do of which nothing is said.
+/// Workload of cores without one.
 static IDLE: Workload = Workload::idle();
 
-/// The lower of two levels, of which each cache of the upper one has its own.
+/// The lower of two levels of caches. Each cache of the upper level has its own.
 #[derive(Clone)]
 pub struct Lower {
-    /// The protocol of the caches there.
+    /// Protocol of the lower caches.
     pub protocol: Protocol,
-    /// The controller of the home over each cache of the upper level.
+    /// Controller of the home in front of each cache of the upper level.
     pub home: Controller,
     /// The machine between cores and upper level.
     pub platform: Platform,
 }
 
-/// The space of the host's memory, whose lines the host and the device cache.
+/// The space of the host's memory, whose lines both host and device cache.
 #[derive(Clone)]
 pub struct HostSpace {
     /// The protocol: the host's caches are its first kind of remotes, the device's the second.
     pub protocol: Protocol,
-    /// The controller of its home.
+    /// Controller of its home.
     pub home: Controller,
-    /// The machine around it, [as it is of one with both](Platform::host).
+    /// Its machine, [as part of a platform with both spaces](Platform::host).
     pub platform: Platform,
-    /// What cores of the host and of the device do there by themselves, in the order of the kinds.
+    /// Workloads of the host's and of the device's cores in this space, in the order of the kinds.
     pub workloads: [Workload; 2],
 }
 
 impl Setup {
-    /// A setup with the protocol's own home, or the one constructed from its policy; seed 0,
-    /// versions watched, the device idle.
+    /// Creates a setup with the protocol's own home, or the one constructed from its policy. Its seed is 0, versions
+    /// are checked, and the device is idle.
     ///
     /// # Errors
     /// A sentence, if no home can be constructed.
@@ -95,14 +95,14 @@ impl Setup {
     }
 }
 
-/// Why a scenario cannot be set up with a protocol.
+/// Reason for which a scenario cannot run with a protocol.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NoScenario {
-    /// The home of the protocol with this name is written by hand.
+    /// The home of the protocol with this name is hand-written.
     Written(String),
-    /// There is no home that could be run.
+    /// No home can be constructed.
     Home(ConstructionError),
-    /// The protocol with this name has one kind of caching agents, so that no device has caches for its engines.
+    /// The protocol with this name has only one kind of caching agents: a device has no caches for its engines.
     NoDevice(String),
 }
 
@@ -125,18 +125,19 @@ impl std::fmt::Display for NoScenario {
 impl std::error::Error for NoScenario {}
 
 impl Setup {
-    /// What the cores of each kind do, whatever kinds there are.
+    /// Iterates over the workloads of all possible kinds; those beyond the given ones are idle.
     pub(crate) fn workloads(&self) -> impl Iterator<Item = &Workload> {
         std::iter::once(&self.workload)
             .chain(&self.others)
             .chain(std::iter::repeat(&IDLE))
     }
 
-    /// A setup in which a scenario takes the place of traffic and device, without end and without warm-up.
+    /// Creates a setup in which a scenario replaces workload and device, without an end time and without warm-up.
     ///
     /// # Errors
-    /// If the scenario's application has to hear of rights of which the protocol's home does not say what it knows, as one that
-    /// is not constructed does not, or if none can be constructed, or only one with a fault.
+    /// The scenario's application observes permissions, and the home is hand-written and thus does not track them. Or
+    /// no home can be constructed, or only one with a fault. Or the scenario has engines, and no device of the protocol
+    /// has caches.
     pub fn with_scenario(
         protocol: Protocol,
         platform: Platform,
@@ -168,8 +169,8 @@ impl Setup {
         ))
     }
 
-    /// A setup in which threads take the place of traffic. Their scenario's application hears of no changes, so any home
-    /// of the protocol serves.
+    /// Creates a setup in which threads replace the workload. Their scenario's application observes no changes, so any
+    /// home of the protocol serves.
     pub fn with_threads(
         protocol: Protocol,
         home: Controller,
@@ -186,7 +187,7 @@ impl Setup {
         scenario: Arc<dyn Playable>,
         rights: Option<KnownRights>,
     ) -> Setup {
-        // Cores have what loads and stores need.
+        // These cores have the components that loads and stores need.
         let before = |cores: u32| {
             let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 1, cores, 1);
             workload.mix.push((Access::Store, 1));
@@ -220,7 +221,7 @@ impl Setup {
         }
     }
 
-    /// The first kind of access that the workload asks for and the caching agent has no row for in any state.
+    /// Returns the first kind of access in the workload for which the caching agent has no row in any state.
     pub fn lacks(&self) -> Option<Access> {
         let protocol = self
             .below
@@ -262,7 +263,7 @@ fn within(name: &str, value: u64, low: u64, high: u64) -> Result<(), String> {
     }
 }
 
-/// Refuses what cores before so many caching agents cannot do.
+/// Checks a workload of cores in front of `remotes` caching agents.
 fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), String> {
     if workload.cores == 0 {
         return Ok(());
@@ -285,7 +286,7 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
     Ok(())
 }
 
-/// Refuses what a text whose lines are joined cannot be simulated with.
+/// Checks the setup of a protocol whose lines are not independent.
 fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
     let (name, machine) = (&setup.protocol.name, &setup.platform.name);
     let (homes, there) = (setup.protocol.homes, setup.platform.homes());
@@ -305,7 +306,7 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
             "{name} has {what}; with {beside} that is not simulated yet"
         ));
     }
-    // An order between accesses is kept by cores that make one after the other.
+    // An order between accesses holds only if cores make one access after the other.
     let cores = |cores: &platform::Cores| cores.write_buffer.value == 0 && cores.l1.value == 0;
     let platform = &setup.platform;
     let bare = cores(&platform.cores) && platform.agents.iter().all(|of| cores(&of.cores));
@@ -318,8 +319,8 @@ fn check_joined(setup: &Setup, what: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses write buffers before caches that post stores. What a buffer holds goes to memory when the home performs the store,
-/// and then its core has forgotten it.
+/// Rejects write buffers in front of caches that post stores. The contents of a buffer reach memory when the home
+/// performs the store, and by then the core no longer has them.
 fn check_posted(setup: &Setup) -> Result<(), String> {
     let Protocol {
         remote, messages, ..
@@ -340,7 +341,7 @@ fn check_posted(setup: &Setup) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses virtual addresses where they are not simulated.
+/// Rejects virtual addresses in configurations that do not support them.
 fn check_translations(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
     let others = platform.agents.iter().map(|of| (&of.cache, &of.cores));
@@ -378,7 +379,8 @@ fn check_translations(setup: &Setup) -> Result<(), String> {
     ))
 }
 
-/// Refuses machines and texts of which one is of two spaces and the other not, and who needs the second one and has none.
+/// Rejects platforms and protocols that do not agree on the number of spaces, and scenarios without the space they
+/// need.
 fn check_spaces(setup: &Setup) -> Result<(), String> {
     let (machine, text) = (&setup.platform.name, &setup.protocol.name);
     match (&setup.platform.host, &setup.host) {
@@ -399,7 +401,7 @@ fn check_spaces(setup: &Setup) -> Result<(), String> {
     }
 }
 
-/// Refuses setups that make no sense.
+/// Validates a setup.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
     if let Some(what) = setup.protocol.joins_lines() {

@@ -1,7 +1,7 @@
-//! What events that come soon will look at, asked of memory before their turn.
+//! Prefetches the state that upcoming events will access into the host's caches.
 //!
-//! Where thousands of accesses are in flight, each event is about a line that nothing has looked at for long: without this
-//! the simulation mostly waits for memory. Nothing here changes what happens.
+//! With thousands of accesses in flight, each event concerns a line that has not been accessed for long. Without
+//! prefetching, the simulation mostly waits for memory. This module does not affect simulated behaviour.
 
 use cohkit_base::memory::prefetch_whole;
 
@@ -9,16 +9,18 @@ use super::{Event, Simulation};
 use crate::agents::home;
 use crate::message::{Line, Message, HOME};
 
-/// Accesses in flight from which on it pays to look ahead: what fewer of them look at stays in the processor's caches.
+/// Minimum number of accesses in flight for which prefetching pays. The state of fewer accesses stays in the host's
+/// caches.
 const MANY: u64 = 1024;
 
 impl Simulation {
-    /// Whether so many accesses are in flight that it pays to look ahead.
+    /// True if enough accesses are in flight for prefetching to pay.
     pub(super) fn looks_ahead(in_flight: u64) -> bool {
         in_flight >= MANY
     }
 
-    /// Asks memory for what the receiver of a message looks at first: it is on its way for longer than that takes.
+    /// Prefetches the state that the receiver of a message accesses first. The message is in flight for longer than
+    /// that takes.
     #[inline]
     pub(super) fn will_look_at(&self, message: &Message) {
         match message.to {
@@ -31,7 +33,7 @@ impl Simulation {
         self.oracle.prefetch(message.line);
     }
 
-    /// Asks memory for what the next events are about.
+    /// Prefetches the state of the next events.
     pub(super) fn look_ahead(&mut self) {
         let Simulation {
             queue,
@@ -49,7 +51,7 @@ impl Simulation {
             hosts,
             ..
         } = self;
-        // Where there are hosts, messages take their links and no others.
+        // With hosts, messages use the links of the hosts only.
         let hosts = hosts.as_deref();
         let of_home = |line: Line| {
             prefetch_whole(&units[home::unit_of(units, line)]);

@@ -1,6 +1,6 @@
-//! Traces of Perfetto, written as they are: tracks, slices, moments, flows and counters.
+//! Writer of Perfetto traces: tracks, slices, instants, flows and counters.
 //!
-//! The trace is the encoding of `perfetto.protos.Trace`, of which these few fields are written.
+//! A trace is the encoding of `perfetto.protos.Trace`; only these few of its fields are written.
 
 use super::{Filter, Recorded};
 use crate::kernel::Time;
@@ -9,20 +9,20 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What happens at a moment of a track.
+/// Kind of an event on a track.
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// A slice begins.
     Begin = 1,
-    /// The last slice of the track that has begun ends.
+    /// The innermost open slice of the track ends.
     End = 2,
-    /// Something happens, and takes no time.
+    /// An event without duration.
     Instant = 3,
-    /// A counter has a value from now on.
+    /// A counter has a new value.
     Counter = 4,
 }
 
-/// Fields of the messages of Perfetto.
+/// Field numbers of Perfetto's messages.
 mod field {
     pub const PACKET: u32 = 1;
     pub const TIMESTAMP: u32 = 8;
@@ -55,25 +55,25 @@ mod field {
     pub const INTERNED_NAME: u32 = 2;
 }
 
-/// Most bytes for which there is room from the beginning.
+/// Maximum initial capacity of a buffer that is not streamed, in bytes.
 const MOVED: usize = 128 << 20;
 
-/// So many bytes are a piece.
+/// Size of a streamed piece, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// Where a trace goes while it grows, to be written by another thread.
+/// Destination of a growing trace, which another thread writes.
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    /// Takes the pieces, in their order, and lets the run wait where it is too fast.
+    /// Channel of the filled pieces, in order. It blocks a run that is faster than the writer.
     pub full: SyncSender<Vec<u8>>,
-    /// What pieces were in comes back, to be filled again.
+    /// Channel on which the pieces' buffers return to be reused.
     pub empty: Arc<Mutex<Receiver<Vec<u8>>>>,
 }
 
 impl Pieces {
-    /// Gives a piece away for room for the next.
+    /// Sends a piece and returns a buffer for the next.
     fn give(&self, piece: Vec<u8>) -> Vec<u8> {
-        // Whoever no longer takes pieces says why at the end.
+        // A closed channel means that the writer failed; its thread returns the reason at the end.
         let _ = self.full.send(piece);
         let empty = self.empty.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next: Vec<u8> = empty.try_recv().unwrap_or_default();
@@ -107,7 +107,7 @@ impl Bytes {
         self.0.extend(bytes);
     }
 
-    /// A message within this one: its length, which comes first, most often has one byte.
+    /// Appends a nested message. Its length, which comes first, mostly takes one byte.
     #[inline]
     fn message(&mut self, field: u32, fill: impl FnOnce(&mut Bytes)) {
         self.varint(u64::from(field) << 3 | 2);
@@ -125,18 +125,18 @@ impl Bytes {
     }
 }
 
-/// Most bytes of a packet with one event.
+/// Maximum bytes of a packet with one event.
 const SHORT: usize = 96;
 
-/// Bytes of a packet with one event, which are few, where they are going to stay: bytes that are written one by one and
-/// then copied would have to be waited for.
+/// Bytes of a packet with one event, written in their final place. Copying bytes just written one by one would stall
+/// the host's store buffer.
 pub struct Short<'w> {
     bytes: &'w mut [u8; SHORT],
     length: usize,
 }
 
 impl Short<'_> {
-    /// A number beside the event: of which name, from 1 on, and what.
+    /// Adds a number to the event, under the interned name `name` (from 1 on).
     #[inline(always)]
     pub fn note(&mut self, name: u64, value: u64) {
         self.message(field::EVENT_NOTE, |note| {
@@ -145,7 +145,7 @@ impl Short<'_> {
         });
     }
 
-    /// An arrow goes on from here, or ends here.
+    /// Adds an arrow, which continues from here or ends here.
     #[inline(always)]
     pub fn flow(&mut self, flow: u64, ends: bool) {
         match ends {
@@ -165,7 +165,7 @@ impl Short<'_> {
         if value < 0x80 {
             return self.push(value as u8);
         }
-        // Seven bits of each byte are the number's; times have six bytes and more, so that a loop would not be foreseen.
+        // Each byte has seven bits of the number. Timestamps take six bytes and more, and a loop would be mispredicted.
         let low = value & ((1 << 56) - 1);
         let low = low & 0x0fff_ffff | (low & 0x00ff_ffff_f000_0000) << 4;
         let low = low & 0x0000_3fff_0000_3fff | (low & 0x0fff_c000_0fff_c000) << 2;
@@ -204,18 +204,18 @@ impl Short<'_> {
         let place = self.length;
         self.push(0);
         fill(self);
-        // All of it has fewer than 128 bytes.
+        // The message always has fewer than 128 bytes.
         self.bytes[place] = (self.length - place - 1) as u8;
     }
 }
 
-/// Time spent in equal stretches, which become longer as time goes on.
+/// Time spent in equal intervals, which are doubled as the run continues.
 pub struct Stretches {
     width: Time,
     spent: Vec<Time>,
 }
 
-/// Most stretches.
+/// Maximum number of intervals.
 const STRETCHES: usize = 1 << 10;
 
 impl Default for Stretches {
@@ -228,7 +228,7 @@ impl Default for Stretches {
 }
 
 impl Stretches {
-    /// What is spent from one time to another.
+    /// Adds the time from `begin` to `end`.
     pub fn add(&mut self, begin: Time, end: Time) {
         while end / self.width >= STRETCHES as u64 {
             let pairs = self.spent.chunks(2);
@@ -249,31 +249,31 @@ impl Stretches {
     }
 }
 
-/// A trace while it is written.
+/// A trace in progress.
 pub struct Writer {
     out: Bytes,
-    /// How many bytes were given away, and to whom; with this length what is there is a piece.
+    /// Number of bytes sent and their destination; at the length `piece`, the buffer is sent.
     given: usize,
     pieces: Option<Pieces>,
     piece: usize,
-    /// Numbers of names.
+    /// Numbers of interned names.
     names: FxHashMap<String, u64>,
     tracks: u64,
-    /// Which part of a trace it writes: numbers of a part are none of another's.
+    /// Index of the part of a trace that this writer writes. Each part has its own range of numbers.
     part: u64,
 }
 
-/// Picoseconds of a unit of timestamps, which are in nanoseconds.
+/// Picoseconds per timestamp unit, which is a nanosecond.
 pub const UNIT: Time = 1000;
 
-/// Numbers of a part.
+/// Number of bits for numbers within a part.
 const PART: u32 = 32;
 
 impl Writer {
-    /// An empty trace of as many bytes as the filter has, of which numbers beside events have these names, from 1 on. It is
-    /// the part of this number, from 0 on, of a trace in which pieces of several may follow each other.
+    /// Creates an empty trace with the capacity of the filter. `notes` are the names of numbers on events, numbered
+    /// from 1. The writer writes the part `part`, from 0 on, of a trace in which pieces of several parts may alternate.
     pub fn new(filter: &Filter, notes: &[&str], part: u64) -> Writer {
-        // Memory that is not used is none, and what is not moved costs nothing.
+        // Unused capacity takes no memory, and a buffer that never moves is never copied.
         let (piece, room) = match filter.pieces {
             Some(_) => (PIECE, PIECE + SHORT),
             None => (usize::MAX, filter.bytes.min(MOVED)),
@@ -288,7 +288,7 @@ impl Writer {
             part,
         };
         writer.packet(|packet| {
-            // From here on names have numbers.
+            // Resets the interned names.
             packet.number(field::SEQUENCE_FLAGS, 1);
             packet.message(field::INTERNED, |interned| {
                 for (name, number) in notes.iter().zip(1..) {
@@ -302,13 +302,13 @@ impl Writer {
         writer
     }
 
-    /// How many bytes it has.
+    /// Number of bytes so far.
     #[inline]
     pub fn length(&self) -> usize {
         self.given + self.out.0.len()
     }
 
-    /// What is recorded, with so many accesses; full, if it was, from this time on.
+    /// Returns the recorded trace with its number of accesses. `full` is the time from which on it had no room, if any.
     pub fn recorded(self, accesses: u64, full: Option<Time>) -> Recorded {
         Recorded {
             length: self.length(),
@@ -318,7 +318,7 @@ impl Writer {
         }
     }
 
-    /// A number of this part.
+    /// Returns a number in the range of this part.
     #[inline]
     pub fn own(&self, number: u64) -> u64 {
         self.part << PART | number
@@ -341,7 +341,7 @@ impl Writer {
         });
     }
 
-    /// The number of a name, which stands in the trace before it is used.
+    /// Returns the number of a name, after writing the name if it is new.
     pub fn name(&mut self, name: &str) -> u64 {
         if let Some(&number) = self.names.get(name) {
             return number;
@@ -360,7 +360,7 @@ impl Writer {
         number
     }
 
-    /// A track, by its name, within another one; one that counts has a unit.
+    /// Creates a track within another one; a counter track has a unit.
     pub fn track(&mut self, name: &str, parent: Option<u64>, unit: Option<&str>) -> u64 {
         self.tracks += 1;
         let number = self.own(self.tracks);
@@ -381,7 +381,7 @@ impl Writer {
         number
     }
 
-    /// An event of a track; `fill` adds what is beside its name.
+    /// Writes an event on a track; `fill` adds what follows its name.
     #[inline]
     pub fn event(
         &mut self,
@@ -420,7 +420,7 @@ impl Writer {
         }
     }
 
-    /// A counter of what was in use in stretches of time, times a factor; those that begin in a window.
+    /// Writes a counter of the use per interval times a factor, for the intervals that begin in a window.
     pub fn counter(
         &mut self,
         (name, unit, factor): (&str, &str, f64),
@@ -463,14 +463,14 @@ mod tests {
         });
         let expected = [0x0a, 12, 0x08, 0xac, 2, 0x11, 1, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(short.bytes[..short.length], expected);
-        // A message that is long.
+        // A message longer than 127 bytes.
         let mut bytes = Bytes::default();
         bytes.message(1, |inner| inner.0.extend([7; 200]));
         assert_eq!(bytes.0[..4], [0x0a, 200, 1, 7]);
         assert_eq!(bytes.0.len(), 203);
     }
 
-    /// Both ways to write a number give the same bytes, and only so many.
+    /// Both encoders of numbers give the same bytes, and no more than necessary.
     #[test]
     fn numbers_of_events_are_those_of_other_packets() {
         let edges = (0..64).flat_map(|bit| {
@@ -490,7 +490,7 @@ mod tests {
         }
     }
 
-    /// However long a run, all time is in some stretch, and none in two.
+    /// In runs of any length, each time is in exactly one interval.
     #[test]
     fn stretches_keep_all_time() {
         let mut stretches = Stretches::default();

@@ -1,4 +1,4 @@
-//! The shipped protocol texts, and short hard runs of them.
+//! The shipped protocols, and short stress runs of them.
 
 #![allow(dead_code)]
 
@@ -15,7 +15,7 @@ use cohkit_sim::simulation::{home, Setup};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The seeds of a test: so many, unless COHKIT_SEEDS says otherwise. COHKIT_SEED=n is that one alone.
+/// Returns the seeds of a test: `many`, unless COHKIT_SEEDS says otherwise. COHKIT_SEED=n selects that one alone.
 pub fn seeds(many: u64) -> Range<u64> {
     let number = |name| {
         let text = std::env::var(name).ok()?;
@@ -31,13 +31,13 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../protocols")
 }
 
-/// Names of all shipped protocols, in order.
+/// Returns the names of all shipped protocols, in order.
 pub fn protocols() -> Vec<String> {
     let entries = std::fs::read_dir(folder()).unwrap();
     let mut names: Vec<String> = entries
         .filter_map(|entry| {
             let path = entry.unwrap().path();
-            // A text that composes others is theirs.
+            // A composition is not a protocol of its own.
             let coh = path.extension().is_some_and(|extension| extension == "coh")
                 && !text::composes(&std::fs::read_to_string(&path).unwrap());
             coh.then(|| path.file_stem().unwrap().to_string_lossy().into_owned())
@@ -48,12 +48,12 @@ pub fn protocols() -> Vec<String> {
     names
 }
 
-/// The text of a shipped protocol.
+/// Returns the source of a shipped protocol.
 pub fn source(name: &str) -> String {
     std::fs::read_to_string(folder().join(format!("{name}.coh"))).unwrap()
 }
 
-/// A protocol from its text.
+/// Parses a protocol.
 pub fn parse(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| {
         let errors = errors.iter().map(|error| error.render("text", text, false));
@@ -61,13 +61,13 @@ pub fn parse(text: &str) -> Protocol {
     })
 }
 
-/// A shipped protocol.
+/// Returns a shipped protocol.
 pub fn protocol(name: &str) -> Protocol {
     parse(&source(name))
 }
 
-/// What of a setup the text does not permit is left out: where lines are joined, a core makes one access after the other, with
-/// nothing between it and its cache, and there are as many homes as the text says.
+/// Removes the parts of a setup that the protocol does not permit. If lines are joined, a core makes one access after
+/// the other without components in front of its cache. The number of homes is then that of the protocol.
 pub fn permitted(mut setup: Setup) -> Setup {
     if setup.protocol.joins_lines().is_none() {
         return setup;
@@ -88,18 +88,18 @@ pub fn permitted(mut setup: Setup) -> Setup {
     setup
 }
 
-/// Accesses of a short run.
+/// Number of accesses of a short run.
 pub const ACCESSES: u64 = 1_500;
-/// Local operations of the device in a short run: it goes on when the cores have done.
+/// Local operations of the device in a short run; they continue after the cores have finished.
 pub const DEVICE_OPERATIONS: u64 = 600;
 
-/// A short run that makes races likely.
+/// Returns a short run that makes races likely.
 pub fn torture(protocol: Protocol, remotes: u16, seed: u64) -> Result<Setup, ConstructionError> {
     let home = home(&protocol, remotes)?;
     Ok(torture_of(protocol, home, remotes, seed))
 }
 
-/// A short run of this home that makes races likely.
+/// Returns a short run with this home that makes races likely.
 pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64) -> Setup {
     let mut workload = Workload {
         pattern: Pattern::Random,
@@ -133,7 +133,7 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
         seed,
     };
     let mut platform = Platform::torture(remotes);
-    // Every second group of three seeds has something between the cores and their caches.
+    // Every second group of three seeds has components between the cores and their caches.
     let line = u64::from(protocol.line_bytes);
     if seed / 3 % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
@@ -155,12 +155,13 @@ pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64)
     })
 }
 
-/// The shipped platforms with one caching agent.
+/// Returns the shipped platforms with one caching agent.
 pub fn with_one_cache() -> impl Iterator<Item = &'static str> {
     Platform::shipped_names().filter(|name| Platform::shipped(name).unwrap().all_remotes() == 1)
 }
 
-/// The shipped platforms with one level of caches of one kind, whose links are pipes and reach no meshes of hosts.
+/// Returns the shipped platforms with one level of caches of one kind, without framed links and without meshes of
+/// hosts.
 pub fn of_one_level() -> impl Iterator<Item = &'static str> {
     let simple = |platform: &Platform| {
         platform.below.is_none()
@@ -171,14 +172,14 @@ pub fn of_one_level() -> impl Iterator<Item = &'static str> {
     Platform::shipped_names().filter(move |name| simple(&Platform::shipped(name).unwrap()))
 }
 
-/// The parts of the latency of a read that misses its cache while nothing else goes on and no row of the memory is
-/// open: names of quantities, with the time that each takes, in the order in which they pass.
+/// Returns the parts of the latency of a read that misses its cache, as names of quantities with their times, in order.
+/// The machine is otherwise idle, and all memory rows are closed.
 pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, Time)> {
     let Platform {
         cache, link, home, ..
     } = platform;
     let header = link.header_bytes.value as u32;
-    // To the switch and on from there, where there is one.
+    // Includes the switch and the link behind it, if there is one.
     let way = |bytes| {
         let link = [
             ("link.bandwidth", link.bandwidth.time_of(bytes)),
@@ -202,7 +203,7 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
             ("dram.column", dram.column.value),
             ("dram.bandwidth", dram.bandwidth.time_of(line_bytes)),
         ]),
-        // The first bytes come while the last are still being read.
+        // The first bytes arrive while the last are still being read.
         Memory::Bram(bram) => parts.push(
             [
                 ("bram.bandwidth", bram.bandwidth.time_of(line_bytes)),

@@ -1,4 +1,4 @@
-//! The texts of `ordering`, and how they are run.
+//! Protocols of `ordering`, and their runs.
 
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
@@ -8,12 +8,12 @@ use cohkit_sim::simulation::Setup;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A text of `ordering` with these sizes.
+/// Returns a protocol of `ordering` with these parameters.
 pub fn ordering(name: &str, sizes: &[(&str, u16)]) -> Protocol {
     changed(name, sizes, &[])
 }
 
-/// A text of `ordering` with these sizes, in which words are replaced.
+/// Returns a protocol of `ordering` with these parameters and textual changes.
 pub fn changed(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &str)]) -> Protocol {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
     let mut text = std::fs::read_to_string(folder.join(format!("{name}.coh"))).unwrap();
@@ -28,7 +28,7 @@ pub fn changed(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &str)]) -> P
     text::parse_sized(&text, &sizes).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"))
 }
 
-/// The texts that keep release consistency on so many homes, and the one that does not.
+/// Returns the protocols that keep release consistency on this number of homes, and the one that does not.
 pub fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
     let homes = ("homes", homes);
     [
@@ -45,7 +45,7 @@ pub fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
     ]
 }
 
-/// Those that keep what they guarantee, for total store order too.
+/// Returns the protocols that keep their guarantees, including those for total store order.
 pub fn kept(homes: u16) -> Vec<(&'static str, Protocol)> {
     let sizes = [
         ("homes", homes),
@@ -62,7 +62,7 @@ pub fn kept(homes: u16) -> Vec<(&'static str, Protocol)> {
     released.chain(total).collect()
 }
 
-/// Eight hosts, one core of each.
+/// Returns eight hosts with one core each.
 pub fn machine() -> Platform {
     let mut platform = Platform::shipped("cxl-8x8").unwrap();
     platform.remotes = 8;
@@ -71,7 +71,7 @@ pub fn machine() -> Platform {
 
 pub fn setup(protocol: &Protocol, platform: &Platform, scenario: Arc<dyn Playable>) -> Setup {
     let mut platform = platform.clone();
-    // A text that knows of no other homes is one of each.
+    // A protocol without other homes runs once at each home.
     if protocol.joins_lines().is_some() {
         if let Some(count) = &mut platform.home.count {
             count.value = protocol.homes.into();

@@ -6,8 +6,8 @@ use cohkit_sim::simulation::{trace, RunError};
 use cohkit_sim::spaces::Side;
 use cohkit_sim::statistics::Statistics;
 
-/// Requests and responses in one order from each cache. The directory leaves a request while it waits for a response that
-/// lies behind it if all caches share the queue.
+/// Requests and responses in one order from each cache. The directory stalls a request while it waits for a response,
+/// which is behind that request if all caches share the queue.
 const ONE_VNET: &str = include_str!("../../../check/tests/verdicts/mesi_one_vnet.coh");
 const TWO_NETWORKS: &str = include_str!("../../../../tests/networks/two-networks.coh");
 const BACK_PRESSURE: &str = include_str!("../../../../tests/networks/back-pressure.coh");
@@ -16,14 +16,14 @@ const TURNED_AWAY: &str = include_str!("../../../../tests/networks/turned-away.c
 const LOCAL_ROOM: &str = include_str!("../../../../tests/networks/local-room.coh");
 const LANGUAGE: &str = include_str!("../../../../docs/language.md");
 
-/// The example of the language reference.
+/// Returns the example of the language reference.
 fn example() -> &'static str {
     let begin = LANGUAGE.find("protocol shared_queue").unwrap();
     let end = begin + LANGUAGE[begin..].find("```").unwrap();
     &LANGUAGE[begin..end]
 }
 
-/// A torture on a number of lines, with loads, stores and evictions of several cores for each cache.
+/// Returns a stress run on a number of lines, with loads, stores and evictions by several cores per cache.
 fn crowded(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
     let mut setup = torture(parse(text), remotes, seed);
     setup.workload.cores = 3 * u32::from(remotes);
@@ -32,7 +32,7 @@ fn crowded(text: &str, (remotes, lines): (u16, u32), seed: u64) -> Setup {
     setup
 }
 
-/// The failure of a run, which has made no progress.
+/// Returns the failure of a run that made no progress.
 fn deadlock(result: Result<Statistics, RunError>) -> Option<Box<Failure>> {
     match result {
         Ok(_) => None,
@@ -41,7 +41,7 @@ fn deadlock(result: Result<Statistics, RunError>) -> Option<Box<Failure>> {
     }
 }
 
-/// The first deadlock among some runs of a text.
+/// Returns the first deadlock among some runs of a protocol.
 fn deadlocks(text: &str, size: (u16, u32)) -> Option<Box<Failure>> {
     seeds(20).find_map(|seed| deadlock(run(&crowded(text, size, seed))))
 }
@@ -84,7 +84,7 @@ fn the_example_of_the_language_reference_runs() {
     assert!(waited > 100.0, "{waited}");
 }
 
-/// With one queue for all channels a request waits for an answer that lies behind it.
+/// With one queue for all channels, a request waits for an answer that is behind it.
 #[test]
 fn the_example_deadlocks_with_one_network_for_all_channels() {
     let text = example().replace("request }\n", "request, forward, grant, answer }\n");
@@ -132,7 +132,7 @@ fn a_message_that_is_taken_makes_room_for_what_its_row_sends() {
     }
 }
 
-/// The trace of a run is read by itself, which counts the messages in flight to each receiver.
+/// The trace of a run is judged independently; the judge counts the messages in flight to each receiver.
 #[test]
 fn no_more_messages_are_in_flight_than_there_is_room_for() {
     let with = |capacity: &str| {
@@ -161,8 +161,8 @@ fn no_more_messages_are_in_flight_than_there_is_room_for() {
     assert!(overfull > 10, "{overfull} of 20");
 }
 
-/// Messages of one sender about different lines take different ones of two links of ECI, and some come in another order than
-/// they were sent in.
+/// Messages of one sender about different lines use different links of two links of ECI, so that some arrive out of
+/// order.
 #[test]
 fn messages_of_one_sender_are_taken_in_the_order_of_sending_on_framed_links() {
     for seed in seeds(10) {
@@ -178,7 +178,7 @@ fn messages_of_one_sender_are_taken_in_the_order_of_sending_on_framed_links() {
     }
 }
 
-/// A unit of the home has one coherence transaction in flight, where nothing shares an input queue.
+/// A unit of the home has one coherence transaction in flight if nothing shares an input queue.
 #[test]
 fn a_transaction_does_not_wait_for_one_whose_answer_is_behind_it() {
     for seed in seeds(20) {
@@ -211,7 +211,7 @@ fn evictions_that_make_way_wait_for_room() {
     assert!(waited > 1000.0, "{waited}");
 }
 
-/// Stores go to the home, and a copy goes before them.
+/// Stores go to the home, and the cache gives up its copy before them.
 const COPY_GOES_FIRST: &str = r#"protocol copy_goes_first "Stores at the home by a cache that reads copies"
 line 64 bytes
 channels { up remote -> home; down home -> remote; network ups capacity 1 { up } }

@@ -6,7 +6,7 @@ use cohkit_sim::kernel::SECOND;
 use cohkit_sim::platform::Agents;
 use cohkit_sim::simulation::HostSpace;
 
-/// A machine of two spaces, on which the device's addresses in the host's memory may be virtual.
+/// Returns a machine of two spaces, on which the device's addresses in the host's memory may be virtual.
 fn machine(scenario: Arc<dyn Playable>, seed: u64, of: Option<Translation>) -> Setup {
     let mut host = Platform::torture(1);
     host.agents.push(Agents {
@@ -56,7 +56,7 @@ fn applications_with_virtual_addresses_do_the_same_and_take_longer() {
     assert!(told.iter().all(|&sum| sum > 300.0), "{told:?}");
 }
 
-/// What the application asks for, one after the other, and what it hears of each.
+/// Accesses that the application makes one after the other.
 #[derive(Clone, PartialEq, Debug)]
 enum Ask {
     Load(u32, u32),
@@ -66,18 +66,19 @@ enum Ask {
 
 const NEW: u64 = 77;
 
-/// Of pages of 512 words the fourth may only be read, and the sixth is not there. Lines have 16 words.
+/// First word of the read-only page, and of the absent page: of the pages of 512 words, the fourth is read-only, and
+/// the sixth is absent. Lines have 16 words.
 const READ_ONLY: u32 = 3 * 512;
 const ABSENT: u32 = 5 * 512;
 
-/// What is heard of an access: words that were read, or where it was refused, whether it writes, and what the page permits.
+/// Result of an access: the words read; or on refusal the word, true for a write, and the page's permission.
 type Heard = Result<Option<Vec<u64>>, (u32, bool, Right)>;
 
 fn asked() -> Vec<(Ask, Heard)> {
     let mixed = |new| [vec![new; 6], vec![0; 14]].concat();
     vec![
         (Ask::Load(READ_ONLY - 6, 20), Ok(Some(mixed(0)))),
-        // What is before the page is written.
+        // The words before the page are written.
         (
             Ask::Store(READ_ONLY - 6, 20),
             Err((READ_ONLY, true, Right::Read)),
@@ -106,7 +107,8 @@ fn asked() -> Vec<(Ask, Heard)> {
     ]
 }
 
-/// Whether the application says that it goes on, how often, and of which access.
+/// Behaviour of the prober after a refusal. It sends `forgoes` abandon actions, whose tag is the refused one plus
+/// `other`.
 #[derive(Clone, Copy)]
 struct Probe {
     cached: bool,
@@ -189,7 +191,7 @@ impl Scenario for Probe {
     fn ends(&self) -> bool {
         true
     }
-    /// As many pages as after which permissions repeat.
+    /// As many pages as one period of the permissions.
     fn host_words(&self) -> u64 {
         12 * 512
     }
@@ -242,12 +244,12 @@ fn probes(seed: u64, forgoes: u32, other: u32) -> Setup {
 fn applications_are_told_what_is_refused_and_go_on() {
     for seed in seeds(20) {
         let played = plays("applications_are_told", &probes(seed, 1, 0));
-        // One of each line that was refused: those of the load that reaches into the page that is not there are four.
+        // One fault per refused line; four for the load that extends into the absent page.
         assert_eq!(get(&played, "translation_faults"), 9.0);
     }
 }
 
-/// Of two applications side by side each is told of its own words by its own tags.
+/// Two concurrent applications are each notified of their own words, with their own tags.
 #[test]
 fn side_by_side_each_is_told_of_its_own_words() {
     for seed in seeds(6) {
@@ -261,7 +263,7 @@ fn side_by_side_each_is_told_of_its_own_words() {
     }
 }
 
-/// That a page is taken back later is no reason for time to go on.
+/// Later unmapping of pages does not extend the run.
 #[test]
 fn a_run_ends_with_its_programs() {
     let end = |walk: bool, unmap: u64| {
@@ -294,7 +296,7 @@ fn a_run_ends_with_its_programs() {
     }
 }
 
-/// A thread that was refused a word waits for it no more, however long it goes on.
+/// A thread no longer waits for a refused word, however long it continues.
 #[test]
 fn what_was_refused_is_waited_for_no_more() {
     #[derive(Clone)]
@@ -346,7 +348,8 @@ fn what_was_refused_is_waited_for_no_more() {
     assert!(plays("what_was_refused", &setup).end > 3 * SECOND);
 }
 
-/// Transfers of the bus have physical addresses: they find what threads have written where no page is there for others.
+/// Bus transfers use physical addresses: they reach words that threads have written even if the page is absent for
+/// others.
 #[test]
 fn transfers_are_not_translated() {
     #[derive(Clone)]
@@ -431,7 +434,7 @@ fn equal_seeds_give_equal_refusals() {
     assert_ne!(one(5), one(7));
 }
 
-/// A shipped application that is refused an access says so, and so does a thread whose addresses are virtual.
+/// A shipped application reports a refused access, and so does a thread with virtual addresses.
 #[test]
 fn what_ships_says_what_was_refused() {
     let gather = Gather {

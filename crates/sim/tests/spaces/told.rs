@@ -1,4 +1,4 @@
-//! What is told of two spaces beside what is measured: where the time of accesses goes, and what happens on a line.
+//! Latency breakdown and traces of two spaces.
 
 use super::*;
 use cohkit_sim::attribution::Part;
@@ -6,7 +6,8 @@ use cohkit_sim::simulation::{play_watched, trace};
 use cohkit_sim::spaces::Side;
 use cohkit_sim::timeline::Filter;
 
-/// Where the time goes is told of each space: its parts are what was measured there, and asking changes nothing of that.
+/// The latency breakdown covers each space. Its parts agree with the measured latencies, and enabling it changes no
+/// result.
 #[test]
 fn the_time_of_accesses_is_told_of_both_spaces() {
     let mut told = [0; 2];
@@ -47,7 +48,7 @@ fn the_time_of_accesses_is_told_of_both_spaces() {
     assert_eq!(timeline.accesses, explained(&statistics) + host);
 }
 
-/// What is told of a line of either space is in order by the tables of its text, and rarely by those of the other.
+/// The trace of a line of either space conforms to the tables of its own protocol, and rarely to those of the other.
 #[test]
 fn lines_of_both_spaces_are_traced() {
     let mut refused = 0;
@@ -61,7 +62,7 @@ fn lines_of_both_spaces_are_traced() {
             let judged = cohkit_trace::judge(own.0, own.1, &sequence, true);
             let told = judged.unwrap_or_else(|wrong| panic!("seed {seed}, {side:?}: {wrong:?}"));
             assert!(told.rows > 20, "{told:?}");
-            // Both texts have messages of the same names.
+            // Both protocols have messages of the same names.
             let others = cohkit_trace::judge(other.0, other.1, &sequence, true);
             refused += u32::from(others.is_err());
         }

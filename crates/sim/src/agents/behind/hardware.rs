@@ -1,9 +1,10 @@
-//! An application that is hardware in a clocked home: what it hears of the simulator, and what it has done.
+//! Application as hardware in a clocked home: conversion of its inputs and outputs.
 
 use super::*;
 use crate::agents::clocked::{Bytes, Happened, Heard, WORDS};
 
-/// What an application in hardware hears of an event from others than its home, which speaks to it itself.
+/// Converts an event to an input of an application in hardware. Returns `None` for events of the home, which drives the
+/// application's pins itself.
 pub(super) fn heard(event: &Event) -> Option<Heard> {
     match event {
         Event::Start { .. } => Some(Heard::Start),
@@ -17,7 +18,7 @@ pub(super) fn heard(event: &Event) -> Option<Heard> {
     }
 }
 
-/// A line's words as the pins of hardware have them.
+/// Converts the words of a line to the width of the hardware's pins.
 fn bytes(words: &Words) -> Bytes {
     let mut bytes = [0; WORDS];
     for (byte, &word) in bytes.iter_mut().zip(words.iter()) {
@@ -27,7 +28,8 @@ fn bytes(words: &Words) -> Bytes {
 }
 
 impl Simulation {
-    /// What an application in hardware has done: nothing is on its way from it any more.
+    /// Carries out an action of an application in hardware. The RTL has modelled its latency: the action reaches the
+    /// home at once.
     pub(crate) fn hardware_acts(&mut self, mut happened: Happened) {
         let now = self.now;
         let words = usize::from(self.data.words());

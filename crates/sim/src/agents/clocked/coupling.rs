@@ -1,6 +1,7 @@
-//! How a clocked home stands in the simulator: what is given to it, and what may come of that.
+//! Coupling of a clocked home to the simulator: its inputs, and its outstanding outputs.
 //!
-//! The controller takes each step that the RTL takes; what it sends, reads and writes is kept until it crosses the RTL's ports.
+//! The controller takes each step of the RTL. The messages and memory operations of that step are kept until they cross
+//! the RTL's ports.
 
 use super::{Admission, Bytes, ClockedHome, Happened, Heard, WORDS};
 use crate::agents::home::Work;
@@ -15,23 +16,24 @@ use cohkit_protocol::protocol::MessageId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// A clocked home in a run, and what is expected of it.
+/// A clocked home in a run, and the outputs expected from it.
 pub(crate) struct Clocked {
     home: Box<dyn ClockedHome>,
     running: bool,
     happened: Vec<Happened>,
-    /// Messages that were given to it and have not entered, in order.
+    /// Messages given to the home that have not entered, in order.
     entering: VecDeque<u32>,
-    /// What was given to it and no unit has taken, by line.
+    /// Inputs that no unit has taken, by line.
     given: FxHashMap<Line, Vec<Work>>,
-    /// What the controller has sent and has not left the home, by line.
+    /// Messages that the controller has sent and that have not left the home, by line.
     sent: FxHashMap<Line, VecDeque<Message>>,
-    /// Reads and writes that the controller has begun and memory has not heard of; of a write its words.
+    /// Memory reads and writes that the controller has started and the RTL has not requested; for a write its word
+    /// mask.
     reads: FxHashMap<Line, Transition>,
     writes: FxHashMap<Line, (ConfigurationId, u16)>,
-    /// Acknowledgements that the device has not heard of.
+    /// Acknowledgements that the RTL has not given to the device yet.
     acknowledged: FxHashMap<Line, u8>,
-    /// Lines that the directory is taking from the remote to make room.
+    /// Lines that the directory is evicting to make room.
     own: FxHashSet<Line>,
 }
 
@@ -51,7 +53,7 @@ impl Clocked {
         }
     }
 
-    /// Something that is owed although the home is idle, with the line that it is about.
+    /// Returns an output that is still expected although the home is idle, with its line.
     fn owes(&self) -> Option<(Line, &'static str)> {
         let first =
             |lines: &mut dyn Iterator<Item = Line>, what| lines.min().map(|line| (line, what));
@@ -81,7 +83,7 @@ impl Simulation {
         if kind.whole {
             bytes = self.line_words(message.line, message.copy);
         } else if kind.store {
-            // The copy of a partial store holds its word as the first one.
+            // The copy of a partial store holds its value in word 0.
             bytes[usize::from(message.word)] = self.data.word(message.line, message.copy, 0);
             mask = 1 << message.word;
         }
@@ -105,7 +107,7 @@ impl Simulation {
         self.put_before(line, work);
     }
 
-    /// Memory has done what the clocked home asked for.
+    /// Returns the result of a memory operation to the clocked home.
     pub(crate) fn give_memory(&mut self, line: Line, work: Work) {
         let bytes = self.line_words(line, self.data.memory(line));
         if let Some(clocked) = &mut self.clocked {
@@ -117,7 +119,7 @@ impl Simulation {
         self.put_before(line, work);
     }
 
-    /// What an application in hardware hears from others than its home.
+    /// Gives an event to the application in the clocked home.
     pub(crate) fn give_application(&mut self, heard: Heard) {
         if let Some(clocked) = &mut self.clocked {
             clocked.home.application(heard);
@@ -125,7 +127,7 @@ impl Simulation {
         self.run_clock();
     }
 
-    /// Notes what lies before the home, whose clock runs from now on.
+    /// Records an input in front of the home, and starts the clock if it is stopped.
     pub(crate) fn put_before(&mut self, line: Line, work: Work) {
         if let Some(clocked) = &mut self.clocked {
             clocked.given.entry(line).or_default().push(work);
@@ -144,7 +146,7 @@ impl Simulation {
         }
     }
 
-    /// The clock's edge.
+    /// Executes a clock edge.
     pub(crate) fn clock(&mut self) {
         let Some(clocked) = &mut self.clocked else {
             return;
@@ -167,7 +169,7 @@ impl Simulation {
             let at = self.now + clocked.home.period();
             return self.queue.push(at, KernelEvent::Clock);
         }
-        // What waits for memory is not idle; what memory has not been asked for will never come.
+        // A home that waits for memory is not idle. A memory operation that it has not requested will never come.
         if let Some((line, what)) = clocked.owes() {
             self.fail(
                 FailureKind::Hardware,
@@ -308,7 +310,7 @@ impl Simulation {
         }
     }
 
-    /// Where the cause of an event stands among what was given for its line.
+    /// Returns the place of an event's cause among the inputs given for its line.
     fn place_given(&self, line: Line, event: Event) -> Option<usize> {
         let given = self.clocked.as_ref()?.given.get(&line)?;
         given.iter().position(|&work| match (work, event) {
@@ -333,7 +335,7 @@ impl Simulation {
         }
     }
 
-    /// A message of the controller's, which goes to its link at once, or when the RTL lets it.
+    /// Sends a message of the controller at once, or with a clocked home when the message leaves the RTL.
     pub(crate) fn departs(&mut self, message: Message, ready: Time) {
         match &mut self.clocked {
             Some(clocked) => clocked
@@ -384,19 +386,21 @@ impl Simulation {
         Ok(())
     }
 
-    /// An operation on a line is done: was it the directory's own, which nobody behind the home hears of?
+    /// Returns true, once, if a completed operation was the directory's own: no agent behind the home is notified of
+    /// it.
     pub(crate) fn ends_own_operation(&mut self, line: Line) -> bool {
         let clocked = self.clocked.as_mut();
         clocked.is_some_and(|clocked| clocked.own.remove(&line))
     }
 
-    /// Whether the directory takes this line to make room.
+    /// True if the directory is evicting this line to make room.
     pub(crate) fn makes_room(&self, line: Line) -> bool {
         let clocked = self.clocked.as_ref();
         clocked.is_some_and(|clocked| clocked.own.contains(&line))
     }
 
-    /// The device hears of an acknowledgement at once (false), or when the RTL says so.
+    /// Defers an acknowledgement until the RTL gives it. Returns false without a clocked home: the device is notified
+    /// at once.
     pub(crate) fn acknowledges_later(&mut self, line: Line, operation: u8) -> bool {
         match &mut self.clocked {
             Some(clocked) => {
@@ -438,7 +442,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The controller begins to read memory, which hears of it when the RTL asks (true), or at once.
+    /// Defers a memory read until the RTL requests it. Returns false without a clocked home: the read starts at once.
     pub(crate) fn reads_later(&mut self, line: Line, transition: &Transition) -> bool {
         match &mut self.clocked {
             Some(clocked) => {
@@ -449,8 +453,8 @@ impl Simulation {
         }
     }
 
-    /// The controller begins to write memory, which hears of it when the RTL asks (true), or at once.
-    /// `word` is the one that is written, if not all are.
+    /// Defers a memory write until the RTL requests it. Returns false without a clocked home: the write starts at once.
+    /// `word` is the only word written; `None` means all.
     pub(crate) fn writes_later(
         &mut self,
         line: Line,
@@ -496,7 +500,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// A bit for each word of a line.
+    /// Returns a mask with a bit for each word of a line.
     fn whole_line(&self) -> u16 {
         (u32::from(u16::MAX) >> (WORDS - usize::from(self.data.words()).min(WORDS))) as u16
     }

@@ -1,9 +1,9 @@
-//! The device behind the home: what it asks for, what it hears, and its lock.
+//! The device behind the home: its requests, completions and lock.
 
 use super::*;
 
 impl Simulation {
-    /// A local operation or an unlock reaches its unit.
+    /// Presents a local operation or an unlock to its unit.
     pub(crate) fn present_local(&mut self, work: Work, line: Line) {
         if self.clocked.is_some() {
             return self.give_local(line, work);
@@ -12,7 +12,7 @@ impl Simulation {
         self.present(self.unit_of(line), work, line, None, request);
     }
 
-    /// The device asks for its next local operation.
+    /// Issues the device's next local operation.
     pub(crate) fn ask(&mut self) {
         let locals = self.home.controller().locals.len() as u64;
         if locals == 0 || self.device.left == 0 {
@@ -45,7 +45,7 @@ impl Simulation {
         self.ask_later();
     }
 
-    /// The home has done what the device asked for.
+    /// Completes a local operation at the home, and checks the permissions it guarantees.
     pub(super) fn acknowledged(&mut self, line: Line, local: u8) {
         let Some(Local { ensures, name, .. }) =
             self.home.controller().locals.get(local as usize).cloned()
@@ -62,7 +62,7 @@ impl Simulation {
             self.note(HOME, line, Action::Does { what });
         }
         self.check_memory(line, "is given to the device");
-        // Of one caching agent it is not counted what it may.
+        // The oracle does not track the permissions of a single caching agent.
         let several = self.caches.count() > 1 && self.oracle.most(line) <= ensures;
         for cache in self.caches.agents().filter(|_| !several) {
             let configuration = self.caches.configuration(cache, line);
@@ -77,7 +77,7 @@ impl Simulation {
         }
     }
 
-    /// The device, or the application, hears that what it asked for is done.
+    /// Notifies the device, or the application, of a completed local operation.
     pub(crate) fn device_hears(&mut self, line: Line, local: u8) {
         let about = self.home.controller().locals.get(local as usize);
         let Some((ensures, locks)) = about.map(|local| (local.ensures, local.locks)) else {
@@ -101,7 +101,7 @@ impl Simulation {
         }
     }
 
-    /// The device ends its use of a line: it reads it, writes it if it may, and unlocks.
+    /// Ends the device's use of a line: it reads the line, writes it if it has permission, and unlocks.
     pub(crate) fn unlock(&mut self, line: Line) {
         self.check_memory(line, "is read under the device's lock");
         if self.lock_right(line) == Right::Write {
@@ -115,7 +115,7 @@ impl Simulation {
         self.present_local(Work::Unlock(line), line);
     }
 
-    /// What the device may do with a line under its lock.
+    /// Returns the permission that the device has for a line under its lock.
     pub(crate) fn lock_right(&self, line: Line) -> Right {
         if let Some(above) = &self.above {
             return above.lock_right(line);

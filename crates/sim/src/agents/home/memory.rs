@@ -1,10 +1,10 @@
-//! What the home has its memory do, and what becomes of the bytes of writes.
+//! Memory operations of the home, and the bytes of writes.
 
 use super::*;
 use crate::oracle::Breach;
 
 impl Simulation {
-    /// Lets memory work on a line for a unit; the result is when the unit knows.
+    /// Performs a memory operation on a line for a unit. Returns when the unit receives the completion.
     #[inline(always)]
     pub(super) fn operate(&mut self, ready: Time, line: Line) -> Time {
         if self.watched {
@@ -14,7 +14,7 @@ impl Simulation {
         self.memory(ready + there, line) + back
     }
 
-    /// Memory, or the application that serves the line, is asked for it.
+    /// Starts a read by memory, or by the application that serves the line.
     pub(crate) fn read_memory(&mut self, ready: Time, line: Line, transition: &Transition) {
         if self.served(line) {
             return self.read_application(ready, line, transition);
@@ -40,7 +40,7 @@ impl Simulation {
         }
     }
 
-    /// Memory, or the application that serves the line, is given it.
+    /// Starts a write by memory, or by the application that serves the line.
     pub(crate) fn write_memory(&mut self, ready: Time, line: Line, next: ConfigurationId) {
         if self.served(line) {
             return self.write_application(ready, line, next);
@@ -52,7 +52,7 @@ impl Simulation {
         self.queue.push(end, KernelEvent::Written(line));
     }
 
-    /// The line that a message carries goes to memory.
+    /// Writes the line that a message carries back to memory.
     pub(super) fn write_back(&mut self, line: Line, message: Option<&Message>) {
         let carried = message.filter(|m| self.kinds[m.kind.index()].line);
         let Some(message) = carried else {
@@ -69,7 +69,7 @@ impl Simulation {
         }
     }
 
-    /// The bytes of a write are kept until the home writes them.
+    /// Keeps the bytes of a write until the home writes them.
     pub(super) fn set_aside(&mut self, number: usize, line: Line, message: Option<&Message>) {
         let kind = message.map(|message| (message, self.kinds[message.kind.index()]));
         let stores = &mut self.units[number].stores;
@@ -84,7 +84,8 @@ impl Simulation {
         }
     }
 
-    /// The bytes that a unit keeps of a write go to memory, `whole` or as many as there are. Gives the word, if it is one.
+    /// Writes the bytes that a unit has kept of a write: the `whole` line, or the words present. Returns the first word
+    /// if only a part is written.
     pub(super) fn store(&mut self, number: usize, line: Line, whole: Option<bool>) -> Option<u16> {
         let stores = &mut self.units[number].stores;
         let Some(place) = stores.iter().position(|store| store.line == line) else {
@@ -96,7 +97,7 @@ impl Simulation {
         self.perform_store(store, whole.unwrap_or(store.whole))
     }
 
-    /// A remote's write reaches memory: the moment at which it is performed. Gives the word, if it is one.
+    /// Performs a remote's write at memory. Returns the first word if only a part is written.
     pub(super) fn perform_store(&mut self, store: Store, whole: bool) -> Option<u16> {
         let (of, flight) = ((store.from, store.line), store.flight);
         let word = self.write_store(store, whole);
@@ -131,7 +132,7 @@ impl Simulation {
             self.fail(FailureKind::SingleWriter, line, text);
         }
         let sent = self.performed_by_home(store.from, line, store.flight);
-        // What is written then is known elsewhere than from the bytes that came.
+        // The values of these writes are taken from their source, not from the bytes that arrived.
         let elsewhere = |access: &Pending| {
             matches!(
                 access.purpose,
@@ -152,7 +153,7 @@ impl Simulation {
         }
         let of_port = |access: &Pending| access.purpose == Purpose::Port;
         let old = match &buffered {
-            // What comes from a port has a word of its own in each place.
+            // The bytes of a port have a value of their own in each word.
             Some(access) if whole && of_port(access) => store.copy,
             _ => {
                 self.check_memory(line, "is written in part");
@@ -163,7 +164,7 @@ impl Simulation {
         let new = match &buffered {
             Some(access) if access.purpose == Purpose::Atomic => self.update_by_home(access, old),
             Some(access) if of_port(access) => self.write_by_port(access, old),
-            // What a write buffer has sent does not change until it has been performed.
+            // The contents of a sent write-buffer entry do not change until it has been performed.
             Some(access) => self.write_buffered(access, old),
             None => {
                 let words = store.word..store.word + store.words;
@@ -181,7 +182,7 @@ impl Simulation {
         buffered.is_none().then_some(store.word)
     }
 
-    /// Memory is read for a cache: the device may not be changing it.
+    /// Checks that the device cannot be modifying a line that memory reads for a cache.
     pub(super) fn check_reading(&mut self, line: Line) {
         if self.lock_right(line) == Right::Write {
             let text = "memory is read for a cache while the device may write it under its lock";
@@ -189,7 +190,7 @@ impl Simulation {
         }
     }
 
-    /// Memory must be current now.
+    /// Checks that memory has the current contents of a line.
     pub(crate) fn check_memory(&mut self, line: Line, when: &str) {
         let version = self.data.version(self.data.memory(line));
         if !self.oracle.current(line, version) {

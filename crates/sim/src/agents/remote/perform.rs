@@ -1,4 +1,4 @@
-//! Accesses that are performed: in the cache's own copy, or by the home with the bytes that it is sent.
+//! Performing accesses: in the cache's own copy, or by the home with the bytes sent to it.
 
 use super::*;
 
@@ -36,7 +36,7 @@ impl Simulation {
         }
     }
 
-    /// Performs a write of the whole line in place of a copy of it.
+    /// Performs a write of the whole line, which replaces a copy of it.
     pub(super) fn write_whole(&mut self, access: &Pending, old: Copy) -> Copy {
         if access.purpose == Purpose::Port {
             return self.write_by_port(access, old);
@@ -50,7 +50,7 @@ impl Simulation {
         copy
     }
 
-    /// The bytes, the first word and how many words, of the write under way that a message takes to the home.
+    /// Returns the bytes of the outstanding write for a message to the home: copy, first word and number of words.
     pub(super) fn bytes_to_send(
         &mut self,
         cache: Agent,
@@ -69,7 +69,7 @@ impl Simulation {
             let what = "an atomic access needs the line, and its bytes are sent away";
             self.meaningless(cache, line, entry.configuration, what);
         }
-        // The next message is that one.
+        // The next message to be sent gets this flight number.
         let flight = self.flights.wrapping_add(1);
         (self.oracle).store_is_sent((cache, line), flight, access.sent);
         let sent = &mut self.accesses[index];
@@ -80,8 +80,8 @@ impl Simulation {
         (self.data.filled(access.value), access.word, access.words)
     }
 
-    /// The home performs the write that a cache has sent for a line with a message of this number. Gives the access that has
-    /// sent it, if that has not ended: a store that ends when it is sent may be followed by another access of the line.
+    /// Performs, at the home, the write that a cache sent with the message `flight`. Returns the access that sent it if
+    /// it is still outstanding. A store that completes when it is sent may be followed by another access to the line.
     pub(crate) fn performed_by_home(
         &mut self,
         cache: Agent,
@@ -112,8 +112,8 @@ impl Simulation {
         Some(access)
     }
 
-    /// The home performs the atomic access that a cache has sent for a line, in a copy of what memory holds. What it finds
-    /// there is kept with the access, for the answer has to bring it.
+    /// Performs, at the home, the atomic access that a cache has sent for a line, on a copy of memory's bytes. The
+    /// access records the old value, which the answer must return.
     pub(crate) fn update_by_home(&mut self, access: &Pending, copy: Copy) -> Copy {
         let Pending {
             line, word, core, ..
@@ -130,7 +130,7 @@ impl Simulation {
         self.data.write_word(line, copy, word, new, version)
     }
 
-    /// An atomic access that the home has performed has been answered with a copy in which its word is this.
+    /// Completes an atomic access that the home has performed. `brought` is the word in the answer.
     pub(super) fn check_answered(&mut self, access: &Pending, brought: u64) {
         let Pending { cache, line, .. } = *access;
         if brought != access.value {
@@ -144,13 +144,13 @@ impl Simulation {
         self.give(access.core, brought);
     }
 
-    /// Whether a cache's access to a line has sent bytes, and still waits.
+    /// True if a cache's access to a line has sent bytes and is still outstanding.
     pub(crate) fn waits_for_its_store(&mut self, cache: Agent, line: Line) -> bool {
         let (_, entry) = self.caches.find(cache, line);
         entry.first != NONE && self.accesses[entry.first].sent
     }
 
-    /// Performs a store, or all that the access stands for, in a copy of the line.
+    /// Performs a store, or all stores that the access stands for, in a copy of the line.
     pub(super) fn write(&mut self, access: &Pending, copy: Copy) -> Copy {
         match access.purpose {
             Purpose::Drain => return self.write_buffered(access, copy),
@@ -181,7 +181,7 @@ impl Simulation {
         })
     }
 
-    /// A read is performed with these bytes: they have all stores that its cache has posted before.
+    /// Checks that a read's bytes contain all stores that its cache has posted before.
     pub(super) fn check_own(&mut self, access: &Pending, copy: Copy) {
         let Pending { cache, line, .. } = *access;
         if !(self.oracle).finds_own((cache, line), self.data.version(copy)) {
@@ -193,7 +193,7 @@ impl Simulation {
         }
     }
 
-    /// A load is performed with these bytes now.
+    /// Checks a load that is performed with these bytes now.
     #[inline(always)]
     pub(crate) fn check_load(&mut self, access: &Pending, copy: Copy) {
         let Pending {
@@ -214,7 +214,7 @@ impl Simulation {
         }
     }
 
-    /// A write of a core has been performed, which it knows of where copies may be old.
+    /// Records a performed write of a core, for models in which copies may be stale.
     #[inline(always)]
     pub(crate) fn wrote(&mut self, access: &Pending, words: std::ops::Range<u16>, version: u32) {
         if self.oracle.may_be_old() {
@@ -223,7 +223,8 @@ impl Simulation {
         }
     }
 
-    /// The same where copies may be old: the word was written, and by no write before one that its core knows of.
+    /// Checks a load where copies may be stale: the value was written, by no write older than one that the core has
+    /// observed.
     #[cold]
     pub(super) fn check_old_load(&mut self, access: &Pending, copy: Copy) {
         let Pending {

@@ -1,9 +1,9 @@
-//! What is wrong with what a cache does: with its right, its bytes, or with no meaning.
+//! Checks of caches: permissions, data values, and actions without meaning.
 
 use super::*;
 
 impl Simulation {
-    /// A write that keeps a part of the line needs the last bytes.
+    /// Checks that a write that leaves part of the line unchanged starts from the current bytes.
     pub(super) fn check_written(&mut self, cache: Agent, line: Line, copy: Copy) {
         let version = self.data.version(copy);
         if !self.oracle.current(line, version) {
@@ -16,7 +16,7 @@ impl Simulation {
         }
     }
 
-    /// Bytes that are used without being kept must be current when they are sent.
+    /// Checks that bytes for a single use, which the receiver does not cache, are current when they are sent.
     #[inline]
     pub(crate) fn check_used_once(&mut self, line: Line, kind: usize, copy: Copy) {
         if self.kinds[kind].used_once {
@@ -32,7 +32,7 @@ impl Simulation {
         }
     }
 
-    /// An agent has gained a right.
+    /// Checks a permission that an agent has gained.
     #[inline]
     pub(super) fn check_rights(&mut self, cache: Agent, line: Line, right: Right) {
         if self.above.is_some() {
@@ -54,7 +54,7 @@ impl Simulation {
         }
     }
 
-    /// An agent has gained a right while others have one that excludes it.
+    /// Reports which other agents' permissions exclude the one that an agent has gained.
     #[cold]
     pub(super) fn find_excluded(&mut self, cache: Agent, line: Line, right: Right) {
         for other in self.caches.agents().filter(|&other| other != cache) {

@@ -1,4 +1,4 @@
-//! The framed links of a caching agent or a home, as its simulation sees them.
+//! Framed links of a caching agent or of a home, as used by the simulation.
 
 use cohkit_link::drive::LANE_BYTE;
 use cohkit_link::{cxl, Lanes, Message, Parameters};
@@ -11,44 +11,44 @@ use super::{limit, sender, Way};
 use crate::kernel::{Time, SECOND};
 use crate::platform::{self, Framing};
 
-/// Links, and when they are looked at next; two spaces have the same.
+/// Links and the time of their next event; shared by the ports of two spaces on the same links.
 struct Shared {
     links: Links,
-    /// The last of times if they are not.
+    /// Time of the next event, or `Time::MAX` if there is none.
     due: Time,
-    /// Bits of messages that were sent, by side and space, if there are two spaces.
+    /// Bits of the messages sent, by side and space, if two spaces share the links.
     sent: Option<[[u64; 2]; 2]>,
 }
 
-/// The links between a caching agent and the home, side 0 being the agent's. Where two spaces have the same links, each has a
-/// port, and the agent of one is where the home of the other is.
+/// The links between a caching agent and the home; side 0 is the agent's. If two spaces share links, each has its own
+/// port, and the agent of one is on the side of the other's home.
 pub(crate) struct Port {
     shared: Rc<RefCell<Shared>>,
-    /// The number of its space, and the agent's side on the links.
+    /// Number of the port's space, and the agent's side of the links.
     space: usize,
     agent: usize,
     ways: Rc<[Way]>,
-    /// From coming out of a link to the receiver, by the side at which that is.
+    /// Latency from the end of a link to the receiver, by the side of arrival.
     pub join: [Time; 2],
-    /// Whether something that has come was not let in.
+    /// True if a message that has arrived was not accepted.
     pub blocked: bool,
-    /// Room for the numbers of messages that come at one time.
+    /// Buffer for the numbers of messages that arrive at one time.
     pub came: Vec<u32>,
-    /// When the last message that keeps an order enters at each side.
+    /// Time at which the last ordered message enters at each side.
     entered: [Time; 2],
 }
 
-/// What is left on links when all has been taken that is let in.
+/// Result of [`Port::take`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Left {
-    /// Whether anything was taken.
+    /// True if a message was taken.
     pub took: bool,
-    /// Whether something is there for the other space.
+    /// True if a message for the other space has arrived.
     pub elsewhere: bool,
 }
 
 impl Port {
-    /// Idle links, whose ends have exchanged their credits: those of a caching agent, or those of a home at a switch.
+    /// Creates idle links with credits exchanged: those of a caching agent, or those of a home at a switch.
     pub fn new(
         link: &platform::Link,
         layer: &platform::Layer,
@@ -79,7 +79,7 @@ impl Port {
                     lanes: layer.lanes_left.value as u32,
                 },
             };
-            // A round trip in units of the longest kind, and as much again for what is under way.
+            // A round trip in units of the longest kind, and as much again for units in flight.
             let unit = 512.0 / 8.0 / (byte * f64::from(lanes.count)) * SECOND as f64;
             let patience = (4.0 * link.latency.value as f64 / unit) as u32;
             ends(patience.max(256)).of(plan)
@@ -88,7 +88,7 @@ impl Port {
             Framing::Eci => at(rated(Lanes::ECI.with(lanes)), &|patience| {
                 Made::Eci(Parameters {
                     patience,
-                    // What waits is counted here.
+                    // Waiting messages are counted by the simulator.
                     fifo: usize::MAX,
                     ..Parameters::ECI
                 })
@@ -129,7 +129,8 @@ impl Port {
         }
     }
 
-    /// The port of another space to the same links, whose agent is where the home of this one is, in place of a port of its own.
+    /// Creates the port of another space to the same links, replacing its `own`. Its agent is on the side of this one's
+    /// home.
     pub fn other_way(&self, own: &Port) -> Port {
         let [agent, home] = self.join;
         self.shared.borrow_mut().sent = Some([[0; 2]; 2]);
@@ -145,23 +146,23 @@ impl Port {
         }
     }
 
-    /// When the links are looked at next; the last of times if they are not.
+    /// Returns the time of the links' next event, or `Time::MAX` if there is none.
     pub fn due(&self) -> Time {
         self.shared.borrow().due
     }
 
-    /// They are looked at then.
+    /// Sets the time of the links' next event.
     pub fn look_at(&mut self, due: Time) {
         self.shared.borrow_mut().due = due;
     }
 
-    /// Links go on until now: something is going to be offered.
+    /// Advances the links to `now`, before a message is offered.
     pub fn advance(&mut self, now: Time) {
         of_links!(&mut self.shared.borrow_mut().links, links => links.advance(now));
     }
 
-    /// When a message of a kind that keeps an order enters at a side: not before one that was sent before it, though it be
-    /// ready earlier. Nothing for other kinds.
+    /// Returns when a message of an ordered kind enters at a side: not before an earlier one, even if it is ready
+    /// sooner. Returns `None` for other kinds.
     pub fn enters(&mut self, side: usize, kind: MessageId, ready: Time) -> Option<Time> {
         let entered = &mut self.entered[side];
         self.ways[kind.index()].ordered.then(|| {
@@ -170,8 +171,8 @@ impl Port {
         })
     }
 
-    /// A message, known by its number, is to leave at a side now, which is the time of the last [`Port::advance`]. Returns
-    /// when something is going to happen because of it.
+    /// Offers the message `label` at a side now, which must be the time of the last [`Port::advance`]. Returns the time
+    /// of the next event that this causes.
     pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, label: u32) -> Time {
         let (odd, message) = self.message(kind, line, label);
         let side = side ^ self.agent;
@@ -183,7 +184,7 @@ impl Port {
         })
     }
 
-    /// A message is to leave at a side at a time that is not before now. Returns when it comes, at the earliest.
+    /// Offers a message at a side at a time that is not in the past. Returns the earliest time of its arrival.
     pub fn offer_later(
         &mut self,
         at: Time,
@@ -199,7 +200,7 @@ impl Port {
         of_links!(&mut shared.links, links => links.offer_later(at, side, link, message))
     }
 
-    /// What travels, and the link that it has to take.
+    /// Returns the link-layer message, and the link that it must take, if any.
     fn message(&self, kind: MessageId, line: u32, label: u32) -> (Option<usize>, Message) {
         let way = self.ways[kind.index()];
         let odd = (line & 1) as usize;
@@ -211,7 +212,7 @@ impl Port {
         (way.ordered.then_some(odd), message)
     }
 
-    /// Takes what has come of this space and is let in, and tells it; what is not let in stays.
+    /// Takes the arrived messages of this space that `lets_in` accepts, and passes them to `each`; the others stay.
     pub fn take(
         &mut self,
         now: Time,
@@ -240,18 +241,18 @@ impl Port {
         left
     }
 
-    /// When something is going to happen by itself.
+    /// Returns the time of the next event that occurs without a new message.
     pub fn next(&mut self) -> Option<Time> {
         of_links!(&mut self.shared.borrow_mut().links, links => links.due())
     }
 
-    /// Acknowledgements and credits that are still to be told are told: nobody waits for them.
+    /// Sends outstanding acknowledgements and credits, for which no component waits.
     pub fn rest(&mut self) {
         of_links!(&mut self.shared.borrow_mut().links, links => links.rest());
     }
 
-    /// Bytes of units that say something, from a side, over all links: frames, checksums and what is sent again included.
-    /// Of links of two spaces it is this one's [share](Shared::share).
+    /// Bytes of non-idle units sent from a side, over all links: frames, checksums and retransmissions included. On
+    /// links that two spaces share, this space's [share](Shared::share).
     pub fn bytes(&self, side: usize) -> u64 {
         let (shared, side) = (self.shared.borrow(), side ^ self.agent);
         shared.share(
@@ -261,8 +262,8 @@ impl Port {
         )
     }
 
-    /// For how long the links have sent what says something, from a side, summed over them; of links of two spaces this one's
-    /// [share](Shared::share).
+    /// Total time for which the links have sent non-idle units from a side, summed over the links. On links that two
+    /// spaces share, this space's [share](Shared::share).
     pub fn busy(&self, side: usize) -> Time {
         let (shared, side) = (self.shared.borrow(), side ^ self.agent);
         shared.share(
@@ -272,19 +273,19 @@ impl Port {
         )
     }
 
-    /// Units that were sent again.
+    /// Number of units sent again.
     pub fn replayed(&self) -> u64 {
         of_links!(&self.shared.borrow().links, links => links.replayed())
     }
 
-    /// How often the links went down; nothing of links that never do.
+    /// Number of times that the links went down; `None` for links that never do.
     pub fn downs(&self) -> Option<u64> {
         of_links!(&self.shared.borrow().links, links => links.downs())
     }
 }
 
 impl Shared {
-    /// A message of a space is sent.
+    /// Counts a message that a space sends.
     #[inline]
     fn count(&mut self, side: usize, space: usize, message: &Message) {
         if let Some(sent) = &mut self.sent {
@@ -292,8 +293,8 @@ impl Shared {
         }
     }
 
-    /// What of all that a side has sent is a space's: as much as of the messages, by their bits. The parts of both are the
-    /// whole.
+    /// Returns a space's share of a total for a side, in proportion to the bits of its messages. Both shares add up to
+    /// the total.
     fn share(&self, side: usize, space: usize, all: u64) -> u64 {
         let sent = self.sent.unwrap_or_default()[side].map(u128::from);
         let first = match sent {

@@ -1,4 +1,4 @@
-//! Links with their ends, as many as are beside each other, which go on in time.
+//! Parallel links with their endpoints, advanced in time.
 
 use cohkit_link::chance::Chance;
 use cohkit_link::drive::{Drive, Earliest, LANE_BYTE};
@@ -15,7 +15,7 @@ pub(super) enum Links {
     Cxl(Wired<cxl::End>),
 }
 
-/// What is the same for links of any kind.
+/// Evaluates an expression for links of any kind.
 macro_rules! of_links {
     ($links:expr, $of:ident => $what:expr) => {
         match $links {
@@ -27,16 +27,16 @@ macro_rules! of_links {
 }
 pub(super) use of_links;
 
-/// Ends that can be made.
+/// Parameters of endpoints to be created.
 pub(super) enum Made {
     Eci(Parameters),
-    /// With the bytes for which a packet of the link layer leaves, and those that are under way one way.
+    /// Bytes after which a packet of the link layer leaves, and bytes in flight in one direction.
     Ccix(u64, u64),
-    /// With who is at side 0.
+    /// Flit size, retry timeout, and role of side 0.
     Cxl(cxl::Flits, u32, cxl::Side),
 }
 
-/// What is the same for all links of a port.
+/// Parameters common to all links of a port.
 pub(super) struct Plan {
     pub lanes: Lanes,
     pub delay: u64,
@@ -47,30 +47,30 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Whether nothing is ever lost or damaged.
+    /// True if nothing is ever lost or damaged.
     fn is_lossless(&self) -> bool {
         self.rate <= 0.0 && self.faults.between == 0
     }
 }
 
-/// When links go down, and how they come up.
+/// Parameters of link failures and recoveries.
 #[derive(Clone, Copy)]
 pub(super) struct Faults {
-    /// The mean time between two of these times; 0 if there are none.
+    /// Mean time between two failures, in picoseconds; 0 for none.
     pub between: Time,
     pub down: Time,
-    /// Lanes after every other time.
+    /// Number of lanes after every other failure.
     pub lanes: u32,
 }
 
-/// A link that goes down now and then.
+/// State of a link that goes down from time to time.
 struct Failing {
     chance: Chance,
-    /// When it goes down next.
+    /// Time of its next failure.
     next: Time,
-    /// How often it has gone down.
+    /// Number of failures.
     downs: u64,
-    /// For how long it has sent what says something, by side, until it went down last, and how many bytes that were.
+    /// Time for which the link had sent non-idle units up to its last failure, and their bytes, by side.
     busy: [(Time, u64); 2],
 }
 
@@ -116,34 +116,34 @@ impl Made {
     }
 }
 
-/// Most circuits of a link.
+/// Maximum number of circuits of a link.
 const CIRCUITS: usize = 16;
 
-/// Links with their ends. Each goes on only when something happens on it, or when it is touched. A label's upper half is the
-/// space that its message is of.
+/// Links with their endpoints. A link advances only when an event occurs on it or when it is accessed. The upper half
+/// of a label is the message's space.
 pub(super) struct Wired<L: Layer> {
     drives: Vec<Drive<L>>,
-    /// The ticks to which all links have gone on, or would have.
+    /// Ticks up to which all links are considered advanced.
     now: u64,
-    /// What waits before each end of each link, by circuit.
+    /// Messages that wait in front of each endpoint of each link, by circuit.
     queues: Vec<[Vec<VecDeque<Message>>; 2]>,
     queued: usize,
-    /// What is offered later, by time: when, at which side, on which link if that is given, and what.
+    /// Messages to be offered later, in time order: time, side, link (if fixed) and message.
     later: VecDeque<(Time, usize, Option<usize>, Message)>,
-    /// From when something is offered until a receiver has taken it, at least.
+    /// Minimum latency from offering a message until a receiver has taken it.
     flight: Time,
-    /// When the receiver at each side has taken the first message of each circuit of each link; 0 if it has not begun with
-    /// one.
+    /// Time at which the receiver at each side has taken the first message of each circuit of each link; 0 if it has
+    /// not started one.
     free: Vec<[[Time; CIRCUITS]; 2]>,
-    /// When something comes out of each link next, if that is known: the last of times if nothing does.
+    /// For each link, when it is to be examined next.
     due: Vec<Due>,
-    /// Whether links go on, until something is sent there, only when something comes out of them. Those on which bits go wrong
-    /// or that go down go on with all.
+    /// True if a link needs to advance only when a message arrives from it, until the next send. Links with bit errors
+    /// or failures advance with all others.
     alone: bool,
-    /// Whether bits go wrong.
+    /// True if bit errors occur.
     noisy: bool,
     faults: Faults,
-    /// Each link, if they go down at all; and how many lanes it has when all work.
+    /// Failure state of each link, empty if links never go down; and the number of lanes when all work.
     failing: Vec<Failing>,
     lanes: u32,
     /// Picoseconds of `LANE_BYTE` ticks.
@@ -151,14 +151,14 @@ pub(super) struct Wired<L: Layer> {
     scale: Scale,
 }
 
-/// When a link is to be looked at.
+/// Time at which a link is to be examined.
 #[derive(Clone, Copy)]
 struct Due {
-    /// When something comes out of it, at the earliest: the last of times if nothing does.
+    /// Earliest time at which a message arrives from the link; `Time::MAX` if none does.
     at: Time,
-    /// Whether it was looked at since that was known of all that is under way.
+    /// True if the link was advanced since `at` was computed for all messages in flight.
     looked: bool,
-    /// Whether something that has come was not let in.
+    /// True if an arrived message was not accepted.
     blocked: bool,
 }
 
@@ -172,29 +172,29 @@ impl Default for Due {
     }
 }
 
-/// Ticks of the drives beside time.
+/// Conversion between ticks of the drives and time.
 #[derive(Clone, Copy)]
 struct Scale {
     /// Ticks at time 0.
     begun: u64,
     /// Ticks of 2^[`FRACTION`] picoseconds, and the reverse.
     pace: [u128; 2],
-    /// Ticks of a clock of a receiver, and of two picoseconds.
+    /// Ticks of a receiver's clock cycle, and of two picoseconds.
     clock: u64,
     apart: u64,
 }
 
-/// Bits behind the point of ratios of ticks and picoseconds.
+/// Fractional bits of the ratios of ticks and picoseconds.
 const FRACTION: u32 = 40;
 
 impl Scale {
-    /// The ticks at which this time begins.
+    /// Returns the ticks at which this time starts.
     #[inline]
     fn ticks(&self, time: Time) -> u64 {
         self.begun + ((u128::from(time) * self.pace[0]) >> FRACTION) as u64
     }
 
-    /// The first time at which so many ticks have passed.
+    /// Returns the first time at which `ticks` have passed.
     #[inline]
     fn time(&self, ticks: u64) -> Time {
         let since = u128::from(ticks.saturating_sub(self.begun));
@@ -206,7 +206,7 @@ impl Scale {
         time
     }
 
-    /// When a receiver that begins with a message at a time has taken it.
+    /// Returns when a receiver that starts a message at `begins` has taken it.
     #[inline]
     fn taken(begins: Time, clocks: u32) -> Time {
         begins + u64::from(clocks) * SECOND / end::CLOCK
@@ -218,7 +218,7 @@ impl<L: Layer> Wired<L> {
         let drive = |link: usize| {
             let seed = plan.seed ^ (link as u64) << 32;
             let mut drive = Drive::new(ends(), plan.lanes.count, plan.delay, 0.0, seed);
-            // The links have come up: the credits are there.
+            // The links have come up, and the credits have arrived.
             drive.settle(1 << 20);
             drive.advance(drive.now + 4 * plan.delay + 1024 * LANE_BYTE);
             for (wire, side) in drive.wires.iter_mut().zip(0..) {
@@ -286,22 +286,23 @@ impl<L: Layer> Wired<L> {
         wired
     }
 
-    /// Bytes of what has said something on a link, from a side.
+    /// Bytes of non-idle units sent on a link from a side.
     fn bytes_of(&self, link: usize, side: usize) -> u64 {
         let wire = &self.drives[link].wires[side];
         wire.bits.saturating_sub(wire.idle) / 8
     }
 
-    /// The time of so many bytes on a link as it is now.
+    /// Time for `bytes` on a link with its current number of lanes.
     fn time_of(&self, link: usize, bytes: u64) -> Time {
         let bytes = u128::from(bytes) / u128::from(self.drives[link].lanes());
         (bytes * self.byte.over / self.byte.under) as Time
     }
 
-    /// When receivers are going to take messages from a link and these sides: the last of times if they are not.
+    /// Returns when receivers take the next message from a link at these sides; `Time::MAX` if none is in flight.
     #[inline]
     fn comes(&mut self, link: usize, sides: Range<usize>) -> Time {
-        // What waits before an end may go on whenever something comes, an acknowledgement, say.
+        // A message that waits in front of an endpoint may be able to leave when anything arrives, such as an
+        // acknowledgement.
         let anything = self.queued > 0;
         let sides = if anything { 0..2 } else { sides };
         let (scale, drive) = (&self.scale, &mut self.drives[link]);
@@ -311,7 +312,7 @@ impl<L: Layer> Wired<L> {
         earliest.time
     }
 
-    /// All links go on until a time.
+    /// Advances all links to a time.
     #[inline]
     fn go_on(&mut self, now: Time) {
         self.fail(now);
@@ -321,7 +322,7 @@ impl<L: Layer> Wired<L> {
         }
     }
 
-    /// Links go down that do so until now, each at its time.
+    /// Takes links down whose failures are due by `now`, each at its own time.
     fn fail(&mut self, now: Time) {
         for link in 0..self.failing.len() {
             while self.failing[link].next <= now {
@@ -347,7 +348,7 @@ impl<L: Layer> Wired<L> {
     }
 }
 
-/// A link goes on until a time. Bits that go wrong make no difference to one at rest.
+/// Advances a link to a time. Bit errors do not affect an idle link.
 #[inline]
 fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64, noisy: bool) {
     if noisy && drive.is_at_rest() {
@@ -358,7 +359,7 @@ fn go_on<L: Layer>(drive: &mut Drive<L>, until: u64, noisy: bool) {
 }
 
 impl<L: Layer> Wired<L> {
-    /// All links go on until a time: something is going to be offered.
+    /// Advances all links to `now`, before a message is offered. Messages that are due earlier are offered on the way.
     pub(super) fn advance(&mut self, now: Time) {
         while let Some(&(at, side, link, message)) = self.later.front() {
             if at > now {
@@ -367,7 +368,7 @@ impl<L: Layer> Wired<L> {
             self.later.pop_front();
             self.go_on(at);
             let link = self.offer(side, link, message);
-            // Of a link that was looked at all is found when it has been taken from.
+            // The messages of an examined link are found when they are taken.
             if !self.due[link].looked {
                 self.due_of(side, link);
             }
@@ -375,7 +376,7 @@ impl<L: Layer> Wired<L> {
         self.go_on(now);
     }
 
-    /// Those links go on until a time out of which something comes: it is going to be taken.
+    /// Advances the links from which messages arrive by `now`, before these are taken.
     pub(super) fn come(&mut self, now: Time) {
         let later = self.later.front().is_some_and(|later| later.0 <= now);
         if later || !self.alone || self.queued > 0 {
@@ -393,7 +394,7 @@ impl<L: Layer> Wired<L> {
         }
     }
 
-    /// A message is to leave at a side at a time. Returns when it comes, at the earliest.
+    /// Schedules a message to be offered at a side. Returns the earliest time of its arrival.
     pub(super) fn offer_later(
         &mut self,
         at: Time,
@@ -406,7 +407,7 @@ impl<L: Layer> Wired<L> {
         at + self.flight
     }
 
-    /// A message is to leave at a side now. Returns which link takes it.
+    /// Offers a message at a side now. Returns the link that takes it.
     pub(super) fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) -> usize {
         let circuit = usize::from(message.circuit);
         let queued = |link: usize| match self.queued {
@@ -429,7 +430,7 @@ impl<L: Layer> Wired<L> {
         link
     }
 
-    /// What waits before the ends goes on as far as there is room.
+    /// Moves waiting messages into the endpoints as far as these have room.
     pub(super) fn feed(&mut self) {
         if self.queued == 0 {
             return;
@@ -449,7 +450,7 @@ impl<L: Layer> Wired<L> {
         }
     }
 
-    /// Takes what has come and is let in.
+    /// Takes the arrived messages that `lets_in` accepts.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -470,7 +471,8 @@ impl<L: Layer> Wired<L> {
                     let circuit = circuits.trailing_zeros() as u8;
                     circuits &= circuits - 1;
                     let free = &mut free[to][usize::from(circuit) % CIRCUITS];
-                    // The receiver begins with a message at the first clock at which it is whole and the one before is taken.
+                    // The receiver starts a message at the first clock at which it is complete and the one before has
+                    // been taken.
                     let mut begins = None;
                     while let Some(message) = drive.peek(to, circuit) {
                         if *free == 0 {
@@ -497,7 +499,7 @@ impl<L: Layer> Wired<L> {
         }
     }
 
-    /// When something happens by itself.
+    /// Returns the time of the next event that occurs without a new message.
     pub(super) fn due(&mut self) -> Option<Time> {
         let later = self.later.front().map(|later| later.0 + self.flight);
         let mut due = later.unwrap_or(Time::MAX);
@@ -510,28 +512,28 @@ impl<L: Layer> Wired<L> {
         (due < Time::MAX).then_some(due)
     }
 
-    /// When something happens because of what was offered last, to a side of a link.
+    /// Returns when the message just offered at a side of a link causes an event.
     pub(super) fn due_of(&mut self, side: usize, link: usize) -> Time {
         let comes = self.comes(link, side..side + 1);
         self.due[link].at = self.due[link].at.min(comes);
         comes
     }
 
-    /// Nobody waits for what is still to be told.
+    /// Sends outstanding acknowledgements and credits, for which no component waits.
     pub(super) fn rest(&mut self) {
         for drive in &mut self.drives {
             drive.rest(1 << 16);
         }
     }
 
-    /// Bits of a message from a side, with its header.
+    /// Bits of a message from a side, header included.
     pub(super) fn bits(&self, side: usize, message: &Message) -> u64 {
         let header =
             (self.drives.first()).map_or(0, |drive| drive.ends()[side].header_bits(message));
         header + 8 * u64::from(message.bytes)
     }
 
-    /// Bytes of what has said something, from a side.
+    /// Bytes of non-idle units sent from a side.
     pub(super) fn bytes(&self, side: usize) -> u64 {
         let bits = |drive: &Drive<L>| {
             drive.wires[side]
@@ -541,7 +543,7 @@ impl<L: Layer> Wired<L> {
         self.drives.iter().map(bits).sum::<u64>() / 8
     }
 
-    /// For how long links have sent that.
+    /// Total time for which links have sent non-idle units from a side.
     pub(super) fn busy(&self, side: usize) -> Time {
         if !self.failing.is_empty() {
             let links = self.failing.iter().enumerate();
@@ -556,13 +558,13 @@ impl<L: Layer> Wired<L> {
         (bytes * self.byte.over / self.byte.under) as Time
     }
 
-    /// Units sent again.
+    /// Number of units sent again.
     pub(super) fn replayed(&self) -> u64 {
         let ends = self.drives.iter().flat_map(Drive::ends);
         ends.map(Layer::replayed).sum()
     }
 
-    /// How often links went down, if they do.
+    /// Number of failures, or `None` if links never go down.
     pub(super) fn downs(&self) -> Option<u64> {
         let downs = self.failing.iter().map(|failing| failing.downs);
         (!self.failing.is_empty()).then(|| downs.sum())

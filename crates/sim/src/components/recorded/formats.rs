@@ -5,13 +5,13 @@ use std::ops::Range;
 /// Bytes of an instruction in a ChampSim trace.
 pub(super) const INSTRUCTION: usize = 64;
 
-/// Bytes that one access of a foreign trace covers at most.
+/// Maximum number of bytes of one access of a foreign trace.
 const LARGEST: u64 = 1 << 16;
 
 /// A format of traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// Text or records, as `docs/workloads.md` describes them.
+    /// Cohkit's own text or records, described in `docs/workloads.md`.
     Cohkit,
     /// Text of gem5's `util/decode_packet_trace.py`.
     Gem5,
@@ -41,7 +41,7 @@ impl Format {
         Format::Pin,
     ];
 
-    /// The tool's name, for messages.
+    /// Name of the tool, for messages.
     pub fn title(self) -> &'static str {
         match self {
             Format::Cohkit => "cohkit",
@@ -55,7 +55,7 @@ impl Format {
         }
     }
 
-    /// The name of workloads in this format, before the colon.
+    /// Name of workloads in this format, before the colon.
     pub fn workload(self) -> &'static str {
         match self {
             Format::Cohkit => "trace",
@@ -69,7 +69,7 @@ impl Format {
         }
     }
 
-    /// A line, or a description of a record.
+    /// Example of a line, or a description of a record.
     pub fn example(self) -> &'static str {
         match self {
             Format::Cohkit => "0 load 0x1f80",
@@ -83,7 +83,7 @@ impl Format {
         }
     }
 
-    /// The formats of other tools in which this line of text has an access.
+    /// Returns the foreign formats in which this line of text has an access.
     pub(super) fn of_line(line: &str) -> impl Iterator<Item = Format> + '_ {
         let formats = Format::FOREIGN.into_iter();
         formats.filter(|format| format.line(line).is_ok_and(|found| found.count > 0))
@@ -93,10 +93,10 @@ impl Format {
 /// One access of a foreign trace.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct ForeignAccess {
-    /// Whether it stores.
+    /// True for a store.
     pub stores: bool,
     pub address: u64,
-    /// Its bytes; 1 if the format does not say.
+    /// Size in bytes; 1 if the format does not give one.
     pub size: u64,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct ForeignAccess {
 pub(super) struct Accesses {
     pub all: [ForeignAccess; 6],
     pub count: usize,
-    /// When they begin, in picoseconds from a beginning of the trace's own.
+    /// Start time in picoseconds, from an origin of the trace's own.
     pub time: Option<u64>,
 }
 
@@ -127,10 +127,10 @@ impl Accesses {
     }
 }
 
-/// A part of a line that is wrong, and what was expected there.
+/// Error in a line: range of the invalid part, and what was expected.
 type Wrong = (Range<usize>, String);
 
-/// A line of text whose fields are taken one by one.
+/// A line of text that is parsed field by field.
 struct Fields<'a> {
     line: &'a str,
     rest: &'a str,
@@ -173,7 +173,7 @@ impl<'a> Fields<'a> {
         Err((end..end, format!("{what} is missing")))
     }
 
-    /// The next field as a number; `what` names it with its article.
+    /// Parses the next field as a number; `what` names it with its article.
     fn number(&mut self, what: &str, radix: u32) -> Result<u64, Wrong> {
         let Some(field) = self.next() else {
             return self.missing(what);
@@ -197,7 +197,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A number without sign; one that begins with `0x` is hexadecimal in any case.
+/// Parses an unsigned number. With the prefix `0x` it is hexadecimal in any case.
 fn parse(field: &str, radix: u32) -> Option<u64> {
     let prefixed = field.strip_prefix("0x").or(field.strip_prefix("0X"));
     let (digits, radix) = prefixed.map_or((field, radix), |digits| (digits, 16));
@@ -208,7 +208,7 @@ fn parse(field: &str, radix: u32) -> Option<u64> {
 }
 
 impl Format {
-    /// Reads a line of text: its accesses, of which there may be none.
+    /// Reads a line of text. Returns its accesses, possibly none.
     pub(super) fn line(self, line: &str) -> Result<Accesses, Wrong> {
         let accesses = match self {
             Format::Gem5 => gem5(line),
@@ -230,7 +230,8 @@ impl Format {
     }
 }
 
-/// `[ID,]COMMAND,ADDRESS,SIZE,[FLAGS,]TICK[,PC]`, in decimal; a tick is a picosecond, and commands other than reads and writes are `u`.
+/// Format: `[ID,]COMMAND,ADDRESS,SIZE,[FLAGS,]TICK[,PC]`, in decimal. A tick is a picosecond. Commands other than reads
+/// and writes are `u`.
 fn gem5(line: &str) -> Result<Accesses, Wrong> {
     let mut fields = Fields::new(line, &[',']);
     let Some(mut command) = fields.next() else {
@@ -251,7 +252,7 @@ fn gem5(line: &str) -> Result<Accesses, Wrong> {
     let address = fields.number("an address", 10)?;
     let size = fields.number("a size", 10)?;
     let first = fields.number("a tick", 10)?;
-    // One number is the tick, and of several the first one is for flags.
+    // A single number is the tick. Of several, the first is for flags.
     let tick = match fields.next() {
         None => first,
         Some(field) => fields.parsed(field, "a tick", 10)?,
@@ -297,7 +298,7 @@ fn ramulator(line: &str) -> Result<Accesses, Wrong> {
     Ok(accesses)
 }
 
-/// `ADDRESS READ|WRITE CYCLE`, the address in hexadecimal. The length of a cycle is elsewhere.
+/// Format: `ADDRESS READ|WRITE CYCLE`, the address in hexadecimal. The trace does not contain the length of a cycle.
 fn dramsim3(line: &str) -> Result<Accesses, Wrong> {
     let mut fields = Fields::new(line, &[' ', '\t']);
     let Some(first) = fields.next() else {
@@ -315,7 +316,7 @@ fn dramsim3(line: &str) -> Result<Accesses, Wrong> {
     Ok(Accesses::one(stores, address, 1))
 }
 
-/// ` L ADDRESS,SIZE` and the same with S and M; instructions (`I`) and what Valgrind says itself are left out.
+/// Format: ` L ADDRESS,SIZE`, and the same with S and M. Instructions (`I`) and Valgrind's own output are skipped.
 fn lackey(line: &str) -> Result<Accesses, Wrong> {
     let mut fields = Fields::new(line, &[' ', ',']);
     let begins = |with: &str| line.starts_with(with);
@@ -338,8 +339,8 @@ fn lackey(line: &str) -> Result<Accesses, Wrong> {
     Ok(accesses)
 }
 
-/// `LABEL ADDRESS`, where what follows is a comment, or with a letter for the label and a size behind; addresses are hexadecimal.
-/// Instructions, invalidations, write-backs and escapes are left out.
+/// Format: `LABEL ADDRESS`, followed by a comment; or with a letter as the label and a size after the address.
+/// Addresses are hexadecimal. Instructions, invalidations, write-backs and escapes are skipped.
 fn dinero(line: &str) -> Result<Accesses, Wrong> {
     let mut fields = Fields::new(line, &[' ', '\t']);
     let Some(label) = fields.next() else {
@@ -357,14 +358,15 @@ fn dinero(line: &str) -> Result<Accesses, Wrong> {
     let address = fields.number("an address", 16)?;
     let size = match extended {
         true => fields.number("a size", 10)?,
-        // The format has no sizes, and Dinero takes words of four bytes.
+        // The format has no sizes; Dinero uses words of four bytes.
         false => 4,
     };
     let accesses = stores.map(|stores| Accesses::one(stores, address, size));
     Ok(accesses.unwrap_or_default())
 }
 
-/// `INSTRUCTION: R|W ADDRESS`, and in later versions a size and the value behind. Lines that begin with `#` are comments.
+/// Format: `INSTRUCTION: R|W ADDRESS`; later versions append a size and the value. Lines that begin with `#` are
+/// comments.
 fn pin(line: &str) -> Result<Accesses, Wrong> {
     let mut fields = Fields::new(line, &[' ', '\t']);
     let Some(first) = fields.next().filter(|first| !first.starts_with('#')) else {
@@ -388,8 +390,8 @@ fn pin(line: &str) -> Result<Accesses, Wrong> {
     Ok(Accesses::one(stores, address, size))
 }
 
-/// Reads an instruction of a ChampSim trace: the program counter, whether it is a branch and a taken one, two registers written and
-/// four read, and as many addresses written and read, of which zero is none.
+/// Reads an instruction of a ChampSim trace. It has the program counter, flags for a branch and a taken branch, and two
+/// written and four read registers. As many written and read addresses follow; an address of 0 means none.
 pub(super) fn instruction(bytes: &[u8; INSTRUCTION]) -> Result<Accesses, String> {
     let is_branch = bytes[8..10].iter().all(|flag| *flag <= 1);
     if !is_branch {
