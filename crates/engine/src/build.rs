@@ -42,7 +42,7 @@ impl Builder {
         }
     }
 
-    /// The model as it stands, unchecked.
+    /// Returns the model in its current state, without validation.
     pub fn into_model(self) -> Model {
         self.model
     }
@@ -60,7 +60,7 @@ impl Builder {
         }
     }
 
-    /// What has been declared so far.
+    /// The model as declared so far.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -73,12 +73,12 @@ impl Builder {
         TypeId(self.model.types.len() as u32 - 1)
     }
 
-    /// So many values that can only be told apart.
+    /// Declares a scalarset: `size` values that can only be compared for equality.
     pub fn scalarset(&mut self, name: impl Into<String>, size: u32) -> TypeId {
         self.declare(name, Type::Scalarset(size))
     }
 
-    /// The integers from `lo` to `hi`, both included.
+    /// Declares a range of integers from `lo` to `hi`, both included.
     pub fn range(
         &mut self,
         name: impl Into<String>,
@@ -89,7 +89,7 @@ impl Builder {
         self.declare(name, Type::Range { lo, hi })
     }
 
-    /// Named values.
+    /// Declares an enumeration.
     pub fn enumeration<L: Into<String>>(
         &mut self,
         name: impl Into<String>,
@@ -101,12 +101,12 @@ impl Builder {
         )
     }
 
-    /// One element for each value of `index`.
+    /// Declares an array with one element for each value of `index`.
     pub fn array(&mut self, name: impl Into<String>, index: TypeId, element: TypeId) -> TypeId {
         self.declare(name, Type::Array { index, element })
     }
 
-    /// Named parts.
+    /// Declares a record.
     pub fn record<L: Into<String>>(
         &mut self,
         name: impl Into<String>,
@@ -128,27 +128,27 @@ impl Builder {
         VariableId(self.model.variables.len() as u32 - 1)
     }
 
-    /// What sentences call a variable, whatever its indices.
+    /// Sets the text that sentences use for a variable, without its indices.
     pub fn says(&mut self, variable: VariableId, said: impl Into<String>) {
         self.model.variables[variable.index()].said = Some(said.into());
     }
 
-    /// A part of the state.
+    /// Declares a part of the state.
     pub fn state(&mut self, name: impl Into<String>, ty: TypeId) -> VariableId {
         self.add(name, ty, Role::State)
     }
 
-    /// A temporary for rule bodies, begun by [`VariableId::begin`].
+    /// Declares a temporary for rule bodies; [`VariableId::begin`] starts its lifetime.
     pub fn local(&mut self, name: impl Into<String>, ty: TypeId) -> VariableId {
         self.add(name, ty, Role::Local)
     }
 
-    /// A name for parameters, loops and quantifiers, which runs over all values of a simple type.
+    /// Declares a name for parameters, loops and quantifiers, which takes all values of a simple type.
     pub fn bound(&mut self, name: impl Into<String>, ty: TypeId) -> VariableId {
         self.add(name, ty, Role::Bound)
     }
 
-    /// A constant table.
+    /// Declares a constant table.
     pub fn table(
         &mut self,
         name: impl Into<String>,
@@ -166,8 +166,8 @@ impl Builder {
         TableId(self.model.tables.len() as u32 - 1)
     }
 
-    /// The label with this name. A name that the enumeration lacks gives an expression that
-    /// [`Builder::build`] reports.
+    /// The label with this name. For a name that the enumeration lacks, [`Builder::build`] reports the returned
+    /// expression as an error.
     pub fn label(&self, ty: TypeId, name: &str) -> Expr {
         let position = match self.model.types.get(ty.index()).map(|t| &t.ty) {
             Some(Type::Enum(labels)) => labels.iter().position(|l| l == name),
@@ -176,7 +176,7 @@ impl Builder {
         Expr::Label(ty, position.map_or(u32::MAX, |p| p as u32))
     }
 
-    /// A start state.
+    /// Adds a start state.
     pub fn start(&mut self, name: impl Into<String>, body: Vec<Stmt>) {
         self.model.starts.push(Start {
             name: name.into(),
@@ -185,7 +185,7 @@ impl Builder {
         });
     }
 
-    /// A start state for each combination of values of bound variables.
+    /// Adds a start state for each combination of values of bound variables.
     pub fn starts(
         &mut self,
         name: impl Into<String>,
@@ -199,12 +199,12 @@ impl Builder {
         });
     }
 
-    /// A rule.
+    /// Adds a rule.
     pub fn rule(&mut self, rule: Rule) {
         self.model.rules.push(rule);
     }
 
-    /// A claim about every reachable state.
+    /// Adds a claim about every reachable state.
     pub fn invariant(&mut self, name: impl Into<Violation>, holds: impl Into<Expr>) {
         let Violation { property, why, .. } = name.into();
         self.model.invariants.push(Invariant {
@@ -215,27 +215,28 @@ impl Builder {
         });
     }
 
-    /// When the model is quiescent; asks for the drain check.
+    /// Sets the condition of a quiescent state, which enables the drain check.
     pub fn quiescent(&mut self, when: impl Into<Expr>) {
         self.model.quiescent = Some(when.into());
     }
 
-    /// What counts as a deadlock.
+    /// Sets the definition of a deadlock.
     pub fn deadlock(&mut self, deadlock: Deadlock) {
         self.model.deadlock = deadlock;
     }
 
-    /// Says that the values of a range, and those of others in which they stand behind 0 for none, only tell things apart.
+    /// Declares that the values of a range are interchangeable names. In the ranges of `optional`, 0 means none, and
+    /// every other value is a name plus one.
     pub fn interchangeable(&mut self, names: TypeId, optional: Vec<TypeId>) {
         self.model.interchangeable = Some(Interchangeable { names, optional });
     }
 
-    /// Who makes the stories of its traces.
+    /// Sets the renderer of the model's traces.
     pub fn teller(&mut self, teller: &'static dyn Teller) {
         self.model.teller = Some(teller);
     }
 
-    /// A lifeline for charts; returns its index.
+    /// Adds an agent, a lifeline of charts; returns its index.
     pub fn agent(&mut self, name: impl Into<String>) -> i32 {
         self.model.agents.push(name.into());
         self.model.agents.len() as i32 - 1
@@ -261,7 +262,7 @@ impl Rule {
         self
     }
 
-    /// Adds a condition to the guard.
+    /// Adds a condition to the guard, by conjunction.
     pub fn when(mut self, condition: impl Into<Expr>) -> Rule {
         let guard = std::mem::replace(&mut self.guard, Expr::Bool(true));
         self.guard = guard.and(condition);
@@ -289,7 +290,7 @@ impl TypeId {
 }
 
 impl TableId {
-    /// The table's answer.
+    /// Lookup in the table.
     pub fn of(self, index: impl Into<Expr>) -> Expr {
         Expr::Table(self, Box::new(index.into()))
     }
@@ -313,7 +314,7 @@ impl Place {
         Stmt::Assign(self, value.into())
     }
 
-    /// Stores the type's first value in every part.
+    /// Sets every part to its type's first value.
     pub fn clear(self) -> Stmt {
         Stmt::Clear(self)
     }
@@ -335,12 +336,12 @@ impl VariableId {
         Place::from(self).set(value)
     }
 
-    /// Stores the type's first value in every part.
+    /// Sets every part to its type's first value.
     pub fn clear(self) -> Stmt {
         Place::from(self).clear()
     }
 
-    /// Begins the life of a local variable with a value.
+    /// Starts the lifetime of a local variable, with a value.
     pub fn begin(self, value: impl Into<Expr>) -> Stmt {
         Stmt::Let(self, Some(value.into()))
     }
@@ -350,33 +351,33 @@ impl VariableId {
         Stmt::For(self, body)
     }
 
-    /// Whether a claim holds for all values of a bound variable.
+    /// True if a claim holds for all values of a bound variable.
     pub fn all(self, claim: impl Into<Expr>) -> Expr {
         Expr::Forall(self, Box::new(claim.into()))
     }
 
-    /// Whether a claim holds for some value of a bound variable.
+    /// True if a claim holds for some value of a bound variable.
     pub fn any(self, claim: impl Into<Expr>) -> Expr {
         Expr::Exists(self, Box::new(claim.into()))
     }
 }
 
-/// Runs statements where a condition holds.
+/// Runs statements if a condition holds.
 pub fn when(condition: impl Into<Expr>, then: Vec<Stmt>) -> Stmt {
     Stmt::If(condition.into(), then, Vec::new())
 }
 
-/// Runs the first statements where a condition holds, the second elsewhere.
+/// Runs the first statements if a condition holds, else the second ones.
 pub fn choose(condition: impl Into<Expr>, then: Vec<Stmt>, otherwise: Vec<Stmt>) -> Stmt {
     Stmt::If(condition.into(), then, otherwise)
 }
 
-/// Violates the property with this name.
+/// Makes a statement that reports a violation of the property with this name.
 pub fn error(name: impl Into<Violation>) -> Stmt {
     Stmt::Error(name.into())
 }
 
-/// Violates the property with this name unless the claim holds.
+/// Makes a statement that reports a violation of the property with this name, unless the claim holds.
 pub fn assert(name: impl Into<Violation>, claim: impl Into<Expr>) -> Stmt {
     Stmt::Assert(name.into(), claim.into())
 }
@@ -468,13 +469,13 @@ operations! {
     is Equal;
     /// Inequality of simple values.
     is_not NotEqual;
-    /// Order of numbers.
+    /// True if the first number is less than the second.
     lt Less;
-    /// Order of numbers.
+    /// True if the first number is at most the second.
     le LessOrEqual;
-    /// Order of numbers.
+    /// True if the first number is greater than the second.
     gt Greater;
-    /// Order of numbers.
+    /// True if the first number is at least the second.
     ge GreaterOrEqual;
     /// Conjunction.
     and And;
@@ -484,7 +485,7 @@ operations! {
     implies Implies;
 }
 
-/// A binary operation; constants `true` and `false` beside `and` and `or` vanish.
+/// A binary operation. Operands `true` of `and` and `false` of `or` are dropped.
 fn operation(operator: Operator, a: Expr, b: Expr) -> Expr {
     match (operator, &a, &b) {
         (Operator::And, Expr::Bool(true), _) | (Operator::Or, Expr::Bool(false), _) => b,
@@ -535,12 +536,12 @@ macro_rules! negation {
 negation! { Expr Place VariableId }
 
 impl Expr {
-    /// The first of two values where this condition holds, else the second.
+    /// The first value if this condition holds, else the second.
     pub fn then(self, a: impl Into<Expr>, b: impl Into<Expr>) -> Expr {
         Expr::If(Box::new(self), Box::new(a.into()), Box::new(b.into()))
     }
 
-    /// 1 where this condition holds, else 0; for counting.
+    /// 1 if this condition holds, else 0; used to count.
     pub fn as_number(self) -> Expr {
         self.then(1, 0)
     }

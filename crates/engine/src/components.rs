@@ -1,23 +1,23 @@
-//! Independent parts of a model, explored apart.
+//! Independent parts of a model, explored separately.
 //!
-//! Two slots of the state belong together if one rule instance, one conjunct of an invariant or one
-//! conjunct of the quiescent condition touches both. Slots that no rule writes are constants and join nothing.
-//! If this leaves several classes, the model is a *product*: from the one start state, each rule instance moves
-//! one class and looks at no other. The search then explores each class alone. This is exact:
+//! Two slots of the state belong together if one rule instance, one conjunct of an invariant or one conjunct of the
+//! quiescent condition touches both. Slots that no rule writes are constants and join nothing.
+//! If this leaves several classes, the model is a *product*. From the only start state, each rule instance moves one
+//! class and reads no other. The search then explores each class separately. This is exact:
 //!
 //! - **Reachable states** are exactly the combinations of the classes' reachable states, since any
 //!   interleaving of their paths is a path. Hence the number of states is the product, the depth the sum, and
 //!   each class's transitions occur once for each combination of the others' states.
 //! - **Invariants** hold in all combinations if and only if every conjunct holds in all states of its class.
-//!   **Errors** likewise: a rule instance sees its class alone. Moving the other classes not at all
-//!   gives a shortest counterexample.
-//! - **Deadlock**: a combination has no way to a different state if and only if no class has one.
+//!   **Errors** likewise: a rule instance reads its class only. A shortest counterexample leaves the other classes at
+//!   their start.
+//! - **Deadlock**: a combination has no step to a different state if and only if no class has one.
 //!   So the whole deadlocks if and only if every class has a reachable deadlock (and, where quiescent
 //!   deadlocks are excepted, one class has a reachable deadlock that is not quiescent).
 //! - **Drain**: the quiescent condition is the conjunction of the classes' conditions, and the classes move
 //!   independently, so the whole can drain from a combination if and only if every class can.
 //!
-//! Classes that are equal but for the position of their slots have equal graphs and are explored once.
+//! Classes that differ only in the position of their slots have equal graphs and are explored once.
 
 use crate::interpret::Machine;
 use crate::model::{Deadlock, Number};
@@ -25,7 +25,7 @@ use crate::program::*;
 use crate::search::*;
 use crate::view::View;
 
-/// The independent parts of a program; one if it does not split.
+/// Independent parts of a program; a single one if it does not split.
 pub(crate) struct Parts {
     /// One for each class, in the order of their first slots.
     pub views: Vec<View>,
@@ -33,7 +33,7 @@ pub(crate) struct Parts {
     pub representative: Vec<usize>,
 }
 
-/// Slots, of which those that belong together have one root.
+/// Union-find forest of slots; slots that belong together have one root.
 struct Forest {
     above: Vec<usize>,
 }
@@ -48,14 +48,14 @@ impl Forest {
         slot
     }
 
-    /// The smaller of the roots becomes that of both, so that classes are named by their first slots.
+    /// Joins two classes. The smaller root becomes the root of both, so that a class is named by its first slot.
     fn join(&mut self, one: usize, other: usize) {
         let (a, b) = (self.root(one), self.root(other));
         self.above[a.max(b)] = a.min(b);
     }
 }
 
-/// What is of one class.
+/// Elements of one class.
 fn own<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec<T> {
     all.iter()
         .zip(classes)
@@ -85,7 +85,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let mut forest = Forest {
         above: (0..count).collect(),
     };
-    // Joins all slots that pieces of code touch; gives one of them.
+    // Joins all slots that pieces of code touch; returns one of them.
     let join = |forest: &mut Forest, entries: &[u32]| {
         let mut first = None;
         for &entry in entries {
@@ -99,7 +99,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     };
     let of_rules: Vec<_> = (whole.rules.iter())
         .map(|&r| &program.rules[r as usize])
-        // What finds the next values of parameters asks what the guard asks.
+        // The code that finds the next parameter values reads the same slots as the guard.
         .map(|rule| join(&mut forest, &[rule.body, rule.guard.unwrap_or(rule.body)]))
         .collect();
     let of_claims: Vec<_> = whole
@@ -116,7 +116,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     if roots.len() < 2 {
         return one(whole);
     }
-    // What touches no variable at all goes to the first class.
+    // Code that touches no variable belongs to the first class.
     let mut class_of = |slot: Option<usize>| slot.map_or(roots[0], |slot| forest.root(slot));
     let of_rules: Vec<_> = of_rules.into_iter().map(&mut class_of).collect();
     let of_claims: Vec<_> = of_claims.into_iter().map(&mut class_of).collect();
@@ -156,7 +156,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     }
 }
 
-/// The cells an indexed access can fall into.
+/// Slots that an indexed access can reach.
 fn region(program: &Program, base: Cell, len: u16) -> std::ops::Range<usize> {
     let count = program.slots.len();
     if base as usize >= count {
@@ -168,7 +168,7 @@ fn region(program: &Program, base: Cell, len: u16) -> std::ops::Range<usize> {
     }
 }
 
-/// Calls `f` with each slot that a piece of code may touch, and whether it may write it.
+/// Calls `f` with each slot that a piece of code may access, and true if it may write the slot.
 fn touched(program: &Program, entry: u32, mut f: impl FnMut(usize, bool)) {
     let count = program.slots.len();
     for &op in program.piece(entry) {
@@ -189,28 +189,28 @@ fn touched(program: &Program, entry: u32, mut f: impl FnMut(usize, bool)) {
     }
 }
 
-/// What a class is, but for the position of its slots.
+/// A class up to the position of its slots: equal signatures mean equal graphs.
 #[derive(PartialEq)]
 struct Signature {
     /// Bounds and start value of each slot.
     slots: Vec<(Number, Number, Number)>,
-    /// Rules: spontaneous or not, guard, body. Claims and conjuncts: code alone.
+    /// Per rule: spontaneous or not, guard, body. For claims and conjuncts: code only.
     rules: Vec<(bool, Code, Code)>,
     claims: Vec<(u32, Code)>,
     conjuncts: Vec<Code>,
 }
 
-/// Instructions without their operands, and the operands in the class's own terms.
+/// Instructions without their operands, each with its operands relative to the class.
 type Code = Vec<(Op, Vec<Term>)>;
 
 /// An operand.
 #[derive(PartialEq)]
 enum Term {
-    /// A slot of the class, by its place among them.
+    /// A slot of the class, by its position in the class.
     Own(usize),
-    /// A slot that never changes is its value.
+    /// Value of a slot that never changes.
     Constant(Number),
-    /// Constants are shared by value, and temporaries are numbered alike in like code.
+    /// Cell outside the state. Equal constants share a cell, and equal code numbers its temporaries equally.
     Outside(Cell),
 }
 
@@ -233,7 +233,7 @@ fn signature(
         let piece = program.piece(entry).iter();
         let shape = piece.map(|&op| {
             let mut op = op;
-            // A region that lies within the class moves with it; any other keeps its place.
+            // A region within the class moves with it; any other is compared by position.
             let fixed = match op {
                 Op::Load { base, len, .. } | Op::Store { base, len, .. } => {
                     let mut region = region(program, base, len);
@@ -279,7 +279,7 @@ fn signature(
     }
 }
 
-/// What is known of the whole, put together from its parts.
+/// Result for the whole model, combined from its parts.
 pub(crate) struct Product {
     pub verdict: Verdict,
     pub states: u128,
@@ -289,13 +289,12 @@ pub(crate) struct Product {
     pub components: Vec<u64>,
     /// Rules fired in each part.
     pub part_transitions: Vec<u64>,
-    /// Whether everything is known, so that the numbers are those of the product.
+    /// True if all parts are complete, so that the numbers are those of the product.
     pub complete: bool,
     pub memory: u64,
 }
 
-/// Explores all parts and puts the results together. Until all of them are known, the numbers are
-/// those of the states that were visited.
+/// Explores all parts and combines the results. Unless all are complete, the numbers are sums over the states visited.
 ///
 /// # Errors
 /// As for [`search`].
@@ -352,7 +351,7 @@ pub(crate) fn search_parts(
             memory,
         });
     }
-    // (states, transitions) of a product: each part's transitions occur in every state of the other.
+    // States and transitions of a product: each part's transitions occur in every state of the other.
     let (states, transitions) = all().fold((1u128, 0u128), |(states, transitions), f| {
         let (n, t) = (f.states as u128, f.transitions as u128);
         let sum = transitions
@@ -372,7 +371,7 @@ pub(crate) fn search_parts(
     })
 }
 
-/// The verdict of the whole, of parts of which those that were explored have been found to be so.
+/// Verdict of the whole model. `found` holds a result for each part that was explored.
 fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verdict {
     let limit = |verdict: &Verdict| match verdict {
         Verdict::Broken(Broken::Fault(fault), _) => program.is_limit(*fault),
@@ -388,7 +387,7 @@ fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verd
         let all: Vec<&Found> = parts.representative.iter().filter_map(of).collect();
         let equal = |i: usize| parts.views[i].rules.iter();
         let deadlock = whole_deadlock(&all, |part, path| {
-            // A class that was not explored itself moves by its own rules in place of its equal's.
+            // A part that was not explored uses its own rules in place of those of its equal.
             let from = &parts.views[parts.representative[part]].rules;
             let own = |&rule: &u32| {
                 let number = |instance: u32| program.rules[instance as usize].numbers();
@@ -416,8 +415,8 @@ fn verdict_of(program: &Program, parts: &Parts, found: &[Option<Found>]) -> Verd
     verdict
 }
 
-/// The verdict of the whole but for deadlock: the shortest violation of what must hold in every state,
-/// else what is undecided, by a limit of the model too, else a state that cannot drain, dead ends first.
+/// Verdict of the whole model except for deadlock. Priority: the shortest violation of a property of all states; then
+/// undecided, including limits of the model; then a state that cannot drain, dead ends first.
 fn first_verdict<'a>(
     verdicts: impl Iterator<Item = &'a Verdict>,
     limit: impl Fn(&Verdict) -> bool,
@@ -427,7 +426,7 @@ fn first_verdict<'a>(
         Verdict::Broken(Broken::DeadEnd(_), path) => (2, path.rules.len()),
         Verdict::Broken(Broken::Livelock(_), path) => (3, path.rules.len()),
         Verdict::Broken(_, path) => (0, path.rules.len()),
-        // Of the others something may be known that is worse.
+        // A worse verdict may be known for another part.
         Verdict::Undecided(Reason::HashCompaction) => (4, 0),
         Verdict::Undecided(_) => (1, 0),
         Verdict::Holds => (5, 0),
@@ -435,8 +434,8 @@ fn first_verdict<'a>(
     verdicts.min_by_key(rank).cloned().unwrap_or(Verdict::Holds)
 }
 
-/// A shortest path into a deadlock of the whole, if there is one: every part into a deadlock, at least
-/// one of them not quiescent.
+/// A shortest path into a deadlock of the whole model, if one exists: every part is in a deadlock, at least one of them
+/// not quiescent.
 fn whole_deadlock(parts: &[&Found], own: impl Fn(usize, &[u32]) -> Vec<u32>) -> Option<Path> {
     let mut paths: Vec<&Path> = parts
         .iter()

@@ -1,4 +1,4 @@
-//! How often each rule fired while a verdict was found, and which marks were met.
+//! Coverage of a search: how often each rule fired, and which marks were reached.
 
 use crate::compile::compile;
 use crate::explore::Explorer;
@@ -11,40 +11,39 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// What was exercised up to the end of a search.
+/// Coverage up to the end of a search.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Coverage {
-    /// The rules by name, in the order of the model.
+    /// Rules by name, in the order of the model.
     pub rules: Vec<RuleCoverage>,
-    /// How often each [`Note::Marks`] was met, by its group and member.
+    /// Number of times each [`Note::Marks`] was reached, by group and member.
     #[serde(skip)]
     pub marks: BTreeMap<(u32, Number), u128>,
 }
 
-/// How often the rules of one name fired.
+/// Coverage of the rules with one name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RuleCoverage {
-    /// The name, with the names of parameters in braces where it mentions them.
+    /// Name; parameters that it mentions are in braces.
     pub rule: String,
-    /// How many rules have this name, counted over the values of their parameters.
+    /// Number of rule instances with this name.
     pub instances: u64,
-    /// How often one of them fired; all together as often as the report says.
+    /// Number of times that one of them fired. The sum over all names is the number of transitions in the report.
     pub fired: u128,
-    /// How often one of them led to a state that was not known before. Where parts are independent,
-    /// to a state of its part.
+    /// Number of times that one of them led to a new state; with independent parts, to a new state of its part.
     pub new: u64,
 }
 
-/// Walks again to where a search with the same options ended, and counts.
+/// Repeats a search up to its end, and counts.
 ///
-/// The states are kept in memory as in the search. `None` if [`Options::cancel`] ends it.
+/// Keeps the states in memory, as the search does. Returns `None` if cancelled by [`Options::cancel`].
 /// The report must be that of [`crate::check`] on this model with these options.
 pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Coverage> {
     let program = compile(model, true);
-    // Notes look at what no rule needs, so the parts are those of a program without them.
+    // Notes read variables that no rule needs, so parts are those of a program without notes.
     let parts = parts(model, &compile(model, false), options);
     let mut rules: Vec<RuleCoverage> = Vec::new();
-    // Rules of one name are one line.
+    // Rules with the same name share an entry.
     let mut lines: FxHashMap<&str, usize> = FxHashMap::default();
     let line_of: Vec<usize> = (model.rules.iter())
         .map(|rule| {
@@ -71,12 +70,12 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
             walked.push(Some(walk(model, &program, view, fired, options)?));
         } else {
             walked.push(None);
-            // Of what is not completed, equal parts were not explored apart.
+            // In an incomplete search, equal parts were not explored separately.
             if !report.complete {
                 continue;
             }
         }
-        // In a product every move of a part happens in every state of the others.
+        // In a product, every move of a part occurs in every state of the others.
         let others = match report.complete {
             true => (report.components.iter().enumerate())
                 .filter(|(other, _)| *other != part)
@@ -102,15 +101,15 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
     Some(Coverage { rules, marks })
 }
 
-/// What was exercised in one part.
+/// Coverage of one part.
 struct Walked {
-    /// For each instance of the view: how often it fired, and led to a new state.
+    /// For each instance of the view: number of times it fired, and number of new states.
     rules: Vec<(u64, u64)>,
     marks: BTreeMap<(u32, Number), u64>,
 }
 
-/// Expands states until rules have fired so often. The states are expanded whole, as in the search,
-/// which counts none of the rules of a state in which it ends.
+/// Expands states until `transitions` rules have fired. Each state is expanded completely, as in the search, which
+/// counts no rule of the state in which it ends.
 fn walk(
     model: &Model,
     program: &crate::program::Program,

@@ -1,5 +1,5 @@
-//! Why nothing leads on from where a counterexample ends: who waits for whom, which rules are blocked and by what,
-//! and what rules can still do.
+//! Explanation of a counterexample's last state: waits between agents, blocked rules with the reason, and the rules
+//! that can still fire.
 
 use crate::compile::compile;
 use crate::explore::Explorer;
@@ -13,28 +13,30 @@ use crate::view::View;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-/// What can be said of states in which it holds, for each value of its parameters: somebody waits for something.
+/// A sentence about every state that satisfies a condition, for each value of its parameters; for example, that an
+/// agent waits.
 #[derive(Clone, Debug)]
 pub struct Remark {
     /// Bound variables.
     pub parameters: Vec<VariableId>,
-    /// When there is something to say.
+    /// Condition under which the sentence is true.
     pub when: Expr,
-    /// What there is to say.
+    /// The sentence.
     pub words: Phrase,
 }
 
-/// Why nothing leads on.
+/// Reason why no rule leads on.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Explanation {
-    /// Who waits for whom, as sentences; only of models that come with remarks.
+    /// Waits between agents, as sentences; only for models with remarks.
     pub waits: Vec<String>,
-    /// Why each rule of a deadlock does not lead on, in the order of the model; only of models without remarks.
+    /// Rules of a deadlock, each with the reason why it does not lead on, in the order of the model; only for models
+    /// without remarks.
     pub blocked: Vec<Blocked>,
-    /// How many rules there are besides, where they are too many to be listed.
+    /// Number of further rules, if they are too many to list.
     #[serde(skip_serializing_if = "is_zero")]
     pub unlisted: u64,
-    /// What can still be reached, where something that should stay within reach is out of it.
+    /// States still reachable, if a drain or liveness property is violated.
     pub still: Option<Still>,
 }
 
@@ -43,10 +45,10 @@ pub struct Explanation {
 pub struct Blocked {
     /// Name with the values of its parameters.
     pub rule: String,
-    /// The conditions of its guard that do not hold, as the caller writes them; those that can be evaluated.
+    /// Conjuncts of its guard that are false, as `write` renders them. Conjuncts that cannot be evaluated are left out.
     /// Empty if its guard holds.
     pub fails: Vec<String>,
-    /// Why it does not lead on although its guard holds, as what is said of it.
+    /// Reason why it does not lead on although its guard holds, as a predicate of the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -55,26 +57,27 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What can be reached from the last state. For drain, spontaneous rules do not count.
+/// States reachable from the last state. For drain, spontaneous rules are excluded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Still {
-    /// How many states, the last one included.
+    /// Number of states, including the last one.
     pub states: u64,
-    /// Whether there may be more, which were not looked for.
+    /// True if there may be more states; the exploration stopped at its limit.
     pub more: bool,
-    /// Names of the rules that fire in them, with the values of their parameters, in the order in which they are met.
+    /// Names of the rules that fire in them, with the values of their parameters, in the order of their first firing.
     pub rules: Vec<String>,
 }
 
-/// Not more states than this are looked for from the last one.
+/// Number of explored states at which the exploration from the last state stops.
 const MOST_STATES: usize = 1 << 16;
 
-/// Not more rules than this are listed as blocked.
+/// Maximum number of blocked rules listed.
 const MOST_BLOCKED: usize = 1000;
 
-/// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or [`Property::Beyond`];
-/// `None` for other properties, whose last step says it all, and for a trace that is not of this model.
-/// `write` writes a condition of the model as whoever reads this knows it.
+/// Explains a counterexample to [`Property::NoDeadlock`], [`Property::Drain`], [`Property::Liveness`] or
+/// [`Property::Beyond`].
+/// Returns `None` for other properties, whose last step is the explanation, and for a trace of another model.
+/// `write` renders a condition of the model in the reader's notation.
 pub fn explain(
     model: &Model,
     remarks: &[Remark],
@@ -109,7 +112,7 @@ pub fn explain(
     Some(explanation)
 }
 
-/// The same variables with other rules, and nothing else that needs code.
+/// A model with the same variables but other rules, and without claims and start states.
 fn with_rules(model: &Model, rules: Vec<Rule>) -> Model {
     Model {
         rules,
@@ -134,7 +137,7 @@ fn rule(parameters: &[VariableId], guard: Expr, body: Vec<Stmt>) -> Rule {
     }
 }
 
-/// A machine in this state.
+/// Creates a machine in this state.
 fn machine<'a>(program: &'a Program, state: &[Number]) -> Machine<'a> {
     let mut machine = Machine::new(program);
     machine.frame[..state.len()].copy_from_slice(state);
@@ -174,7 +177,7 @@ fn waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<String> {
     sentences
 }
 
-/// The conjuncts of a condition, from left to right, each with the names for places and values around it.
+/// Collects the conjuncts of a condition from left to right, each within the aliases and local values around it.
 fn conjuncts(e: &Expr, around: &dyn Fn(Expr) -> Expr, all: &mut Vec<Expr>) {
     match e.without_line() {
         Expr::Binary(Operator::And, a, b) => {
@@ -199,7 +202,7 @@ fn blocked(
     state: &[Number],
     write: &dyn Fn(&Model, &Expr) -> String,
 ) -> (Vec<Blocked>, u64) {
-    // Each conjunct is the guard of a rule of its own.
+    // Each conjunct becomes the guard of a separate rule.
     let mut split = Vec::new();
     let mut first = Vec::new();
     for one in &model.rules {
@@ -217,7 +220,7 @@ fn blocked(
         .collect();
     let split = with_rules(model, split);
     let conditions = compile(&split, false);
-    // The instances of one conjunct lie together, and have numbers in the order of those of its rule.
+    // The instances of one conjunct are consecutive, and numbered in the order of the rule's instances.
     let mut tested = vec![None; texts.len()];
     for instance in &conditions.rules {
         tested[instance.source as usize].get_or_insert(instance.number);
@@ -245,7 +248,7 @@ fn blocked(
             for conjunct in first[source]..first[source + 1] {
                 let test = tested[conjunct].map(|begins| begins + (number - source_begins.1));
                 let test = test.and_then(|test| Some((conditions.rule(test)?, test)));
-                // What cannot be evaluated is guarded by a condition before it, which fails.
+                // A conjunct that cannot be evaluated is protected by an earlier one, which fails.
                 if test.is_some_and(|(test, number)| tests.enabled(test, number) == Ok(false)) {
                     fails.push(texts[conjunct].clone());
                 }
@@ -278,7 +281,7 @@ fn blocked(
     (blocked, unlisted)
 }
 
-/// The first rule that may fire in a machine's state, with its priority: the smallest of those of all that may.
+/// First enabled rule of the smallest priority in a machine's state, with that priority.
 fn may_fire_first(program: &Program, machine: &mut Machine) -> Option<(i32, u32)> {
     let numbers = program.rules.iter().filter_map(|instance| {
         let number = machine.next(instance, instance.number).ok()??;

@@ -1,8 +1,8 @@
-//! Everything that can be reached, once more and plainly: breadth first, by the interpreter, on one thread.
+//! Breadth-first exploration by the interpreter on one thread, for reports.
 //!
-//! [`crate::search`] is for verdicts, and keeps no more than it needs for them.
-//! Reports need every move, of no more states than a report is worth making for; they walk again.
-//! Where a view has symmetry one state of each orbit is found for all, as in the search.
+//! [`crate::search`] is optimised for verdicts and stores only what they need.
+//! Reports need every move, of a limited number of states; they repeat the exploration here.
+//! With symmetry, one state of each orbit is explored, as in the search.
 //! States are numbered in the order in which the search finds them.
 
 use crate::interpret::{Fault, Machine};
@@ -12,18 +12,18 @@ use crate::view::View;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Packed states with the machine that finds more of them.
+/// Packed states, with the machine that explores them.
 pub(crate) struct Explorer<'a> {
     pub program: &'a Program,
     view: &'a View,
-    /// Its frame is in the state that was loaded or entered last.
+    /// Machine; its frame holds the state loaded or entered last.
     pub machine: Machine<'a>,
-    /// All states, one behind the other.
+    /// All states, concatenated.
     packed: Vec<u64>,
     count: usize,
-    /// Numbers of states plus one, by hash; 0 where there is none. Its length is a power of two.
+    /// Hash table of state numbers plus one; 0 for an empty entry. Its length is a power of two.
     table: Vec<u32>,
-    /// The state at hand.
+    /// Buffer for the current state.
     key: Vec<u64>,
     scratch: Scratch,
 }
@@ -31,13 +31,13 @@ pub(crate) struct Explorer<'a> {
 /// A rule that fires in a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
-    /// Its number.
+    /// Number of the rule.
     pub rule: u32,
-    /// The place of its instance in the view.
+    /// Index of its instance in the view.
     pub place: usize,
-    /// The state it leads to, which may be the same; `None` if an assumption leaves that out.
+    /// Successor, which may be the same state; `None` if an assumption excludes it.
     pub to: Option<u32>,
-    /// Whether that state was not known before.
+    /// True if the successor is a new state.
     pub new: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Failed {
 }
 
 impl<'a> Explorer<'a> {
-    /// No states yet. A part is explored with all else as the first start state has it.
+    /// Creates an explorer without states. Slots outside the view keep their values of the first start state.
     pub fn new(program: &'a Program, view: &'a View) -> Explorer<'a> {
         let mut machine = Machine::new(program);
         let _ = machine.start(0);
@@ -71,7 +71,7 @@ impl<'a> Explorer<'a> {
         self.count
     }
 
-    /// Enters the start states. One that cannot be evaluated ends this.
+    /// Enters the start states. Stops at the first that cannot be evaluated.
     pub fn start(&mut self) -> Result<(), Fault> {
         for start in 0..self.program.start_count() {
             if self.machine.start(start)? && self.machine.assumed()? {
@@ -82,7 +82,7 @@ impl<'a> Explorer<'a> {
         Ok(())
     }
 
-    /// The number of the frame's state, and whether it was not known before.
+    /// Enters the frame's state. Returns its number, and true if it is new.
     pub fn enter(&mut self) -> (u32, bool) {
         let mut key = std::mem::take(&mut self.key);
         self.pack(&mut key);
@@ -103,7 +103,7 @@ impl<'a> Explorer<'a> {
         (self.count as u32 - 1, true)
     }
 
-    /// The number of the frame's state, if it is known.
+    /// Number of the frame's state, if it is known.
     pub fn find(&mut self) -> Option<u32> {
         let mut key = std::mem::take(&mut self.key);
         self.pack(&mut key);
@@ -112,7 +112,7 @@ impl<'a> Explorer<'a> {
         known.checked_sub(1)
     }
 
-    /// Packs the frame's state, or the one that stands for its orbit.
+    /// Packs the representative of the frame's state.
     fn pack(&mut self, key: &mut [u64]) {
         let packing = &self.view.packing;
         packing.pack(&self.machine.frame, key);
@@ -121,7 +121,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Puts the frame into a state.
+    /// Sets the frame to a state.
     pub fn load(&mut self, state: u32) {
         let words = self.view.packing.words;
         let first = state as usize * words;
@@ -129,7 +129,7 @@ impl<'a> Explorer<'a> {
         self.view.packing.unpack(packed, &mut self.machine.frame);
     }
 
-    /// Where a state stands in the table, or would.
+    /// Index in the table of a state, or of the free entry for it.
     fn place(&self, key: &[u64]) -> usize {
         let mut hasher = FxHasher::default();
         key.iter().for_each(|&word| hasher.write_u64(word));
@@ -155,8 +155,8 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Fires every rule that may fire in a state, and enters where they lead; `spontaneous` says whether
-    /// spontaneous rules count. `each` sees every move, with the machine's notes on it; false ends the expansion.
+    /// Fires every enabled rule in a state, and enters the successors; spontaneous rules only if `spontaneous` is true.
+    /// `each` receives every move, with the machine's notes; if it returns false, the expansion ends.
     pub fn expand(
         &mut self,
         state: u32,

@@ -1,7 +1,7 @@
-//! The state graph of a small model: every reachable state and every rule that fires in it, as DOT and as JSON.
+//! State graph of a small model: every reachable state and every rule that fires in it, as DOT and as JSON.
 //!
 //! States and edges are in the order in which the search finds them, so the same model gives the same bytes.
-//! Nothing is reduced: parts that are independent are seen together, and a violation does not end the walk.
+//! The graph is not reduced: independent parts are explored together, and a violation does not end the exploration.
 
 use crate::compile::compile;
 use crate::explore::Explorer;
@@ -17,48 +17,48 @@ use std::fmt::Write;
 /// A state graph.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Graph {
-    /// The model's name.
+    /// Name of the model.
     pub model: String,
-    /// The states; edges refer to them by their position.
+    /// States; edges refer to them by index.
     pub states: Vec<State>,
-    /// The rules that fire.
+    /// Rules that fire.
     pub edges: Vec<Edge>,
-    /// The states of the counterexample that was to be marked, in its order; empty if there was none.
+    /// States of the marked counterexample, in its order; empty if there is none.
     pub path: Vec<u32>,
 }
 
 /// A state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct State {
-    /// Whether it is a start state.
+    /// True for a start state.
     pub start: bool,
-    /// For the first state, the values other than those with which variables begin;
-    /// for each other one, those that differ from the first state.
+    /// Values of the parts. The first state lists those that differ from the initial values of variables; every other
+    /// state lists those that differ from the first state.
     pub values: Vec<Setting>,
 }
 
 /// A rule that fires in a state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Edge {
-    /// The state it fires in.
+    /// State in which the rule fires.
     pub from: u32,
-    /// The state it leads to; `None` if it cannot be completed, or if an assumption leaves that state out.
+    /// Successor; `None` if the rule cannot be completed, or if an assumption excludes the successor.
     pub to: Option<u32>,
     /// Name with the values of its parameters.
     pub rule: String,
-    /// Which rule, as in [`crate::trace::TraceStep::rule_index`].
+    /// Index of the rule, as in [`crate::trace::TraceStep::rule_index`].
     pub rule_index: u32,
-    /// What goes wrong, if it cannot be completed.
+    /// Description of the fault, if the rule cannot be completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Whether the counterexample takes it.
+    /// True if the edge is on the counterexample.
     pub marked: bool,
 }
 
-/// The graph of a model with up to `most` states; the steps of `trace`, a trace of this model, are marked in it.
+/// Computes the graph of a model with up to `most` states, and marks the steps of `trace`, a trace of this model.
 ///
 /// # Errors
-/// That there are more states, or what is wrong with the model, in one sentence.
+/// The model has more states, or is invalid; one sentence.
 pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph, String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
@@ -136,11 +136,10 @@ pub fn graph(model: &Model, most: usize, trace: Option<&Trace>) -> Result<Graph,
     })
 }
 
-/// The numbers of all simple parts in each state that a model reaches, in the order in which the search finds them; up to
-/// about `most` states.
+/// Values of all simple parts in each reachable state, in the order in which the search finds them.
 ///
 /// # Errors
-/// That there are more states, or what is wrong with the model, in one sentence.
+/// The model has more than `most` states, or is invalid; one sentence.
 pub fn states(model: &Model, most: usize) -> Result<Vec<Vec<Number>>, String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
@@ -165,7 +164,7 @@ pub fn states(model: &Model, most: usize) -> Result<Vec<Vec<Number>>, String> {
     Ok(all)
 }
 
-/// What goes wrong, as a clause.
+/// Description of a fault, as a clause.
 fn said(model: &Model, program: &Program, fault: Fault) -> String {
     match program.explain(model, fault) {
         Ok(violation) => violation.to_string(),
@@ -178,7 +177,7 @@ fn too_many(most: usize) -> String {
     format!("the state graph has more than {states}, too many to look at")
 }
 
-/// The states that a trace goes through.
+/// States on the path of a trace.
 fn path(explorer: &mut Explorer, trace: &Trace) -> Vec<u32> {
     let mut path = Vec::new();
     if (trace.start_index as usize) < explorer.program.start_count() as usize
@@ -203,8 +202,8 @@ fn path(explorer: &mut Explorer, trace: &Trace) -> Vec<u32> {
 }
 
 impl Graph {
-    /// The graph in the language of Graphviz. Start states have a double border;
-    /// the counterexample is bold and red.
+    /// Renders the graph in the DOT language of Graphviz. Start states have a double border; the counterexample is bold
+    /// and red.
     pub fn dot(&self) -> String {
         let mut text = format!(
             "digraph {} {{\n  node [shape=box, fontname=\"monospace\"];\n  edge [fontname=\"monospace\"];\n",
@@ -243,7 +242,7 @@ impl Graph {
     }
 }
 
-/// A text as Graphviz reads it.
+/// Quotes a text for Graphviz.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

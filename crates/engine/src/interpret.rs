@@ -1,52 +1,51 @@
 //! The interpreter: runs a [`Program`]'s code on one frame.
 //!
-//! It is written to be plain: it is the oracle that faster engines are compared with.
-//! Firing a rule changes the frame in place and keeps a log of what was overwritten,
-//! so that a successor can be packed from its parent by patching the changed slots alone,
-//! and undone as cheaply.
+//! The code is kept simple, since this interpreter is the oracle for faster engines.
+//! Firing a rule changes the frame in place and logs the overwritten values. A successor is then packed by patching
+//! only the changed slots of its parent, and undone as cheaply.
 
 use crate::model::{Model, Number, Violation};
 use crate::program::*;
 
 pub(crate) mod orders;
 
-/// Why code could not go on: the place of the instruction and the value it met.
+/// Fault of a run: the index of the instruction, and the value it met.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Fault {
     pub at: u32,
     pub value: Number,
 }
 
-/// A frame and the means to run code on it.
+/// A frame, with the means to run code on it.
 pub(crate) struct Machine<'a> {
     program: &'a Program,
     /// Cell values; the slots of the state come first.
     pub frame: Vec<Number>,
-    /// Slots that were overwritten since the log was last cleared, with their old values. Those that are overwritten again
-    /// and again may stand there several times, but the log stays about as long as there are slots.
+    /// Overwritten slots since the log was last cleared, with their old values. A slot that is overwritten repeatedly
+    /// may occur several times; [`shorten`] bounds the length.
     pub log: Vec<(Cell, Number)>,
-    /// Notes told, with their values.
+    /// Notes emitted, with their values.
     pub notes: Vec<(u32, Vec<Number>)>,
-    /// Which covers have been met by [`Op::Cover`] so far.
+    /// Covers marked by [`Op::Cover`] so far.
     pub covered: Vec<bool>,
-    /// Loops whose rounds stored different values in one place in the last run: indices into [`Program::orders`], and
-    /// where that was found first.
+    /// Loops whose rounds stored different values in one place in the last run: index into [`Program::orders`], and the
+    /// instruction that found it first.
     disagreements: Vec<(u32, u32)>,
-    /// Two orders of loops whose results differ, if a run ended because of that.
+    /// Orders of loops with different results, if the last run failed for that reason.
     pub conflict: Option<Box<orders::Conflict>>,
-    /// Given if the rule that fired last changes the state or does not, depending on the order of a loop.
+    /// Fault to report if only some orders of a loop make the last rule change the state.
     pub move_by_order: Option<Fault>,
-    /// Where calls return to, with the cells they keep.
+    /// Return addresses of the calls, with the cells they saved.
     calls: Vec<(u32, Vec<Number>)>,
 }
 
-/// Calls deeper than this are a fault.
+/// Maximum depth of calls; a deeper call is a fault.
 const DEEPEST: usize = 10_000;
 
-/// Or those that keep more cells than this all together.
+/// Maximum number of cells saved by all calls together; an excess is a fault.
 const MOST_KEPT: usize = 1 << 26;
 
-/// How deep calls go that keep so many cells each.
+/// Maximum depth of calls that save `kept` cells each.
 fn deepest(kept: usize) -> usize {
     DEEPEST.min(MOST_KEPT / kept.max(1))
 }
@@ -66,7 +65,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Puts the frame into a start state; false if an assumption of its own keeps it from being one.
+    /// Sets the frame to a start state. Returns false if an assumption in its body excludes it.
     pub fn start(&mut self, start: u32) -> Result<bool, Fault> {
         let program = self.program;
         self.frame.clone_from(&program.frame);
@@ -79,7 +78,7 @@ impl<'a> Machine<'a> {
         begun
     }
 
-    /// Gives the parameters of an instance that stands for many the values that belong to a number.
+    /// Sets the parameters of an instance that represents many combinations to the values of one.
     #[inline]
     fn give(&mut self, instance: &Instance, number: u32) {
         if let Some(every) = &instance.every {
@@ -89,14 +88,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Sorts what has no order.
+    /// Sorts the multisets.
     fn settle(&mut self) {
         let log = &mut self.log;
         self.program
             .settle(&mut self.frame, |cell, old| log.push((cell, old)));
     }
 
-    /// Whether the frame's state is one that no assumption leaves out.
+    /// True if no assumption excludes the frame's state.
     #[inline]
     pub fn assumed(&mut self) -> Result<bool, Fault> {
         for i in 0..self.program.assumptions.len() {
@@ -107,7 +106,7 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
-    /// Whether the rule of this number, for which the instance stands, may fire in the frame's state.
+    /// True if the rule of this number may fire in the frame's state; `rule` is its instance.
     #[inline]
     pub fn enabled(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
         match rule.guard {
@@ -116,8 +115,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The first of the numbers that an instance stands for, from one of them on, whose rule may fire in the frame's state.
-    /// With a fault comes the number of the rule whose guard cannot be evaluated.
+    /// First enabled rule of an instance in the frame's state, as a number from `from` on.
+    /// A fault comes with the number of the rule whose guard cannot be evaluated.
     #[inline]
     pub fn next(&mut self, rule: &Instance, from: u32) -> Result<Option<u32>, (u32, Fault)> {
         let (Some(every), Some(_)) = (&rule.every, rule.guard) else {
@@ -132,8 +131,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Fires the rule of this number, for which the instance stands; [`Machine::undo`] takes it back.
-    /// False if an assumption of its own keeps it from firing.
+    /// Fires the rule of this number; `rule` is its instance. [`Machine::undo`] reverts it.
+    /// Returns false if an assumption in its body keeps it from firing.
     #[inline]
     pub fn fire(&mut self, rule: &Instance, number: u32) -> Result<bool, Fault> {
         self.log.clear();
@@ -143,7 +142,7 @@ impl<'a> Machine<'a> {
         fired
     }
 
-    /// Takes back what the log holds.
+    /// Reverts the writes in the log.
     #[inline]
     pub fn undo(&mut self) {
         while let Some((slot, old)) = self.log.pop() {
@@ -151,13 +150,13 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Runs code of a claim from `at` to its return and gives the verdict.
+    /// Runs the code of a claim from `at` to its return, and returns its verdict.
     pub fn run(&mut self, at: u32) -> Result<bool, Fault> {
         self.run_as(Part::Claim, at)
     }
 
-    /// Runs code from `at` to its return. If loops over scalarsets have different results in different orders, their
-    /// results are compared.
+    /// Runs code from `at` to its return. If rounds of a loop over a scalarset stored different values, the results of
+    /// all orders are compared.
     #[inline]
     fn run_as(&mut self, part: Part, at: u32) -> Result<bool, Fault> {
         self.prepare(part);
@@ -168,7 +167,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Gives the parameters of a part their values.
+    /// Sets the parameters of a part.
     #[inline]
     fn prepare(&mut self, part: Part) {
         if let Part::Body(instance, number) | Part::Guard(instance, number) = part {
@@ -248,7 +247,7 @@ impl<'a> Machine<'a> {
                 Op::Index { dst, a, shape } => {
                     let Shape { lo, count, stride } = program.shapes[shape as usize];
                     let value = frame[a as usize];
-                    // What is less becomes the largest of all.
+                    // An index below `lo` wraps to a large number.
                     let index = value.wrapping_sub(lo) as u64;
                     if index >= count.into() {
                         fault!(value);
@@ -301,17 +300,17 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// A part of a model that is run.
+/// A part of a model that can be run.
 #[derive(Clone, Copy)]
 enum Part<'p> {
-    /// The body of the rule or start state of this number, for which the instance stands.
+    /// Body of the rule or start state with this number, and its instance.
     Body(&'p Instance, u32),
-    /// The guard of such a rule, or of the first rule from this number on that may fire.
+    /// Guard of the rule with this number, or of the first enabled one from it on.
     Guard(&'p Instance, u32),
     Claim,
 }
 
-/// Keeps a log that has become much longer than there are slots to the first value of each.
+/// Bounds the log: once it is much longer than the number of slots, keeps only the oldest value of each slot.
 #[inline(always)]
 fn shorten(log: &mut Vec<(Cell, Number)>, slots: usize) {
     if log.len() > 2 * slots + 1024 {
@@ -326,8 +325,8 @@ fn keep_first(log: &mut Vec<(Cell, Number)>, slots: usize) {
 }
 
 impl Program {
-    /// What a fault violates: what an error or assertion reports, or what the model did wrong;
-    /// with the line that it comes from, if there is a text.
+    /// Violation reported by a fault. `Ok` for an error or assertion of the model, `Err` with a description for an
+    /// ill-defined operation. Includes the line, if there is a text.
     pub fn explain(&self, model: &Model, fault: Fault) -> Result<Violation, String> {
         let site = self.sites.get(&fault.at);
         let line = site.map_or(0, |site| site.line);
@@ -348,7 +347,7 @@ impl Program {
         Err(placed(self.ill_defined(model, fault, site)))
     }
 
-    /// Whether a fault is a limit of the model that is run over.
+    /// True if a fault reports an exceeded limit of the model.
     pub fn is_limit(&self, fault: Fault) -> bool {
         match self.code[fault.at as usize] {
             Op::Fail { name } | Op::Disagree { name, .. } => self.names[name as usize].limit,
@@ -356,7 +355,7 @@ impl Program {
         }
     }
 
-    /// What the model did wrong, as a clause.
+    /// Description of an ill-defined operation, as a clause.
     fn ill_defined(&self, model: &Model, fault: Fault, site: Option<&Site>) -> String {
         let what = site.map_or("", |site| site.what.as_str());
         let shown = |value: Number| match site.and_then(|site| site.ty) {
@@ -365,7 +364,7 @@ impl Program {
         };
         let value = fault.value;
         match self.code[fault.at as usize] {
-            // Arithmetic of fewer bits; what is checked elsewhere has a name.
+            // A check without a name belongs to arithmetic of fewer than 64 bits.
             Op::Check { .. } if what.is_empty() => self.too_large(),
             Op::Check { bounds, .. } => {
                 let (lo, hi) = self.bounds[bounds as usize];
@@ -402,7 +401,7 @@ impl Program {
         }
     }
 
-    /// That arithmetic gives what is no number.
+    /// Message for arithmetic that leaves the model's numbers.
     fn too_large(&self) -> String {
         format!("a number leaves {} bits", self.number_bits)
     }
@@ -431,7 +430,7 @@ mod tests {
         assert_eq!(machine.start(0), Ok(true));
         let before = machine.frame[..5].to_vec();
         assert_eq!(machine.fire(&program.rules[0], 0), Ok(true));
-        // Of each element the last of the numbers that leave its index, by 8.
+        // Each element holds the last round whose remainder modulo 4 is its index, modulo 8.
         assert_eq!(machine.frame[..5], [50_000 % 7, 0, 5, 6, 7]);
         assert!(machine.log.len() < 1100, "{}", machine.log.len());
         machine.undo();

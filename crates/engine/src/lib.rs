@@ -1,25 +1,27 @@
 //! Finite models: a small typed language of guarded commands, and exhaustive search over it.
 //!
 //! A [`model::Model`] has variables of finite types, start states, rules and claims.
-//! [`check`] visits every state that can be reached and ends in one of three outcomes: verified, violated with a
-//! shortest counterexample, or undecided because a limit was met.
+//! [`check`] visits every reachable state. It ends in one of three outcomes: verified, violated with a shortest
+//! counterexample, or undecided because a limit was reached.
 //!
-//! The parts:
+//! Modules:
 //!
-//! - [`model`] with [`build`]: the form, and how Rust code makes models; [`validate`], [`order`] and [`visit`] judge and walk it;
+//! - [`model`] with [`build`]: the form of models, and their construction in Rust; [`validate`], [`order`] and
+//!   [`visit`] check and traverse it;
 //! - the interpreter (private): a model resolved to straight code over a flat frame;
-//! - machine code (private): the same code, compiled in process for searches that prove large;
-//! - [`search`]: breadth first on any number of threads, with counts and counterexamples that do not depend on it;
-//! - [`simulate`]: random walks, where there are too many states to visit all;
-//! - [`components`]: independent parts of a model are explored apart, exactly;
+//! - machine code (private): the same code, compiled in process for large searches;
+//! - [`search`]: breadth-first search; counts and counterexamples do not depend on the number of threads;
+//! - [`simulate`]: random walks, for models with too many states to visit all;
+//! - [`components`]: exact, separate exploration of a model's independent parts;
 //! - [`report`] and [`trace`]: verdicts and counterexamples as data and text;
-//! - [`replay`], [`explain`], [`coverage`] and [`graph`]: counterexamples stepped again, why nothing leads on from
-//!   their end, what a search has exercised, and small models drawn. They walk again, by the interpreter.
+//! - [`replay`], [`explain`], [`coverage`] and [`graph`]: replay of counterexamples, the reason why no rule leads on
+//!   from their last state, coverage of a search, and drawings of small models. They repeat the walk with the
+//!   interpreter.
 //!
-//! Who makes models stands above: front ends from texts, and what turns protocols into models.
-//! A model may carry [`model::Note`]s and somebody who makes a [`story`] of them and of the states of a trace.
-//! To the search a note is nothing.
-//! Not known either: time, probability and fairness.
+//! Higher layers make models: front ends for texts, and the crate that lowers protocols.
+//! A model may carry [`model::Note`]s, and a renderer that turns them and the states of a trace into a [`story`].
+//! The search ignores notes.
+//! The engine does not model time, probability or fairness.
 //!
 //! # Example
 //!

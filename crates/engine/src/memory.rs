@@ -1,4 +1,4 @@
-//! What the system lets this process have.
+//! Memory available to this process.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ thread_local! {
     static ATTEMPT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Asks for memory that can be done without.
+/// Runs an allocation whose failure the caller can handle.
 pub(crate) fn attempt<T>(ask: impl FnOnce() -> T) -> T {
     ATTEMPT.set(true);
     let got = ask();
@@ -15,14 +15,14 @@ pub(crate) fn attempt<T>(ask: impl FnOnce() -> T) -> T {
     got
 }
 
-/// Whether the memory that this thread asks for right now can be done without. An allocator that ends the process where
-/// there is no memory must not do so then.
+/// True if this thread currently makes an optional allocation (`attempt`). An allocator that ends the process when
+/// memory is exhausted must then return null instead.
 pub fn is_attempt() -> bool {
-    // Where a thread has ended so far that it has no such mark any more, nothing is an attempt.
+    // During the end of a thread, its thread-local mark may be gone: then no allocation is an attempt.
     ATTEMPT.try_with(Cell::get).unwrap_or(false)
 }
 
-/// How many bytes of addresses this process may have, if they are limited, as by `ulimit -v`.
+/// Limit of this process's address space in bytes (`ulimit -v`); `None` if unlimited.
 pub fn addresses() -> Option<u64> {
     static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
     *LIMIT.get_or_init(limit)
@@ -35,7 +35,7 @@ fn limit() -> Option<u64> {
         rlim_cur: libc::RLIM_INFINITY,
         rlim_max: libc::RLIM_INFINITY,
     };
-    // SAFETY: it writes nothing but the structure that it is given.
+    // SAFETY: `getrlimit` writes only to the structure passed to it.
     let told = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
     (told == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }

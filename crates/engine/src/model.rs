@@ -2,14 +2,13 @@
 //!
 //! A [`Model`] has variables of finite types, start states, and rules.
 //! A rule whose guard holds may fire at any time; its body is one atomic step.
-//! The form is that of Murphi, but nothing in it has a textual syntax: front ends build it
-//! (from text, or with [`crate::build`]),
-//! and [`Model::validate`] tells them what is wrong with the result.
-//! Whether a variable can be without a value is said by [`Model::undefined`].
+//! The form is that of Murphi, but without a textual syntax. Front ends build it (from text, or with [`crate::build`]),
+//! and [`Model::validate`] reports the errors in the result.
+//! [`Model::undefined`] says whether variables can be without a value.
 //!
-//! Numbers are 64-bit integers, of fewer bits where a model says so ([`Model::numbers`]). Arithmetic that leaves them, a value stored
-//! outside its variable's range, an index outside its array and a division by zero are
-//! errors *of the model*: the search reports them as violations, with the rule's name.
+//! Numbers are 64-bit integers; [`Model::numbers`] may restrict them to fewer bits. Errors *of the model* are:
+//! arithmetic that leaves these numbers, a value stored outside its variable's range, an index outside its array, and a
+//! division by zero. The search reports them as violations, with the rule's name.
 
 use crate::number::Arithmetic;
 pub use crate::number::{Number, UNDEFINED};
@@ -49,51 +48,52 @@ pub struct Model {
     pub name: String,
     /// Types; the first is [`Type::Bool`]. A type refers only to earlier ones.
     pub types: Vec<NamedType>,
-    /// Everything that has a value: the state, rule-local temporaries, and bound names.
+    /// State variables, rule-local temporaries, aliases and bound names.
     pub variables: Vec<Variable>,
     /// Constant lookup tables.
     pub tables: Vec<Table>,
-    /// Whether variables begin *undefined*, and can become so again; then every simple type has this one value more.
-    /// Otherwise they begin with their type's first value, and always have one.
+    /// True if variables begin *undefined*, and can become so again; every simple type then has this additional value.
+    /// If false, variables begin with their type's first value, and always have a value.
     pub undefined: bool,
-    /// The least and the greatest number that arithmetic may give; any other is an error of the model.
+    /// Least and greatest result of arithmetic; any other result is an error of the model.
     pub numbers: (Number, Number),
-    /// What rules and claims may call. A function may call itself and those before it.
+    /// Functions and procedures that rules and claims may call. A function may call itself and earlier ones.
     pub functions: Vec<Function>,
     /// Start states. Each runs from the state in which nothing has been assigned yet.
     pub starts: Vec<Start>,
     /// Rules, in the order in which a search tries them.
     pub rules: Vec<Rule>,
-    /// What must hold in every reachable state.
+    /// Claims about every reachable state.
     pub invariants: Vec<Invariant>,
-    /// If given, *drain* is checked: from every reachable state, rules that are not
-    /// spontaneous can lead to a state in which this holds.
+    /// Condition of a quiescent state. If given, *drain* is checked: from every reachable state, rules that are not
+    /// spontaneous can lead to a quiescent state.
     pub quiescent: Option<Expr>,
-    /// What must be met at least once.
+    /// Conditions or statements that some run must reach at least once.
     pub covers: Vec<Cover>,
-    /// What must stay within reach: from every reachable state, rules of any kind can lead to a state in which it holds.
+    /// Liveness properties: from every reachable state, rules of any kind can lead to a state in which the claim holds.
     pub liveness: Vec<Invariant>,
-    /// States in which one of these does not hold are left out, as if no rule led to them; yet leading to one is progress.
+    /// Assumptions. A state that violates one is left out, as if no rule led to it; a step to such a state still counts
+    /// as progress.
     pub assumptions: Vec<Invariant>,
-    /// What counts as a deadlock.
+    /// States that count as deadlocks.
     pub deadlock: Deadlock,
-    /// Who acts in it, in the order in which a chart draws them.
+    /// Names of the agents, in the order of their lifelines in a chart.
     pub agents: Vec<String>,
-    /// Who makes the stories of its traces.
+    /// Renderer of the model's traces; `None` if traces have no chart.
     pub teller: Option<&'static dyn Teller>,
-    /// Ranges that name things of one kind, if any do.
+    /// Ranges that name interchangeable things, if any.
     pub interchangeable: Option<Interchangeable>,
 }
 
-/// Numbers that are used like the values of a scalarset: to tell things of one kind apart, and for nothing else.
+/// Numbers that are used like the values of a scalarset: only to distinguish things of one kind.
 ///
-/// Whoever builds the model says so; it is not checked. Permuting the numbers, wherever they stand and whatever
-/// they index, must take rules to rules and claims to claims.
+/// The builder of the model declares this; the engine does not check it. Permuting the numbers, in all variables and
+/// all indices, must map rules to rules and claims to claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interchangeable {
-    /// The range from 0 on whose values name the things. Only types that are declared as this one are meant.
+    /// Range from 0 on whose values name the things. Types count as this range only if they are declared as it.
     pub names: TypeId,
-    /// Ranges in which 0 stands for none of them, and all others for a name that is less by one.
+    /// Ranges in which 0 means none, and every other value is a name plus one.
     pub optional: Vec<TypeId>,
 }
 
@@ -102,7 +102,7 @@ pub struct Interchangeable {
 pub struct NamedType {
     /// Name, for messages and texts. Need not be unique.
     pub name: String,
-    /// What it is.
+    /// Structure of the type.
     pub ty: Type,
 }
 
@@ -123,91 +123,91 @@ pub enum Type {
     },
     /// One element for each value of a simple type.
     Array {
-        /// Booleans, an enumeration or a range.
+        /// Any earlier simple type.
         index: TypeId,
         /// Any earlier type.
         element: TypeId,
     },
     /// Named parts, in order.
     Record(Vec<(String, TypeId)>),
-    /// So many values that can only be told apart: no order, no names.
+    /// A number of values that can only be compared for equality: no order, no names.
     Scalarset(u32),
     /// The values of several enumerations and scalarsets, in this order.
     Union(Vec<TypeId>),
     /// Up to `capacity` elements without order; its first value is empty.
-    /// Elements stand in slots, numbered from 0, within a step; stored states have them sorted.
+    /// Within a step, elements have numbered slots, counted from 0; stored states have them sorted.
     Multiset {
-        /// The most elements.
+        /// Maximum number of elements.
         capacity: u32,
         /// Any earlier type.
         element: TypeId,
     },
 }
 
-/// What can be called: a function if it has a result, else a procedure.
+/// A function if it has a result, else a procedure.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// Name, for messages and texts.
     pub name: String,
-    /// [`Role::Local`] for values, [`Role::Alias`] for places.
+    /// Parameters: [`Role::Local`] for values, [`Role::Alias`] for places.
     pub parameters: Vec<VariableId>,
-    /// Type of what it returns.
+    /// Type of the returned value; `None` for a procedure.
     pub result: Option<TypeId>,
-    /// What it does. A function that ends without [`Stmt::Return`] is an error of the model.
+    /// Statements. A function that ends without [`Stmt::Return`] is an error of the model.
     pub body: Vec<Stmt>,
 }
 
-/// What a call passes.
+/// Argument of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Argument {
-    /// To a [`Role::Local`] parameter: a copy.
+    /// A copy of the value, for a [`Role::Local`] parameter.
     Value(Expr),
-    /// To a [`Role::Alias`] parameter: the place itself; its indices are evaluated once. To a [`Role::Local`]
-    /// parameter that the function does not change: the same, so that the value changes with the place.
+    /// The place itself; its indices are evaluated once. The parameter is a [`Role::Alias`], or a [`Role::Local`] that
+    /// the function does not change; in both cases it changes with the place.
     Place(Place),
 }
 
-/// Something that must be met at least once.
+/// A cover: a condition or statement that some run must reach at least once.
 #[derive(Clone, Debug)]
 pub struct Cover {
     /// Name of the property.
     pub name: String,
-    /// In a reachable state; `None` if [`Stmt::Cover`] says where.
+    /// Condition that some reachable state must satisfy; `None` if a [`Stmt::Cover`] marks the place instead.
     pub holds: Option<Expr>,
 }
 
-/// Numbers from one to another in steps; each part is evaluated once. A step of 0 is an error of the model.
+/// An arithmetic sequence of numbers; each part is evaluated once. A step of 0 is an error of the model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Steps {
     /// The first number.
     pub from: Expr,
-    /// No number goes beyond it.
+    /// Limit: no number of the sequence lies beyond it.
     pub to: Expr,
-    /// The distance; negative to go down.
+    /// Increment; negative to count down.
     pub by: Expr,
 }
 
-/// Something that has a value.
+/// A named value: part of the state, temporary, alias or bound name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variable {
     /// Name, for traces and texts. State variables need distinct names.
     pub name: String,
-    /// What sentences call it, whatever its indices; its name if nothing is said.
+    /// Text used for the variable in sentences, without its indices; `None` to use its name.
     pub said: Option<String>,
-    /// Its values.
+    /// Type of its values.
     pub ty: TypeId,
-    /// How long it lives.
+    /// Kind and lifetime.
     pub role: Role,
 }
 
-/// How long a variable lives.
+/// Kind and lifetime of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Part of the state.
     State,
     /// A temporary, alive from its [`Stmt::Let`] to the end of the block around it; or a parameter.
     Local,
-    /// Another name for a place, which is found once, where the name begins; or a parameter.
+    /// Another name for a place, resolved once, where the name is bound; or a parameter.
     Alias,
     /// Takes each value of its simple type in turn: a rule's parameter, or the variable of a loop
     /// or quantifier. The same bound variable may be used in any number of places, but not nested in itself.
@@ -217,13 +217,13 @@ pub enum Role {
 /// A constant table from one simple type to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// What the table says.
+    /// Name, for messages.
     pub name: String,
-    /// Values it can be asked for. For a range, asking outside it is an error of the model.
+    /// Index type. For a range, a lookup outside it is an error of the model.
     pub index: TypeId,
-    /// Type of what it answers.
+    /// Type of the results.
     pub result: TypeId,
-    /// One answer for each index, in order: a number, a label's position, or 0 and 1.
+    /// One result for each index, in order: a number, a label's position, or 0 and 1.
     pub values: Vec<i32>,
 }
 
@@ -234,27 +234,27 @@ pub struct Start {
     pub name: String,
     /// Bound variables; one start state for each combination of their values.
     pub parameters: Vec<VariableId>,
-    /// Run once.
+    /// Statements that set the state, run once.
     pub body: Vec<Stmt>,
 }
 
 /// A guarded command, or one for each value of its parameters.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Name; `{p}` stands for the value of the parameter called `p`.
+    /// Name; `{p}` is replaced by the value of the parameter called `p`.
     /// Parameters that the name does not mention are appended when it is shown.
     pub name: String,
     /// Bound variables; one instance of the rule for each combination of their values,
     /// the last varying fastest.
     pub parameters: Vec<VariableId>,
-    /// May fire in states where this holds.
+    /// Condition under which the rule may fire.
     pub guard: Expr,
     /// The atomic step.
     pub body: Vec<Stmt>,
-    /// Whether it is started from outside (by a core, a device), so that nothing may rely on it.
-    /// Draining uses only rules that are not spontaneous.
+    /// True if the environment (a core, a device) starts the rule, so that nothing may rely on it.
+    /// The drain check uses only rules that are not spontaneous.
     pub spontaneous: bool,
-    /// Of the rules that may fire in a state, only those of the smallest priority do; 0 if nothing else is said.
+    /// Priority. In each state, only enabled rules of the smallest priority fire; the default is 0.
     pub priority: i32,
 }
 
@@ -263,23 +263,22 @@ pub struct Rule {
 pub struct Invariant {
     /// Name of the property.
     pub name: String,
-    /// What it means that it does not hold, as a clause; may be empty.
+    /// Meaning of a violation, as a clause; may be empty.
     pub why: String,
     /// Bound variables; one claim for each combination of their values.
     pub parameters: Vec<VariableId>,
-    /// What must hold.
+    /// The claim.
     pub holds: Expr,
 }
 
-/// What a statement reports: which property is violated, and how.
+/// Report of a statement: the violated property, and a description.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Violation {
     /// Name of the property.
     pub property: String,
-    /// What happened, as a clause; may be empty.
+    /// Description of the violation, as a clause; may be empty.
     pub why: String,
-    /// Whether it is a limit of the model that is run over rather than a property: a search that meets it
-    /// has decided nothing.
+    /// True if the model has exceeded one of its own limits, such as a capacity: the search is then undecided.
     pub limit: bool,
 }
 
@@ -303,15 +302,16 @@ impl fmt::Display for Violation {
 }
 
 impl Violation {
-    /// The property that a model violates by doing what has no meaning, beside what the engine finds by itself.
+    /// Name of the property violated by operations without a meaning. The engine's own faults (range, index, division)
+    /// have the same name.
     pub(crate) const ILL_DEFINED: &'static str = "values in range";
 
-    /// Something that has no meaning is done, as a clause.
+    /// Creates a violation by an operation without a meaning; `why` is a clause.
     pub(crate) fn ill_defined(why: impl Into<String>) -> Violation {
         Violation::new(Violation::ILL_DEFINED, why)
     }
 
-    /// A violation of a property, and what happened, as a clause.
+    /// Creates a violation of `property`; `why` is a clause.
     pub fn new(property: impl Into<String>, why: impl Into<String>) -> Violation {
         Violation {
             property: property.into(),
@@ -320,7 +320,7 @@ impl Violation {
         }
     }
 
-    /// What is run over where the model has no more room, as a clause.
+    /// Creates a report that the model's capacity is exceeded; `what` is a clause that names the limit.
     pub fn limit(what: impl Into<String>) -> Violation {
         let what = what.into();
         Violation {
@@ -331,33 +331,34 @@ impl Violation {
     }
 }
 
-/// Which states count as deadlocks.
+/// Definition of a deadlock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Deadlock {
     /// Any state that no rule leaves for a different state.
     #[default]
     Stuttering,
-    /// As before, unless [`Model::quiescent`] holds in it.
+    /// As [`Deadlock::Stuttering`], except for states in which [`Model::quiescent`] holds.
     ExceptQuiescent,
     /// Any state in which no rule may fire, not even one that changes nothing.
     Stuck,
-    /// None.
+    /// No state: deadlock is not checked.
     Off,
 }
 
 /// A location: a variable and a path into it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Place {
-    /// Where the path starts.
+    /// Variable in which the path starts.
     pub variable: VariableId,
-    /// Into arrays and records, outermost first.
+    /// Steps into arrays, records and multisets, outermost first.
     pub path: Vec<Step>,
 }
 
 /// One step of a path.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// The element at an index of an array, or in a slot of a multiset; there must be one.
+    /// The element at an index of an array, or in a slot of a multiset.
+    /// An invalid index or an empty slot is an error of the model.
     Index(Expr),
     /// The field with a name.
     Field(String),
@@ -374,13 +375,13 @@ pub enum Expr {
     Label(TypeId, u32),
     /// The value of a variable or a part of one. A simple part that is undefined is an error of the model.
     Read(Place),
-    /// The same, but a simple part that is undefined is taken as it is; two such are equal.
+    /// As [`Expr::Read`], but an undefined simple part is a value like any other; two undefined values are equal.
     Peek(Place),
-    /// No value; to be stored, passed or returned.
+    /// The undefined value of a type; may be stored, passed or returned.
     Undefined(TypeId),
-    /// Whether a simple part is undefined.
+    /// True if a simple part is undefined.
     IsUndefined(Place),
-    /// The answer of a table.
+    /// Lookup in a table.
     Table(TableId, Box<Expr>),
     /// Logical negation.
     Not(Box<Expr>),
@@ -388,31 +389,33 @@ pub enum Expr {
     Negate(Box<Expr>),
     /// An operation on two values.
     Binary(Operator, Box<Expr>, Box<Expr>),
-    /// `If(c, a, b)` is `a` where `c` holds and `b` elsewhere; only one of them is evaluated.
+    /// `If(c, a, b)` is `a` if `c` holds, else `b`; only one of them is evaluated.
     If(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// Whether the second holds for all values of the first, a bound variable.
+    /// True if the expression holds for all values of the bound variable.
     Forall(VariableId, Box<Expr>),
-    /// Whether it holds for some value. Both quantifiers try values in order and stop when decided.
+    /// True if the expression holds for some value of the bound variable. Both quantifiers try values in order and stop
+    /// when decided.
     Exists(VariableId, Box<Expr>),
-    /// As [`Expr::Forall`], for a bound variable that takes these numbers only.
+    /// As [`Expr::Forall`], for a bound variable that takes only these numbers.
     ForallSteps(VariableId, Box<Steps>, Box<Expr>),
-    /// As [`Expr::Exists`], likewise.
+    /// As [`Expr::Exists`], for a bound variable that takes only these numbers.
     ExistsSteps(VariableId, Box<Steps>, Box<Expr>),
-    /// What a function returns.
+    /// Result of a function call.
     Call(FunctionId, Vec<Argument>),
-    /// An expression in which a name stands for a place.
+    /// An expression in which a name is an alias of a place.
     Alias(VariableId, Place, Box<Expr>),
     /// An expression in which a local variable has a value.
     Let(VariableId, Box<Expr>, Box<Expr>),
-    /// The value of a union as one of its member, or the reverse. A value that the type lacks is an error of the model.
+    /// The value of a union as one of its member, or the reverse. A value outside the target type is an error of the
+    /// model.
     Convert(TypeId, Box<Expr>),
-    /// Whether a value of a union is one of this member; an undefined one is of none.
+    /// True if a value of a union is one of this member; the undefined value belongs to no member.
     IsMember(Box<Expr>, TypeId),
-    /// Whether there is an element in a slot of a multiset.
+    /// True if a slot of a multiset holds an element.
     Present(Place, Box<Expr>),
-    /// In how many slots of a multiset there is an element for which a claim holds, with the slot as bound variable.
+    /// Number of slots of a multiset whose element satisfies a claim; the bound variable is the slot.
     Count(VariableId, Place, Box<Expr>),
-    /// An expression that begins on this line of a text.
+    /// An expression that begins on this line of the source text.
     Line(u32, Box<Expr>),
 }
 
@@ -427,41 +430,41 @@ pub enum Operator {
     Multiply,
     /// Quotient, rounded toward zero.
     Divide,
-    /// What division leaves; has the sign of the dividend.
+    /// Remainder of the division; has the sign of the dividend.
     Remainder,
     /// Equality of two simple values of one kind.
     Equal,
     /// Inequality of two simple values of one kind.
     NotEqual,
-    /// Order of numbers.
+    /// True if the first number is less than the second.
     Less,
-    /// Order of numbers.
+    /// True if the first number is at most the second.
     LessOrEqual,
-    /// Order of numbers.
+    /// True if the first number is greater than the second.
     Greater,
-    /// Order of numbers.
+    /// True if the first number is at least the second.
     GreaterOrEqual,
-    /// Conjunction; the second is evaluated only where the first holds.
+    /// Conjunction; the second operand is evaluated only if the first holds.
     And,
-    /// Disjunction; the second is evaluated only where the first does not hold.
+    /// Disjunction; the second operand is evaluated only if the first does not hold.
     Or,
-    /// Implication; the second is evaluated only where the first holds.
+    /// Implication; the second operand is evaluated only if the first holds.
     Implies,
     /// Bits that are set in both numbers.
     BitAnd,
-    /// Bits that are set in one of the numbers or both.
+    /// Bits that are set in at least one of the numbers.
     BitOr,
-    /// Bits that are set in one of the numbers alone.
+    /// Bits that are set in exactly one of the numbers.
     BitXor,
     /// Product with a power of two.
     ShiftLeft,
-    /// Quotient by a power of two, rounded down. Shifts by less than 0 go the other way;
-    /// those by 64 or more, either way, give 0.
+    /// Quotient by a power of two, rounded down. A negative distance shifts in the other direction.
+    /// A distance of 64 or more, in either direction, gives 0.
     ShiftRight,
 }
 
 impl Expr {
-    /// The expression, without the lines of the text that it begins on.
+    /// The expression without its [`Expr::Line`] wrappers.
     pub fn without_line(&self) -> &Expr {
         match self {
             Expr::Line(_, e) => e.without_line(),
@@ -471,7 +474,7 @@ impl Expr {
 }
 
 impl Operator {
-    /// Whether the result is a number, not a truth value.
+    /// True if the result is a number, not a truth value.
     pub fn arithmetic(self) -> bool {
         use Operator::*;
         matches!(
@@ -490,7 +493,7 @@ impl Operator {
 }
 
 impl Operator {
-    /// The operator as one that gives numbers; nothing if it gives a truth value.
+    /// The operator as [`Arithmetic`]; `None` if its result is a truth value.
     pub(crate) fn as_arithmetic(self) -> Option<Arithmetic> {
         Some(match self {
             Operator::Add => Arithmetic::Add,
@@ -507,7 +510,7 @@ impl Operator {
         })
     }
 
-    /// The value for these operands, a truth value as 0 or 1; nothing if it is none of `numbers`, as the model says
+    /// Result for these operands; a truth value is 0 or 1. `None` if the result is undefined or outside `numbers`
     /// ([`Model::numbers`]).
     pub fn of(self, a: Number, b: Number, numbers: (Number, Number)) -> Option<Number> {
         let truth = match self {
@@ -532,89 +535,90 @@ impl Operator {
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {
-    /// Store a value. Whole arrays, records and multisets are stored as their parts, undefined ones included.
+    /// Store a value. Arrays, records and multisets are stored part by part, including undefined parts.
     Assign(Place, Expr),
-    /// Give every part of a place its type's first value.
+    /// Set every part of a place to its type's first value.
     Clear(Place),
-    /// Take the value from every simple part of a place.
+    /// Make every simple part of a place undefined.
     Undefine(Place),
-    /// Begin the life of a local variable, with a value or as variables begin ([`Model::undefined`]).
+    /// Begin the lifetime of a local variable, with a value or with the initial value of variables
+    /// ([`Model::undefined`]).
     Let(VariableId, Option<Expr>),
-    /// Run statements in which a name stands for a place.
+    /// Run statements in which a name is an alias of a place.
     Alias(VariableId, Place, Vec<Stmt>),
-    /// Run the first statements where the condition holds and the second elsewhere.
+    /// Run the first statements if the condition holds, else the second ones.
     If(Expr, Vec<Stmt>, Vec<Stmt>),
     /// Run the statements for each value of a bound variable, in order.
     For(VariableId, Vec<Stmt>),
-    /// The same for a bound variable that takes these numbers only.
+    /// As [`Stmt::For`], for a bound variable that takes only these numbers.
     ForSteps(VariableId, Box<Steps>, Vec<Stmt>),
-    /// Run the statements as long as the condition holds; more often than this is an error of the model.
+    /// Run the statements while the condition holds; more rounds than this number are an error of the model.
     While(Expr, Vec<Stmt>, u32),
-    /// Run the statements of the first case one of whose values equals the first expression, or else the last ones.
+    /// Run the statements of the first case with a value equal to the first expression, or else the last ones.
     Switch(Expr, Vec<(Vec<Expr>, Vec<Stmt>)>, Vec<Stmt>),
-    /// Leave the function, rule or start, with a value in a function.
+    /// Leave the function, rule or start; in a function, with a value.
     Return(Option<Expr>),
-    /// Call a procedure, or a function for what it does.
+    /// Call a procedure, or a function for its effects.
     Call(FunctionId, Vec<Argument>),
-    /// Unless this holds, nothing has happened: the rule does not fire, the start state is none.
+    /// If the condition is false, the step has not happened: the rule does not fire, or the start state does not exist.
     Assume(Expr),
-    /// This is met.
+    /// Mark a cover as reached.
     Cover(CoverId),
-    /// Put an element into a free slot of a multiset; that there is none is an error of the model.
+    /// Put an element into a free slot of a multiset; a full multiset is an error of the model.
     Insert(Place, Expr),
-    /// Take the element from a slot of a multiset; that there is none is an error of the model.
+    /// Take the element from a slot of a multiset; an empty slot is an error of the model.
     Remove(Place, Expr),
-    /// Take all elements from a multiset for which a claim holds, with the slot as bound variable.
+    /// Remove all elements of a multiset that satisfy a claim; the bound variable is the slot.
     RemoveWhere(VariableId, Place, Expr),
-    /// The statements that follow stand on this line of a text.
+    /// The statements that follow are on this line of the source text.
     Line(u32),
-    /// Reaching this statement violates the property with this name.
+    /// Report a violation when this statement is reached.
     Error(Violation),
-    /// The claim violates the property with this name unless it holds here.
+    /// Report a violation if the claim does not hold here.
     Assert(Violation, Expr),
-    /// What is told at this point.
+    /// Emit a note.
     Note(Note),
 }
 
-/// What a rule tells as it fires. Never changes the state; evaluated only where somebody listens.
+/// Note that a rule emits when it fires. Notes never change the state, and are evaluated only for traces and coverage.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Note {
-    /// Something for the [`Teller`] of the model.
+    /// An event for the [`Teller`] of the model.
     Says {
-        /// What sort of thing it is, in the teller's numbers.
+        /// Kind of the event, numbered by the renderer.
         sort: u32,
-        /// Who and where: simple values.
+        /// Participants and locations: simple values.
         values: Vec<Expr>,
-        /// In words.
+        /// Description.
         words: Phrase,
     },
-    /// A member of a group is met, which [`crate::coverage`] counts.
+    /// A member of a group has been used; [`crate::coverage`] counts these.
     Marks {
-        /// Which group.
+        /// Index of the group.
         group: u32,
-        /// Which member, a simple value.
+        /// The member, a simple value.
         member: Expr,
     },
 }
 
-/// Words with values in between.
+/// Text with values inserted.
 pub type Phrase = Vec<Piece>;
 
 /// A part of a [`Phrase`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Piece {
-    /// These words.
+    /// Literal text.
     Text(String),
     /// A simple value: a number, a label, `true` or `false`.
     Value(Expr),
     /// The name of the agent with this index.
     Agent(Expr),
-    /// The second if the first holds, else the third.
+    /// The first phrase if the condition holds, else the second.
     Choice(Expr, Phrase, Phrase),
 }
 
 impl Note {
-    /// How many values it tells.
+    /// Number of values that the note carries.
     pub(crate) fn values(&self) -> u32 {
         match self {
             Note::Says { values, words, .. } => {
@@ -626,7 +630,7 @@ impl Note {
 }
 
 impl Piece {
-    /// How many values it tells.
+    /// Number of values that the piece carries.
     pub(crate) fn values(&self) -> u32 {
         match self {
             Piece::Text(_) => 0,
@@ -636,18 +640,18 @@ impl Piece {
     }
 }
 
-/// Begins the stories of ways through a model.
+/// Renderer of traces: makes the chart of a path through a model.
 pub trait Teller: fmt::Debug + Sync {
-    /// A story that begins in a start state; nothing if there is nothing to tell.
+    /// Starts the story of a path at its start state. Returns `None` if the model has nothing to draw.
     fn begin<'a>(&self, model: &'a Model, state: &[Number]) -> Option<Box<dyn Story + 'a>>;
 }
 
-/// What is wrong with a model.
+/// Error in a model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelError {
-    /// The rule, invariant, type or variable concerned.
+    /// Location: the rule, invariant, type or variable with the error.
     pub place: String,
-    /// What is wrong with it.
+    /// Description of the error.
     pub message: String,
 }
 
@@ -660,10 +664,10 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl Model {
-    /// All numbers there are, for [`Model::numbers`].
+    /// The widest possible [`Model::numbers`]: all 64-bit integers except [`UNDEFINED`].
     pub const NUMBERS: (Number, Number) = (Number::MIN + 1, Number::MAX);
 
-    /// What a type is.
+    /// Structure of a type.
     pub fn ty(&self, id: TypeId) -> &Type {
         &self.types[id.index()].ty
     }
@@ -695,7 +699,7 @@ impl Model {
         for named in &self.types {
             sizes.push(match &named.ty {
                 Type::Array { index, element } => {
-                    // More than there is room for has been refused.
+                    // Validation has rejected types that exceed `u32`.
                     self.count(*index) as u32 * sizes[element.index()]
                 }
                 Type::Record(fields) => fields.iter().map(|f| sizes[f.1.index()]).sum(),
@@ -706,7 +710,7 @@ impl Model {
         sizes
     }
 
-    /// Whether values of a type contain a multiset.
+    /// True if values of a type contain a multiset.
     pub(crate) fn holds_multiset(&self, ty: TypeId) -> bool {
         match self.ty(ty) {
             Type::Multiset { .. } => true,
@@ -716,19 +720,19 @@ impl Model {
         }
     }
 
-    /// Of how many bits its numbers are.
+    /// Width of the model's numbers in bits, with sign.
     pub fn number_bits(&self) -> u32 {
         let most = self.numbers.1.max(-1 - self.numbers.0);
         Number::BITS - most.leading_zeros() + 1
     }
 
-    /// How many values a simple type has, or the most that can be told if it has still more; 1 for all others.
+    /// Number of values of a simple type, saturated at `u64::MAX`; 1 for all other types.
     pub fn count(&self, id: TypeId) -> u64 {
         let (lo, hi) = self.bounds(id).unwrap_or((0, 0));
         (hi.wrapping_sub(lo) as u64).saturating_add(1)
     }
 
-    /// The number that a union gives to a member's first value; `None` if it has no such member.
+    /// Number that a union assigns to a member's first value; `None` if it has no such member.
     pub fn offset_in_union(&self, union: TypeId, member: TypeId) -> Option<Number> {
         let Type::Union(members) = self.ty(union) else {
             return None;
@@ -743,7 +747,7 @@ impl Model {
         None
     }
 
-    /// How a simple value of a type is written: a label, `true`, a number, `Name_1`, or `undefined`.
+    /// Text of a simple value of a type: a label, `true`, a number, `Name_1`, or `undefined`.
     pub fn show(&self, id: TypeId, value: Number) -> String {
         match self.ty(id) {
             _ if value == UNDEFINED => "undefined".into(),

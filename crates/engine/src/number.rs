@@ -1,15 +1,16 @@
-//! Numbers, and what operators make of them: decided here alone, for constants and for whatever runs.
+//! Numbers and the results of operators. Constant folding and the interpreter both use this module.
 //!
-//! Machine code computes them in its own way ([`crate::native`]); what it cannot give, it leaves to the interpreter.
+//! Machine code computes them in its own way ([`crate::native`]), and leaves to the interpreter each case that it does
+//! not handle.
 
-/// A simple value: a number, or the place of a label or of another value among those of its type.
-/// The least of all is none: it stands for what is undefined.
+/// A simple value: a number, or the position of a label or of another value in its type.
+/// The least number is reserved for undefined values.
 pub type Number = i64;
 
-/// The value of a simple part that has none. No range holds it.
+/// The undefined value of a simple part. No range contains it.
 pub const UNDEFINED: Number = Number::MIN;
 
-/// Operators that give numbers.
+/// Operators with a number as result.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Arithmetic {
     Add,
@@ -27,7 +28,7 @@ pub(crate) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// What comes out; nothing if that is no number of 64 bits but the least, or division is by zero.
+    /// Result of the operation; `None` on overflow, if the result is [`UNDEFINED`], or on division by zero.
     #[inline(always)]
     pub fn of(self, a: Number, b: Number) -> Option<Number> {
         let result = match self {
@@ -46,8 +47,8 @@ impl Arithmetic {
     }
 }
 
-/// `a` times two to the power of `by`, rounded down; nothing if that leaves 64 bits.
-/// A shift by 64 or more leaves nothing of any number, so it gives 0.
+/// `a` times two to the power of `by`, rounded down; `None` on overflow.
+/// A shift by 64 or more, in either direction, gives 0.
 fn shift(a: Number, by: Number) -> Option<Number> {
     match by {
         ..=-64 | 64.. => Some(0),

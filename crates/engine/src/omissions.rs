@@ -1,4 +1,4 @@
-//! What hash compaction leaves out, with signatures that are so short that it does.
+//! Tests of omissions by hash compaction, with signatures short enough for collisions.
 
 use crate::build::Builder;
 use crate::model::{Deadlock, Model, Rule};
@@ -7,7 +7,7 @@ use crate::search::{omission_bound, Engine};
 use crate::threads::short::shorten;
 use crate::{check, Options, Outcome, Report};
 
-/// What is found with hash compaction, by any engine and on any number of threads.
+/// Report of a search with hash compaction, checked to be equal for all engines and numbers of threads.
 fn compacted(model: &Model) -> Report {
     let run = |threads, engine| {
         let options = Options {
@@ -29,7 +29,7 @@ fn compacted(model: &Model) -> Report {
     report
 }
 
-/// A row of states, all with the same salt.
+/// A chain of states, all with the same salt.
 fn row(states: i32, salt: i32, salts: i32) -> Model {
     let mut m = Builder::new("row");
     let (place, salted) = (m.range("place", 0, states - 1), m.range("salts", 0, salts));
@@ -40,7 +40,8 @@ fn row(states: i32, salt: i32, salts: i32) -> Model {
     m.build().expect("the model is sound")
 }
 
-/// Three nodes that count, one number behind the other, and never all to the end.
+/// Three nodes with two counters each, the second at most the first.
+/// The invariant claims that the sum of some node's counters is below 8, and is violated.
 fn nodes(salt: i32) -> Model {
     let mut m = Builder::new("nodes");
     let (node, seven) = (m.scalarset("node", 3), m.range("seven", 0, 7));
@@ -67,7 +68,7 @@ fn omissions_happen_as_often_as_the_bound_says() {
     const STATES: u64 = 300;
     const RUNS: i32 = 600;
     shorten(20);
-    // A row of states: all that comes behind the first that is left out is not reached. The salt is in every hash.
+    // In a chain, the states after the first omitted one are unreachable. The salt enters every hash.
     let row = |salt| {
         let options = Options {
             engine: Engine::Interpreter,
@@ -82,7 +83,7 @@ fn omissions_happen_as_often_as_the_bound_says() {
         .all(|run| run.omission_probability == Some(omission_bound(run.states as u64))));
     let whole = omission_bound(STATES);
     assert!((0.04..0.05).contains(&whole));
-    // A bound of so much or less is printed for a search that has left something out with that probability at the most.
+    // A search that omitted a state, and whose bound is at most `bound`, occurs with at most that probability.
     for bound in [whole / 8.0, whole / 4.0, whole / 2.0, whole] {
         let left_out = |run: &&Report| {
             run.states < STATES as u128 && run.omission_probability.is_some_and(|p| p <= bound)

@@ -1,14 +1,14 @@
 //! The executable form: straight code over a flat frame of integers, and packed states.
 //!
-//! A *frame* holds the state's simple parts (*slots*), then locals and bound variables, then
-//! temporaries, then constants. Every operand of an [`Op`] is the position of a cell in it,
-//! so code needs no addressing modes, and a renaming of slots is a renaming of operands.
+//! A *frame* holds the state's simple parts (*slots*), then locals and bound variables, then temporaries, then
+//! constants. Every operand of an [`Op`] is the index of a cell in the frame. Code therefore needs no addressing modes,
+//! and renaming slots only renames operands.
 
 use crate::model::{Model, Note, Number, Violation};
 pub(crate) use crate::number::{Arithmetic, UNDEFINED};
 use rustc_hash::FxHashMap;
 
-/// Position in a frame.
+/// Index of a cell in a frame.
 pub(crate) type Cell = u32;
 
 /// One instruction.
@@ -32,7 +32,7 @@ pub(crate) enum Op {
     Copy { dst: Cell, a: Cell },
     /// `dst = a`, where `dst` is part of the state.
     Set { dst: Cell, a: Cell },
-    /// Faults unless `a` lies within these of [`Program::bounds`].
+    /// Faults unless `a` lies within the entry `bounds` of [`Program::bounds`].
     Check { a: Cell, bounds: u32 },
     /// Faults if `a` is undefined.
     Defined { a: Cell },
@@ -54,29 +54,29 @@ pub(crate) enum Op {
     },
     /// `dst = table[a]`; faults if `a` is outside its index.
     Table { dst: Cell, a: Cell, table: u32 },
-    /// Goes on at `to`.
+    /// Jumps to `to`.
     Jump { to: u32 },
-    /// Goes on at `to` if the comparison holds.
+    /// Jumps to `to` if the comparison holds.
     JumpIf {
         op: Comparison,
         a: Cell,
         b: Cell,
         to: u32,
     },
-    /// Tells a note; its values stand in the cells from `values` on.
+    /// Emits a note; its values are in the cells from `values` on.
     Note { note: u32, values: Cell },
-    /// Violates the property with this name.
+    /// Reports the violation with this index in [`Program::names`].
     Fail { name: u32 },
-    /// Rounds of a loop over a scalarset have stored different values in one place.
+    /// Records that rounds of a loop over a scalarset stored different values in one place.
     Disagree { order: u32, name: u32 },
-    /// The cover with this index is met.
+    /// Marks the cover with this index as reached.
     Cover { cover: u32 },
-    /// Keeps the cells of [`Program::saved`] and goes on at `to`; faults if too many are kept.
-    /// Only programs with recursive functions have this; they are interpreted.
+    /// Saves the cells of [`Program::saved`] and jumps to `to`; faults if too many are saved.
+    /// Only programs with recursive functions contain calls; they are interpreted.
     Call { to: u32 },
-    /// Puts the cells that were kept last back and goes on behind their `Call`.
+    /// Restores the cells saved last and continues after their `Call`.
     Back,
-    /// Ends with a verdict. A body whose verdict is false has not happened (see [`crate::model::Stmt::Assume`]).
+    /// Ends with a verdict. A body with verdict false has no effect (see [`crate::model::Stmt::Assume`]).
     Return { verdict: bool },
 }
 
@@ -100,7 +100,7 @@ impl Comparison {
     }
 }
 
-/// How an index becomes an offset.
+/// Conversion of an index to an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Shape {
     pub lo: Number,
@@ -108,7 +108,7 @@ pub(crate) struct Shape {
     pub stride: u32,
 }
 
-/// A constant table, found by index minus `lo`.
+/// A constant table, indexed by the index minus `lo`.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     pub lo: Number,
@@ -118,75 +118,76 @@ pub(crate) struct Lookup {
 /// One simple part of the state.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Slot {
-    /// `cells[2].state`, for traces.
+    /// Name for traces, such as `cells[2].state`.
     pub name: String,
     pub ty: crate::model::TypeId,
     pub lo: Number,
     pub hi: Number,
-    /// Whether it may be [`UNDEFINED`] in a stored state.
+    /// True if it may be [`UNDEFINED`] in a stored state.
     pub undefined: bool,
 }
 
-/// A multiset in the state: where its slots lie, one behind the other.
-/// Each begins with a cell that says whether there is an element, followed by the element's parts;
-/// where there is none, these have their first values.
+/// A multiset in the state: the position of its consecutive slots.
+/// Each slot begins with a cell that is 1 if an element is present, followed by the element's parts. In an empty slot,
+/// the parts have their first values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bag {
     pub first: Cell,
     pub capacity: u32,
-    /// Cells of one slot.
+    /// Number of cells per slot.
     pub stride: u32,
 }
 
-/// The order in which loops over a type run through its values. In the order of the text it is that of the values.
+/// Order in which loops over a type take its values. In the order of the text, the values ascend.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct LoopOrder {
-    /// The type that loops run over.
+    /// Type of the loop variable.
     pub ty: crate::model::TypeId,
-    /// The first of the cells that hold the values in their order.
+    /// First of the cells that hold the values in loop order.
     pub first: Cell,
     /// Number of values.
     pub count: u32,
-    /// Permuted scalarsets among its values: the first value of each, the scalarset and its size.
+    /// Permuted scalarsets among the values: first value, scalarset and size of each.
     pub members: Vec<(Number, crate::model::TypeId, u32)>,
 }
 
-/// Orbits of states, by which results of a step are compared.
+/// Orbits of states, used to compare the results of a step.
 pub(crate) trait Orbits: Send + Sync {
-    /// The packed state that stands for the orbit of a frame whose multisets are sorted.
+    /// Packed representative of the orbit of a frame whose multisets are sorted.
     fn representative(&self, frame: &[Number]) -> Vec<u64>;
 }
 
-/// What an instruction that may fault works on, and where the text asks for it.
+/// Operand of an instruction that may fault, and its position in the text.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Site {
-    /// A variable or table; may be empty.
+    /// Name of a variable or table; may be empty.
     pub what: String,
-    /// Type of the value it meets, if that is to be shown in other ways than as a number.
+    /// Type of the value, if a message must show it other than as a number.
     pub ty: Option<crate::model::TypeId>,
-    /// 0 if there is no text.
+    /// Line; 0 if there is no text.
     pub line: u32,
-    /// The names of the scalarset values for each of which it is run to find out whether something holds for all or for any.
+    /// Variables of the enclosing quantifiers over scalarsets.
     pub among: Vec<crate::model::VariableId>,
 }
 
-/// A rule or start state with values for its parameters; or with all values, where these are too many for code of their own.
+/// A rule or start state with values of its parameters. If the combinations are too many for separate code, one
+/// instance represents all of them.
 ///
-/// Each combination of values has a number, those of one rule in the order of the values, the last parameter's
-/// varying fastest. So numbers do not depend on which rules have code for each combination.
+/// Each combination of values has a number. Numbers of one rule follow the order of the values; the last parameter
+/// varies fastest. The numbers therefore do not depend on which rules have separate code.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Instance {
     /// Index into [`Model::rules`] or [`Model::starts`].
     pub source: u32,
-    /// Number of its combination, or of the first of all.
+    /// Number of its combination; the first number if it represents all.
     pub number: u32,
-    /// Values of its parameters; empty if it stands for all.
+    /// Values of its parameters; empty if it represents all combinations.
     pub arguments: Vec<Number>,
-    /// What it takes to run it for all values, if it stands for all.
+    /// Parameters and code to enumerate all combinations, if it represents all.
     pub every: Option<Every>,
-    /// Where its guard begins; `None` if it can never hold. (For starts, where nothing is asked.)
+    /// Entry of its guard; `None` if the guard can never hold. Unused for start states.
     pub guard: Option<u32>,
-    /// Where its body begins.
+    /// Entry of its body.
     pub body: u32,
     /// See [`crate::model::Rule::spontaneous`].
     pub spontaneous: bool,
@@ -194,18 +195,19 @@ pub(crate) struct Instance {
     pub priority: i32,
 }
 
-/// The parameters of an [`Instance`] that stands for all their values. Its code finds them in cells.
+/// Parameters of an [`Instance`] that represents all their values. Its code reads them from cells.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Every {
-    /// First the one that varies slowest.
+    /// Parameters, the slowest varying first.
     pub parameters: Vec<Parameter>,
-    /// Code that goes on from the values in the cells to the next for which the guard holds; says no if there are none.
+    /// Entry of code that advances the cells to the next values for which the guard holds. Its verdict is false if none
+    /// exist.
     pub next: u32,
-    /// How many combinations there are.
+    /// Number of combinations.
     pub count: u32,
 }
 
-/// A cell that holds the value of a parameter, and what values it can have.
+/// Cell of a parameter, and its range.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Parameter {
     pub cell: Cell,
@@ -214,10 +216,10 @@ pub(crate) struct Parameter {
 }
 
 impl Every {
-    /// The values of a combination, by its place among all.
+    /// Values of a combination, given by its position among all.
     pub fn values(&self, mut place: u32) -> impl Iterator<Item = (Parameter, Number)> + '_ {
         let backward = self.parameters.iter().rev().map(move |&parameter| {
-            // No more values than combinations, of which there are not 2^32.
+            // A parameter has at most as many values as combinations exist, fewer than 2^32.
             let values = parameter.hi.wrapping_sub(parameter.lo) as u32 + 1;
             let value = parameter.lo.wrapping_add((place % values).into());
             place /= values;
@@ -226,7 +228,7 @@ impl Every {
         backward.collect::<Vec<_>>().into_iter().rev()
     }
 
-    /// The place among all of the combination whose values the cells hold.
+    /// Position, among all combinations, of the one in the cells.
     pub fn place(&self, value: impl Fn(usize, Cell) -> Number) -> u32 {
         let parameters = self.parameters.iter().enumerate();
         parameters.fold(0, |place, (i, parameter)| {
@@ -238,17 +240,17 @@ impl Every {
 }
 
 impl Instance {
-    /// For how many combinations of values it stands.
+    /// Number of combinations that it represents.
     pub fn count(&self) -> u32 {
         self.every.as_ref().map_or(1, |every| every.count)
     }
 
-    /// The numbers of these.
+    /// Numbers of these combinations.
     pub fn numbers(&self) -> std::ops::Range<u32> {
         self.number..self.number + self.count()
     }
 
-    /// The values of its parameters in the combination of this number.
+    /// Parameter values of the combination with this number.
     fn values(&self, number: u32) -> Vec<Number> {
         match &self.every {
             None => self.arguments.clone(),
@@ -257,14 +259,14 @@ impl Instance {
     }
 }
 
-/// How many combinations of values instances stand for, all together.
+/// Total number of combinations of the instances.
 fn combinations(instances: &[Instance]) -> u32 {
     instances.last().map_or(0, |last| last.numbers().end)
 }
 
-/// The instance that stands for the combination of this number.
+/// Instance that represents the combination with this number.
 fn of_number(instances: &[Instance], number: u32) -> Option<&Instance> {
-    // Where each combination has an instance of its own, it has the number's place.
+    // If each combination has its own instance, the number is its index.
     let own = instances.get(number as usize);
     own.filter(|own| own.number == number).or_else(|| {
         let behind = instances.partition_point(|instance| instance.number <= number);
@@ -278,50 +280,50 @@ fn of_number(instances: &[Instance], number: u32) -> Option<&Instance> {
 pub(crate) struct Claim {
     /// Index into [`Model::invariants`].
     pub invariant: u32,
-    /// Where its code begins.
+    /// Entry of its code.
     pub entry: u32,
 }
 
-/// A model, resolved.
+/// A compiled model.
 #[derive(Clone, Default)]
 pub(crate) struct Program {
     pub slots: Vec<Slot>,
-    /// Every cell's value before a start state runs: first values, and constants in their place.
+    /// Initial value of every cell before a start state runs, including the constants.
     pub frame: Vec<Number>,
     pub code: Vec<Op>,
-    /// Where each piece of code begins, ascending. Jumps stay within a piece.
+    /// Entry of each piece of code, ascending. Jumps stay within a piece.
     pub pieces: Vec<u32>,
-    /// What values are checked against, the least and the greatest; each pair stands here once.
+    /// Ranges for [`Op::Check`], least and greatest value, without duplicates.
     pub bounds: Vec<(Number, Number)>,
     pub shapes: Vec<Shape>,
     pub tables: Vec<Lookup>,
     pub starts: Vec<Instance>,
     pub rules: Vec<Instance>,
     pub invariants: Vec<Claim>,
-    /// Conjuncts of the quiescent condition, or nothing.
+    /// Entries of the conjuncts of the quiescent condition; `None` if drain is not checked.
     pub quiescent: Option<Vec<u32>>,
-    /// Where the code of each cover begins; `None` for those that [`Op::Cover`] meets.
+    /// Entry of each cover's code; `None` for covers that [`Op::Cover`] marks.
     pub covers: Vec<Option<u32>>,
-    /// Instances of liveness properties: index into [`Model::liveness`], and conjuncts.
+    /// Instances of liveness properties: index into [`Model::liveness`], and entries of the conjuncts.
     pub liveness: Vec<(u32, Vec<u32>)>,
-    /// What must hold in a state for it to be kept.
+    /// Entries of the assumptions. A state that violates one is not stored.
     pub assumptions: Vec<u32>,
-    /// All multisets of the state, those inside others first. Each is sorted in every stored state.
+    /// All multisets of the state, inner ones first. Each is sorted in every stored state.
     pub bags: Vec<Bag>,
-    /// What [`Op::Call`] keeps.
+    /// Cells that [`Op::Call`] saves.
     pub saved: std::ops::Range<Cell>,
     /// Orders of the loops whose rounds may store different values in one place.
     pub orders: Vec<LoopOrder>,
-    /// The cell that is 1 while these loops take the order from the cells of [`Program::orders`], else 0.
+    /// Cell that is 1 while these loops take their order from the cells of [`Program::orders`], else 0.
     pub reordered: Cell,
-    /// Given if there are any such loops.
+    /// Orbits of the whole state; given if [`Program::orders`] is not empty.
     pub orbits: Option<std::sync::Arc<dyn Orbits>>,
-    /// Names of errors and assertions.
+    /// Violations that errors and assertions report.
     pub names: Vec<Violation>,
-    /// What an instruction that may fault works on.
+    /// Operand of each instruction that may fault, by its index in the code.
     pub sites: FxHashMap<u32, Site>,
     pub notes: Vec<Note>,
-    /// Of how many bits numbers are, for messages.
+    /// Width of numbers in bits, for messages.
     pub number_bits: u32,
 }
 
@@ -373,7 +375,7 @@ impl Op {
     }
 }
 
-/// Which slots a state is made of, and how they are packed into bits.
+/// Layout of a packed state: its slots and their bit positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Packing {
     fields: Vec<Field>,
@@ -385,17 +387,17 @@ pub(crate) struct Packing {
     pub bytes: usize,
 }
 
-/// Where a slot lies in a packed state.
+/// Position of a slot in a packed state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Field {
     pub slot: Cell,
     pub word: u32,
     pub shift: u32,
-    /// Of the value, unshifted; 0 for slots that are not packed.
+    /// Mask of the unshifted value; 0 for slots that are not packed.
     pub mask: u64,
-    /// What is packed as 0, or as 1 if 0 stands for [`UNDEFINED`].
+    /// Value packed as 0, or as 1 if 0 encodes [`UNDEFINED`].
     pub lo: Number,
-    /// Whether 0 stands for [`UNDEFINED`].
+    /// True if 0 encodes [`UNDEFINED`].
     pub undefined: bool,
 }
 
@@ -423,7 +425,7 @@ impl Field {
 }
 
 impl Packing {
-    /// Packs the given slots, in their order. No field lies across two words.
+    /// Packs the given slots, in their order. No field crosses a word boundary.
     pub fn new(program: &Program, slots: impl Iterator<Item = Cell>) -> Packing {
         let mut fields = Vec::new();
         let mut of_slot = vec![Field::default(); program.slots.len()];
@@ -432,7 +434,7 @@ impl Packing {
             let Slot {
                 lo, hi, undefined, ..
             } = program.slots[slot as usize];
-            // No value is the least number, so there is room for one that is undefined.
+            // No value is the least number, so the sum with the undefined value does not overflow.
             let most = (hi.wrapping_sub(lo) as u64).wrapping_add(undefined.into());
             let bits = u64::BITS - most.leading_zeros();
             if bits == 0 {
@@ -462,13 +464,13 @@ impl Packing {
         }
     }
 
-    /// Where a slot lies; its mask is 0 if it is not packed.
+    /// Position of a slot; its mask is 0 if the slot is not packed.
     #[inline]
     pub fn field(&self, slot: Cell) -> Field {
         self.of_slot[slot as usize]
     }
 
-    /// The slots that are packed, in the order of their places.
+    /// Packed slots, in the order of their positions.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
@@ -491,7 +493,7 @@ impl Packing {
         }
     }
 
-    /// Unpacks into a frame. Slots that are not packed are left alone.
+    /// Unpacks into a frame. Slots that are not packed keep their values.
     pub fn unpack(&self, words: &[u64], frame: &mut [Number]) {
         for f in &self.fields {
             frame[f.slot as usize] = f.value((words[f.word as usize] >> f.shift) & f.mask);
@@ -500,8 +502,8 @@ impl Packing {
 }
 
 impl Program {
-    /// Sorts the multisets of a frame: elements first, the smallest in front. Calls `changed` with each cell
-    /// that gets another value and its old one. Every state is sorted before it is packed.
+    /// Sorts the multisets of a frame: elements before empty slots, the smallest first. Calls `changed` with each
+    /// changed cell and its old value. Every state is sorted before it is packed.
     pub fn settle(&self, frame: &mut [Number], mut changed: impl FnMut(Cell, Number)) {
         let mut sorted = Vec::new();
         for bag in &self.bags {
@@ -525,7 +527,7 @@ impl Program {
         }
     }
 
-    /// Whether its parts may be explored apart: nothing but invariants and the quiescent condition looks at all of it.
+    /// True if parts may be explored separately: only invariants and the quiescent condition read the whole state.
     pub fn separable(&self) -> bool {
         let first = self.rules.first().map_or(0, |rule| rule.priority);
         self.covers.is_empty()
@@ -546,27 +548,27 @@ impl Program {
         &self.code[entry as usize..end]
     }
 
-    /// How many rules there are, counted over the values of their parameters.
+    /// Number of rule instances, one for each combination of parameter values.
     pub fn rule_count(&self) -> u32 {
         combinations(&self.rules)
     }
 
-    /// How many start states there are, likewise.
+    /// Number of start states, one for each combination of parameter values.
     pub fn start_count(&self) -> u32 {
         combinations(&self.starts)
     }
 
-    /// The rule of this number, which may stand for others too.
+    /// Instance of the rule with this number; it may represent others too.
     pub fn rule(&self, number: u32) -> Option<&Instance> {
         of_number(&self.rules, number)
     }
 
-    /// The start state of this number, likewise.
+    /// Instance of the start state with this number; it may represent others too.
     pub fn start(&self, number: u32) -> Option<&Instance> {
         of_number(&self.starts, number)
     }
 
-    /// How an instance is shown: its name with the values of its parameters.
+    /// Display name of an instance, with the values of its parameters.
     fn name(
         &self,
         model: &Model,
@@ -592,7 +594,7 @@ impl Program {
         text
     }
 
-    /// How the rule of this number is shown; empty if there is none.
+    /// Display name of the rule with this number; empty if there is none.
     pub fn rule_name(&self, model: &Model, number: u32) -> String {
         self.rule(number).map_or(String::new(), |instance| {
             let rule = &model.rules[instance.source as usize];
@@ -605,7 +607,7 @@ impl Program {
         })
     }
 
-    /// How the start state of this number is shown; empty if there is none.
+    /// Display name of the start state with this number; empty if there is none.
     pub fn start_name(&self, model: &Model, number: u32) -> String {
         self.start(number).map_or(String::new(), |instance| {
             let start = &model.starts[instance.source as usize];

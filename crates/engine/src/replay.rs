@@ -1,5 +1,4 @@
-//! Counterexamples stepped again: what a trace tells is compared with what the model does,
-//! and the state in which it ends is judged.
+//! Replay of counterexamples: a trace is compared with the model's behaviour, and its last state is judged.
 
 use crate::compile::compile_watching;
 use crate::explore::Explorer;
@@ -11,35 +10,35 @@ use crate::search::Path;
 use crate::trace::{tell, Told, Trace};
 use crate::view::View;
 
-/// Where a trace leads.
+/// Judgement of a trace's last state or step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// Its last state or step violates a property.
+    /// The last state or step violates a property.
     Violated {
-        /// Which.
+        /// The violated property.
         property: Property,
-        /// What is wrong there, as a clause.
+        /// Description of the violation, as a clause.
         message: String,
     },
-    /// Its last step runs over a limit of the model ([`Violation::limit`]), said as a clause.
+    /// The last step exceeds a limit of the model ([`Violation::limit`]), as a clause.
     Exceeded(String),
-    /// Nothing is wrong in its last state.
+    /// The last state has no violation.
     Sound,
-    /// What can be reached from its last state is too much to say whether something stays out of reach.
+    /// The states reachable from the last one are too many to decide drain or liveness.
     Open,
 }
 
-/// Beyond this many states it is not decided whether something can be reached from the last one.
+/// Maximum number of states explored from the last one. Beyond it, reachability is undecided.
 const MOST_STATES: usize = 1 << 20;
 
-/// Steps a trace again, and judges where it ends. `claim` is the property that it is said to violate, if that is known:
-/// of what the last state violates it is preferred.
+/// Replays a trace, and judges its last state. `claim` is the property that the trace is said to violate, if known; it
+/// is preferred among several violations.
 ///
-/// A cover that is met nowhere is no matter of one state, and is not judged.
+/// Covers that no run reaches are not judged, since they do not depend on a single state.
 ///
 /// # Errors
-/// The first step at which the trace does not fit the model, and why: an index that the model does not have,
-/// another name, a rule that is not enabled, other values. Errors of the model itself are returned as they are.
+/// The first step at which the trace does not fit the model, with the reason: an invalid index, a different name, a
+/// rule that is not enabled, or different values. Errors of the model itself are returned unchanged.
 pub fn again(
     model: &Model,
     recorded: &Trace,
@@ -57,7 +56,7 @@ pub fn again(
         start: recorded.start_index,
         rules: recorded.steps.iter().map(|step| step.rule_index).collect(),
     };
-    // As far as the names agree, so that of two reasons the earlier is told.
+    // Walks only as far as names agree, so that the earlier of two mismatches is reported.
     let named = agreeing(model, &program, recorded);
     let walked = Path {
         start: path.start,
@@ -73,8 +72,8 @@ pub fn again(
     Ok((told.trace, ending))
 }
 
-/// Whether start state and rules have the names that a trace gives them; if not, how many steps have them,
-/// and what is wrong with the next.
+/// Compares the names of the start state and rules with those of a trace. The error holds the number of steps that
+/// agree, and a description of the next one.
 fn agreeing(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (usize, String)> {
     if recorded.start_index < program.start_count() {
         let name = program.start_name(model, recorded.start_index);
@@ -90,7 +89,7 @@ fn agreeing(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (u
     }
     for (i, step) in recorded.steps.iter().enumerate() {
         if step.rule_index >= program.rule_count() {
-            // Said by the walk.
+            // The walk reports this error.
             return Ok(());
         }
         let name = program.rule_name(model, step.rule_index);
@@ -109,7 +108,7 @@ fn agreeing(model: &Model, program: &Program, recorded: &Trace) -> Result<(), (u
     Ok(())
 }
 
-/// Whether a trace tells what has happened, as far as that goes.
+/// Compares the values of a trace with those of the replay.
 fn compare(recorded: &Trace, told: &Trace) -> Result<(), String> {
     if recorded.initial != told.initial {
         let here = |of: &Trace| {
@@ -136,7 +135,7 @@ fn compare(recorded: &Trace, told: &Trace) -> Result<(), String> {
     Ok(())
 }
 
-/// The first of two lists' entries that differ, in words.
+/// Description of the first entry in which two lists differ.
 fn difference(recorded: Vec<(String, String)>, told: Vec<(String, String)>) -> String {
     let longer = recorded.len().max(told.len());
     let differ = (0..longer).find(|&i| recorded.get(i) != told.get(i));
@@ -151,7 +150,7 @@ fn difference(recorded: Vec<(String, String)>, told: Vec<(String, String)>) -> S
     )
 }
 
-/// What is wrong in the state, or with the step, in which a trace ends.
+/// Judges the state or step in which a trace ends.
 fn judge(model: &Model, program: &Program, told: &mut Told, claim: Option<&Property>) -> Ending {
     if let Some(fault) = told.fault {
         return fault_ending(model, program, told, fault);
@@ -183,11 +182,11 @@ fn judge(model: &Model, program: &Program, told: &mut Told, claim: Option<&Prope
     reach(model, program, told, claim)
 }
 
-/// The ending of a trace whose last state or step has a fault.
+/// Judgement of a last state or step with a fault.
 fn fault_ending(model: &Model, program: &Program, told: &Told, fault: Fault) -> Ending {
     match program.explain(model, fault) {
         Ok(Violation { why, limit, .. }) if limit => {
-            // The trace says more of orders of loops whose results differ.
+            // The trace describes the orders of loops whose results differ.
             Ending::Exceeded(told.trace.fault.clone().unwrap_or(why))
         }
         Ok(violation) => Ending::Violated {
@@ -201,7 +200,7 @@ fn fault_ending(model: &Model, program: &Program, told: &Told, fault: Fault) -> 
     }
 }
 
-/// Whether what should stay within reach is out of it.
+/// Judges deadlock, drain and liveness in the last state.
 fn reach(model: &Model, program: &Program, told: &Told, claim: Option<&Property>) -> Ending {
     let view = View::whole(program, model.deadlock);
     let from = told.machine.frame[..program.slots.len()].to_vec();
@@ -226,7 +225,7 @@ fn reach(model: &Model, program: &Program, told: &Told, claim: Option<&Property>
             true
         });
         if let (Some(fault), false, false) = (by_order, moves, excepted) {
-            // In one state of the orbit there is a move, and in another there is none.
+            // One state of the orbit has a move, and another has none.
             return fault_ending(model, program, told, fault);
         }
         if complete.is_ok() && !moves && !excepted {
@@ -273,7 +272,7 @@ fn reach(model: &Model, program: &Program, told: &Told, claim: Option<&Property>
     Ending::Sound
 }
 
-/// An explorer whose only state is this one.
+/// Creates an explorer with this state only.
 fn begin<'a>(program: &'a Program, view: &'a View, from: &[Number]) -> Explorer<'a> {
     let mut explorer = Explorer::new(program, view);
     explorer.machine.frame[..from.len()].copy_from_slice(from);
@@ -283,14 +282,14 @@ fn begin<'a>(program: &'a Program, view: &'a View, from: &[Number]) -> Explorer<
 
 enum Reach {
     Within,
-    /// With whether the state has a move at all.
+    /// True if the state has any move.
     Never {
         moves: bool,
     },
     Unknown,
 }
 
-/// Whether rules lead from a state to one in which all conjuncts hold.
+/// Decides whether rules lead from a state to one in which all conjuncts hold.
 fn out_of_reach(
     program: &Program,
     view: &View,

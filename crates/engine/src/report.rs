@@ -1,4 +1,4 @@
-//! What checking a model amounts to.
+//! Verdicts and statistics of a checked model.
 
 use crate::compile::{compile_apart, MOST_CODE};
 use crate::components::{search_parts, split, Parts, Product};
@@ -20,54 +20,53 @@ use std::sync::Arc;
 pub struct Report {
     /// The verdict.
     pub outcome: Outcome,
-    /// Reachable states. Where independent parts were explored apart this is the number of states of
-    /// their product; if the exploration was not completed, it is the number of states visited.
+    /// Reachable states. If independent parts were explored separately, the number of states of their product; if the
+    /// exploration is incomplete, the number of states visited.
     pub states: u128,
-    /// Whether states that differ by a permutation of scalarset values alone were counted once.
+    /// True if states that differ only by a permutation of scalarset values were counted once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub symmetric: bool,
-    /// Rules fired, those included that change nothing; counted like the states.
+    /// Rules fired, including those that change nothing; counted like the states.
     pub transitions: u128,
-    /// Steps from a start state to the farthest state, at the least.
+    /// Lower bound of the distance, in steps, from a start state to the farthest state.
     pub depth: u64,
-    /// Each property on its own. What has been looked for and not found is undecided
-    /// until everything has been explored.
+    /// Status of each property. A property without a violation so far is undecided until everything has been explored.
     pub properties: Vec<PropertyResult>,
-    /// States of each independent part, as many as were visited; one if the model was explored as a whole.
+    /// States visited in each independent part; one entry if the model was explored as a whole.
     pub components: Vec<u64>,
     /// Rules fired in each independent part.
     pub part_transitions: Vec<u64>,
-    /// Whether everything was explored, so that `states` and `transitions` are those of the product.
+    /// True if everything was explored, so that `states` and `transitions` are those of the product.
     pub complete: bool,
-    /// How many of the parts are different, and were explored.
+    /// Number of distinct parts. Equal parts are explored once.
     pub different: usize,
-    /// Bytes that states and their table took at the most. Does not depend on the machine.
+    /// Peak memory of the states and their table, in bytes. Independent of the machine.
     pub memory: u64,
-    /// How probable it is at the most that a state was left out, if only signatures of states were kept.
+    /// Upper bound of the probability that a state was omitted, if only signatures of states were kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omission_probability: Option<f64>,
-    /// What random walks came to, if there were any in place of a search.
+    /// Statistics of random walks, if these replaced the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub walks: Option<Box<Walks>>,
 }
 
-/// What random walks came to. In a [`Report`] with it, `states` are those met on the way, `transitions` the rules that fired
-/// to see where they lead, and `depth` is the length of the longest walk.
+/// Statistics of random walks. In a [`Report`] with walks, `states` are the states met, `transitions` the rules fired,
+/// including those only tried, and `depth` is the length of the longest walk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Walks {
-    /// What everything random followed from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How many there were.
+    /// Number of walks.
     pub walks: u64,
-    /// Their steps together.
+    /// Steps of all walks together.
     pub steps: u64,
-    /// Whether `states` are all that were met; beyond four million no more are told apart.
+    /// True if `states` counts all states met; the table of known states is limited to 2^22.
     pub states_counted: bool,
-    /// How many rules have fired, counted over the values of their parameters.
+    /// Number of rule instances (rules with values of their parameters) by which a walk could reach a different state.
     pub rules_fired: u64,
-    /// How many there are.
+    /// Number of rule instances.
     pub rules: u64,
-    /// Names of rules that never fired, whatever the values of their parameters, in the order of the model.
+    /// Names of rules without such an instance, in the order of the model.
     pub never_fired: Vec<String>,
 }
 
@@ -79,23 +78,23 @@ pub enum Outcome {
     Verified,
     /// A property does not hold.
     Violated {
-        /// Which.
+        /// The violated property.
         property: Property,
-        /// What is wrong in the last state or step of the trace.
+        /// Description of the violation in the last state or step of the trace.
         message: String,
-        /// A shortest way to violate this property.
+        /// A shortest path to a violation of this property.
         trace: Box<Trace>,
     },
     /// The search gave up.
     Undecided {
-        /// Why.
+        /// Limit that was reached, or other cause.
         reason: Reason,
     },
-    /// Undecided as well: the model has no room for what can happen ([`Violation::limit`]).
+    /// Undecided: the model's capacity was exceeded ([`Violation::limit`]).
     Exceeded {
-        /// Which limit is run over, as a clause.
+        /// The exceeded limit, as a clause.
         limit: String,
-        /// A shortest way to it.
+        /// A shortest path to the excess.
         trace: Box<Trace>,
     },
 }
@@ -110,20 +109,20 @@ pub enum Property {
     Assertion(String),
     /// No value leaves its range, no index its array, and nothing is divided by zero.
     WellDefined,
-    /// Every state has a way to a different one.
+    /// Every state has a step to a different one.
     NoDeadlock,
     /// Rules that are not spontaneous can always lead to a quiescent state.
     Drain,
-    /// Something is met at least once, by name.
+    /// A cover is reached at least once, by name.
     Cover(String),
-    /// Rules can always lead to a state in which something holds, by name.
+    /// Rules can always lead to a state in which a claim holds, by name.
     Liveness(String),
-    /// What is judged above the engine, of models of its own.
+    /// A property judged by a higher layer, on models of its own.
     #[serde(untagged)]
     Beyond(Beyond),
 }
 
-/// A property that the engine does not know.
+/// A property of a higher layer, unknown to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Beyond {
     /// Its name.
@@ -145,34 +144,34 @@ impl fmt::Display for Property {
     }
 }
 
-/// What is known of one property.
+/// Status of one property.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PropertyResult {
-    /// Which property.
+    /// The property.
     pub property: Property,
-    /// What is known.
+    /// Its status.
     pub status: Status,
 }
 
-/// What is known of a property.
+/// Status of a property.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It holds.
+    /// The property holds.
     Holds,
-    /// It does not.
+    /// The property is violated.
     Violated,
-    /// Not everything was explored.
+    /// No violation found, but not everything was explored.
     Undecided,
 }
 
-/// Explores everything a model can reach and judges its properties.
+/// Explores all reachable states of a model and judges its properties.
 ///
-/// Not covered: fairness (a livelock among rules that could be left is no violation, unless drain is
-/// asked for and fails), and what lies behind the first violation.
+/// Not covered: fairness, and states beyond the first violation. A livelock among rules that could be left is therefore
+/// no violation, unless the drain check is requested and fails.
 ///
 /// # Errors
-/// Everything that [`Model::validate`] finds, or what is wrong with a checkpoint.
+/// All errors that [`Model::validate`] finds, or the error of a checkpoint.
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     let prepare = || {
         let settled = watching(model, options);
@@ -205,7 +204,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     };
     let outcome = outcome(model, &program, &verdict, effort, settled);
     let properties = judged(model, &program, &outcome, &verdict);
-    // Parts that are equal were explored once.
+    // Equal parts were explored once.
     let explored = (components.iter().zip(&parts.representative).enumerate())
         .filter(|(part, (_, representative))| part == *representative);
     let omission = explored.map(|(_, (&states, _))| omission_bound(states));
@@ -229,7 +228,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     })
 }
 
-/// What is watched as loops run: where symmetry is made use of, that their order does not matter.
+/// Stores of loops that a program checks at run time for dependence on the order of rounds. None if symmetry is off.
 pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
     match options.symmetry {
         true => crate::order::findings(model).1,
@@ -237,8 +236,11 @@ pub(crate) fn watching(model: &Model, options: &Options) -> Settled {
     }
 }
 
-/// A model that is sound, as a program. Where rounds of a loop store different values in what is to be settled,
-/// a limit is run over.
+/// Validates and compiles a model. The program compares all orders of a loop whose rounds store different values in a
+/// place of `settled`. If the results differ, it reports an exceeded limit.
+///
+/// # Errors
+/// All errors that [`Model::validate`] finds, or that the code would be too large.
 pub(crate) fn compiled(
     model: &Model,
     settled: Settled,
@@ -258,29 +260,29 @@ pub(crate) fn compiled(
     Ok(program)
 }
 
-/// What it took to come to a verdict.
+/// Size of the search behind a verdict.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     pub states: u128,
     pub depth: u64,
-    /// Whether one state of each orbit was counted.
+    /// True if one state of each orbit was counted.
     pub symmetric: bool,
 }
 
 impl Effort {
-    /// How many states, in words.
+    /// Number of states, in words.
     fn states(self) -> String {
         states_in_words(self.states, self.symmetric)
     }
 }
 
-/// How many states were counted; `symmetric`: one for all that differ only by a permutation.
+/// Number of states in words. `symmetric`: states that differ only by a permutation were counted once.
 pub fn states_in_words(states: u128, symmetric: bool) -> String {
     let up_to = if symmetric { " up to symmetry" } else { "" };
     format!("{}{up_to}", counted(states, "state"))
 }
 
-/// What a verdict means for the model, after so many states and steps.
+/// Outcome for the model that follows from a verdict of the search.
 pub(crate) fn outcome(
     model: &Model,
     program: &Program,
@@ -295,7 +297,7 @@ pub(crate) fn outcome(
     }
 }
 
-/// What an outcome says of each property.
+/// Status of each property that follows from an outcome.
 pub(crate) fn judged(
     model: &Model,
     program: &Program,
@@ -304,7 +306,7 @@ pub(crate) fn judged(
 ) -> Vec<PropertyResult> {
     let mut covers = 0..;
     let properties = properties(model, program).into_iter().map(|property| {
-        // Covers are judged all together.
+        // All covers are judged at the same time.
         if let (Property::Cover(_), Verdict::Broken(Broken::Uncovered(unmet), _)) =
             (&property, verdict)
         {
@@ -322,7 +324,8 @@ pub(crate) fn judged(
             Outcome::Undecided {
                 reason: Reason::HashCompaction,
             } if property.order() == 0 => Status::Holds,
-            // What is judged when everything is known comes in this order, when all before has been found to hold.
+            // Properties that need all states are judged in the order of [`Property::order`], each after the earlier
+            // ones hold.
             Outcome::Violated {
                 property: violated, ..
             } if violated.order() > property.order() => Status::Holds,
@@ -333,12 +336,12 @@ pub(crate) fn judged(
     properties.collect()
 }
 
-/// What is explored apart. A model that has symmetry is explored as a whole, but for parts in each of which
-/// all that is permuted lies together.
+/// Independent parts for separate exploration. A model with symmetry is explored as a whole, unless each part contains
+/// all the state that its permutations move together.
 pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Parts {
     let mut whole = View::whole(program, model.deadlock);
     let named = model.interchangeable.as_ref().map(|range| range.names);
-    // Whether one value of a scalarset stays in reach of something is not the same question for all states of an orbit.
+    // Reachability of a claim about one particular value of a scalarset can differ between states of an orbit.
     let of_one_value = |property: &Invariant| {
         property.parameters.iter().any(|&parameter| {
             let ty = model.variable(parameter).ty;
@@ -373,12 +376,12 @@ pub(crate) fn parts(model: &Model, program: &Program, options: &Options) -> Part
     }
 }
 
-/// Why a model cannot be checked.
+/// Reason why a model cannot be checked.
 #[derive(Debug)]
 pub enum CheckError {
-    /// What is wrong with the model.
+    /// Errors of the model.
     Model(Vec<ModelError>),
-    /// What is wrong with a checkpoint; only where [`Options::keeper`] is given.
+    /// Error of a checkpoint; only if [`Options::keeper`] is given.
     Checkpoint(CheckpointError),
 }
 
@@ -397,7 +400,7 @@ impl fmt::Display for CheckError {
 impl std::error::Error for CheckError {}
 
 impl Property {
-    /// In which order properties are judged; those of 0 together, while states are visited.
+    /// Order in which properties are judged; those of order 0 are judged together, while states are visited.
     fn order(&self) -> u8 {
         match self {
             Property::Cover(_) => 1,
@@ -491,7 +494,7 @@ fn violated(
     }
 }
 
-/// What it means to be in a deadlock, as a clause.
+/// Description of a deadlock, as a clause.
 pub(crate) fn stuck(model: &Model) -> &'static str {
     match model.deadlock {
         Deadlock::Stuck => "no rule may fire",
@@ -499,7 +502,7 @@ pub(crate) fn stuck(model: &Model) -> &'static str {
     }
 }
 
-/// The property an error or assertion speaks of: the invariant of that name, if there is one.
+/// Property that an error or assertion reports: the invariant of that name, if one exists.
 pub(crate) fn asserted(model: &Model, violation: &Violation) -> Property {
     let name = violation.property.clone();
     if name == Violation::ILL_DEFINED {
@@ -511,7 +514,8 @@ pub(crate) fn asserted(model: &Model, violation: &Violation) -> Property {
     }
 }
 
-/// All properties of a model: invariants, assertions that are no limits in the order of their code, then those that come for free.
+/// All properties of a model: invariants, assertions other than limits in code order, then the properties that need no
+/// declaration, covers, drain and liveness.
 fn properties(model: &Model, program: &Program) -> Vec<Property> {
     let mut all = Vec::new();
     for invariant in &model.invariants {

@@ -1,9 +1,9 @@
 //! Random walks through a model that has too many states to visit all of them.
 //!
-//! Everything that a search looks for while it visits states is looked for: invariants, assertions, values out of range, deadlock,
-//! and loops over scalarsets whose order matters. No states are taken for each other, whatever symmetry a model has.
-//! Finding it is a violation like any other, with a counterexample that is not a shortest one, but shortened where that is
-//! cheap. Finding nothing decides nothing. What takes all states to judge (covers, drain, liveness) is not looked at.
+//! Walks check everything that a search checks while it visits states: invariants, assertions, values out of range,
+//! deadlock, and loops over scalarsets whose order matters. Symmetry does not merge states here.
+//! A violation has a counterexample that is shortened if that is cheap, but need not be a shortest one. A run without a
+//! violation is undecided. Properties that need all states (covers, drain, liveness) are not judged.
 
 use crate::model::Model;
 use crate::report::{compiled, judged, outcome, watching, CheckError, Effort, Report, Walks};
@@ -11,21 +11,21 @@ use crate::search::{walk, Options, Plan, Walked};
 use crate::view::View;
 use rustc_hash::FxHashSet;
 
-/// How to walk.
+/// Parameters of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Simulation {
-    /// What everything random follows from.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Steps of all walks together; the walk in which they come together is ended.
+    /// Steps of all walks together; the walk that reaches this total is the last.
     pub steps: u64,
-    /// Most steps of one walk; then the next begins in a start state.
+    /// Maximum steps of one walk; the next walk then begins in a start state.
     pub length: u64,
 }
 
-/// Walks through a model at random. The report depends on the model and the simulation alone, and is never
+/// Walks through a model at random. The report depends only on the model and the simulation, and is never
 /// [`crate::Outcome::Verified`].
 ///
-/// Of the options, threads, engine, symmetry (whether loops are watched), cancel and progress count.
+/// Only these options have an effect: threads, engine, symmetry (checks of loop orders), cancel and progress.
 ///
 /// # Errors
 /// Everything that [`Model::validate`] finds.

@@ -1,30 +1,30 @@
-//! Stories: what a way through a model shows of those who act in it.
+//! Stories: charts of a path through a model, made by the model's author.
 //!
-//! The engine knows no messages. Whoever makes a model knows what happens in it, and puts a
-//! [`Teller`](crate::model::Teller) into it, whose stories hear what the rules tell and see every state.
+//! The engine knows no messages. The author of a model knows its events, and gives it a
+//! [`Teller`](crate::model::Teller). The stories of this renderer receive the events of the rules, and every state.
 
 use crate::number::Number;
 use cohkit_base::sequence::Sequence;
 
-/// A story of one way.
+/// Story of one path.
 pub trait Story {
-    /// The start state, or the step that is about to be told, says this.
+    /// Receives an event of the start state, or of the step passed last.
     fn say(&mut self, _said: Said) {}
 
-    /// A rule has fired, from one state to another; what it says follows.
+    /// A rule has fired and changed the state from `before` to `after`; its events follow.
     fn step(&mut self, _rule: &str, _before: &[Number], _after: &[Number]) {}
 
-    /// The whole story.
+    /// Ends the story and returns its chart.
     fn end(self: Box<Self>) -> Sequence;
 }
 
-/// What a [`Note::Says`](crate::model::Note::Says) says.
+/// Event of a [`Note::Says`](crate::model::Note::Says).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Said {
-    /// What sort of thing it is.
+    /// Kind of the event, numbered by the renderer.
     pub sort: u32,
-    /// Who and where.
+    /// Participants and locations.
     pub values: Vec<Number>,
-    /// In words.
+    /// Description.
     pub words: String,
 }

@@ -1,4 +1,4 @@
-//! Work on several threads.
+//! Execution of work on several threads.
 
 use std::any::Any;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle, Thread};
 
-/// How many bits hashes have, in tests that make them few. Here, as threads hand it on to those that they start.
+/// Width of hashes in bits, reduced in some tests. Defined here because threads pass it on to the threads they start.
 #[cfg(test)]
 pub(crate) mod short {
     use std::cell::Cell;
@@ -15,19 +15,19 @@ pub(crate) mod short {
         static BITS: Cell<u32> = const { Cell::new(u64::BITS) };
     }
 
-    /// Bits of a hash on this thread.
+    /// Width of hashes on this thread, in bits.
     pub(crate) fn bits() -> u32 {
         BITS.get()
     }
 
-    /// On this thread, and those that it starts, hashes have only so many bits from now on.
+    /// Reduces the width of hashes on this thread and those that it starts.
     pub(crate) fn shorten(bits: u32) {
         BITS.set(bits);
     }
 }
 
-/// Does something with each share, side by side, and gives the results in order; a panic goes on in this thread.
-/// A share for which the system gives no thread is done by this one when its own is.
+/// Runs `work` on each share in parallel, and returns the results in order. A panic continues in the calling thread.
+/// If a thread cannot be created, the calling thread processes that share after its own.
 pub(crate) fn side_by_side<S: Send, T: Send>(
     shares: Vec<S>,
     work: impl Fn(S) -> T + Sync,
@@ -60,8 +60,8 @@ pub(crate) fn side_by_side<S: Send, T: Send>(
     })
 }
 
-/// Threads that stay, for work that comes in many short pieces: starting a thread takes as long as much of it,
-/// and one that stays finds in its caches what it had there. The one that has the team is one of them.
+/// Persistent threads for many short pieces of work. Starting a thread takes as long as many of these pieces, and a
+/// persistent thread keeps its cache contents. The owner of the team is one of its threads.
 #[derive(Default)]
 pub(crate) struct Team {
     others: Vec<Member>,
@@ -72,32 +72,32 @@ struct Member {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a thread of a team is told and tells.
+/// Shared state of a team's thread and its owner.
 #[derive(Default)]
 struct Desk {
-    /// One of the numbers below.
+    /// Status: `DONE`, `WORK` or `END`.
     what: AtomicUsize,
     job: Mutex<Option<Job>>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// There is nothing to do, or it is done.
+/// No job, or the job is completed.
 const DONE: usize = 0;
-/// There is a job.
+/// A job is available.
 const WORK: usize = 1;
-/// There will be no more.
+/// No further jobs will come.
 const END: usize = 2;
 
 struct Job {
     work: &'static (dyn Fn() + Sync),
-    /// Who waits for it.
+    /// Thread that waits for the job.
     owner: Thread,
 }
 
-/// How often to look before going to sleep, about a tenth of a millisecond.
+/// Polls before a thread sleeps, about 0.1 ms.
 const LOOKS: usize = 2_000;
 
-/// Waits until `ready`, which another thread makes so before it wakes this one.
+/// Waits until `ready` returns true. The thread that makes it true must unpark this one afterwards.
 fn wait(looks: usize, ready: impl Fn() -> bool) {
     for _ in 0..looks {
         if ready() {
@@ -129,7 +129,7 @@ impl Desk {
     }
 }
 
-/// What a lock holds, though its last holder may have panicked.
+/// Locks a mutex, even if a previous holder has panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()
@@ -137,10 +137,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Team {
-    /// A team of so many threads, the one that asks for it included; of fewer, if the system gives no more.
+    /// Creates a team of `threads` threads, including the calling thread; fewer, if the system provides no more.
     pub fn new(threads: usize) -> Team {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        // Where threads share a core, the one that looks keeps another from working.
+        // If threads share a core, polling keeps another one from working.
         let looks = if threads > cores { 0 } else { LOOKS };
         let member = |_| {
             let desk = Arc::new(Desk::default());
@@ -156,15 +156,15 @@ impl Team {
         }
     }
 
-    /// The thread that asks for it, alone.
+    /// A team of the calling thread only.
     pub const ALONE: Team = Team { others: Vec::new() };
 
-    /// How many threads there are.
+    /// Number of threads.
     pub fn len(&self) -> usize {
         self.others.len() + 1
     }
 
-    /// The same as [`side_by_side`] with this team's threads, for at most as many shares.
+    /// As [`side_by_side`], on this team's threads, for at most as many shares.
     pub fn side_by_side<S: Send, T: Send>(
         &self,
         shares: Vec<S>,
@@ -202,7 +202,7 @@ impl Team {
             })
             .collect();
         let own = own.map(|job| catch_unwind(AssertUnwindSafe(job)));
-        // Nothing returns or unwinds before all are through: they work on what is borrowed here.
+        // All jobs must end before this function returns or unwinds: they borrow its locals.
         for member in &busy {
             member.finish();
         }
@@ -220,8 +220,8 @@ impl Team {
 impl Member {
     #[allow(unsafe_code)]
     fn start(&self, work: &(dyn Fn() + Sync)) {
-        // SAFETY: only the time for which it is borrowed is changed. The caller waits for the end of the job
-        // with `finish` while it is still borrowed.
+        // SAFETY: only the lifetime of the borrow changes. The caller waits for the end of the job with `finish` while
+        // the borrow is valid.
         let work =
             unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
         *lock(&self.desk.job) = Some(Job {

@@ -1,4 +1,4 @@
-//! Counterexamples that people can read: which rules fired, what each changed, and the chart they tell.
+//! Readable counterexamples: the rules that fired, the changes of each, and their chart.
 
 use crate::compile::{compile, compile_watching};
 use crate::interpret::{Fault, Machine};
@@ -11,27 +11,28 @@ use cohkit_base::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A way through a model's states, from a start state on.
+/// A path through a model's states, from a start state on.
 ///
-/// `start_index` and each step's `rule_index` are what [`replay`] needs to walk it again;
-/// [`crate::replay::again`] compares all the rest with what happens then.
+/// [`replay`] needs only `start_index` and each step's `rule_index` to repeat the path; [`crate::replay::again`]
+/// compares the rest with the repeated run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trace {
     /// Name of the start state.
     pub start: String,
-    /// Which start state, counted over all instances.
+    /// Index of the start state, counted over all instances.
     pub start_index: u32,
-    /// Values in the start state other than those with which variables begin.
+    /// Values in the start state that differ from the initial values of variables.
     pub initial: Vec<Setting>,
     /// The rules that fire, in order.
     pub steps: Vec<TraceStep>,
-    /// What the model's teller makes of it; nothing if it has none.
+    /// Chart made by the model's renderer; empty if it has none.
     #[serde(default)]
     pub sequence: Sequence,
-    /// What the last step did wrong, if it could not be completed.
+    /// Fault of the last step, if it could not be completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Whether it ends where rounds of a loop over a scalarset disagree, which is an end only where symmetry is used.
+    /// True if the path was walked with checks of the orders of loops over scalarsets. Only such a trace can end where
+    /// rounds of a loop disagree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watched: bool,
 }
@@ -39,9 +40,9 @@ pub struct Trace {
 /// The value of a simple part of the state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Setting {
-    /// `cells[2].state`.
+    /// Name of the part, such as `cells[2].state`.
     pub variable: String,
-    /// A label, `true`, or a number.
+    /// Value: a label, `true`, or a number.
     pub value: String,
 }
 
@@ -50,16 +51,16 @@ pub struct Setting {
 pub struct TraceStep {
     /// Name with the values of its parameters.
     pub rule: String,
-    /// Which rule, counted over all instances in the order of the model.
+    /// Index of the rule, counted over all instances in the order of the model.
     pub rule_index: u32,
-    /// What is different afterwards, in the order of the variables.
+    /// Changed parts of the state, in the order of the variables.
     pub changes: Vec<Change>,
 }
 
 /// A simple part of the state that changes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Change {
-    /// `cells[2].state`.
+    /// Name of the part, such as `cells[2].state`.
     pub variable: String,
     /// Value before.
     pub from: String,
@@ -89,8 +90,8 @@ impl fmt::Display for Trace {
 /// Walks a model along rules, given as in [`Trace::start_index`] and [`TraceStep::rule_index`].
 ///
 /// # Errors
-/// An index that the model does not have, a rule that is not enabled where it should fire,
-/// or steps behind one that faults. Errors of the model itself are returned as they are.
+/// An index that the model does not have, a rule that is not enabled when it should fire, or steps after one that
+/// faults. Errors of the model itself are returned unchanged.
 pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String> {
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
@@ -103,12 +104,12 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
     tell(model, &program, &path).map(|told| told.trace)
 }
 
-/// A trace, and where it leads.
+/// A trace, with the machine in its last state.
 pub(crate) struct Told<'a> {
     pub trace: Trace,
-    /// In the last state.
+    /// Machine in the last state.
     pub machine: Machine<'a>,
-    /// What the last step did wrong, if it could not be completed.
+    /// Fault of the last step, if it could not be completed.
     pub fault: Option<Fault>,
 }
 
@@ -220,7 +221,7 @@ pub(crate) fn tell<'a>(
     })
 }
 
-/// Gives what a machine has noted to the story.
+/// Passes the machine's notes to the story.
 fn say(
     model: &Model,
     program: &Program,
@@ -235,7 +236,8 @@ fn say(
     }
 }
 
-/// The trace of a path that a search has found, which watched loops if something is to be settled.
+/// Trace of a path that a search has found. With a non-empty `settled`, the walk checks orders of loops as the search
+/// did.
 pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
     if path.start == NO_START {
         return Trace {
@@ -262,7 +264,7 @@ pub(crate) fn found(model: &Model, path: &Path, settled: Settled) -> Trace {
     }
 }
 
-/// What a note says with these values; nothing if it is a mark.
+/// Event of a note with these values; `None` for a mark.
 pub(crate) fn said(model: &Model, note: &Note, values: &[Number]) -> Option<Said> {
     let Note::Says {
         sort,
@@ -284,7 +286,7 @@ pub(crate) fn said(model: &Model, note: &Note, values: &[Number]) -> Option<Said
     })
 }
 
-/// Fills values into words.
+/// Substitutes values in phrases.
 struct Words<'a> {
     model: &'a Model,
     values: std::slice::Iter<'a, Number>,

@@ -1,24 +1,24 @@
-//! Reads of values that nothing has been stored in yet.
+//! Detection of reads of values that have not been assigned yet.
 
 use crate::model::{Deadlock, Model, Type};
 use crate::program::{Op, Program, Site};
 use crate::report::{compiled, parts, watching};
 use crate::search::{search, Broken, Engine, Options, Verdict};
 
-/// States that are looked at. What is undefined is so from the start, so it shows early if at all.
+/// Maximum number of states visited. Undefined values exist from the start, so such a read occurs early if at all.
 const MOST_STATES: u64 = 1 << 10;
 
 /// A read of an undefined value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UndefinedRead {
-    /// The variable.
+    /// The variable, as the text names it.
     pub what: String,
-    /// On which line of the text; 0 if there is none.
+    /// Line of the text; 0 if there is no text.
     pub line: u32,
 }
 
-/// The first read of an undefined value of a scalarset or union among the first states of a model, if it is the first
-/// thing that goes wrong there.
+/// Finds a read of an undefined value of a scalarset or union in the first states of a model. Returns `None` if another
+/// violation comes first.
 pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
     let mut model = model.clone();
     model.deadlock = Deadlock::Off;
@@ -44,7 +44,7 @@ pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
     }
 }
 
-/// What an instruction reads, if it is one that refuses undefined values of a scalarset or union.
+/// Site of an instruction that rejects undefined values of a scalarset or union; `None` for other instructions.
 fn read<'a>(model: &Model, program: &'a Program, at: u32) -> Option<&'a Site> {
     let Op::Defined { .. } = program.code.get(at as usize)? else {
         return None;

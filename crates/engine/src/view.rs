@@ -1,23 +1,23 @@
-//! What of a program is searched.
+//! The searched part of a program.
 
 use crate::model::Deadlock;
 use crate::program::{Cell, Claim, Packing, Program};
 use crate::symmetry::{Scratch, Symmetry};
 use std::sync::Arc;
 
-/// The part of a program that is searched: all of it or one component.
+/// The part of a program that is searched: the whole or one component.
 #[derive(Clone)]
 pub(crate) struct View {
     pub packing: Packing,
-    /// Rule instances that can fire, in order; those of a smaller priority first.
+    /// Rule instances that can fire, ordered by priority, then as in the program.
     pub rules: Vec<u32>,
     pub invariants: Vec<Claim>,
-    /// Conjuncts of the quiescent condition; `None` if drain is not asked for.
+    /// Conjuncts of the quiescent condition; `None` if drain is not checked.
     pub quiescent: Option<Vec<u32>>,
-    /// Whether a deadlock ends the search, or is only noted.
+    /// True if a deadlock ends the search; false if it is only recorded.
     pub stop_at_deadlock: bool,
     pub deadlock: Deadlock,
-    /// If given, one state of each orbit is stored for all.
+    /// Symmetry of the view. If given, only one state of each orbit is stored.
     pub symmetry: Option<Arc<Symmetry>>,
 }
 
@@ -27,7 +27,7 @@ impl View {
         let mut rules: Vec<u32> = (0..program.rules.len() as u32)
             .filter(|&r| program.rules[r as usize].guard.is_some())
             .collect();
-        // So that those of the smallest priority are tried first.
+        // Rules of the smallest priority are tried first.
         rules.sort_by_key(|&r| program.rules[r as usize].priority);
         View {
             packing: Packing::new(program, 0..program.slots.len() as Cell),
@@ -40,7 +40,7 @@ impl View {
         }
     }
 
-    /// Replaces a packed state by the one that is stored for it.
+    /// Replaces a packed state by the representative of its orbit.
     #[inline(always)]
     pub fn canonicalise(&self, state: &mut [u64], scratch: &mut Scratch) {
         if let Some(symmetry) = &self.symmetry {

@@ -2,13 +2,13 @@
 
 use crate::model::*;
 
-/// What a walk meets.
+/// Node of a traversal.
 pub enum Node<'a> {
     /// A statement, before its parts.
     Stmt(&'a Stmt),
     /// An expression, before its parts.
     Expr(&'a Expr),
-    /// A place that is written, or gets another name.
+    /// A place that is written, or gets an alias.
     Target(&'a Place),
 }
 
@@ -138,7 +138,7 @@ pub fn expr(e: &Expr, f: &mut dyn FnMut(Node)) {
     }
 }
 
-/// Whether an expression calls a function.
+/// True if an expression calls a function.
 pub fn calls(e: &Expr) -> bool {
     let mut any = false;
     expr(e, &mut |node| {

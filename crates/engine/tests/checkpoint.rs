@@ -1,4 +1,4 @@
-//! Does a search that was interrupted and goes on give the report of one that was not?
+//! Tests that a resumed search gives the report of an uninterrupted one.
 
 mod models;
 
@@ -14,12 +14,13 @@ use std::sync::Mutex;
 
 type Files = BTreeMap<(usize, u64), Vec<u8>>;
 
-/// Keeps checkpoints in memory, each time it is asked so often, and may interrupt the search after some of them.
+/// Keeper in memory. A checkpoint is due at every `every`-th call of `is_due`; the search may be interrupted at one of
+/// these calls.
 #[derive(Default)]
 struct Shelf {
     files: Mutex<Files>,
     every: u64,
-    /// Asked so often, the search is interrupted; 0 for never.
+    /// Call of `is_due` at which the search is interrupted; 0 for never.
     last: u64,
     asked: AtomicU64,
     interrupt: AtomicBool,
@@ -78,8 +79,8 @@ fn interrupted(report: &Report) -> bool {
     report.outcome == Outcome::Undecided { reason }
 }
 
-/// Searches, interrupted after so many stretches at a time and with other threads each time, until it is not;
-/// how often it was interrupted.
+/// Repeats an interrupted search until it completes, with `stretches` stretches per run and a different number of
+/// threads each time. Returns the report and the number of interruptions.
 fn in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report, u64) {
     let mut files = Files::new();
     for times in 0.. {
@@ -138,7 +139,7 @@ fn an_interrupted_search_goes_on_to_the_same_report() {
             },
             5,
         ),
-        // Several components, and symmetry.
+        // Several components, and models with symmetry.
         (models::copies(3, true), Options::default(), 0),
         (library("german"), Options::default(), 3),
         (library("network_multiset"), Options::default(), 0),
@@ -167,7 +168,7 @@ fn a_search_that_gave_up_goes_on_with_a_wider_limit() {
         };
         let part = check(&model, &options(Some(first))).unwrap();
         assert_eq!(part.states, u128::from(first));
-        // A tighter limit cannot take back what was kept.
+        // A tighter limit has no effect on a larger checkpoint.
         if first == 30_000 {
             let less = check(&model, &options(Some(10))).unwrap();
             assert_eq!((less.outcome, less.states), (part.outcome, part.states));
@@ -180,7 +181,7 @@ fn a_search_that_gave_up_goes_on_with_a_wider_limit() {
     }
 }
 
-/// Those with a field of more than 32 bits were called damaged.
+/// Regression: states with a field of more than 32 bits were rejected as damaged.
 #[test]
 fn states_of_large_numbers_are_kept_and_taken_again() {
     let text = "type far: -4611686018427387904 .. 4611686018427387904; var a: array [0..3] of far;
@@ -201,7 +202,7 @@ fn states_of_large_numbers_are_kept_and_taken_again() {
     assert_eq!((whole.outcome, whole.states), (Outcome::Verified, 81));
 }
 
-/// Everything that a whole search keeps.
+/// All checkpoints of an uninterrupted search.
 fn all_kept(model: &Model) -> Files {
     let shelf = shelf(Files::new(), 20, 0);
     let options = Options {
@@ -219,7 +220,7 @@ fn every_checkpoint_alone_is_enough_to_go_on_from() {
     let files = all_kept(&model);
     assert!(files.len() > 5, "{}", files.len());
     for count in 0..=files.len() {
-        // As if killed behind this one.
+        // The search was killed after this checkpoint.
         let files = files.clone().into_iter().take(count).collect();
         let shelf = shelf(files, 10_000, 0);
         let options = Options {
@@ -267,7 +268,7 @@ fn what_is_of_another_search_or_damaged_is_refused() {
             "{error:?}"
         );
     }
-    // Every byte of the last one counts, and so does its length.
+    // Every byte of the last checkpoint matters, and so does its length.
     let (&at, bytes) = files.last_key_value().unwrap();
     let refuses = |bytes: Vec<u8>| {
         let mut files = files.clone();
@@ -290,7 +291,7 @@ fn what_is_of_another_search_or_damaged_is_refused() {
         refuses(bytes_to(&files[&at], i));
     }
     refuses([&bytes[..], &[0]].concat());
-    // One that stands in another's place.
+    // A checkpoint stored under another number.
     let mut twice = files.clone();
     twice.insert((at.0, at.1 + 1), bytes.clone());
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! Searches that keep signatures of states instead of states, beside searches that keep all.
+//! Comparison of searches with hash compaction and searches that store complete states.
 
 use cohkit_engine::build::*;
 use cohkit_engine::model::{Deadlock, Model, Rule};
@@ -26,7 +26,7 @@ fn compact(model: &Model, options: &Options) -> Report {
     report
 }
 
-/// As it would be without.
+/// The report without the fields that depend on hash compaction.
 fn exact(report: &Report) -> Report {
     Report {
         omission_probability: None,
@@ -52,7 +52,7 @@ fn signatures_find_what_states_find() {
     }
 }
 
-/// Twenty numbers that count together.
+/// Twenty numbers that count in step.
 fn large() -> Model {
     let mut m = Builder::new("large");
     let (index, numbers) = (m.range("index", 0, 19), m.range("numbers", 0, 4095));
@@ -71,11 +71,11 @@ fn large_states_take_less_memory() {
     let report = compact(&large(), &Options::default());
     assert_eq!(exact(&report), exact(&whole));
     assert_eq!(report.states, 4096);
-    // Thirty bytes and more are eight.
+    // A state of thirty bytes is replaced by a signature of eight.
     assert!(report.memory + 22 * 4096 <= whole.memory, "{report:?}");
 }
 
-/// What `docs/murphi.md` tells of them.
+/// Bytes per state, as stated in `docs/murphi.md`.
 #[test]
 fn documented_models_take_as_much_memory_as_is_said() {
     for (name, whole, compacted) in [("dma_copy", 339.0, 26.0), ("flash_4", 21.0, 19.0)] {

@@ -1,4 +1,4 @@
-//! Rules with one piece of code for all values of their parameters do what those do that have code for each.
+//! Comparison of rules with one piece of code for all parameter values and rules with separate code for each.
 
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_engine::search::Engine;
@@ -8,7 +8,7 @@ use cohkit_engine::{check, Options, Outcome, Report};
 use cohkit_murphi::{read, Dialect};
 use std::path::{Path, PathBuf};
 
-/// All models that are accepted.
+/// All models that the Murphi front end accepts.
 fn models() -> Vec<Model> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = ["models", "tests/murphi", "tests/murphi/found"].map(|folder| root.join(folder));
@@ -35,7 +35,7 @@ fn models() -> Vec<Model> {
     models.collect()
 }
 
-/// What a report says, but for the memory that it took.
+/// A report without the memory.
 fn said(report: Report) -> Report {
     Report {
         memory: 0,
@@ -104,7 +104,7 @@ fn random_walks_do_not_depend_on_it_either() {
                 ..Options::default()
             };
             let mut all = simulate(&model, &simulation, &options).unwrap();
-            // Those that can never fire are not told from the others where they share their code.
+            // Instances that can never fire are counted if they share their code with others.
             if let (Some(all), Some(each)) = (&mut all.walks, &each.walks) {
                 assert!(all.rules >= each.rules, "{}", model.name);
                 all.rules = each.rules;
@@ -114,7 +114,7 @@ fn random_walks_do_not_depend_on_it_either() {
     }
 }
 
-/// A model with far more rules than there could be code for.
+/// A model with far more rule instances than separate pieces of code could exist for.
 const MANY: &str = "
 const N: 1200;
 var a, b, c: 0..N;
@@ -138,7 +138,8 @@ fn a_rule_may_have_more_instances_than_there_could_be_code_for() {
         };
         let report = check(&many(MANY), &options).unwrap();
         assert_eq!(report.outcome, Outcome::Verified);
-        // a runs from 1 to 40, c through 3 values; b turns around at each step, of which there are 39 in a round.
+        // `a` runs from 1 to 40, and `c` takes 3 values. `b` changes at each of the 39 steps of a round, so it
+        // alternates over two rounds: 240 states.
         assert_eq!(report.states, 240);
     }
 }

@@ -1,5 +1,5 @@
-//! What tells values of a scalarset apart must not be taken for symmetric: searches of orbits find what searches of all
-//! states do.
+//! Tests that scalarsets with asymmetric uses are not reduced: searches with symmetry find the violations that searches
+//! of all states find.
 
 use cohkit_engine::{check, Options, Outcome, Report};
 use cohkit_murphi as murphi;
@@ -16,7 +16,7 @@ fn run(text: &str, symmetry: bool) -> (Report, Vec<String>) {
     (report, warnings.collect())
 }
 
-/// A violation that a permutation of the values would hide is found, and the reason is warned of.
+/// Checks that a violation is found that a permutation of the values would hide, and that a warning states the reason.
 fn told_apart(text: &str, warning: &str) {
     let (report, warnings) = run(text, true);
     let (all, _) = run(text, false);
@@ -32,7 +32,7 @@ fn told_apart(text: &str, warning: &str) {
     );
 }
 
-/// One of two values is chosen; then `go` stores one of them in `got`, by their order.
+/// One of two values is chosen; then `go` stores one of them in `got`, depending on their order.
 fn model(functions: &str, go: &str, claim: &str) -> String {
     format!(
         "type S: scalarset(2);
@@ -94,7 +94,7 @@ fn labels_of_several_enumerations_differ() {
         let text = format!("{text} invariant \"no 2\" o[{label}] != 2;");
         told_apart(&text, "is read for another in `o[..]`");
     }
-    // Here it shows only as the search goes on.
+    // Here the analysis finds nothing; the search detects the dependence at run time.
     let last = text
         .replace("o: array[U] of 0..5", "o: U")
         .replace("for u: U do o[u] := 0; end;", "o := A1;")
@@ -121,7 +121,7 @@ fn numbers_of_slots() {
         let claim = format!("!isundefined(got) -> got {same} q");
         let text = model("", &two("i < j", "got := m[i];"), &claim);
         told_apart(&text, "it is used as a number, and `m` is sorted");
-        // What is put in takes the place of the first that was removed.
+        // The inserted element takes the slot of the first one removed.
         let body = "alias x: m[i] do got := x; end; multisetremove(i, m); multisetremove(j, m);
             multisetadd(q, m); if multisetcount(k: m, k = i) = 1 then got := q; else undefine got; end;";
         let text = model("", &two("i != j & m[i] != q", body), "isundefined(got)");

@@ -1,4 +1,4 @@
-//! Do different ways to check a model agree, on models nobody thought of?
+//! Comparison of the engines, decomposition and numbers of threads on random models.
 
 mod models;
 
@@ -10,7 +10,7 @@ use cohkit_engine::trace::replay;
 use cohkit_engine::{check, Options};
 use proptest::prelude::*;
 
-/// Choices that a random model is made of; zeros when they run out.
+/// Random choices that determine a model; zeros when they run out.
 struct Choices<'a>(std::slice::Iter<'a, u8>);
 
 impl Choices<'_> {
@@ -23,7 +23,7 @@ impl Choices<'_> {
     }
 }
 
-/// The variables of one group; groups mix rarely, so that many models fall into parts.
+/// The variables of one group. Groups rarely interact, so many models split into independent parts.
 #[derive(Clone)]
 struct Group {
     number: VariableId,
@@ -100,7 +100,7 @@ fn random_model(bytes: &[u8]) -> Model {
     m.start("start", vec![]);
     for g in &groups {
         for r in 0..1 + c.below(4) {
-            // Now and then a rule reads another group's variables.
+            // Occasionally a rule reads another group's variables.
             let read = if c.below(8) == 0 {
                 c.of(&groups)
             } else {
@@ -140,7 +140,7 @@ fn random_model(bytes: &[u8]) -> Model {
     m.build().unwrap()
 }
 
-/// The violated property and the length of the trace; the kind of the verdict alone where it is another.
+/// The violated property and the length of the trace; for other outcomes, the kind of verdict.
 fn verdict(outcome: &Outcome) -> (String, usize) {
     match outcome {
         Outcome::Verified => ("verified".into(), 0),
@@ -174,7 +174,7 @@ proptest! {
         let (kind, length) = verdict(&whole.outcome);
         let (apart_kind, apart_length) = verdict(&apart.outcome);
         let drain = matches!(whole.outcome, Outcome::Violated { property: Property::Drain, .. });
-        // Of two violations equally near, each way may report its own.
+        // If two violations are equally near, each search may report a different one.
         prop_assert_eq!(kind == "verified", apart_kind == "verified");
         prop_assert_eq!(drain, apart_kind == Property::Drain.to_string());
         if let Outcome::Violated { trace, .. } = &apart.outcome {
@@ -188,7 +188,7 @@ proptest! {
     }
 }
 
-/// Makes use of what only Murphi texts have: undefined values, priorities, assumptions, shifts and operations on bits.
+/// Adds features that only Murphi models use: undefined values, priorities, assumptions, shifts and bitwise operations.
 fn odd(mut model: Model, bytes: &[u8]) -> Model {
     let mut c = Choices(bytes.iter());
     let numbers: Vec<VariableId> = (0..model.variables.len() as u32)
@@ -203,7 +203,7 @@ fn odd(mut model: Model, bytes: &[u8]) -> Model {
         .filter(|&v| model.variable(v).role == Role::State)
         .collect();
     for &v in &state {
-        // What is not cleared begins without a value.
+        // Variables that are not cleared begin undefined.
         if c.below(6) > 0 || !numbers.contains(&v) {
             model.starts[0].body.push(Stmt::Clear(v.into()));
         }
@@ -278,7 +278,7 @@ proptest! {
 
 #[test]
 fn random_models_are_worth_checking() {
-    // Of the same generator: many verify with more than one part, and every kind of violation occurs.
+    // With the same generator, many models verify with more than one part, and every kind of violation occurs.
     let mut seen = std::collections::BTreeMap::new();
     let mut state = 1u64;
     for _ in 0..600 {

@@ -1,4 +1,4 @@
-//! Are verdicts, counts and counterexamples of known models what they should be, for any number of threads?
+//! Verdicts, counts and counterexamples of known models, for any number of threads.
 
 mod models;
 
@@ -24,7 +24,7 @@ fn run(model: &Model, options: &Options) -> Report {
     check(model, options).unwrap()
 }
 
-/// A cell for an offset is used again for other numbers; the machine code must not take them for offsets.
+/// Regression: a cell of an offset is reused for other numbers, which machine code must not treat as offsets.
 #[test]
 fn an_element_that_is_undefined_is_copied_to_its_own_place() {
     let text = "
@@ -50,7 +50,7 @@ end;
     }
 }
 
-/// `verified`, or property and length of the trace; then states, transitions and depth.
+/// `verified`, or property and length of the trace; then the numbers of states and transitions, and the depth.
 fn told(report: &Report) -> String {
     let verdict = match &report.outcome {
         Outcome::Verified => "verified".to_string(),
@@ -112,7 +112,7 @@ fn a_dead_end_and_a_livelock_are_told_apart() {
         assert!(message.starts_with(word), "{message}");
         let rules: Vec<_> = trace.steps.iter().map(|s| s.rule.as_str()).collect();
         assert_eq!(rules, ["ask", "refuse"]);
-        // Everything else has been found to hold.
+        // All other properties hold.
         let status = |p: Property| {
             report
                 .properties
@@ -170,7 +170,7 @@ start: from 1
 #[test]
 fn any_engine_and_number_of_threads_give_the_same_report() {
     let mut broken = models::peterson(4);
-    // Processes may enter together: an invariant fails deep inside the graph.
+    // Several processes may enter: an invariant fails deep inside the graph.
     broken.rules[2].guard = Expr::Bool(true);
     let mut deadlocked = models::peterson(4);
     deadlocked.rules.pop();
@@ -309,7 +309,7 @@ fn independent_parts_give_the_counts_of_the_whole() {
             );
         }
         assert_eq!(deadlock.outcome == Outcome::Verified, !last);
-        // A deadlock ends the search of the whole early, so the counts are compared without.
+        // A deadlock ends the search of the whole model early, so counts are compared with deadlock checks off.
         model.deadlock = Deadlock::Off;
         let (whole, apart) = (run(&model, &flat()), run(&model, &Options::default()));
         assert_eq!((whole.components.len(), whole.different), (1, 1));
@@ -322,7 +322,7 @@ fn independent_parts_give_the_counts_of_the_whole() {
     }
 }
 
-/// A teller that keeps what it hears, as steps of its one agent.
+/// A renderer that records all events as steps of its only agent.
 #[derive(Debug)]
 struct Hears;
 
@@ -362,7 +362,7 @@ impl Story for Heard {
     }
 }
 
-/// What happens in a model only its teller knows: the engine fills in what notes say, in their order, and shows the states.
+/// The engine fills values into notes, passes them in their order, and shows the states to the renderer.
 #[test]
 fn a_teller_hears_what_rules_say_and_sees_the_states() {
     use cohkit_engine::build::*;

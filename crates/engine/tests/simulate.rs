@@ -1,4 +1,4 @@
-//! Random walks: what they find, that it can be gone, and that it depends on the seed alone.
+//! Random walks: their violations, the validity of their traces, and their dependence on the seed alone.
 
 use cohkit_engine::build::*;
 use cohkit_engine::model::{Deadlock, Model, Rule, TypeId};
@@ -17,7 +17,7 @@ const SHORT: Simulation = Simulation {
     length: 100,
 };
 
-/// The same by both engines and any number of threads.
+/// Report of random walks, checked to be equal for both engines and any number of threads.
 fn walk(model: &Model, simulation: &Simulation) -> Report {
     let run = |engine, threads| {
         let options = Options {
@@ -34,7 +34,7 @@ fn walk(model: &Model, simulation: &Simulation) -> Report {
     report
 }
 
-/// Counts up or down; both at once lead nowhere else.
+/// Counts up or down; the third rule is never enabled.
 fn counter(most: i32) -> Builder {
     let mut m = Builder::new("counter");
     let numbers = m.range("numbers", 0, most);
@@ -57,7 +57,7 @@ fn nothing_found_decides_nothing() {
     assert_eq!((walks.rules_fired, walks.rules), (2, 3));
     assert_eq!(walks.never_fired, ["never"]);
     assert!(walks.states_counted);
-    // All but the ends lead two ways on.
+    // All states except the two ends have two successors.
     assert!(report.transitions > 2000 && report.transitions < 4000);
 }
 
@@ -75,7 +75,7 @@ fn a_violation_is_shortened_and_can_be_gone() {
         panic!("{:?}", report.outcome)
     };
     assert_eq!(*property, Property::Invariant("small".into()));
-    // However often it went back, there is one way without going back.
+    // However often the walk went back, only one path does not go back.
     assert_eq!(trace.steps.len(), 5);
     let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
     assert_eq!(replay(&model, trace.start_index, &rules).unwrap(), **trace);
@@ -125,7 +125,7 @@ fn walks_meet_only_what_can_be_reached() {
     assert_ne!(walk(&model, &other).states, report.states);
 }
 
-/// Two that own a thing at once are seen in an order that they do not have.
+/// If two nodes own the thing, the loop stores them in an order that scalarset values do not have.
 #[test]
 fn walks_watch_loops_over_scalarsets() {
     let text = "type node: scalarset(3);

@@ -1,4 +1,4 @@
-//! Searches of one state of each orbit, beside searches of all.
+//! Comparison of searches with symmetry and searches of all states.
 
 mod orbits;
 
@@ -10,7 +10,7 @@ use orbits::assert_orbits;
 
 const BOOL: TypeId = TypeId::BOOL;
 
-/// Directed graphs on so many nodes: any edge may come and go.
+/// Directed graphs on `nodes` nodes: any edge may be added or removed.
 fn graphs(nodes: u32) -> Builder {
     let mut m = Builder::new("graphs");
     let node = m.scalarset("node", nodes);
@@ -31,7 +31,7 @@ fn run(model: &Model, options: Options) -> Report {
     check(model, &options).unwrap()
 }
 
-/// The same for both engines and any number of threads.
+/// Report with symmetry, checked to be equal for both engines and any number of threads.
 fn reduced(model: &Model) -> Report {
     let one = run(model, Options::default());
     for threads in [1, 2, 3] {
@@ -54,7 +54,7 @@ fn reduced(model: &Model) -> Report {
 
 #[test]
 fn graphs_up_to_isomorphism() {
-    // The numbers of directed graphs on n unlabelled nodes (OEIS A000273), and 2^(n(n-1)) with labels.
+    // Numbers of directed graphs on n unlabelled nodes (OEIS A000273), and 2^(n(n-1)) with labels.
     for (nodes, orbits) in [(2, 3), (3, 16), (4, 218)] {
         let model = graphs(nodes).build().unwrap();
         let report = reduced(&model);
@@ -75,7 +75,7 @@ fn graphs_up_to_isomorphism() {
 
 #[test]
 fn counterexamples_are_ways_that_can_be_gone() {
-    // A triangle needs three edges; the steps to it stand for no permutation.
+    // A triangle needs three edges. The trace consists of actual steps, not of steps up to a permutation.
     let mut m = graphs(4);
     let node = m.model().variable(cohkit_engine::model::VariableId(1)).ty;
     let edge = cohkit_engine::model::VariableId(0);
@@ -104,7 +104,7 @@ fn counterexamples_are_ways_that_can_be_gone() {
     let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
     let again = cohkit_engine::trace::replay(&model, trace.start_index, &rules).unwrap();
     assert_eq!(again.steps, trace.steps);
-    // Each step adds an edge, and the last closes a triangle.
+    // Each step adds an edge, and the last one closes a triangle.
     let ends: Vec<&str> = trace
         .steps
         .iter()
@@ -130,7 +130,7 @@ fn murphi(text: &str) -> Model {
         .model
 }
 
-/// Two nodes may own the thing at once only where both have been let to.
+/// With `both`, several nodes may own the thing at once.
 fn owners(both: bool) -> Model {
     murphi(&format!(
         "type node: scalarset(3);
@@ -156,11 +156,11 @@ fn an_order_that_never_matters_is_no_hindrance() {
             ..Options::default()
         },
     );
-    // Nobody or one of three owns it, and was the last seen to or another or none was.
+    // Ownership: nobody, or one of three nodes. The node seen last: this one, another one, or none.
     assert_eq!((report.states, all.states), (5, 16));
 }
 
-/// Whichever of two owners is seen last, a permutation takes one result to the other.
+/// The results for different orders of two owners are exchanged by a permutation.
 #[test]
 fn results_that_differ_by_a_permutation_are_one() {
     let model = owners(true);
@@ -172,7 +172,7 @@ fn results_that_differ_by_a_permutation_are_one() {
     assert_eq!(reduced(&model).outcome, Outcome::Verified);
 }
 
-/// One owner may be the boss, who is not like the others.
+/// One owner may be the boss, which breaks the symmetry between owners.
 #[test]
 fn an_order_that_matters_is_met_and_both_results_are_shown() {
     let boss = |before: &str, look: &str| {
@@ -216,7 +216,7 @@ fn an_order_that_matters_is_met_and_both_results_are_shown() {
         };
         assert_eq!(run(&boss(take, &look), all).outcome, Outcome::Verified);
     }
-    // A guard that holds in one order and not in the other, and an error in one alone.
+    // A guard that holds only in some orders, and an error that occurs only in some orders.
     let look =
         "rule \"look\" (exists n: node do owns[n] end) & last() = boss ==> begin seen := 1; end;";
     let report = reduced(&boss(take, look));
@@ -233,14 +233,14 @@ fn an_order_that_matters_is_met_and_both_results_are_shown() {
         panic!("{:?}", report.outcome);
     };
     assert!(limit.contains("`last() = boss` does not hold"), "{limit}");
-    // One owner at a time, and it does not matter.
+    // With one owner at a time, the order does not matter.
     let one = "forall m: node do !owns[m] end";
     let look = rule("for n: node do if owns[n] then owner := n; end; end;");
     assert_eq!(reduced(&boss(one, &look)).outcome, Outcome::Verified);
 }
 
-/// In the order of the text the last step changes nothing, in another it does: whether that is a deadlock depends on the
-/// order, where no other rule leads on.
+/// The last step changes nothing in the order of the text, but changes the state in another order. If no other rule
+/// leads on, a deadlock therefore depends on the order.
 #[test]
 fn a_deadlock_that_depends_on_an_order_is_not_decided() {
     let model = |rest: &str| {
@@ -281,7 +281,8 @@ fn too_many_orders_are_not_tried() {
     assert!(limit.contains("more than 40320 orders"), "{limit}");
 }
 
-/// One of two nodes has a value, the other has none. Whichever comes first, a quantifier over both meets the other.
+/// One of two nodes has a value, the other is undefined. A quantifier over both must read the undefined one, whichever
+/// comes first.
 #[test]
 fn an_error_is_not_hidden_by_a_value_that_decides() {
     let with = |rest: &str| {
@@ -330,7 +331,7 @@ fn an_error_is_not_hidden_by_a_value_that_decides() {
             }
         }
     }
-    // An order that the model itself gives them is left to them.
+    // If the model itself orders the nodes, the quantifier keeps that order.
     let ordered = murphi(
         "type node: scalarset(2);
         var a: array [node] of boolean; last: node;
@@ -344,7 +345,7 @@ fn an_error_is_not_hidden_by_a_value_that_decides() {
     assert!(!report.symmetric);
 }
 
-/// Without care one state of each orbit would show no error: the first of two nodes is never the last.
+/// With reduction, the error would be missed: in one state of each orbit, the first of two nodes is never the last.
 #[test]
 fn a_loop_that_tells_values_apart_is_not_reduced() {
     let model = murphi(
@@ -372,12 +373,12 @@ fn a_loop_that_tells_values_apart_is_not_reduced() {
             ..Options::default()
         },
     );
-    // The things are permuted, the nodes are not: 4 states of the nodes, of the things 3 of 4.
+    // The things are permuted, the nodes are not: 4 states of the nodes, times 3 of the 4 states of the things.
     assert_eq!((report.states, all.states), (12, 16));
     assert!(report.symmetric);
 }
 
-/// Peterson's algorithm and the MCS locks of the library, with fewer processes.
+/// Peterson's algorithm and the MCS locks of the model library, with fewer processes.
 #[test]
 fn mutual_exclusion_has_the_orbits_that_brute_force_finds() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

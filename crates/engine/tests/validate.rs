@@ -1,9 +1,9 @@
-//! Does the type checker accept what is meant and name what is wrong?
+//! Tests of the type checker: valid models are accepted, and errors are reported.
 
 use cohkit_engine::build::*;
 use cohkit_engine::model::*;
 
-/// The messages for a model that `f` completes; it has a range, an enumeration, an array and variables of them.
+/// Messages for a model that `f` completes; it has a range, an enumeration, an array and variables of these types.
 fn errors(
     f: impl FnOnce(&mut Builder, VariableId, VariableId, VariableId, VariableId),
 ) -> Vec<String> {

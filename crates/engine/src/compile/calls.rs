@@ -1,45 +1,45 @@
-//! Calls, and places that have other names.
+//! Calls and aliases.
 //!
-//! A function becomes code wherever it is called: parameters that are constants there are constants in its code.
-//! Only functions that call themselves have code of their own, which is called. Then all cells that are not part of
-//! the state are kept during the call, and what is passed and returned stands in cells apart.
-//! A place in the state is there for all to change, so what is passed is where it lies, and there is code for each
-//! row of variables that are passed. Other places have no other name meanwhile; they are copied in and out.
+//! A function is inlined at each call: parameters that are constant there are constants in its code. Only recursive
+//! functions have separate code that is called. All cells outside the state are saved during such a call, and arguments
+//! and results use separate cells.
+//! A place in the state is visible to all code. A recursive call therefore passes its position, and each tuple of
+//! passed state variables has its own code. Other places have no alias during the call; they are copied in and out.
 
 use super::*;
 use crate::visit::{self, Node};
 
-/// What is known of a function.
+/// Analysis of a function.
 #[derive(Clone, Default)]
 pub(super) struct Known {
     pub recursive: bool,
-    /// Whether it may remove elements from multisets, by itself or by a call.
+    /// True if it may remove elements from multisets, directly or by a call.
     removes: bool,
-    /// Where a recursive function's arguments stand, followed by its result.
+    /// First cell for the arguments of a recursive function, followed by its result.
     passing: Cell,
     /// Parameters that it may assign.
     assigned: Vec<VariableId>,
-    /// What its code costs, calls included; known once all earlier functions are.
+    /// Cost of its code in nodes, including calls; computed once all earlier functions are known.
     cost: usize,
 }
 
-/// Code of a recursive function.
+/// Code of a recursive function, for one combination of passed places.
 pub(super) struct Recursion {
     function: FunctionId,
-    /// What each parameter stands for.
+    /// Meaning of each parameter.
     passed: Vec<Stands>,
-    /// Where it begins, once it is there.
+    /// Entry of the code, once emitted.
     entry: u32,
 }
 
-/// What a parameter of a recursive function stands for.
+/// Meaning of a parameter of a recursive function.
 #[derive(Clone, Copy, PartialEq)]
 enum Stands {
-    /// What is copied into its own cells.
+    /// A copy in the parameter's own cells.
     Own,
-    /// The same place as an earlier parameter.
+    /// The same place as the earlier parameter with this index.
     Same(usize),
-    /// A place in this part of the state. If where it lies there is computed, that is what is passed.
+    /// A place in this part of the state. If its position is computed, the call passes the offset.
     State {
         base: Cell,
         len: u32,
@@ -47,7 +47,7 @@ enum Stands {
     },
 }
 
-/// Where a function's result goes, and what goes on behind it.
+/// Target of a function's result, and the label after its code.
 #[derive(Clone, Copy)]
 pub(super) struct Returns {
     to: Location,
@@ -56,7 +56,7 @@ pub(super) struct Returns {
 }
 
 impl Known {
-    /// Looks at all functions. Recursive ones get cells from `next` on.
+    /// Analyses all functions. Recursive ones get cells from `next` on.
     pub fn all(model: &Model, sizes: &[u32], next: &mut Cell) -> Vec<Known> {
         let mut all: Vec<Known> = Vec::new();
         for (f, function) in model.functions.iter().enumerate() {
@@ -95,8 +95,8 @@ enum Passed {
 }
 
 impl Compiler<'_> {
-    /// Makes the code in which a name stands for a place. `removes` says whether the code may remove elements
-    /// from multisets.
+    /// Emits code in which a name is an alias of a place. `removes` is true if the code may remove elements from
+    /// multisets.
     pub(super) fn aliased<R>(
         &mut self,
         id: VariableId,
@@ -116,12 +116,12 @@ impl Compiler<'_> {
         result
     }
 
-    /// Whether statements may remove elements from multisets.
+    /// True if statements may remove elements from multisets.
     pub(super) fn removes(&self, block: &[Stmt]) -> bool {
         removes(self.model, &self.functions, block)
     }
 
-    /// Two values, the first as it was before the second was computed.
+    /// Two values; the first is saved if the evaluation of the second may change it.
     pub(super) fn two_values(&mut self, a: &Expr, b: &Expr) -> (Value, Value) {
         let mut a = self.value(a);
         if visit::calls(b) {
@@ -137,7 +137,7 @@ impl Compiler<'_> {
         ty.is_some_and(|ty| self.model.bounds(ty).is_none())
     }
 
-    /// Goes to `to` if "two arrays or records are equal in all parts" is `when`.
+    /// Jumps to `to` if the equality of two arrays or records has the value `when`.
     pub(super) fn aggregates(&mut self, a: &Expr, b: &Expr, when: bool, to: Label) {
         let Some(ty) = self.model.type_of(a) else {
             return;
@@ -163,7 +163,7 @@ impl Compiler<'_> {
         self.place(end);
     }
 
-    /// Makes the code of a call; gives where the result stands.
+    /// Emits a call; returns the location of its result.
     pub(super) fn call(&mut self, id: FunctionId, arguments: &[Argument]) -> Location {
         let model = self.model;
         let function = &model.functions[id.index()];
@@ -185,7 +185,7 @@ impl Compiler<'_> {
                 Argument::Value(e) => {
                     let mut value = self.value(e);
                     self.check(value, ty, |m| m.variable(parameter).name.clone());
-                    // Later arguments may call what uses the cell.
+                    // A call in a later argument may overwrite the cell.
                     let later = arguments[i + 1..]
                         .iter()
                         .any(|a| matches!(a, Argument::Value(e) if visit::calls(e)));
@@ -309,7 +309,7 @@ impl Compiler<'_> {
         self.copy(returned, result, result.len);
     }
 
-    /// What the parameter stands for to which one of these arguments is passed.
+    /// Meaning of the parameter to which the given argument is passed.
     fn stands(&mut self, passed: &[Passed], argument: usize) -> Stands {
         let Passed::Place(at, _) = passed[argument] else {
             return Stands::Own;
@@ -338,7 +338,7 @@ impl Compiler<'_> {
         Stands::Own
     }
 
-    /// The number of the code of a recursive function, which is there or will be.
+    /// Index of a recursive function's code for these arguments; the code may be emitted later.
     fn recursion(&mut self, function: FunctionId, passed: &[Stands]) -> u32 {
         let mut known = self.recursions.iter();
         let known = known.position(|known| known.function == function && known.passed == passed);
@@ -353,7 +353,7 @@ impl Compiler<'_> {
         number as u32
     }
 
-    /// Where the arguments of a recursive function are passed, and its result.
+    /// Locations of a recursive function's arguments, and of its result.
     fn passing(&self, id: FunctionId) -> (Vec<Location>, Location) {
         let function = &self.model.functions[id.index()];
         let mut base = self.functions[id.index()].passing;
@@ -382,7 +382,7 @@ impl Compiler<'_> {
         self.functions[id.index()].cost
     }
 
-    /// Finds out what calls cost.
+    /// Computes the cost of each function.
     pub(super) fn call_costs(&mut self) {
         for f in 0..self.functions.len() {
             let body = &self.model.functions[f].body;
@@ -391,9 +391,9 @@ impl Compiler<'_> {
         }
     }
 
-    /// Makes the code of functions that call themselves, and points calls to it.
+    /// Emits the code of recursive functions, and resolves the calls to it.
     pub(super) fn recursive_functions(&mut self) {
-        // There may be more of it the further one gets.
+        // Emitting one may add others to the list.
         let mut next = 0;
         while next < self.recursions.len() {
             self.without_assumption = false;
@@ -455,7 +455,7 @@ impl Compiler<'_> {
         self.emit(Op::Back);
     }
 
-    /// Leaves a function with a value, or the whole code.
+    /// Emits a return with a value from a function, or the end of the piece.
     pub(super) fn give_back(&mut self, value: Option<&Expr>) {
         let Some(Returns { to, ty, end }) = self.returns else {
             self.emit(Op::Return { verdict: true });
@@ -478,8 +478,8 @@ impl Compiler<'_> {
         self.emit(Op::Jump { to: end.0 });
     }
 
-    /// How a value of a union becomes one of a member, or the reverse: what is added to it,
-    /// and the least and the greatest value that has a counterpart.
+    /// Conversion of a union's value to a member, or the reverse: the number to add, and the least and greatest value
+    /// that can be converted.
     pub(super) fn conversion(&self, to: TypeId, e: &Expr) -> Option<(Number, Number, Number)> {
         let from = self.model.type_of(e)?;
         if from == to {
@@ -535,8 +535,8 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether statements may remove elements from multisets. `functions` are those before the one that the statements
-/// belong to.
+/// True if statements may remove elements from multisets. `functions` are the analysed functions before the one that
+/// contains the statements.
 fn removes(model: &Model, functions: &[Known], block: &[Stmt]) -> bool {
     let mut any = false;
     visit::block(block, &mut |node| match node {
@@ -552,7 +552,7 @@ fn removes(model: &Model, functions: &[Known], block: &[Stmt]) -> bool {
     any
 }
 
-/// Whether statements never run to their end.
+/// True if statements never run to their end.
 fn always_returns(block: &[Stmt]) -> bool {
     block.iter().any(|stmt| match stmt {
         Stmt::Return(_) | Stmt::Error(_) => true,

@@ -1,9 +1,9 @@
-//! Conditions as jumps.
+//! Conditions, compiled to jumps.
 
 use super::*;
 
 impl Compiler<'_> {
-    /// Code that goes to `to` if a condition is `when`, and falls through otherwise.
+    /// Emits code that jumps to `to` if a condition has the value `when`, and falls through otherwise.
     pub(super) fn jump(&mut self, e: &Expr, when: bool, to: Label) {
         if let Some(value) = self.known(e) {
             if (value != 0) == when {
@@ -118,7 +118,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Goes to `to` if "`a` is `x` and `b` is `y`" is `when`.
+    /// Jumps to `to` if "`a` is `x` and `b` is `y`" has the value `when`.
     pub(super) fn both(&mut self, a: &Expr, x: bool, b: &Expr, y: bool, when: bool, to: Label) {
         if when {
             let end = self.label();
@@ -131,7 +131,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Goes to `to` if "the body is `x` for all values" is `when`.
+    /// Jumps to `to` if "the body is `x` for all values" has the value `when`.
     pub(super) fn quantified(
         &mut self,
         id: VariableId,
@@ -158,7 +158,7 @@ impl Compiler<'_> {
         self.among.truncate(around);
     }
 
-    /// The same, and no value is left out because those before decide.
+    /// As [`Compiler::quantified`], but evaluates all values even once the result is decided.
     fn quantified_over_every(
         &mut self,
         id: VariableId,
@@ -191,7 +191,7 @@ impl Compiler<'_> {
         self.temporary = mark;
     }
 
-    /// The same for numbers in steps.
+    /// As [`Compiler::quantified`], for the numbers of a sequence.
     pub(super) fn quantified_steps(
         &mut self,
         id: VariableId,

@@ -1,9 +1,9 @@
-//! How much code things become: whether loops are unrolled depends on it.
+//! Estimated code size, which decides whether loops are unrolled.
 
 use super::Compiler;
 use crate::model::*;
 
-/// Roughly how many instructions an expression becomes.
+/// Approximate number of instructions of an expression.
 pub(super) fn cost(c: &Compiler, e: &Expr) -> usize {
     match e {
         Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) => 0,
@@ -14,7 +14,7 @@ pub(super) fn cost(c: &Compiler, e: &Expr) -> usize {
         Expr::Forall(id, body) | Expr::Exists(id, body) => repeated_cost(c, *id, cost(c, body)),
         Expr::Peek(place) | Expr::IsUndefined(place) => place_cost(c, place),
         Expr::Undefined(_) => 0,
-        // How often they run is seen only where they stand.
+        // The number of rounds is unknown here.
         Expr::ForallSteps(_, _, body) | Expr::ExistsSteps(_, _, body) => 8 + cost(c, body),
         Expr::Call(id, arguments) => call_cost(c, *id, arguments),
         Expr::Alias(_, place, e) => place_cost(c, place) + cost(c, e),
@@ -82,7 +82,7 @@ fn call_cost(c: &Compiler, id: FunctionId, arguments: &[Argument]) -> usize {
     c.call_cost(id) + arguments.iter().map(argument).sum::<usize>()
 }
 
-/// The most elements of a multiset.
+/// Maximum number of elements of a multiset.
 fn capacity(c: &Compiler, place: &Place) -> usize {
     match c.model.ty(c.model.type_of_place(place)) {
         Type::Multiset { capacity, .. } => *capacity as usize,

@@ -1,23 +1,23 @@
-//! Which slots can be undefined in a stored state, and which checks can never fail.
+//! Analysis of undefined values: slots that can be undefined in a stored state, and checks that can never fail.
 //!
-//! What start states leave undefined is found by running them; what rules make undefined by following, in each
-//! body, which cells may be undefined at each instruction. From this follows what the rest may rely on:
-//! checks of cells that always have a value are taken out, and slots that always have one need no room for none.
+//! Start states are run to see what they leave undefined. For rules, a data-flow analysis finds which cells may be
+//! undefined at each instruction. Checks of cells that are always defined are then removed, and slots that are always
+//! defined need no encoding of the undefined value.
 
 use crate::interpret::Machine;
 use crate::program::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Finds out what is never undefined, and simplifies the code.
+/// Finds slots and cells that are never undefined, and simplifies the code.
 pub(super) fn prove(program: &mut Program) {
     let may_lack = program.slots.iter().any(|slot| slot.undefined);
-    // Calls change what one piece of code does not show.
+    // The effects of a call are not visible in a single piece of code.
     if !may_lack || !program.saved.is_empty() {
         return;
     }
     let mut slots = started(program);
     let elements = elements(program);
-    // Each piece is followed again only when something else may be undefined where it begins.
+    // A piece is analysed again only if more may be undefined at its entry.
     let mut flows: FxHashMap<u32, Flow> = FxHashMap::default();
     loop {
         mix_bags(program, &mut slots);
@@ -62,10 +62,10 @@ pub(super) fn prove(program: &mut Program) {
     take_out(program, &out);
 }
 
-/// More start states than this are not run for this alone.
+/// Maximum number of start states that are run for this analysis.
 const MOST_STARTS: u32 = 1 << 16;
 
-/// For each slot, whether a start state leaves it undefined, as far as that is found out.
+/// For each slot, true if a start state may leave it undefined.
 fn started(program: &Program) -> Vec<bool> {
     if program.start_count() > MOST_STARTS {
         return program.slots.iter().map(|slot| slot.undefined).collect();
@@ -82,7 +82,7 @@ fn started(program: &Program) -> Vec<bool> {
     undefined
 }
 
-/// Elements of a multiset may come to lie in any of its slots.
+/// An element of a multiset may move to any of its slots.
 fn mix_bags(program: &Program, undefined: &mut [bool]) {
     for bag in &program.bags {
         for part in 0..bag.stride {
@@ -94,12 +94,12 @@ fn mix_bags(program: &Program, undefined: &mut [bool]) {
     }
 }
 
-/// The slots that differ from each other in indices alone, together.
+/// Groups of slots whose names differ only in indices.
 fn elements(program: &Program) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut known: FxHashMap<String, usize> = FxHashMap::default();
     for (slot, Slot { name, .. }) in program.slots.iter().enumerate() {
-        // `a[client_1].b[2]` lies in all of `a[].b[]`.
+        // Slots such as `a[client_1].b[2]` belong to the group `a[].b[]`.
         let path: Vec<&str> = name
             .split('[')
             .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))
@@ -113,8 +113,7 @@ fn elements(program: &Program) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Permutations of scalarset values take elements of an array to each other, packed as they are.
-/// What is found out of one element alone, because of the order in which they lie, would give it a form of its own.
+/// Permutations of scalarset values exchange packed elements of an array, so all elements must have the same encoding.
 fn mix_elements(groups: &[Vec<usize>], undefined: &mut [bool]) {
     for group in groups {
         if group.iter().any(|&slot| undefined[slot]) {
@@ -123,18 +122,18 @@ fn mix_elements(groups: &[Vec<usize>], undefined: &mut [bool]) {
     }
 }
 
-/// What may be undefined at the jump targets of a piece of code.
+/// Cells that may be undefined at the jump targets of a piece of code.
 struct Flow<'a> {
     program: &'a Program,
     entry: u32,
     code: &'a [Op],
-    /// Numbers of the cells that the piece touches.
+    /// Index of each cell that the piece accesses.
     cells: FxHashMap<Cell, usize>,
-    /// By instruction, where jumps lead to; bits by cell.
+    /// State at each jump target; one bit per cell.
     states: FxHashMap<u32, Vec<u64>>,
-    /// Where the piece begins; nothing as long as it has not been followed.
+    /// State at the entry; `None` before the first analysis.
     first: Option<Vec<u64>>,
-    /// Where it ends.
+    /// State at the end.
     last: Vec<u64>,
 }
 
@@ -146,7 +145,7 @@ fn set(bits: &mut [u64], i: usize, value: bool) {
     bits[i / 64] = bits[i / 64] & !(1 << (i % 64)) | (value as u64) << (i % 64);
 }
 
-/// Joins what may be undefined; whether that is more than before.
+/// Joins two states; returns true if the first one has grown.
 fn join(into: &mut [u64], from: &[u64]) -> bool {
     let mut more = false;
     for (into, from) in into.iter_mut().zip(from) {
@@ -182,7 +181,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Follows what may be undefined if these slots may be where the piece begins.
+    /// Analyses the piece, if these slots may be undefined at its entry.
     fn follow(&mut self, slots: &[bool]) {
         let mut first = vec![0; self.last.len()];
         for (&cell, &number) in &self.cells {
@@ -198,12 +197,12 @@ impl<'a> Flow<'a> {
         self.first = Some(first);
         self.states.clear();
         self.last.fill(0);
-        // Only jumps backward make a second round necessary.
+        // Only backward jumps require another round.
         while self.round(|_, _, _, _| {}) {}
     }
 
-    /// Goes through the code once; whether a jump brings something new to a place that lies behind.
-    /// `see` is shown each instruction that is reached, with what may be undefined before it.
+    /// Analyses the code once. Returns true if a backward jump has changed the state at its target.
+    /// `see` receives each reachable instruction, with the state before it.
     fn round(&mut self, mut see: impl FnMut(&Self, u32, Op, &[u64])) -> bool {
         let mut again = false;
         let mut now = self.first.clone();
@@ -279,7 +278,7 @@ impl<'a> Flow<'a> {
         again
     }
 
-    /// Whether an instruction asks if a cell is undefined.
+    /// True if an instruction tests whether a cell is undefined.
     fn asks(&self, op: Op) -> bool {
         match op {
             Op::JumpIf {
@@ -294,7 +293,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Slots that may be undefined when the piece has run.
+    /// Slots that may be undefined at the end of the piece.
     fn undefined_at_the_end(&self) -> impl Iterator<Item = usize> + '_ {
         let count = self.program.slots.len();
         let mut slots: Vec<usize> = (self.cells.iter())
@@ -305,7 +304,7 @@ impl<'a> Flow<'a> {
         slots.into_iter()
     }
 
-    /// Adds what can be simpler: instructions that take the place of others, or nothing in their place.
+    /// Adds possible simplifications: replacements of instructions, or `None` to remove one.
     fn simpler(&mut self, changes: &mut Vec<(u32, Option<Op>)>) {
         self.round(|flow, at, op, state| {
             let defined = |cell: Cell| !get(state, flow.cells[&cell]);
@@ -326,18 +325,18 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// The cells that an indexed access can fall into.
+/// Cells that an indexed access can reach.
 fn region(program: &Program, base: Cell, len: u16) -> std::ops::Range<Cell> {
     let count = program.slots.len() as Cell;
     match len {
-        // What is too long to be written down lies in the state, or in locals behind it.
+        // A length that exceeds the field lies in the state, or in locals behind it.
         u16::MAX if base < count => 0..count,
         u16::MAX => base..program.frame.len() as Cell,
         len => base..base + len as Cell,
     }
 }
 
-/// Takes instructions out, and moves all that speaks of positions.
+/// Removes instructions, and adjusts all positions in the code.
 fn take_out(program: &mut Program, out: &[bool]) {
     let mut moved = Vec::with_capacity(out.len() + 1);
     let mut next = 0;

@@ -1,5 +1,5 @@
-//! Rules and start states with the values of their parameters: code for each combination where there are few, and one piece
-//! of code that finds the values in cells where there are many.
+//! Rules and start states with the values of their parameters. A few combinations of values have separate code; many
+//! combinations share one piece of code that reads the values from cells.
 
 use super::*;
 use crate::visit::{self, Node};
@@ -72,7 +72,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The cells of parameters if there are any and their combinations are too many for code of their own.
+    /// Cells of the parameters, if the combinations are too many for separate code; else `None`.
     fn every(&self, parameters: &[VariableId], cost: usize) -> Option<Every> {
         let values = |&p: &VariableId| self.model.count(self.model.variable(p).ty);
         let count: u64 = parameters.iter().map(values).product();
@@ -82,7 +82,7 @@ impl Compiler<'_> {
             hi: *self.domain(p).end(),
         };
         let nodes = count as usize * (cost + 4).max(LEAST_NODES);
-        // What is built for a system has the code for each from which it is seen which lines are independent.
+        // Models built for systems always have separate code, since only this shows which lines are independent.
         let built = !self.model.undefined;
         let too_many = count as usize > MOST_APART || !built && nodes > self.most_nodes;
         (too_many && !parameters.is_empty()).then(|| Every {
@@ -92,17 +92,17 @@ impl Compiler<'_> {
         })
     }
 
-    /// Code that goes on from the values of parameters to the next for which a guard holds.
+    /// Emits code that advances the parameters to the next values for which a guard holds.
     fn next(&mut self, guard: &Expr, cells: &[Parameter], names: &[VariableId]) -> u32 {
         self.without_assumption = false;
         self.piece(|c| {
             let (top, none) = (c.label(), c.label());
-            // Where the next value of a parameter is tried; those behind it have their first values there.
+            // Advances a parameter; the parameters after it have their first values there.
             let next: Vec<Label> = names.iter().map(|_| c.label()).collect();
-            // The same, and those behind it have any values.
+            // Advances a parameter; the parameters after it may have any values.
             let skip: Vec<Label> = names.iter().map(|_| c.label()).collect();
             c.place(top);
-            // A conjunct that fails does so for all values of the parameters that it does not ask for.
+            // A failing conjunct also fails for all values of the parameters that it does not read.
             c.conjuncts_of_guard(guard, names, &mut None, &mut |last| match last {
                 None => none,
                 Some(last) => skip[last],
@@ -144,8 +144,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// Code that goes where `fails` says from the first conjunct of a guard that does not hold: with the last parameter that it
-    /// asks for, or one before it that may be an error of the model for other values; `last` is that of these.
+    /// Emits code that jumps, from the first conjunct that does not hold, to the label that `fails` returns. Its
+    /// argument is the last parameter that the conjunct reads, or that an earlier conjunct reads which may be an error
+    /// of the model for other values. `last` is the parameter of these earlier conjuncts.
     fn conjuncts_of_guard(
         &mut self,
         e: &Expr,
@@ -173,7 +174,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Bounds of an expression that has a value for all values of these parameters: it asks for nothing else.
+    /// Bounds of an expression that is defined for all values of these parameters and reads nothing else; `None` for
+    /// others.
     fn sure(&self, e: &Expr, names: &[VariableId]) -> Option<(Number, Number)> {
         if let Some(value) = self.known(e) {
             return Some((value, value));
@@ -216,7 +218,7 @@ impl Compiler<'_> {
                 self.known[p.index()] = Some(value);
             }
             f(self, arguments.clone());
-            // The next combination: the last that is not at its end goes on, those behind it begin again.
+            // The next combination: the last parameter below its maximum advances, and those after it restart.
             let next = parameters
                 .iter()
                 .zip(&arguments)
@@ -233,7 +235,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The last of some names that occurs in an expression.
+/// Index of the last of these names that occurs in an expression.
 fn last_of(e: &Expr, names: &[VariableId]) -> Option<usize> {
     let mut last = None;
     let mut see = |place: &Place| {

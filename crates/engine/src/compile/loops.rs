@@ -1,9 +1,9 @@
-//! Loops, unrolled where they are short.
+//! Loops; short ones are unrolled.
 
 use super::places::reach;
 use super::*;
 
-/// Loops whose unrolled bodies would have more nodes than this stay loops.
+/// Maximum number of nodes of unrolled loop bodies.
 const UNROLL: u64 = 4096;
 
 impl Compiler<'_> {
@@ -52,7 +52,7 @@ impl Compiler<'_> {
         self.place(end);
     }
 
-    /// Emits `f` as a loop over the values of a bound variable in the order that cells hold.
+    /// Emits `f` as a loop over the values of a bound variable, in the order held by the cells of `order`.
     pub(super) fn repeat_in_order(
         &mut self,
         id: VariableId,
@@ -91,7 +91,7 @@ impl Compiler<'_> {
         self.place(end);
     }
 
-    /// Emits `f` for numbers in steps, unrolled or as a loop.
+    /// Emits `f` for the numbers of a sequence, unrolled or as a loop.
     pub(super) fn repeat_steps(
         &mut self,
         id: VariableId,
@@ -170,7 +170,7 @@ impl Compiler<'_> {
         });
         self.place(body);
         f(self);
-        // Where what follows is no number, the loop has come to its end.
+        // If the next number would overflow, the loop ends.
         let (least, most) = Model::NUMBERS;
         let beyond = match by {
             Some(by) if by > 0 && to.hi > most - by => Some((self.constant(most - by).cell, cell)),

@@ -1,5 +1,5 @@
-//! From a [`Model`] to a [`Program`]: parameters become constants, short loops are unrolled,
-//! places become cells.
+//! Lowering of a [`Model`] to a [`Program`]: parameters become constants, short loops are unrolled, places become
+//! cells.
 
 mod calls;
 mod conditions;
@@ -25,33 +25,35 @@ use cost::{cost, stmt_cost};
 use places::leaves;
 use values::comparison;
 
-/// Code beyond this many instructions is cut off, and not run.
+/// Maximum number of instructions. Code beyond it is discarded, and the program must not run.
 pub(crate) const MOST_CODE: usize = 1 << 24;
 
-/// With code for each combination of its parameters' values, a rule would have more nodes than this: then it has one piece of
-/// code for all. Code for each is faster once it is there, but takes its time.
+/// Default of [`crate::Options::most_nodes`]: larger rules have one piece of code for all combinations of parameter
+/// values. Separate code runs faster, but takes time to compile.
 pub(crate) const MOST_NODES: usize = 1 << 19;
 
-/// What a combination counts for at the least: machine code of two functions is not for nothing.
+/// Minimum number of nodes counted per combination, since machine code of two functions has a fixed cost.
 const LEAST_NODES: usize = 1 << 7;
 
-/// Combinations beyond this never have code for each.
+/// Maximum number of combinations with separate code.
 const MOST_APART: usize = 1 << 16;
 
 /// Marks a cell as a constant until the frame's size is known.
 const CONSTANT: Cell = 1 << 31;
 
-/// Resolves a valid model. `notes` says whether [`Stmt::Note`] is told or left out.
+/// Compiles a valid model. If `notes` is false, [`Stmt::Note`]s are left out.
 pub(crate) fn compile(model: &Model, notes: bool) -> Program {
     compile_watching(model, notes, Settled::new())
 }
 
-/// The same, and where rounds of a loop store different values in what is to be settled, a limit is run over.
+/// As [`compile`], with checks of loops. If rounds of a loop store different values in a place of `settled`, the
+/// program compares all orders of the loop. If their results differ, it reports an exceeded limit.
 pub(crate) fn compile_watching(model: &Model, notes: bool, settled: Settled) -> Program {
     compile_apart(model, notes, settled, MOST_NODES)
 }
 
-/// The same, and rules of up to so many nodes have code for each combination of their parameters' values.
+/// As [`compile_watching`], with a size limit in nodes for rules with separate code for each combination of parameter
+/// values.
 pub(crate) fn compile_apart(
     model: &Model,
     notes: bool,
@@ -59,8 +61,8 @@ pub(crate) fn compile_apart(
     most_nodes: usize,
 ) -> Program {
     let mut program = compile_looking(model, notes, settled.clone(), Vec::new(), most_nodes);
-    // Values of a scalarset have no order. So an error that one of them leads to must not depend on whether another one
-    // decides a quantifier before: where there may be errors, all values are looked at.
+    // Values of a scalarset have no order. An error for one value must therefore not depend on whether another value
+    // decides a quantifier first. If errors are possible, quantifiers evaluate all values.
     let sites = program.sites.values();
     let mut every: Vec<VariableId> = sites.flat_map(|site| &site.among).copied().collect();
     every.sort_unstable();
@@ -80,7 +82,7 @@ pub(crate) fn compile_apart(
     program
 }
 
-/// The orbits of all of a model's state.
+/// Orbits of a model's whole state.
 struct OrbitsOfModel {
     packing: Packing,
     symmetry: Option<Symmetry>,
@@ -97,7 +99,7 @@ impl Orbits for OrbitsOfModel {
     }
 }
 
-/// The orders of loops over scalarsets whose rounds may store different values. The cells begin at `next`.
+/// Orders of loops over scalarsets whose rounds may store different values. Their cells begin at `next`.
 fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrder> {
     let mut orders: Vec<LoopOrder> = Vec::new();
     let told_apart = match settled.is_empty() {
@@ -132,7 +134,7 @@ fn loop_orders(model: &Model, settled: &Settled, next: &mut Cell) -> Vec<LoopOrd
     orders
 }
 
-/// The same; quantifiers that bind the names in `every` look at all values, whatever those before have decided.
+/// As [`compile_apart`]. Quantifiers that bind the names in `every` evaluate all values, even once they are decided.
 fn compile_looking(
     model: &Model,
     notes: bool,
@@ -144,7 +146,7 @@ fn compile_looking(
     c.most_nodes = most_nodes;
     c.every = every;
     c.call_costs();
-    // Start states are states like any others, whatever the order in which they are made.
+    // Start states need no checks of loop orders: each is a state like any other.
     c.starts();
     c.settled = settled;
     c.rules();
@@ -187,50 +189,49 @@ struct Compiler<'a> {
     model: &'a Model,
     program: Program,
     notes: bool,
-    /// See [`instances`].
+    /// Size limit of rules with separate code; see [`instances`].
     most_nodes: usize,
-    /// Number of parts of each type.
+    /// Number of simple parts of each type.
     sizes: Vec<u32>,
     /// First cell of each variable.
     cells: Vec<Cell>,
-    /// Values of bound variables that are constants here.
+    /// Values of the bound variables that are constants at this point.
     known: Vec<Option<Number>>,
     constants: FxHashMap<Number, Cell>,
     constant_values: Vec<Number>,
     bounds: FxHashMap<(Number, Number), u32>,
     shapes: FxHashMap<Shape, u32>,
     names: FxHashMap<Violation, u32>,
-    /// The next free temporary, and the most that were ever in use.
+    /// Next free temporary, and the maximum ever in use.
     temporary: Cell,
     most_temporaries: Cell,
-    /// Where each label of the piece of code at hand ended up.
+    /// Position of each label of the current piece of code.
     labels: Vec<u32>,
-    /// Where the places of aliases lie.
+    /// Locations of the aliases in scope.
     aliases: Vec<Option<Location>>,
     /// The multiset elements that contain each alias, where they may be removed while the alias is bound.
     alias_elements: Vec<Vec<Element>>,
-    /// What is known of each function.
+    /// Analysis of each function.
     functions: Vec<calls::Known>,
     recursions: Vec<calls::Recursion>,
-    /// Where [`Stmt::Return`] goes.
+    /// Target of [`Stmt::Return`].
     returns: Option<calls::Returns>,
-    /// What code returns whose assumption does not hold.
+    /// Verdict of code whose assumption does not hold.
     without_assumption: bool,
-    /// What loops are to agree on, and what those at hand are: how it is named, and the cell that says whether it has
-    /// been stored.
+    /// Places that must receive equal values in all rounds, for all loops and for the enclosing ones.
     settled: Settled,
     watched: Vec<Watched>,
-    /// Within such a loop, whether it takes the order of [`Program::orders`].
+    /// Within such a loop: true if it takes the order of [`Program::orders`].
     in_order: Option<bool>,
-    /// Names of quantifiers that look at all values; and those of scalarsets that bind what is being compiled.
+    /// Names of quantifiers that evaluate all values, and enclosing quantifiers over scalarsets.
     every: Vec<VariableId>,
     among: Vec<VariableId>,
-    /// The line of the text that code is made for, and the one that a piece begins on.
+    /// Line of the text of the current code, and of the start of the next piece.
     line: u32,
     first_line: u32,
 }
 
-/// A cell and what is known of its value.
+/// A cell, with bounds of its value.
 #[derive(Clone, Copy)]
 struct Value {
     cell: Cell,
@@ -238,21 +239,21 @@ struct Value {
     hi: Number,
 }
 
-/// Where a place lies.
+/// Location of a place in the frame.
 #[derive(Clone, Copy)]
 struct Location {
     base: Cell,
-    /// Computed part of the address.
+    /// Computed part of the address, relative to `base`.
     offset: Option<Cell>,
-    /// Cells from `base` on that the address can fall into.
+    /// Number of cells from `base` on that the address can reach.
     len: u32,
 }
 
 /// Places in which the rounds of a loop may store different values.
 struct Watched {
-    /// How the loop names the one place.
+    /// Spellings of the place in the loop.
     places: Vec<Place>,
-    /// The cell that is 1 once a round has stored something there.
+    /// Cell that is 1 once a round has stored a value there.
     stored: Cell,
     /// Index into [`Program::orders`].
     order: u32,
@@ -261,7 +262,7 @@ struct Watched {
 /// An element of a multiset.
 #[derive(Clone)]
 struct Element {
-    /// The cell that is 1 while the element is in its slot.
+    /// Cell that is 1 while the element is in its slot.
     present: Location,
     /// The multiset, for messages.
     multiset: String,
@@ -378,7 +379,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Puts constants behind the temporaries.
+    /// Places constants after the temporaries.
     fn finish(mut self) -> Program {
         let first = self.most_temporaries;
         match self.functions.iter().any(|f| f.recursive) {
@@ -400,7 +401,7 @@ impl<'a> Compiler<'a> {
         self.program
     }
 
-    /// Calls `f` with the code of each instance of a claim, in conjuncts.
+    /// Calls `f` with the entries of the conjuncts of each instance of a claim.
     fn claims(&mut self, claim: &Invariant, mut f: impl FnMut(&mut Self, Vec<u32>)) {
         self.instances(&claim.parameters, |c, _| {
             let mut entries = Vec::new();
@@ -417,7 +418,7 @@ impl<'a> Compiler<'a> {
         lo..=hi
     }
 
-    /// Calls `f` for each conjunct of a claim, quantifiers unrolled.
+    /// Calls `f` for each conjunct of a claim; short quantifiers are unrolled.
     fn conjuncts(&mut self, e: &Expr, f: &mut dyn FnMut(&mut Self, &Expr)) {
         match e {
             Expr::Bool(true) => {}
@@ -441,7 +442,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Code that returns whether a claim holds, or what is given where an assumption does not; gives where it begins.
+    /// Emits code that returns true if a claim holds, and `without_assumption` if an assumption fails. Returns its
+    /// entry.
     fn claim(&mut self, e: &Expr, without_assumption: bool) -> u32 {
         self.without_assumption = without_assumption;
         self.piece(|c| {
@@ -453,7 +455,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// Code that runs statements; gives where it begins.
+    /// Emits code that runs statements. Returns its entry.
     fn body(&mut self, body: &[Stmt]) -> u32 {
         self.without_assumption = false;
         self.piece(|c| {
@@ -482,12 +484,12 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Emits an instruction that may fault while working on what `site` says.
+    /// Emits an instruction that may fault; `site` names its operand.
     fn emit_at(&mut self, op: Op, site: impl FnOnce(&Model) -> String) {
         self.emit_showing(op, None, site);
     }
 
-    /// The same, where the value it meets is of a type.
+    /// As [`Compiler::emit_at`], with the type of the value that a message shows.
     fn emit_showing(&mut self, op: Op, ty: Option<TypeId>, site: impl FnOnce(&Model) -> String) {
         let site = Site {
             what: site(self.model),
@@ -507,7 +509,7 @@ impl<'a> Compiler<'a> {
         self.emit_at(Op::Fail { name }, |_| String::new());
     }
 
-    /// Emits a violation of what models may do at all, unless a cell is what it should be.
+    /// Emits a violation by an ill-defined operation, unless cell `a` holds `wanted`.
     fn fail_unless(&mut self, a: Cell, wanted: Number, why: impl FnOnce(&Model) -> String) {
         let fine = self.label();
         let b = self.constant(wanted).cell;
@@ -561,7 +563,7 @@ impl<'a> Compiler<'a> {
         index
     }
 
-    /// Bounds to check against.
+    /// Index of these bounds in [`Program::bounds`].
     fn bounds(&mut self, lo: Number, hi: Number) -> u32 {
         let next = self.program.bounds.len() as u32;
         let index = *self.bounds.entry((lo, hi)).or_insert(next);

@@ -1,8 +1,8 @@
-//! Multisets as slots, each a cell that says whether there is an element, followed by the element's parts.
+//! Multisets as slots: each is a cell that is 1 if an element is present, followed by the element's parts.
 
 use super::*;
 
-/// Appends the multisets in a value of a type that lies at a cell, those inside others first.
+/// Appends the multisets in a value of a type at a cell, inner ones first.
 pub(super) fn bags(model: &Model, sizes: &[u32], ty: TypeId, at: Cell, all: &mut Vec<Bag>) {
     match model.ty(ty) {
         Type::Array { index, element } => {
@@ -33,7 +33,7 @@ pub(super) fn bags(model: &Model, sizes: &[u32], ty: TypeId, at: Cell, all: &mut
 }
 
 impl Compiler<'_> {
-    /// The capacity and the element type of a multiset.
+    /// Capacity and element type of a multiset.
     fn bag(&self, ty: TypeId) -> (u32, TypeId) {
         match self.model.ty(ty) {
             Type::Multiset { capacity, element } => (*capacity, *element),
@@ -41,7 +41,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Where a slot of a multiset lies.
+    /// Location of a slot of a multiset.
     pub(super) fn slot(&mut self, place: &Place, index: &Expr) -> Location {
         let (at, ty) = self.locate(place);
         self.slot_at(at, ty, index, place)
@@ -91,7 +91,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Goes to `to` if there is an element in a slot, or if there is none.
+    /// Jumps to `to` if a slot holds an element, or, if `present` is false, if it is empty.
     fn jump_if_present(&mut self, slot: Location, present: bool, to: Label) {
         let mark = self.temporary;
         let a = self.load(slot);
@@ -101,7 +101,7 @@ impl Compiler<'_> {
         self.emit(Op::JumpIf { op, a, b, to: to.0 });
     }
 
-    /// Emits `f` for each slot, with its number as the bound variable's value.
+    /// Emits `f` for each slot; the bound variable is the slot number.
     fn slots(
         &mut self,
         id: VariableId,
@@ -194,7 +194,7 @@ impl Compiler<'_> {
         self.empty(slot, element);
     }
 
-    /// Takes the element from a slot.
+    /// Removes the element from a slot.
     fn empty(&mut self, slot: Location, element: TypeId) {
         let zero = self.constant(0).cell;
         self.store(slot, zero);

@@ -3,14 +3,14 @@
 use super::*;
 
 impl Compiler<'_> {
-    /// Where a place lies and its type; computes what is not constant of its address.
+    /// Location and type of a place. Emits code for the variable part of the address.
     pub(super) fn locate(&mut self, place: &Place) -> (Location, TypeId) {
         let (at, ty, _) = self.locate_in_elements(place);
         (at, ty)
     }
 
-    /// Also returns the multiset elements that contain the place. Fails at run time if one of those that
-    /// contain an alias has been removed since the alias was bound.
+    /// As [`Compiler::locate`], with the multiset elements that contain the place. The code fails at run time if an
+    /// alias lies in an element that has been removed since the alias was bound.
     pub(super) fn locate_in_elements(&mut self, place: &Place) -> (Location, TypeId, Vec<Element>) {
         let model = self.model;
         let mut elements = self.alias_elements[place.variable.index()].clone();
@@ -121,7 +121,7 @@ impl Compiler<'_> {
                 _ => 0,
             };
             at.base += part;
-            // Behind a computed index, what is left of the array stays within reach.
+            // After a computed index, the remainder of the array stays within reach.
             at.len = if at.offset.is_some() {
                 at.len - part
             } else {
@@ -163,24 +163,24 @@ impl Compiler<'_> {
     }
 }
 
-/// A reach too long to be written down counts as the whole state.
+/// Encoded reach of an access. A reach too long for the field counts as the whole state.
 pub(super) fn reach(len: u32) -> u16 {
     len.min(u16::MAX as u32) as u16
 }
 
 /// A simple part of a value.
 pub(super) struct Part {
-    /// `cells[2].state`.
+    /// Name, such as `cells[2].state`.
     pub name: String,
     pub ty: TypeId,
     pub lo: Number,
     pub hi: Number,
-    /// Whether it is part of a multiset's slot.
+    /// True if it is part of a multiset's slot.
     pub in_bag: bool,
 }
 
 impl Part {
-    /// Its value before anything has been assigned.
+    /// Value before the first assignment.
     pub(super) fn beginning(&self, model: &Model) -> Number {
         match model.undefined && !self.in_bag {
             true => UNDEFINED,
@@ -189,7 +189,7 @@ impl Part {
     }
 }
 
-/// Appends the simple parts of a type, in the order in which they lie in a frame.
+/// Appends the simple parts of a type, in frame order.
 pub(super) fn leaves(model: &Model, ty: TypeId, name: String, in_bag: bool, parts: &mut Vec<Part>) {
     match model.ty(ty) {
         Type::Array { index, element } => {
@@ -230,7 +230,7 @@ pub(super) fn leaves(model: &Model, ty: TypeId, name: String, in_bag: bool, part
 }
 
 impl Location {
-    /// What lies some cells behind.
+    /// The location that begins `cells` cells later.
     pub(super) fn part(self, cells: u32) -> Location {
         Location {
             base: self.base + cells,

@@ -115,8 +115,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// A loop whose rounds may store different values in these places. Its code is there twice: in the order of the
-    /// text, and in the order of [`Program::orders`], by which the results of other orders are found out.
+    /// Emits a loop whose rounds may store different values in these places. The body is emitted twice: in the order of
+    /// the text, and in the order of [`Program::orders`] to evaluate other orders.
     fn watched_loop(
         &mut self,
         id: VariableId,
@@ -168,7 +168,7 @@ impl Compiler<'_> {
         self.watched.truncate(around);
     }
 
-    /// Stores something; where that is watched it must be what rounds before have stored.
+    /// Emits a store. In a watched place, it records a disagreement if an earlier round has stored a different value.
     fn watched(&mut self, place: &Place, store: impl FnOnce(&mut Self)) {
         let around = self.watched.iter().filter(|w| w.places.contains(place));
         let around: Vec<(Cell, u32)> = around.map(|w| (w.stored, w.order)).collect();
@@ -223,11 +223,11 @@ impl Compiler<'_> {
         self.store(at, value.cell);
     }
 
-    /// Emits a check that a value is one of a simple type, if it need not be.
+    /// Emits a check that a value lies in a simple type, unless this is known.
     pub(super) fn check(&mut self, value: Value, ty: TypeId, what: impl FnOnce(&Model) -> String) {
         let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
         let inside = value.lo >= lo && value.hi <= hi;
-        // Having no value is not being outside.
+        // The undefined value is not out of range.
         if inside || value.lo == value.hi && value.lo == UNDEFINED {
             return;
         }
@@ -247,7 +247,7 @@ impl Compiler<'_> {
         self.place(end);
     }
 
-    /// Where the parts of an array, record or multiset lie.
+    /// Location of the parts of an array, record or multiset.
     pub(super) fn aggregate(&mut self, e: &Expr, ty: TypeId) -> Location {
         match e {
             Expr::Read(place) | Expr::Peek(place) => self.locate(place).0,
@@ -263,7 +263,7 @@ impl Compiler<'_> {
                 self.assign(&(*id).into(), value);
                 self.aggregate(e, ty)
             }
-            // Validation leaves only a value that is not there.
+            // Validation excludes everything but the undefined value.
             _ => {
                 let at = self.room(self.sizes[ty.index()]);
                 self.fill_at(at, ty, true);
@@ -272,7 +272,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Temporary cells in a row.
+    /// Allocates consecutive temporary cells.
     pub(super) fn room(&mut self, len: u32) -> Location {
         let base = self.temporary;
         self.temporary += len;
@@ -293,7 +293,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Gives every part of a place its first value, or none.
+    /// Sets every part of a place to its first value, or makes it undefined.
     fn fill(&mut self, place: &Place, undefined: bool) {
         let (at, ty) = self.locate(place);
         self.fill_at(at, ty, undefined);

@@ -1,9 +1,9 @@
-//! Simple values: those that are known, and code that computes the others.
+//! Simple values: constants, and code that computes the others.
 
 use super::*;
 
 impl Compiler<'_> {
-    /// The value of an expression that needs no state, if computing it cannot fail.
+    /// Value of an expression that is constant, if its evaluation cannot fail.
     pub(super) fn known(&self, e: &Expr) -> Option<Number> {
         use Operator::*;
         match e {
@@ -58,7 +58,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Code that computes a simple value. It may be the cell of a variable itself.
+    /// Emits code that computes a simple value. The result may be the cell of a variable itself.
     pub(super) fn value(&mut self, e: &Expr) -> Value {
         if let Some(value) = self.known(e) {
             return self.constant(value);
@@ -151,7 +151,7 @@ impl Compiler<'_> {
                     hi: a.hi.max(b.hi),
                 }
             }
-            // What remains are truth values.
+            // The remaining expressions are truth values.
             Expr::Binary(op, a, b)
                 if !matches!(op, Operator::And | Operator::Or | Operator::Implies)
                     && !self.is_aggregate(a) =>
@@ -202,7 +202,8 @@ impl Compiler<'_> {
         };
         let inside = range.filter(|&(lo, hi)| least <= lo && hi <= most);
         if inside.is_none() && self.model.numbers != Model::NUMBERS {
-            // What runs the code knows numbers of 64 bits alone. No name says that nothing is stored.
+            // The engines compute with 64 bits only, so narrower numbers are checked here. The empty name marks a
+            // result that is not stored.
             let bounds = self.bounds(least, most);
             self.emit_at(Op::Check { a: dst, bounds }, |_| String::new());
         }
@@ -211,7 +212,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The comparison of two cells in the form that instructions have.
+/// Comparison of two cells in the form of the instructions.
 pub(super) fn comparison(op: Operator, a: Cell, b: Cell) -> (Comparison, Cell, Cell) {
     match op {
         Operator::Equal => (Comparison::Equal, a, b),

@@ -1,55 +1,56 @@
 //! Steps whose result may depend on the order in which loops over scalarsets run.
 //!
 //! Values of a scalarset have no order, but loops over them run in some order. Let `f` be a step in the order of the
-//! text and `g` a permutation of scalarset values. In the state `g(s)` the step gives `g` of what it gives in `s`
-//! when all loops run in the order that `g` takes to that of the text. So states of one orbit lead to the same orbits
-//! if and only if, in a state of each orbit, the step has the same result up to symmetry in every order.
-//! This is found out by running the step in every order, but only where rounds of a loop did store different values
+//! text, and `g` a permutation of scalarset values. In the state `g(s)`, the step gives `g(r)`. Here `r` is its result
+//! in `s` when all loops run in the order that `g` maps to that of the text.
+//! States of one orbit therefore lead to the same orbits under one condition: in one state of each orbit, the step has
+//! the same result up to symmetry in every order. The condition is necessary and sufficient.
+//! The machine checks this by running the step in every order, but only if rounds of a loop stored different values
 //! ([`Op::Disagree`]).
 
 use super::*;
 use crate::model::TypeId;
 
-/// Orders that are tried of one step at the most: those of eight values.
+/// Maximum number of orders tried per step: 8!, the orders of eight values.
 const MOST_ORDERS: u64 = 40_320;
 
-/// Values of a state that are shown at the most.
+/// Maximum number of differing values shown.
 const MOST_SHOWN: usize = 4;
 
 /// An order of the values of scalarsets.
 type Order = Vec<(TypeId, Vec<u32>)>;
 
-/// Why a step has no result that holds in every order.
+/// Reason why a step has no result that is valid in every order.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Conflict {
     /// The result in the order of the text differs from that in another order.
     Results([(Order, Reached); 2]),
-    /// There are too many orders to try all of them.
+    /// More orders exist than can be tried.
     TooMany,
 }
 
-/// Where a run leads.
+/// Result of a run, for messages.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Reached {
-    /// To this state.
+    /// This state.
     State(Vec<Number>),
-    /// To this verdict.
+    /// This verdict of a condition.
     Verdict(bool),
-    /// To an error.
+    /// A fault.
     Fault(Fault),
 }
 
-/// What has to be the same in all orders.
+/// Result that must be equal in all orders.
 #[derive(PartialEq)]
 enum Outcome {
     State {
-        /// The packed state that stands for its orbit.
+        /// The packed representative of the state's orbit.
         state: Vec<u64>,
         covered: Vec<bool>,
     },
     Verdict {
         holds: bool,
-        /// The number of the rule that was found to be enabled.
+        /// Number of the rule that was found enabled.
         number: Option<u32>,
         covered: Vec<bool>,
     },
@@ -59,8 +60,9 @@ enum Outcome {
 }
 
 impl Machine<'_> {
-    /// Runs a part that has been run in the order of the text in every order of the scalarsets on which its result may
-    /// depend. Leaves the machine as after the first run, and returns its verdict; a fault if results differ.
+    /// Repeats a part, already run in the order of the text, in every order of the scalarsets on which its result may
+    /// depend.
+    /// Restores the machine's state after the first run, and returns that run's verdict; a fault if results differ.
     #[cold]
     pub(super) fn compare_orders(
         &mut self,
@@ -97,7 +99,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Two orders in which a part has different results, if there are any.
+    /// Two orders in which a part has different results, or too many orders to try; `None` if all results agree.
     fn conflict_of_orders(
         &mut self,
         part: Part,
@@ -129,7 +131,7 @@ impl Machine<'_> {
                 let verdict = self.execute(at);
                 let found = std::mem::take(&mut self.disagreements);
                 if self.add_sets(&found, &mut sets) {
-                    // The order of one more scalarset counts.
+                    // The order of another scalarset matters too: start again with it.
                     continue 'sets;
                 }
                 let outcome = self.outcome(part, verdict, orbits);
@@ -157,7 +159,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Adds the scalarsets that are permuted among the values of loops; returns whether there are more than before.
+    /// Adds the permuted scalarsets of these loops. Returns true if some are new.
     fn add_sets(&self, loops: &[(u32, u32)], sets: &mut Vec<(TypeId, u32)>) -> bool {
         let before = sets.len();
         for &(order, _) in loops {
@@ -170,7 +172,7 @@ impl Machine<'_> {
         sets.len() > before
     }
 
-    /// Makes loops take the values of scalarsets in an order.
+    /// Makes loops take the values of the scalarsets in the given order.
     fn set_order(&mut self, sets: &[(TypeId, u32)], permutations: &[Vec<u32>]) {
         self.frame[self.program.reordered as usize] = 1;
         for order in &self.program.orders {
@@ -223,7 +225,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Where a run has led, to be shown.
+    /// Result of a run, for messages.
     fn reached(&self, part: Part, verdict: Result<bool, Fault>) -> Reached {
         match (part, verdict) {
             (_, Err(fault)) => Reached::Fault(fault),
@@ -235,7 +237,7 @@ impl Machine<'_> {
     }
 }
 
-/// Goes on to the next combination of permutations; returns whether there is one. The first are ascending.
+/// Advances to the next combination of permutations; false after the last. The first ones are ascending.
 fn next_of_all(permutations: &mut [Vec<u32>]) -> bool {
     permutations
         .iter_mut()
@@ -243,7 +245,7 @@ fn next_of_all(permutations: &mut [Vec<u32>]) -> bool {
         .any(|one| next_permutation(one))
 }
 
-/// Goes on to the next permutation in lexicographic order; from the last to the first, and returns false.
+/// Advances to the next permutation in lexicographic order. After the last, returns false and restarts at the first.
 fn next_permutation(values: &mut [u32]) -> bool {
     let Some(at) = values.windows(2).rposition(|pair| pair[0] < pair[1]) else {
         values.reverse();
@@ -256,7 +258,7 @@ fn next_permutation(values: &mut [u32]) -> bool {
 }
 
 impl Conflict {
-    /// The conflict as the rest of a sentence that says what it is about.
+    /// Text of the conflict, to complete a sentence about it.
     pub fn describe(&self, model: &Model, program: &Program) -> String {
         let [(text, in_text), (order, reached)] = match self {
             Conflict::TooMany => {

@@ -1,8 +1,8 @@
-//! From bytecode to Cranelift's intermediate form.
+//! Translation of bytecode to Cranelift's intermediate representation.
 //!
-//! A piece of code works on a packed state in memory: a slot is read with a shift and a mask, and
-//! written by patching its word. Other cells are values, except where they are indexed.
-//! Numbers are of 64 bits; where the ranges of operands do not say that the result is one, that is judged too.
+//! A piece of code works on a packed state in memory: a slot is read with a shift and a mask, and written by patching
+//! its word. Other cells become values, except where they are indexed.
+//! Numbers have 64 bits. If the ranges of operands do not exclude an overflow, the code checks for it.
 
 use super::range::{arithmetic, Range};
 use super::ranges::{target, Ranges};
@@ -14,7 +14,7 @@ use cranelift_codegen::ir::{StackSlot, Value};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use rustc_hash::FxHashMap;
 
-/// Where a piece of code goes on.
+/// Continuations of a piece of code.
 #[derive(Clone, Copy)]
 pub(super) struct Exits {
     pub yes: Block,
@@ -22,18 +22,18 @@ pub(super) struct Exits {
     pub fault: Block,
 }
 
-/// Translates one piece of code, into the block at hand and new ones.
+/// Translation of one piece of code, into the current block and new ones.
 pub(super) struct Translation<'t, 'f> {
     setting: &'t Setting<'t>,
     b: &'t mut FunctionBuilder<'f>,
     /// Address of the packed state.
     state: Value,
-    /// Cells of parameters, and where their values lie: an address, and how many bytes behind it.
+    /// Cells of parameters, with the position of their values: a base address, and an offset in bytes.
     values: &'t [(Cell, Value, i32)],
     exits: Exits,
     ranges: Ranges<'t>,
     variables: FxHashMap<Cell, Variable>,
-    /// Indexed cells outside the state, and where they lie in the stack slot.
+    /// Indexed cells outside the state, with their offsets in the stack slot, in bytes.
     stacked: FxHashMap<Cell, u32>,
     stack: Option<StackSlot>,
     blocks: FxHashMap<u32, Block>,
@@ -88,7 +88,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         debug_assert!(!open, "a piece of code ends with a return");
     }
 
-    /// Gives every cell that the piece uses, and that is neither slot nor constant, its place.
+    /// Assigns a variable or stack position to every cell of the piece that is neither slot nor constant.
     fn place_cells(&mut self, piece: &[Op]) {
         let slots = self.setting.program.slots.len();
         for op in piece {
@@ -101,7 +101,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 }
             }
         }
-        // A region has to lie in one stretch, in the order of its cells.
+        // A region must be contiguous, in the order of its cells.
         let mut cells: Vec<Cell> = self.stacked.keys().copied().collect();
         cells.sort_unstable();
         for (place, &cell) in cells.iter().enumerate() {
@@ -149,7 +149,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.b.ins().iconst(types::I64, value)
     }
 
-    /// A sum; no instruction where it changes nothing.
+    /// Emits a sum; no instruction if `by` is 0.
     fn plus(&mut self, value: Value, by: i64) -> Value {
         match by {
             0 => value,
@@ -157,7 +157,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// A product, by the simplest instruction.
+    /// Emits a product, by the cheapest instruction.
     fn times(&mut self, value: Value, by: i64) -> Value {
         match by {
             1 => value,
@@ -168,7 +168,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// The value of a cell.
+    /// Reads a cell.
     fn get(&mut self, cell: Cell) -> Value {
         if (cell as usize) < self.setting.program.slots.len() {
             return self.slot(cell);
@@ -182,7 +182,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// Gives a cell outside the state a value.
+    /// Writes a cell outside the state.
     fn put(&mut self, cell: Cell, value: Value) {
         if let Some(&variable) = self.variables.get(&cell) {
             self.b.def_var(variable, value);
@@ -206,7 +206,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             raw = self.b.ins().band_imm(raw, field.mask as i64);
         }
         let value = self.plus(raw, field.lo.wrapping_sub(field.undefined.into()));
-        // What is known to be defined needs no look.
+        // A value known to be defined needs no test.
         if !field.undefined || self.range(slot).lo > UNDEFINED {
             return value;
         }
@@ -217,8 +217,8 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn set_slot(&mut self, slot: Cell, value: Value, range: Range) {
         let field = self.setting.packing.field(slot);
         if !field.undefined && range.lo == UNDEFINED {
-            // A slot that always has a value in stored states may lack one within a step. There is no room
-            // for that here, so the interpreter takes such a step.
+            // Between the statements of a step, a slot that is always defined in stored states may be undefined. Its
+            // field has no encoding for that, so the interpreter takes such a step.
             let undefined = UNDEFINED;
             let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, undefined);
             self.require(defined);
@@ -251,7 +251,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.b.ins().store(TRUSTED, word, self.state, at);
     }
 
-    /// Faults unless a condition holds.
+    /// Emits a fault unless a condition holds.
     fn require(&mut self, condition: Value) {
         let go_on = self.b.create_block();
         self.b
@@ -271,7 +271,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.b.ins().icmp(condition, a, b)
     }
 
-    /// How far a value is above the lowest of so many, where it has to be less than these.
+    /// Emits the difference of a value and `lo`; faults unless it lies in `0..count`.
     fn index(&mut self, a: Cell, lo: i64, count: i64) -> Value {
         let (value, range) = (self.get(a), self.range(a));
         let index = self.plus(value, lo.wrapping_neg());
@@ -282,7 +282,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         index
     }
 
-    /// Translates one instruction; false if nothing follows it.
+    /// Translates one instruction. Returns false if the next one is unreachable from it.
     fn op(&mut self, op: &Op) -> bool {
         let program = self.setting.program;
         match *op {
@@ -321,7 +321,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                     self.require(fine);
                 }
             }
-            // Covers are met again when all is explored.
+            // Covers are evaluated after the exploration.
             Op::Cover { .. } => {}
             Op::Index { dst, a, shape } => {
                 let shape = program.shapes[shape as usize];
@@ -401,7 +401,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.b.ins().jump(to, &[]);
                 return false;
             }
-            // What machine code does not do goes back to the interpreter; see `Setting::knows`.
+            // Instructions without machine code return to the interpreter; see `Setting::knows`.
             Op::Fail { .. }
             | Op::Disagree { .. }
             | Op::Note { .. }
@@ -426,7 +426,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             Arithmetic::BitOr => self.b.ins().bor(a, b),
             Arithmetic::BitXor => self.b.ins().bxor(a, b),
             Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
-                // Shifts the other way and those by more than a word are rare enough for the interpreter.
+                // Shifts by negative distances or by more than 63 are rare; the interpreter handles them.
                 if !y.within(0, 63) {
                     let fine = (self.b.ins()).icmp_imm(IntCC::UnsignedLessThanOrEqual, b, 63);
                     self.require(fine);
@@ -438,7 +438,8 @@ impl<'t, 'f> Translation<'t, 'f> {
             }
             Arithmetic::Divide | Arithmetic::Remainder => {
                 if x.lo == UNDEFINED && y.lo <= -1 && -1 <= y.hi {
-                    // What stands for no value is no dividend; yet the machine must not be made to divide it by -1.
+                    // The encoding of the undefined value is no valid dividend, but the processor would trap on its
+                    // division by -1.
                     let smallest = self.b.ins().icmp_imm(IntCC::NotEqual, a, UNDEFINED);
                     let negation = self.b.ins().icmp_imm(IntCC::NotEqual, b, -1);
                     let fine = self.b.ins().bor(smallest, negation);
@@ -461,10 +462,10 @@ impl<'t, 'f> Translation<'t, 'f> {
         value
     }
 
-    /// Faults unless what is computed in 64 bits is the result.
+    /// Emits a fault unless the 64-bit value is the exact result.
     fn require_64_bits(&mut self, op: Arithmetic, (a, b): (Value, Value), value: Value) {
         let fine = match op {
-            // The sign of a sum differs from those of both operands only where it is wrong.
+            // A sum has overflowed exactly if its sign differs from those of both operands.
             Arithmetic::Add => {
                 let (x, y) = (self.b.ins().bxor(value, a), self.b.ins().bxor(value, b));
                 let both = self.b.ins().band(x, y);
@@ -483,17 +484,17 @@ impl<'t, 'f> Translation<'t, 'f> {
                 let back = self.b.ins().sshr(value, b);
                 self.b.ins().icmp(IntCC::Equal, back, a)
             }
-            // No other leaves the bits of its operands, but for the quotient that is left out above.
+            // The other operations cannot overflow; the quotient by -1 was excluded above.
             _ => return,
         };
         self.require(fine);
     }
 
-    /// A quotient or remainder by a divisor that is not 0.
+    /// Emits a quotient or remainder; the divisor is not 0.
     fn divide(&mut self, op: Arithmetic, (a, x): (Value, Range), (b, y): (Value, Range)) -> Value {
         if x.lo >= 0 && y.lo >= 0 {
             if op == Arithmetic::Remainder && y.lo == y.hi && x.hi / 2 < y.lo {
-                // One subtraction at the most, as in counting around a ring.
+                // The quotient is at most 1, as in counters that wrap, so one subtraction suffices.
                 let less = self.b.ins().isub(a, b);
                 let small = self.b.ins().icmp(IntCC::UnsignedLessThan, a, b);
                 return self.b.ins().select(small, a, less);
@@ -522,11 +523,11 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// Finds the slot at a computed offset among so many.
+    /// Locates the slot at a computed offset below `len`.
     fn spot(&mut self, base: Cell, offset: Cell, len: u16) -> Found {
         let setting = self.setting;
         let spots = &setting.data.spots;
-        // The cell may have other values elsewhere, which are no offsets of these slots.
+        // Elsewhere the cell may hold other values, which are no offsets of these slots.
         let range = self.range(offset).clipped(0, i64::from(len).max(1) - 1);
         let offset = self.get(offset);
         let step = range.step.max(1) as i64;
@@ -536,7 +537,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 .filter_map(|slot| spots.get(slot as usize).copied())
                 .collect()
         });
-        // Where all slots have one shape and lie at equal distances, their places are computed.
+        // If all slots have one shape, lie at equal distances and share a word, their bit positions are computed.
         if let Some([first, rest @ ..]) = reached.as_deref() {
             let like =
                 |s: &Spot| (s.mask, s.add, s.undefined) == (first.mask, first.add, first.undefined);
@@ -588,7 +589,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// Mask, what is added, and whether 0 stands for the undefined value; nothing if it never does.
+    /// Mask, added number, and 1 if 0 encodes the undefined value; `None` if 0 never does.
     fn shape(&mut self, shape: Shape) -> (Value, Value, Option<Value>) {
         let flags = TRUSTED.with_readonly();
         match shape {
@@ -625,7 +626,7 @@ impl<'t, 'f> Translation<'t, 'f> {
     fn store_spot(&mut self, found: Found, value: Value, range: Range) {
         let (mask, add, undefined) = self.shape(found.shape);
         if range.lo == UNDEFINED {
-            // As in `set_slot`: where there is no room for it, the interpreter takes the step.
+            // As in `set_slot`: without an encoding for the undefined value, the interpreter takes the step.
             let no_value = UNDEFINED;
             let defined = self.b.ins().icmp_imm(IntCC::NotEqual, value, no_value);
             let fine = match undefined {
@@ -654,21 +655,21 @@ impl<'t, 'f> Translation<'t, 'f> {
     }
 }
 
-/// A slot at a computed offset.
+/// Position of a slot at a computed offset.
 #[derive(Clone, Copy)]
 struct Found {
-    /// Address of its word, but for `at` bytes.
+    /// Address of its word, less `at` bytes.
     word: Value,
     at: i32,
     shift: Value,
     shape: Shape,
 }
 
-/// What the slots at computed offsets have in common.
+/// Common properties of the slots at computed offsets.
 #[derive(Clone, Copy)]
 enum Shape {
-    /// All but their places.
+    /// All slots equal this one, except for their positions.
     One(Spot),
-    /// Nothing; the spot lies at this address.
+    /// Slots differ; this is the address of the [`Spot`].
     Any(Value),
 }

@@ -1,9 +1,9 @@
-//! Guards by table: which rules may fire is mostly a matter of a few small fields.
+//! Guards by table: most guards depend on a few small fields of the state.
 //!
-//! A guard is cut into conjuncts. One whose slots lie together in a few bits of the packed state is
-//! judged beforehand for all values of these bits, for all rules at once: the table has a bit per rule.
-//! What rules are enabled in a state is then the conjunction of a few words. What is left of a
-//! guard, if anything, is code that runs only where the tables say yes.
+//! A guard is split into conjuncts. If the slots of a conjunct lie together in a few bits of the packed state, it is
+//! evaluated in advance for all values of these bits. The table has one bit per rule, so it serves 64 rules at once.
+//! The enabled rules of a state are then the conjunction of a few words. The rest of a guard, if any, is code that runs
+//! only if the tables do not exclude the rule.
 
 use super::ranges::{target, Ranges};
 use super::setting::{Data, Setting};
@@ -14,10 +14,10 @@ use crate::view::View;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Bits by which a table is looked up.
+/// Maximum number of bits that index a table.
 const WINDOW: u32 = 8;
 
-/// Bits of a packed state that lie together.
+/// Adjacent bits of a packed state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Window {
     word: u32,
@@ -25,33 +25,33 @@ struct Window {
     bits: u32,
 }
 
-/// One look into a table.
+/// Lookup in a table.
 #[derive(Clone, Copy)]
 struct Lookup {
     word: u32,
     shift: u32,
     mask: u32,
-    /// Where the table begins.
+    /// Start of the table in [`Guards::tables`].
     table: u32,
 }
 
 /// Rules `64 * i` to `64 * i + 63`.
 struct Group {
     lookups: Vec<Lookup>,
-    /// Rules whose guards can hold at all.
+    /// All rules of the group; fewer than 64 in the last group.
     all: u64,
-    /// Rules whose guards have a rest.
+    /// Rules whose guards need code in addition to the tables.
     rest: u64,
 }
 
-/// The guards of all rules of a view, numbered in its order.
+/// Guards of all rules of a view, numbered in its order.
 pub(crate) struct Guards {
     groups: Vec<Group>,
     tables: Vec<u64>,
 }
 
 impl Guards {
-    /// Tables for the guards of a view's rules. `frame` has the values of slots that are not packed.
+    /// Creates tables for the guards of a view's rules. `frame` holds the values of slots that are not packed.
     pub fn of(program: &Program, view: &View, frame: &[Number]) -> Option<Guards> {
         let entries = entries(program, view)?;
         let data = Data::new(program, &view.packing, frame);
@@ -60,8 +60,9 @@ impl Guards {
         Some(Guards::new(&setting, &entries).0)
     }
 
-    /// Tables for the guards that begin at `entries`; also tells of each guard whether a rest of it is left.
-    /// Where there is no entry, all of it is.
+    /// Creates tables for the guards with these entries. Also returns, for each guard, whether the tables leave a rest
+    /// of it.
+    /// Without an entry, the whole guard is left.
     pub(super) fn new(setting: &Setting, entries: &[Option<u32>]) -> (Guards, Vec<bool>) {
         let windows = windows(setting.packing);
         let window_of = |slot: Cell| {
@@ -70,7 +71,7 @@ impl Guards {
                 w.word == field.word && w.shift <= field.shift && field.shift < w.shift + w.bits
             })
         };
-        // All that running conjuncts takes.
+        // The parts of a program that running conjuncts needs.
         let mut scratch = Program {
             frame: setting.program.frame.clone(),
             bounds: setting.program.bounds.clone(),
@@ -79,7 +80,7 @@ impl Guards {
             ..Program::default()
         };
         let mut rests = vec![false; entries.len()];
-        // Of each rule: where the code of each conjunct begins, its window, and the fields that it reads.
+        // Per rule: entry of each conjunct, its window, and the fields that it reads.
         let mut judged: Vec<Vec<(u32, usize, Vec<Field>)>> = Vec::new();
         for (rest, &entry) in rests.iter_mut().zip(entries) {
             let Some(entry) = entry else {
@@ -103,7 +104,7 @@ impl Guards {
                     }
                     None => {
                         *rest = true;
-                        // What is behind a fault must not say no before it.
+                        // A conjunct after a possible fault must not exclude the rule first.
                         if conjunct.may_fault {
                             break;
                         }
@@ -162,13 +163,13 @@ impl Guards {
         (guards, rests)
     }
 
-    /// How many groups of 64 rules there are.
+    /// Number of groups of 64 rules.
     #[inline(always)]
     pub fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// The rules of a group that the tables let through, and those of them of whose guards a rest is left.
+    /// Rules of a group that the tables do not exclude, and those among them whose guards need code.
     #[inline(always)]
     pub fn enabled(&self, group: usize, state: &[u64]) -> (u64, u64) {
         let group = &self.groups[group];
@@ -181,7 +182,8 @@ impl Guards {
     }
 }
 
-/// Where the guards of a view's rules begin; none for one that is judged for many values of its parameters.
+/// Entries of the guards of a view's rules; the inner `None` marks a rule for many values of its parameters.
+/// The whole is `None` if a rule has no guard.
 pub(super) fn entries(program: &Program, view: &View) -> Option<Vec<Option<u32>>> {
     let rules = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
     rules
@@ -193,7 +195,7 @@ pub(super) fn entries(program: &Program, view: &View) -> Option<Vec<Option<u32>>
         .collect()
 }
 
-/// Cuts a packed state into windows; none cuts a field in two.
+/// Splits a packed state into windows; no window splits a field.
 fn windows(packing: &Packing) -> Vec<Window> {
     let mut windows: Vec<Window> = Vec::new();
     for field in packing.fields() {
@@ -207,7 +209,7 @@ fn windows(packing: &Packing) -> Vec<Window> {
             }),
         }
     }
-    // A larger field makes a window of its own, which no table serves.
+    // A larger field has a window of its own, which no table serves.
     windows.iter_mut().for_each(|w| {
         if w.bits > WINDOW {
             w.bits = 0;
@@ -216,17 +218,17 @@ fn windows(packing: &Packing) -> Vec<Window> {
     windows
 }
 
-/// A part of a guard that says no by itself.
+/// A part of a guard that excludes the rule if it is false.
 struct Conjunct {
-    /// Its instructions, as positions in the piece.
+    /// Range of its instructions, as positions in the piece.
     from: usize,
     to: usize,
-    /// The packed slots that it reads.
+    /// Packed slots that it reads.
     slots: FxHashSet<Cell>,
     may_fault: bool,
 }
 
-/// Cuts a guard into conjuncts; `None` if it has not the form that the compiler gives to claims.
+/// Splits a guard into conjuncts; `None` if it lacks the form that the compiler gives to claims.
 fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
     let piece = setting.program.piece(entry);
     let n = piece.len().checked_sub(2)?;
@@ -238,7 +240,7 @@ fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
         return None;
     }
     let target = |op: &Op| target(op).map(|to| (to - entry) as usize);
-    // A cut is good where no jump but those to "no" leads across it.
+    // A cut is valid if only jumps to the failing return cross it.
     let mut good = vec![true; n + 1];
     for (i, op) in piece[..n].iter().enumerate() {
         if let Some(to) = target(op).filter(|&to| to != n + 1) {
@@ -247,7 +249,7 @@ fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
         }
     }
     let mut ranges = Ranges::of(setting, entry);
-    // Jumps lead into conjuncts, so what is known for sure is what is known everywhere.
+    // Jumps lead into conjuncts, so only ranges that hold everywhere can be used.
     ranges.forget();
     let mut all = Vec::new();
     let mut from = 0;
@@ -261,7 +263,7 @@ fn conjuncts(setting: &Setting, entry: u32) -> Option<Vec<Conjunct>> {
     Some(all)
 }
 
-/// A conjunct between two cuts; `None` if it uses what an earlier one computed, or changes anything.
+/// The conjunct between two cuts; `None` if it uses a cell that an earlier one computed, or changes the state.
 fn conjunct(
     setting: &Setting,
     ranges: &Ranges,
@@ -317,14 +319,14 @@ fn conjunct(
     Some(conjunct)
 }
 
-/// Copies a conjunct to the end of the code, with returns of its own; gives where it begins.
+/// Copies a conjunct to the end of the code, with separate returns. Returns its entry.
 fn copy(scratch: &mut Program, piece: &[Op], entry: u32, conjunct: &Conjunct) -> u32 {
     let start = scratch.code.len() as u32;
     let len = (conjunct.to - conjunct.from) as u32;
     for op in &piece[conjunct.from..conjunct.to] {
         let mut op = *op;
         if let Op::Jump { to } | Op::JumpIf { to, .. } = &mut op {
-            // Jumps stay within the conjunct, lead to its end, or to the guard's "no".
+            // Jumps stay within the conjunct, or lead to its end or to the failing return of the guard.
             *to = match (*to - entry) as usize {
                 no if no == piece.len() - 1 => start + len + 1,
                 to => start + (to - conjunct.from) as u32,
@@ -337,8 +339,8 @@ fn copy(scratch: &mut Program, piece: &[Op], entry: u32, conjunct: &Conjunct) ->
     start
 }
 
-/// Runs a conjunct for all values of a window that no earlier one refuses, and takes the rule out of the table
-/// for those it refuses itself; tells whether any run faults.
+/// Runs a conjunct for all values of a window that earlier conjuncts do not exclude, and clears the rule's bit for
+/// those that it excludes. Returns true if a run faults.
 fn judge(
     setting: &Setting,
     machine: &mut Machine,
@@ -350,7 +352,7 @@ fn judge(
     let read = fields.iter().fold(0, |read, field| {
         read | field.mask << (field.shift - window.shift)
     });
-    // What was found for the bits that are read: nothing yet, or whether they are refused.
+    // Results by the bits that are read: not computed yet, or whether they exclude the rule.
     let mut refused = [None; 1 << WINDOW];
     let mut faulted = false;
     for (bits, rules) in (0..).zip(table) {

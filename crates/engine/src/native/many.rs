@@ -1,18 +1,19 @@
-//! Rules with too many values of their parameters for code of their own: machine code finds the values in memory, and goes
-//! on to the next for which the guard holds.
+//! Rules with too many parameter values for separate code. Machine code reads the values from memory, and advances them
+//! to the next ones for which the guard holds.
 
 use crate::program::{Every, Parameter};
 
-/// A function of a packed state and the values of parameters: 1 for yes, 0 for no, 2 for a fault.
+/// A function of a packed state and of parameter values. Returns 1 for yes, 0 for no, 2 for a fault.
 pub(super) type Function = unsafe extern "C" fn(*mut u64, *mut i64) -> u32;
 
-/// Rules of more parameters are left to the interpreter.
+/// Maximum number of parameters; views with rules of more parameters are left to the interpreter.
 pub(super) const MOST_PARAMETERS: usize = 16;
 
-/// A rule for all values of its parameters.
+/// A rule, for all values of its parameters.
 pub(super) struct Many {
     every: Every,
-    /// Goes on from the values at hand to the next for which the guard holds; leaves the state alone.
+    /// Advances the values to the next ones, including the current ones, for which the guard holds. Does not change the
+    /// state.
     next: Function,
     body: Function,
 }
@@ -38,7 +39,7 @@ impl Many {
         values
     }
 
-    /// Goes on to the next values, whatever the guard says of them; false if these were the last.
+    /// Advances to the next values, without a look at the guard; false after the last.
     pub fn advance(&self, values: &mut Values) -> bool {
         let parameters = self.every.parameters.iter().zip(values).rev();
         for (&Parameter { lo, hi, .. }, value) in parameters {
@@ -51,22 +52,22 @@ impl Many {
         false
     }
 
-    /// The place of the values among all combinations.
+    /// Position of the values among all combinations.
     pub fn place(&self, values: &Values) -> u32 {
         self.every.place(|i, _| values[i])
     }
 
-    /// Goes on to the next values for which the guard holds.
+    /// Advances to the next values for which the guard holds, starting with the current ones.
     #[allow(unsafe_code)]
     pub fn next(&self, state: &[u64], values: &mut Values) -> u32 {
-        // SAFETY: the function reads the words of a packed state, all of which are there, and reads and writes as
-        // many values as there are parameters. It has no instruction that writes to the state.
+        // SAFETY: the function reads the words of a packed state, all of which exist, and accesses as many values as
+        // there are parameters. It has no instruction that writes to the state.
         unsafe { (self.next)(state.as_ptr().cast_mut(), values.as_mut_ptr()) }
     }
 
     #[allow(unsafe_code)]
     pub fn fire(&self, state: &mut [u64], values: &mut Values) -> u32 {
-        // SAFETY: as above; the state may be written.
+        // SAFETY: as in `next`; the state may be written.
         unsafe { (self.body)(state.as_mut_ptr(), values.as_mut_ptr()) }
     }
 }

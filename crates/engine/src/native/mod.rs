@@ -1,10 +1,9 @@
-//! Machine code in process: a view of a program, made fast.
+//! Native expansion: a view of a program as machine code, compiled in process.
 //!
-//! The rules' bodies, what tables cannot judge of their guards, and the invariants become machine
-//! code that works on packed states; [`guards`] says by table which rules are enabled.
-//! Nothing here reports anything: whatever goes wrong in a state, a fault, a broken
-//! invariant, is left to the interpreter, which goes over that state again. So the two cannot differ in what
-//! they say, and the interpreter remains the oracle of the rest.
+//! The rules' bodies, the parts of guards that tables cannot decide, and the invariants become machine code that works
+//! on packed states; [`guards`] decides the rest of the guards by table.
+//! Machine code reports nothing. If a state has a fault or violates an invariant, the interpreter repeats it. Both
+//! engines therefore give the same reports, and the interpreter remains the oracle.
 
 mod code;
 mod guards;
@@ -28,21 +27,21 @@ use many::{Many, MOST_PARAMETERS};
 use setting::{Data, Setting};
 use std::sync::Mutex;
 
-/// A function of a packed state: 1 for yes, 0 for no, 2 for a fault.
-/// Bodies change the state and say yes.
+/// A function of a packed state. Returns 1 for yes, 0 for no, 2 for a fault.
+/// Bodies change the state and return 1, or 0 if an assumption fails.
 type Function = unsafe extern "C" fn(*mut u64) -> u32;
 
-/// Invariants are compiled together, up to this many instructions.
+/// Maximum number of instructions of the claims that share a function.
 const TOGETHER: usize = 400;
 
-/// Functions that are worth a thread to make them.
+/// Number of functions per compiler thread from which another thread pays.
 const WORTH_A_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 8 };
 
-/// The state at hand has something for the interpreter.
+/// Machine code cannot decide a state; the interpreter has to expand it.
 pub(crate) struct Plain;
 
-/// Does something for a number of words that is known when it is compiled, the next one for which this is prepared;
-/// then copies and comparisons need no loops. Nothing is done for states that are larger than any.
+/// Runs code with a constant number of words: the smallest prepared number that holds a state. Copies and comparisons
+/// then need no loops. Returns `None` for states larger than 256 words.
 macro_rules! with_words {
     ($words:expr, $name:ident, $done:expr) => {
         with_words!($words, $name, $done, 1 2 3 4 5 6 7 8 12 16 24 32 64 128 256)
@@ -56,7 +55,8 @@ macro_rules! with_words {
 }
 pub(crate) use with_words;
 
-/// The number of words of a state for which `W` is prepared: known when it is compiled, if it is small.
+/// Number of words of a state in code prepared for `W` words. A constant if `W` is small, since each number up to 8 is
+/// prepared.
 #[inline(always)]
 pub(crate) fn exact<const W: usize>(words: usize) -> usize {
     match W <= 8 {
@@ -65,48 +65,49 @@ pub(crate) fn exact<const W: usize>(words: usize) -> usize {
     }
 }
 
-/// How much is done for good machine code.
+/// Optimisation level of machine code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub(crate) enum Effort {
-    /// Little: it is there sooner.
+    /// Fast compilation.
     Quick,
-    /// Much: it is faster.
+    /// Fast code.
     Thorough,
 }
 
-/// What expanding a state amounts to.
+/// Result of the expansion of a state.
 #[derive(Default)]
 pub(crate) struct Fired {
     /// Rules that fired.
     pub transitions: u64,
-    /// Whether one of them leads to a different state.
+    /// True if one of them leads to a different state.
     pub moves: bool,
 }
 
-/// The fast form of a view.
+/// Machine code of a view.
 pub(crate) struct Kernel {
     words: usize,
     guards: Guards,
-    /// What tables leave of each guard.
+    /// Per rule: function for the part of its guard that the tables do not decide.
     rests: Vec<Option<Function>>,
     bodies: Vec<Option<Function>>,
-    /// In place of a body, what fires a rule for many values of its parameters; empty if there is no such rule.
+    /// Per rule: functions that fire it for many values of its parameters, in place of a body; empty if no rule needs
+    /// them.
     many: Vec<Option<Many>>,
-    /// For each rule, the end of those that have its priority; nothing if all have the same.
+    /// Per rule: index of the first rule with a larger priority value; empty if all priorities are equal.
     ends: Vec<u32>,
-    /// A bit for each spontaneous rule, in groups like those of the guards.
+    /// Bit mask of the spontaneous rules, in groups of 64 like those of the guards.
     spontaneous: Vec<u64>,
-    /// What makes a state quiescent.
+    /// Functions that judge whether a state is quiescent.
     quiescent: Vec<Function>,
-    /// What a state has to fulfil to be kept.
+    /// Functions that judge the assumptions. A state that violates one is not stored.
     assumptions: Vec<Function>,
     claims: Vec<Function>,
 }
 
-/// Holds the memory that a kernel's functions lie in and refer to.
+/// A kernel, with the memory of its functions and of the data they read.
 pub(crate) struct Native {
     pub kernel: Kernel,
-    /// Never locked: threads that share a kernel do not look here.
+    /// Memory of the functions. The lock is never contended: threads that share a kernel do not access it.
     modules: Mutex<Vec<JITModule>>,
     _data: Data,
 }
@@ -121,16 +122,16 @@ impl Drop for Native {
         self.kernel.assumptions.clear();
         self.kernel.rests.clear();
         for module in self.modules.get_mut().into_iter().flat_map(std::mem::take) {
-            // SAFETY: the functions of this module were reachable through the kernel alone, which lives
-            // as long as this and hands none of them out.
+            // SAFETY: only the kernel refers to functions of this module. It lives as long as this value, and hands no
+            // function out.
             unsafe { module.free_memory() }
         }
     }
 }
 
 impl Native {
-    /// Makes a view fast; `None` where that is not possible: an instruction without machine code, or a machine
-    /// that Cranelift does not know. `frame` has the values of slots that are not packed. So many threads share the work.
+    /// Compiles a view. Returns `None` if an instruction has no machine code, or if Cranelift does not support the
+    /// machine. `frame` holds the values of slots that are not packed. Up to `threads` threads share the compilation.
     pub fn new(
         program: &Program,
         view: &View,
@@ -139,7 +140,7 @@ impl Native {
         threads: usize,
     ) -> Option<Native> {
         let packing = &view.packing;
-        // Multisets are sorted by the interpreter alone.
+        // Only the interpreter sorts multisets.
         let prepared = with_words!(packing.words, _W, ()).is_some();
         if !program.bags.is_empty() || !prepared || packing.words == 0 {
             return None;
@@ -150,7 +151,7 @@ impl Native {
         let entries = guards::entries(program, view)?;
         let (guards, rests) = Guards::new(&setting, &entries);
 
-        // What each function runs, and the parameters that it takes.
+        // Entries of the code that each function runs, and its parameters.
         let mut wanted: Vec<(Vec<u32>, &[Parameter])> = Vec::new();
         let mut want = |entries: Vec<u32>, parameters| {
             wanted.push((entries, parameters));
@@ -225,7 +226,7 @@ impl Native {
     }
 }
 
-/// Pieces of code in groups that a function each can run.
+/// Groups pieces of code, one group per function.
 fn in_groups(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
     let mut groups: Vec<Vec<u32>> = Vec::new();
     let mut size = 0;
@@ -242,15 +243,15 @@ fn in_groups(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
     groups
 }
 
-/// A finished function, by whether it takes parameters.
+/// A compiled function, with or without parameters.
 #[derive(Clone, Copy)]
 enum Made {
     Plain(Function),
     Many(many::Function),
 }
 
-/// Functions that each run some pieces of code one after the other as long as each says yes, and the memory that they
-/// lie in.
+/// Compiles functions. Each runs its pieces of code in order, as long as each returns yes. Also returns the memory of
+/// the functions.
 fn compile(
     setting: &Setting,
     wanted: &[(Vec<u32>, &[Parameter])],
@@ -281,7 +282,7 @@ fn compile(
     Some((modules, functions.collect()))
 }
 
-/// Makes functions.
+/// Compiler of one thread.
 struct Compiler {
     module: JITModule,
     context: cranelift_codegen::Context,
@@ -317,8 +318,8 @@ impl Compiler {
         })
     }
 
-    /// A function that runs pieces of code one after the other as long as each says yes. Where there are parameters, it
-    /// takes their values, and leaves there what the pieces make of them.
+    /// Compiles a function that runs pieces of code in order, as long as each returns yes. A function with parameters
+    /// receives their values in memory, and leaves there the values that the pieces compute.
     fn function(
         &mut self,
         setting: &Setting,
@@ -392,13 +393,13 @@ impl Compiler {
 }
 
 impl Kernel {
-    /// What a guard or invariant says of a state.
+    /// Evaluates a guard or invariant on a state.
     #[inline(always)]
     #[allow(unsafe_code)]
     fn judge(&self, function: Function, state: &[u64]) -> u32 {
         debug_assert!(state.len() >= self.words);
-        // SAFETY: as below, and the functions of guards and invariants do not write to the state:
-        // their code has no instruction that does.
+        // SAFETY: as in `fire`. In addition, functions of guards and invariants do not write to the state: their code
+        // has no instruction that does.
         unsafe { function(state.as_ptr().cast_mut()) }
     }
 
@@ -406,13 +407,13 @@ impl Kernel {
     #[allow(unsafe_code)]
     fn fire(&self, body: Function, state: &mut [u64]) -> u32 {
         debug_assert!(state.len() >= self.words);
-        // SAFETY: a function reads and writes the words of a packed state of this kernel's view, all of which are
-        // there, and besides only reads memory that lives as long as the kernel.
+        // SAFETY: a function accesses only the words of a packed state of this kernel's view, all of which exist.
+        // Besides, it only reads memory that lives as long as the kernel.
         unsafe { body(state.as_mut_ptr()) }
     }
 
-    /// Hands all different successors of a state to `reach`, in the order of the rules that lead to them.
-    /// A state may be followed by words that are zero. Spontaneous rules fire only if asked for.
+    /// Passes all different successors of a state to `reach`, in the order of the rules that lead to them.
+    /// Words beyond the packed state must be zero. Spontaneous rules fire only if `spontaneous` is true.
     #[inline(always)]
     pub fn expand<const W: usize>(
         &self,
@@ -423,8 +424,8 @@ impl Kernel {
         self.expand_by_rule(parent, spontaneous, |_, child| reach(child))
     }
 
-    /// The same, with the rule that leads to each: the place of its instance in the view, and how far its number is from the
-    /// instance's first.
+    /// As [`Kernel::expand`], with the rule of each successor. It consists of the index of its instance in the view,
+    /// and the offset of its number from the instance's first.
     #[inline(always)]
     pub fn expand_by_rule<const W: usize>(
         &self,
@@ -433,7 +434,7 @@ impl Kernel {
         mut reach: impl FnMut((usize, u32), &[u64; W]),
     ) -> Result<Fired, Plain> {
         let mut fired = Fired::default();
-        // Rules from here on have a later priority than one that is enabled.
+        // Rules from here on have a larger priority value than an enabled rule.
         let mut end = usize::MAX;
         for group in 0..self.guards.groups() {
             let first = group * 64;
@@ -488,7 +489,7 @@ impl Kernel {
         Ok(fired)
     }
 
-    /// A rule has fired, with this answer and this successor.
+    /// Handles a fired rule with its result and successor.
     #[inline(always)]
     fn arrive<const W: usize>(
         &self,
@@ -543,8 +544,8 @@ impl Kernel {
         }
     }
 
-    /// Whether the guard of a rule for many values of its parameters holds for any of them; only asked where other rules
-    /// depend on it.
+    /// Evaluates whether the guard of a rule with many parameter values holds for any of them. Evaluated only if
+    /// priorities make other rules depend on it.
     fn any(&self, rule: usize, state: &[u64]) -> u32 {
         match self.many.get(rule) {
             Some(Some(many)) if !self.ends.is_empty() => many.next(state, &mut many.first()),
@@ -552,7 +553,7 @@ impl Kernel {
         }
     }
 
-    /// Whether functions all say yes.
+    /// True if all functions return yes.
     #[inline(always)]
     fn all(&self, functions: &[Function], state: &[u64]) -> Result<bool, Plain> {
         for &function in functions {
@@ -565,19 +566,19 @@ impl Kernel {
         Ok(true)
     }
 
-    /// Whether a state is quiescent.
+    /// True if a state is quiescent.
     pub fn quiescent(&self, state: &[u64]) -> Result<bool, Plain> {
         self.all(&self.quiescent, state)
     }
 
-    /// Whether all invariants hold in a state.
+    /// True if all invariants hold in a state.
     #[inline(always)]
     pub fn fine(&self, state: &[u64]) -> bool {
         matches!(self.all(&self.claims, state), Ok(true))
     }
 }
 
-/// For each rule, the end of those that have its priority; nothing if all have the same.
+/// Per rule: index of the first rule with a larger priority value; empty if all priorities are equal.
 fn ends(priorities: &[i32]) -> Vec<u32> {
     let end = |p| priorities.partition_point(|&other| other <= p) as u32;
     match priorities.first() == priorities.last() {

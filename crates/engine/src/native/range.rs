@@ -1,4 +1,4 @@
-//! What values a cell can have: enough to leave out most checks, and to know where an index leads.
+//! Ranges of cell values, used to omit most checks and to locate indexed slots.
 
 use crate::model::{Model, Number};
 use crate::program::{Arithmetic, UNDEFINED};
@@ -19,7 +19,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 impl Range {
-    /// Any number, or none.
+    /// Any number, or the undefined value.
     pub const ANY: Range = Range {
         lo: UNDEFINED,
         hi: Number::MAX,
@@ -51,12 +51,12 @@ impl Range {
         lo <= self.lo && self.hi <= hi
     }
 
-    /// What is left where the value is known to lie between bounds.
+    /// The range, given that the value lies between bounds.
     pub fn clipped(self, lo: Number, hi: Number) -> Range {
         if self.within(lo, hi) {
             return self;
         }
-        // Never empty: code behind a check that always fails is not run, so it may be told anything.
+        // Never empty: code after a check that always fails does not run, so any range is correct.
         let lo = lo.max(self.lo);
         Range::between(lo, hi.min(self.hi).max(lo))
     }
@@ -68,17 +68,17 @@ impl Range {
         Range { lo, hi, step }
     }
 
-    /// All values, if there are at most so many.
+    /// All values, if there are at most `most`.
     pub fn values(self, most: usize) -> Option<impl Iterator<Item = Number>> {
         let step = self.step.max(1);
         let last = self.hi.abs_diff(self.lo) / step;
-        // `i * step` is at most `hi - lo`, which may take all 64 bits.
+        // `i * step` is at most `hi - lo`, which may need all 64 bits.
         let value = move |i: u64| self.lo.saturating_add_unsigned(i * step);
         (last < most as u64).then(|| (0..=last).map(value))
     }
 }
 
-/// What an arithmetic operation can give, whether that is a number or not.
+/// Possible results of an arithmetic operation, including those outside 64 bits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Wide {
     lo: i128,
@@ -95,17 +95,17 @@ impl Wide {
         }
     }
 
-    /// Whether every result has 64 bits.
+    /// True if every result fits in 64 bits.
     pub fn fits(self) -> bool {
         i128::from(Number::MIN) <= self.lo && self.hi <= i128::from(Number::MAX)
     }
 
-    /// Whether a result can be what stands for no value.
+    /// True if a result can equal the encoding of the undefined value.
     pub fn meets_undefined(self) -> bool {
         self.lo <= UNDEFINED.into() && i128::from(UNDEFINED) <= self.hi
     }
 
-    /// Where every result is a number, for all others are faults.
+    /// Range of the valid results; all others are faults.
     pub fn numbers(self) -> Range {
         let (least, most) = Model::NUMBERS;
         match i128::from(least) <= self.lo && self.hi <= i128::from(most) {
@@ -122,7 +122,7 @@ impl Wide {
     }
 }
 
-/// What an arithmetic operation can give, before it is known to be a number.
+/// Possible results of an arithmetic operation, before the check that they are numbers.
 pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
     let wide = |range: Range| (i128::from(range.lo), i128::from(range.hi));
     let ((a_lo, a_hi), (b_lo, b_hi)) = (wide(a), wide(b));
@@ -138,7 +138,7 @@ pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
             step: gcd(a.step, b.step),
         },
         Arithmetic::Multiply => around([a_lo * b_lo, a_lo * b_hi, a_hi * b_lo, a_hi * b_hi]),
-        // A quotient is no larger than the dividend, but for the smallest number's negation.
+        // A quotient is no larger than the dividend, except for the negation of the least number.
         Arithmetic::Divide => {
             let most = a_lo.abs().max(a_hi.abs());
             Wide::between(-most, most)
@@ -149,7 +149,7 @@ pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
             let lo = if a.lo < 0 { -most } else { 0 };
             Wide::between(lo, if a.hi > 0 { most } else { 0 })
         }
-        // Numbers that are not negative have no bits beyond the highest of either.
+        // Results of non-negative numbers have no bits above the highest of either operand.
         Arithmetic::BitAnd | Arithmetic::BitOr | Arithmetic::BitXor if a.lo >= 0 && b.lo >= 0 => {
             let most = (a.hi.max(b.hi).max(0) as u64 + 1).next_power_of_two();
             Wide::between(0, i128::from(most) - 1)
@@ -158,7 +158,7 @@ pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
             Wide::between(Number::MIN.into(), Number::MAX.into())
         }
         Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
-            // What is shifted otherwise is left to the interpreter.
+            // Other shift distances are left to the interpreter.
             let (least, most) = (b.lo.clamp(0, 63), b.hi.clamp(0, 63));
             let shifted = |value: i128, by: Number| match op {
                 Arithmetic::ShiftLeft => value << by,
@@ -174,7 +174,7 @@ pub(super) fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Wide {
     }
 }
 
-/// From the least of some results to the greatest.
+/// Range from the least to the greatest of some results.
 fn around(ends: [i128; 4]) -> Wide {
     let (mut lo, mut hi) = (ends[0], ends[0]);
     for end in ends {

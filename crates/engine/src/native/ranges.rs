@@ -1,4 +1,4 @@
-//! What values the cells of a piece of code can have.
+//! Analysis of the values that the cells of a piece of code can have.
 
 use super::range::{arithmetic, Range};
 use super::setting::Setting;
@@ -6,12 +6,12 @@ use crate::model::{Model, Number};
 use crate::program::{Arithmetic, Cell, Op, UNDEFINED};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Ranges of cells in a piece of code: wherever in the piece it is asked for, and at the instruction at hand.
+/// Ranges of cells in a piece of code: valid everywhere in it, and at the current instruction.
 pub(super) struct Ranges<'a> {
     setting: &'a Setting<'a>,
-    /// Of the cells that the piece writes, anywhere in it.
+    /// Ranges of the cells that the piece writes, valid everywhere in it.
     cells: FxHashMap<Cell, Range>,
-    /// What is known besides, since the last place that is jumped to.
+    /// Tighter ranges at the current instruction, known since the last jump target.
     now: FxHashMap<Cell, Range>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Ranges<'a> {
             cells: FxHashMap::default(),
             now: FxHashMap::default(),
         };
-        // What is stored at a computed place is not followed.
+        // Stores to a computed place are not tracked.
         for op in piece {
             if let Op::Store { base, len, .. } = *op {
                 if base as usize >= setting.program.slots.len() {
@@ -33,7 +33,7 @@ impl<'a> Ranges<'a> {
                 }
             }
         }
-        // Loops make ranges grow; what still grows after some rounds can be anything.
+        // Loops widen ranges; a range that still grows after three rounds becomes unbounded.
         for round in 0.. {
             let mut grown = false;
             ranges.forget();
@@ -50,7 +50,7 @@ impl<'a> Ranges<'a> {
                 let mut after = before.map_or(range, |before| before.union(range));
                 if Some(after) != before {
                     if round >= 3 {
-                        // Arithmetic gives numbers alone, so that a value is there is kept.
+                        // Arithmetic yields numbers only, so definedness is kept.
                         let lo = after.lo.min(Model::NUMBERS.0);
                         after = Range::between(lo, Number::MAX);
                     }
@@ -66,7 +66,7 @@ impl<'a> Ranges<'a> {
         ranges
     }
 
-    /// The range of a cell at the instruction at hand.
+    /// Range of a cell at the current instruction.
     pub fn get(&self, cell: Cell) -> Range {
         let written = || self.cells.get(&cell).copied();
         let parameter = || self.setting.of_parameter(cell);
@@ -75,12 +75,12 @@ impl<'a> Ranges<'a> {
         now.or_else(anywhere).unwrap_or(Range::ANY)
     }
 
-    /// The next instruction may be jumped to.
+    /// Drops the tighter ranges, since the next instruction is a jump target.
     pub fn forget(&mut self) {
         self.now.clear();
     }
 
-    /// Goes on behind an instruction.
+    /// Advances past an instruction.
     pub fn pass(&mut self, op: &Op) {
         let slots = self.setting.program.slots.len();
         match *op {
@@ -116,7 +116,7 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// The cell that an instruction writes other than a slot, and the values it can write.
+    /// Cell that an instruction writes, unless it is a slot, and the range of values written.
     pub fn result(&self, op: &Op) -> Option<(Cell, Range)> {
         let program = self.setting.program;
         Some(match *op {
@@ -169,14 +169,14 @@ impl<'a> Ranges<'a> {
         })
     }
 
-    /// Whether an instruction can fault.
+    /// True if an instruction can fault.
     pub fn may_fault(&self, op: &Op) -> bool {
         let program = self.setting.program;
         match *op {
             Op::Arithmetic { op, a, b, .. } => {
                 let (a, b) = (self.get(a), self.get(b));
                 let odd = match op {
-                    // Overflow by division takes a negative divisor.
+                    // An overflow of a division requires a negative divisor.
                     Arithmetic::Divide | Arithmetic::Remainder => b.lo <= 0,
                     Arithmetic::ShiftLeft | Arithmetic::ShiftRight => !b.within(0, 63),
                     _ => false,
@@ -214,7 +214,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// Where an instruction may jump to.
+/// Jump target of an instruction, if any.
 pub(super) fn target(op: &Op) -> Option<u32> {
     match *op {
         Op::Jump { to } | Op::JumpIf { to, .. } => Some(to),
@@ -222,7 +222,7 @@ pub(super) fn target(op: &Op) -> Option<u32> {
     }
 }
 
-/// All numbers from the smallest to the largest of two ranges.
+/// Smallest range without gaps that contains two ranges.
 fn hull(a: Range, b: Range) -> Range {
     Range::between(a.lo.min(b.lo), a.hi.max(b.hi))
 }
@@ -247,7 +247,7 @@ mod tests {
             all(-1, 1),
         ];
         let compute = |op: Arithmetic, a: Number, b: Number| {
-            // Shifts the other way and beyond are left to the interpreter.
+            // Other shift distances are left to the interpreter.
             let shift = matches!(op, Arithmetic::ShiftLeft | Arithmetic::ShiftRight);
             match shift && !(0..64).contains(&b) {
                 true => None,
@@ -296,7 +296,7 @@ mod tests {
         assert!(union.values(4).is_none());
         assert_eq!(Range::one(3).union(Range::one(3)), Range::one(3));
         assert_eq!(Range::ANY.clipped(2, 5), Range::between(2, 5));
-        // A cell that is undefined or has one value: the two lie 64 bits apart.
+        // A cell that is undefined or has one value: the two may differ by almost 2^64.
         let ends = Range::one(UNDEFINED).union(Range::one(Number::MAX));
         assert_eq!(
             ends.values(8).unwrap().collect::<Vec<_>>(),

@@ -1,35 +1,35 @@
-//! What code is translated against: a program, how its states are packed, and what of it machine code reads.
+//! Context of a translation: a program, the layout of its states, and the data that machine code reads.
 
 use super::range::Range;
 use crate::model::Number;
 use crate::program::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Where a slot lies in a packed state, as machine code finds it in memory.
+/// Position of a slot in a packed state, in the memory layout that machine code reads.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Spot {
     /// First bit of the field, counted over all words.
     pub bit: u64,
-    /// Of the value, unshifted.
+    /// Mask of the unshifted value.
     pub mask: u64,
-    /// What is added to the field to get the value.
+    /// Number added to the field to get the value.
     pub add: i64,
-    /// Whether 0 stands for the undefined value.
+    /// 1 if 0 encodes the undefined value, else 0.
     pub undefined: u64,
 }
 
-/// What pieces of code are translated against.
+/// Context of the translation of pieces of code.
 pub(super) struct Setting<'a> {
     pub program: &'a Program,
     pub packing: &'a Packing,
     /// Values of the slots that are not packed.
     pub frame: &'a [Number],
-    /// Cells that some instruction writes; all others hold what they hold in the program's frame.
+    /// Cells outside the state that some instruction writes; all others keep their values of the program's frame.
     written: FxHashSet<Cell>,
-    /// What the cells of parameters can hold whose values are found there.
+    /// Ranges of the cells that hold values of parameters.
     parameters: FxHashMap<Cell, Range>,
-    /// What the code refers to in memory. It stays where it is for as long as the code is used.
+    /// Data that the code refers to by address. It must not move as long as the code is used.
     pub data: &'a Data,
 }
 
@@ -107,12 +107,12 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// The range of a cell that holds the value of a parameter, wherever it is.
+    /// Range of a cell that holds the value of a parameter.
     pub fn of_parameter(&self, cell: Cell) -> Option<Range> {
         self.parameters.get(&cell).copied()
     }
 
-    /// The range of a cell that is a slot or never written.
+    /// Range of a cell that is a slot or never written; `None` for other cells.
     pub fn fixed(&self, cell: Cell) -> Option<Range> {
         let Some(slot) = self.program.slots.get(cell as usize) else {
             let constant = !self.written.contains(&cell);
@@ -125,7 +125,7 @@ impl<'a> Setting<'a> {
         })
     }
 
-    /// Whether machine code can be made of a piece.
+    /// True if machine code can be generated for a piece.
     pub fn knows(&self, piece: &[Op]) -> bool {
         piece.iter().all(|op| match *op {
             Op::Arithmetic { .. }
@@ -142,7 +142,7 @@ impl<'a> Setting<'a> {
             | Op::Fail { .. }
             | Op::Disagree { .. }
             | Op::Return { .. } => true,
-            // Elsewhere the true reach is not known.
+            // Outside the state, the true reach of a saturated length is unknown.
             Op::Load { base, len, .. } | Op::Store { base, len, .. } => {
                 (base as usize) < self.program.slots.len() || len < u16::MAX
             }

@@ -1,9 +1,9 @@
-//! Whether the rounds of a loop can be exchanged.
+//! Decides whether the rounds of a loop can be exchanged.
 
 use super::*;
 
 impl Walk<'_> {
-    /// Why the result of a loop may depend on the order of its rounds.
+    /// Judges a loop: whether its result may depend on the order of its rounds, and why.
     pub(super) fn judge(&self, round: &Loop) -> Judgement {
         if let Some(why) = &round.why {
             return Judgement::Bad(why.clone());
@@ -73,7 +73,7 @@ impl Walk<'_> {
         Judgement::Good(settled.into_iter().map(group).collect())
     }
 
-    /// Whether it can be seen as the loop runs what it stores.
+    /// True if a run can check the stored values of an access for equality in all rounds.
     pub(super) fn settles(&self, a: &Access, round: &Loop) -> bool {
         let steady = |at: &At| match at {
             At::Field(_) => true,
@@ -88,12 +88,12 @@ impl Walk<'_> {
                 .is_some()
     }
 
-    /// Whether a value is the same in all rounds, as long as nothing it reads is written.
+    /// True if a value is the same in all rounds, provided that no round writes the variables it reads.
     pub(super) fn steady(&self, key: &Key, round: &Loop) -> bool {
         !key.names.iter().any(|name| round.inside.contains(name))
     }
 
-    /// Whether two deeds at one place can be exchanged.
+    /// True if two accesses to one place can be exchanged.
     pub(super) fn agree(&self, a: &Access, b: &Access, round: &Loop) -> bool {
         match (&a.deed, &b.deed) {
             (Deed::Same(x), Deed::Same(y)) => x == y && self.steady(x, round),
@@ -104,10 +104,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether two places may be parts of each other, whatever the round.
+    /// True if two places may overlap, in any rounds.
     pub(super) fn overlap(&self, a: &Spot, b: &Spot) -> bool {
         if a.root != b.root {
-            // A `var` parameter of a function that calls itself may be anything.
+            // An alias parameter of a recursive function may refer to any place.
             let [x, y] = [a.root, b.root].map(|root| self.model.variable(root).role);
             return matches!((x, y), (Role::Alias, Role::Alias | Role::State))
                 || matches!((x, y), (Role::State, Role::Alias));
@@ -120,7 +120,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Whether two places that are used in different rounds are different.
+    /// True if two places are different whenever they are accessed in different rounds.
     pub(super) fn apart(&self, a: &Access, b: &Access, round: &Loop) -> bool {
         let own = Key::of(round.variable);
         let differ = |access: &Access, other: &Key| {
@@ -130,7 +130,7 @@ impl Walk<'_> {
         if a.spot.root != b.spot.root {
             return false;
         }
-        // What each must be for the two places to be the same, if the other's index is its own round's value.
+        // Values that each access must have as its round's value if the places are to coincide.
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for pair in a.spot.path.iter().zip(&b.spot.path) {
             let (At::Index(Some(x)), At::Index(Some(y))) = pair else {
@@ -145,15 +145,15 @@ impl Walk<'_> {
                 _ => {}
             }
         }
-        // Then both would be done in the same round.
+        // Both accesses would then belong to the same round.
         first.iter().any(|key| second.contains(key))
     }
 }
 
-/// What is said of a loop.
+/// Judgement of a loop.
 pub(super) enum Judgement {
-    /// Its order does not matter, as long as each of these gets the same value in all rounds.
+    /// The order does not matter, provided that each group of places receives the same value in all rounds.
     Good(Vec<Vec<Place>>),
-    /// Its order may matter, and why.
+    /// The order may matter; with the reason.
     Bad(String),
 }

@@ -1,15 +1,15 @@
-//! Places and values, as far as it can be said which they are.
+//! Symbolic places and values, as far as they are known statically.
 
 use super::*;
 
 impl Walk<'_> {
-    /// Whether nothing can change what a value is.
+    /// True if no statement can change the value.
     pub(super) fn lasts(&self, key: &Key) -> bool {
         let bound = |&name: &VariableId| self.model.variable(name).role == Role::Bound;
         key.names.iter().all(bound)
     }
 
-    /// A place that is found now and used later.
+    /// A place that is resolved here and used later: indices that may change are unknown.
     pub(super) fn fixed(&self, place: &Place) -> Spot {
         let mut spot = self.spot(place);
         for at in &mut spot.path {
@@ -22,12 +22,12 @@ impl Walk<'_> {
         spot
     }
 
-    /// What a value is, if that can be said.
+    /// Symbolic value of an expression; `None` if unknown.
     pub(super) fn key(&self, e: &Expr) -> Option<Key> {
         match e.without_line() {
             Expr::Int(n) => Some(constant(&format!("#{n}"))),
             Expr::Bool(b) => Some(constant(&format!("#{b}"))),
-            // A union may have labels of several enumerations.
+            // A union may contain labels of several enumerations, so the type is part of the key.
             Expr::Label(ty, n) => Some(constant(&format!("#{}.{n}", ty.0))),
             Expr::Undefined(_) => Some(constant(UNDEFINE)),
             Expr::Read(place) | Expr::Peek(place) => {
@@ -49,7 +49,7 @@ impl Walk<'_> {
                 }
                 Some(key)
             }
-            // Different values of a scalarset are different ones of a union.
+            // The conversion to a union is injective on a scalarset, so the key stays the same.
             Expr::Convert(_, e) => match self.key(e)? {
                 key if key.names.is_empty() => Some(constant(&format!("as {}", key.text))),
                 key => Some(key),
@@ -85,7 +85,7 @@ impl Walk<'_> {
     }
 }
 
-/// A value that the rounds of a loop may agree on: how it is computed, and the names bound in there.
+/// Symbolic value: its computation as text, and the variables that it reads.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Key {
     pub text: String,
@@ -96,11 +96,11 @@ pub(super) struct Key {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum At {
     Field(String),
-    /// An index; none if nothing is known of it.
+    /// An index; `None` if unknown.
     Index(Option<Key>),
 }
 
-/// A place, through all aliases.
+/// A place with all aliases resolved.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Spot {
     pub root: VariableId,
@@ -109,7 +109,7 @@ pub(super) struct Spot {
 
 pub(super) const UNDEFINE: &str = "undefine";
 
-/// What needs no names.
+/// A value that reads no variables.
 pub(super) fn constant(text: &str) -> Key {
     Key {
         text: text.into(),

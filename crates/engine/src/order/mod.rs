@@ -1,13 +1,14 @@
-//! What in a model tells the values of a scalarset apart, so that permuting them does not take runs to runs.
+//! Detection of asymmetric uses of scalarsets: uses for which a permutation of values does not map runs to runs.
 //!
-//! A loop over a scalarset runs in some order, but its values have none. Such a loop is harmless if its rounds can be
-//! exchanged: if no round writes what another reads or writes, but for elements that each round has for itself, for
-//! the same value stored by all, and for sums and the like. Whatever is not seen to be so is found here, and
-//! [`crate::symmetry`] leaves those scalarsets alone. `clear` chooses a first value, and is found as well.
-//! A claim about all values, or about all elements of a multiset, must change nothing at all; and the slots of
-//! a multiset are numbered in an order of their elements, so these numbers must not show.
+//! A loop over a scalarset runs in some order, but the values have no order. The loop is harmless if its rounds can be
+//! exchanged. They can if no round writes a place that another reads or writes. Exceptions: elements that each round
+//! has for itself, equal values stored by all rounds, and commutative updates such as sums.
+//! Each use that is not proved harmless becomes a finding, and [`crate::symmetry`] does not permute its scalarsets.
+//! `clear` chooses a first value, and is a finding too.
+//! A claim about all values, or about all elements of a multiset, must have no effects. The slots of a multiset are
+//! numbered in an order of their elements, so the numbers must not be observable.
 //!
-//! Functions are looked at where they are called, with what they are given.
+//! Functions are analysed at each call, with the arguments of the call.
 
 mod judge;
 mod keys;
@@ -19,36 +20,37 @@ use keys::{constant, At, Key, Spot, UNDEFINE};
 use slots::Slots;
 use std::collections::BTreeMap;
 
-/// Nodes that are looked at before we give up and call nothing symmetric: calls of calls grow fast.
+/// Maximum number of nodes analysed, since nested calls grow exponentially. Beyond it, no scalarset counts as
+/// symmetric.
 const MOST_NODES: usize = 1 << 20;
 
-/// Something that tells values of scalarsets apart.
+/// An asymmetric use of scalarsets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// Whose values.
+    /// The scalarsets concerned.
     pub sets: Vec<TypeId>,
-    /// Why, as a sentence without its end.
+    /// Reason, as a sentence without its full stop.
     pub why: String,
-    /// Where.
+    /// Location of the use.
     pub place: Told,
 }
 
-/// Where values are told apart.
+/// Location of an asymmetric use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Told {
-    /// By the loop, or what goes through a multiset, that binds this variable.
+    /// The loop, or the traversal of a multiset, that binds this variable.
     Loop(VariableId),
-    /// By the claim about all values, or elements of a multiset, that binds this variable.
+    /// The claim about all values, or all elements of a multiset, that binds this variable.
     Claim(VariableId),
-    /// By the number of a slot, as this variable.
+    /// The use of a slot number, held by this variable.
     Slot(VariableId),
-    /// By a `clear` on this line of the text; 0 if there is no text.
+    /// A `clear` on this line of the text; 0 if there is no text.
     Clear(u32),
-    /// By the model as a whole.
+    /// The model as a whole.
     Model,
 }
 
-/// The scalarsets whose values are told apart, sorted.
+/// Scalarsets with asymmetric uses, sorted.
 pub(crate) fn told_apart(model: &Model) -> Vec<TypeId> {
     let mut sets: Vec<TypeId> = findings(model).0.into_iter().flat_map(|f| f.sets).collect();
     sets.sort_unstable();
@@ -56,11 +58,13 @@ pub(crate) fn told_apart(model: &Model) -> Vec<TypeId> {
     sets
 }
 
-/// Of loops, by the variables they bind: places that must get the same value in all rounds, each with all the ways in
-/// which the loop names it. If one does not, the order of the rounds matters.
+/// Places that must receive the same value in all rounds of a loop, by the variable that the loop binds. Each inner
+/// list holds all spellings of one place in the loop.
+/// If the rounds store different values there, the result may depend on their order.
 pub type Settled = BTreeMap<VariableId, Vec<Vec<Place>>>;
 
-/// Everything in a valid model that tells values of scalarsets apart, and what has to be watched as loops run.
+/// Finds all asymmetric uses of scalarsets in a valid model. Also returns the stores of loops that must be checked at
+/// run time.
 pub fn findings(model: &Model) -> (Vec<Finding>, Settled) {
     let all: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
     let all: Vec<TypeId> = all.into_iter().filter(|&t| is_set(model, t)).collect();
@@ -80,8 +84,8 @@ pub fn findings(model: &Model) -> (Vec<Finding>, Settled) {
         found: BTreeMap::new(),
         settled: Settled::new(),
     };
-    // Start states need not be symmetric: each is a state like any other, and permutations take what follows from it
-    // to what follows from its images.
+    // Start states need not be symmetric: each is a state like any other, and a permutation maps the successors of a
+    // state to those of its image.
     for rule in &model.rules {
         walk.slots.begin_step();
         walk.expr(&rule.guard);
@@ -125,7 +129,7 @@ fn is_set(model: &Model, ty: TypeId) -> bool {
     matches!(model.ty(ty), Type::Scalarset(2..))
 }
 
-/// The scalarsets whose values are among those of a type, or of parts of it.
+/// Appends the scalarsets whose values occur in a type or its parts.
 pub(crate) fn sets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     match model.ty(ty) {
         Type::Scalarset(_) if is_set(model, ty) && !sets.contains(&ty) => sets.push(ty),
@@ -138,7 +142,7 @@ pub(crate) fn sets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     }
 }
 
-/// The scalarsets that the first value of a type has values of. That of a multiset is empty.
+/// Appends the scalarsets whose values occur in the first value of a type. The first value of a multiset is empty.
 pub fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     match model.ty(ty) {
         Type::Union(members) => sets_in_first(model, members[0], sets),
@@ -149,61 +153,62 @@ pub fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     }
 }
 
-/// What is done to a place.
+/// Effect of an access on a place.
 #[derive(Clone, PartialEq, Debug)]
 enum Deed {
     Read,
-    /// Stores what the rounds may agree on.
+    /// Stores a value that may be equal in all rounds.
     Same(Key),
-    /// Stores something else.
+    /// Stores any other value.
     Write,
-    /// Adds what has a sign; in whichever order, it leaves its range or does not.
+    /// Adds a value of known sign. Partial sums are then monotonic, so an overflow does not depend on the order of
+    /// rounds.
     Count {
         up: bool,
     },
-    /// Joins a truth value to it.
+    /// Combines a truth value with it, by `and` or `or`.
     Join(Operator),
-    /// Puts an element into a multiset.
+    /// Inserts an element into a multiset.
     Insert,
 }
 
 #[derive(Clone, Debug)]
 struct Access {
     spot: Spot,
-    /// How the text names it.
+    /// The place as the text names it.
     place: Place,
     deed: Deed,
-    /// How many calls it is made in.
+    /// Call depth of the access.
     calls: usize,
-    /// Values that differ where this is done.
+    /// Pairs of values that are known to differ at the access.
     apart: Vec<(Key, Key)>,
 }
 
-/// A loop over a scalarset that is being looked at.
+/// A loop over a scalarset under analysis.
 struct Loop {
     variable: VariableId,
-    /// How many calls it stands in.
+    /// Call depth of the loop.
     calls: usize,
     accesses: Vec<Access>,
-    /// What begins to live within a round.
+    /// Variables whose lifetime lies within a round.
     inside: Vec<VariableId>,
-    /// What is returned from it.
+    /// Values returned from within the loop.
     returns: Vec<Option<Key>>,
-    /// What else makes it depend on an order.
+    /// Another reason why the result may depend on the order.
     why: Option<String>,
     assumes: bool,
     can_fail: bool,
-    /// Whether it meets what is to be covered.
+    /// True if a round may reach a cover statement.
     covers: bool,
-    /// Whether it calls a function that it stands in.
+    /// True if the loop calls a function that contains it.
     again: bool,
 }
 
 struct Walk<'a> {
     model: &'a Model,
-    /// What aliases stand for.
+    /// Places of the aliases in scope.
     places: Vec<Option<Spot>>,
-    /// What parameters that are not assigned are.
+    /// Values of parameters that are never assigned.
     values: Vec<Option<Key>>,
     loops: Vec<Loop>,
     slots: Slots,
@@ -217,7 +222,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Whether to go on.
+    /// Counts a node. Returns false once the limit is exceeded.
     fn count(&mut self) -> bool {
         self.nodes += 1;
         self.nodes < MOST_NODES
@@ -318,7 +323,7 @@ impl Walk<'_> {
                 self.freed(to);
             }
             Stmt::RemoveWhere(id, to, claim) => {
-                // Whether an element goes may depend on those that went before; and its slots are sorted by value.
+                // The removal of an element may depend on earlier removals, and slots are sorted by value.
                 let spot = self.spot(to);
                 self.open(*id);
                 self.number(*id, to);
@@ -365,7 +370,7 @@ impl Walk<'_> {
         self.loops.iter_mut().for_each(|l| l.can_fail = true);
     }
 
-    /// A variable begins to live.
+    /// Records that a variable's lifetime begins.
     fn begin(&mut self, id: VariableId) {
         self.loops.iter_mut().for_each(|l| l.inside.push(id));
     }
@@ -386,7 +391,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Loops around a loop do what it does.
+    /// Adds the effects of an inner loop to the loops around it.
     fn hand_on(&mut self, inner: Loop) {
         for outer in &mut self.loops {
             outer.assumes |= inner.assumes;
@@ -395,7 +400,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A claim about every value of a type, or every element of a multiset, with these scalarsets in it.
+    /// Analyses a claim about every value of a type, or every element of a multiset; `sets` are its scalarsets.
     fn claim(&mut self, id: VariableId, sets: Vec<TypeId>, claim: &Expr) {
         if sets.is_empty() {
             self.begin(id);
@@ -409,7 +414,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Finds a claim that does more than to look: which values it is looked at for depends on those before.
+    /// Reports a claim with effects: the values for which it is evaluated depend on the order.
     fn harmless(&mut self, round: &Loop, sets: Vec<TypeId>) {
         if sets.is_empty() {
             return;
@@ -425,7 +430,7 @@ impl Walk<'_> {
         self.find(sets, why, Told::Claim(round.variable));
     }
 
-    /// A loop over a type.
+    /// Analyses a loop over the values of a type.
     fn each(&mut self, id: VariableId, body: impl FnOnce(&mut Self)) {
         let mut sets = Vec::new();
         sets_in(self.model, self.model.variable(id).ty, &mut sets);
@@ -474,7 +479,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What indices of a place read.
+    /// Analyses the indices of a place.
     fn indices(&mut self, place: &Place) {
         for (at, step) in place.path.iter().enumerate() {
             if let Step::Index(e) = step {
@@ -521,7 +526,7 @@ impl Walk<'_> {
             let deed = match (op, first, second) {
                 (Add, true, false) | (Add, false, true) => sign.map(|up| Deed::Count { up }),
                 (Subtract, true, false) => sign.map(|up| Deed::Count { up: !up }),
-                // What is not always evaluated must not be able to fail.
+                // An operand that is not always evaluated must not be able to fail.
                 (And | Or, true, false) if !self.fails(rest) => Some(Deed::Join(*op)),
                 _ => None,
             };
@@ -536,14 +541,14 @@ impl Walk<'_> {
         self.store(to, key);
     }
 
-    /// Whether evaluating something may be an error of the model.
+    /// True if the evaluation of an expression may be an error of the model.
     fn fails(&mut self, e: &Expr) -> bool {
         self.open(VariableId(u32::MAX));
         self.expr(e);
         self.loops.pop().is_none_or(|own| own.can_fail)
     }
 
-    /// Does something where a condition is met, or is not.
+    /// Analyses code under the assumption that a condition is met, or is not met.
     fn given(&mut self, condition: &Expr, met: bool, f: impl FnOnce(&mut Self)) {
         let before = self.facts.len();
         self.learn(condition, met);
@@ -578,7 +583,7 @@ impl Walk<'_> {
         parts.into_iter().for_each(|e| self.expr(e));
     }
 
-    /// What an expression reads.
+    /// Analyses an expression.
     fn expr(&mut self, e: &Expr) {
         use Operator::*;
         if !self.count() {
@@ -637,7 +642,7 @@ impl Walk<'_> {
                 self.expr(a);
             }
             Expr::Present(place, a) => {
-                // This is how the slots of a `choose` come to be.
+                // The lowering of `choose` creates slot numbers in this form.
                 match a.without_line() {
                     Expr::Read(slot) if slot.path.is_empty() => self.number(slot.variable, place),
                     a => self.expr(a),
@@ -673,7 +678,7 @@ impl Walk<'_> {
             });
         }
         if let Some(first) = again {
-            // What it does is found where it is called first.
+            // Its effects are recorded at the outermost call.
             for outer in &mut self.loops {
                 outer.again |= first < outer.calls;
                 let why = || format!("`{}` calls itself", function.name);
@@ -697,7 +702,7 @@ impl Walk<'_> {
             self.places[parameter.index()] = place.filter(|_| !recursive);
             self.values[parameter.index()] = value.filter(|key| same && self.lasts(key));
         }
-        // What holds of the caller's names holds here too, but its loops are not left from here.
+        // Facts about the caller's names hold here too, but a return does not leave the caller's loops.
         self.calls.push(id);
         self.block(&function.body);
         self.calls.pop();
@@ -708,7 +713,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a number is never below 0; or, if so said, never above.
+/// Sign of a number: `Some(true)` if it is never negative, `Some(false)` if it is never positive.
 fn sign(model: &Model, e: &Expr) -> Option<bool> {
     let (lo, hi) = match e.without_line() {
         Expr::Int(n) => (*n, *n),

@@ -1,26 +1,26 @@
-//! Numbers of slots. Stored states have the elements of a multiset sorted, by values of scalarsets among others, so which
-//! element stands in which slot must not show: a number may name its own element, be removed, and be compared with
-//! another of the same multiset. Nor may it be used when the element may have been replaced by one that was put in later,
-//! as the first free slot is taken.
+//! Numbers of slots. In stored states, the elements of a multiset are sorted, also by values of scalarsets. The
+//! position of an element must therefore not be observable.
+//! A slot number may name its element, remove it, and be compared with another slot number of the same multiset.
+//! A slot number must not be used after its element may have been replaced: an insertion takes the first free slot.
 
 use super::*;
 use crate::visit::{self, Node};
 use std::collections::BTreeSet;
 
-/// What is known of the slots that are named where we are.
+/// Slot numbers in scope.
 pub(super) struct Slots {
-    /// Of each variable, if it is the number of a slot of something with scalarsets in it.
+    /// Per variable: the slot it names, if it is a slot number of a multiset with scalarsets.
     known: Vec<Option<Slot>>,
-    /// Variables from whose multisets something may have been removed in this step.
+    /// Variables of the multisets from which this step may have removed elements.
     freed: BTreeSet<VariableId>,
 }
 
 struct Slot {
     /// The multiset.
     of: Spot,
-    /// The scalarsets by which it is sorted.
+    /// The scalarsets by whose values the multiset is sorted.
     sets: Vec<TypeId>,
-    /// Whether another element may stand there by now.
+    /// True if another element may occupy the slot by now.
     stale: bool,
 }
 
@@ -32,14 +32,14 @@ impl Slots {
         }
     }
 
-    /// A rule or start state begins.
+    /// Starts the analysis of a rule or start state.
     pub fn begin_step(&mut self) {
         self.freed.clear();
     }
 }
 
 impl Walk<'_> {
-    /// A variable gets the numbers of a multiset's slots.
+    /// Records that a variable takes the slot numbers of a multiset.
     pub(super) fn number(&mut self, id: VariableId, multiset: &Place) {
         let mut sets = Vec::new();
         sets_in(self.model, self.model.type_of_place(multiset), &mut sets);
@@ -51,7 +51,7 @@ impl Walk<'_> {
         self.slots.known[id.index()] = Some(slot).filter(|slot| !slot.sets.is_empty());
     }
 
-    /// Finds that more is done with the number of a slot than to name an element, if it is one.
+    /// Reports a forbidden use of a slot number. No effect for other variables.
     pub(super) fn slot_shows(&mut self, id: VariableId, why: &str) {
         if let Some(slot) = &self.slots.known[id.index()] {
             let (sets, name) = (slot.sets.clone(), self.name(&slot.of));
@@ -64,7 +64,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Which variable with the number of a slot something is.
+    /// The variable of an expression, if it is a slot number.
     fn slot(&self, e: &Expr) -> Option<VariableId> {
         match e.without_line() {
             Expr::Read(place) if place.path.is_empty() => Some(place.variable),
@@ -73,7 +73,7 @@ impl Walk<'_> {
         .filter(|id| self.slots.known[id.index()].is_some())
     }
 
-    /// Whether an index is the number of a slot, and stands where that is its use.
+    /// True if an index is a slot number and indexes a multiset; reports use on another multiset.
     pub(super) fn is_slot_in(&mut self, index: &Expr, place: &Place, at: usize) -> bool {
         if self.slot(index).is_none() {
             return false;
@@ -89,7 +89,7 @@ impl Walk<'_> {
         is && self.is_slot_of(index, &multiset)
     }
 
-    /// Whether something is the number of a slot; finds it if it is not one of this multiset, as it is now.
+    /// True if an expression is a slot number. Reports one of another multiset, and one whose element may have changed.
     pub(super) fn is_slot_of(&mut self, e: &Expr, multiset: &Place) -> bool {
         let Some(id) = self.slot(e) else {
             return false;
@@ -107,7 +107,7 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether two expressions are numbers of slots of the same multiset.
+    /// True if two expressions are valid slot numbers of the same multiset.
     pub(super) fn are_slots_of_one(&self, a: &Expr, b: &Expr) -> bool {
         let of = |e: &Expr| {
             let slot = self.slots.known[self.slot(e)?.index()].as_ref()?;
@@ -117,7 +117,7 @@ impl Walk<'_> {
         of(a).is_some() && of(a) == of(b)
     }
 
-    /// Finds that a place lies in a slot in which another element may be by now. Aliases lead there.
+    /// Reports a place in a slot whose element may have been replaced. Aliases can lead to such places.
     pub(super) fn stale_slot_shows(&mut self, spot: &Spot) {
         for at in &spot.path {
             let At::Index(Some(key)) = at else { continue };
@@ -129,16 +129,16 @@ impl Walk<'_> {
         }
     }
 
-    /// Something was removed from a multiset.
+    /// Records the removal of elements from a multiset.
     pub(super) fn freed(&mut self, multiset: &Place) {
         let root = self.spot(multiset).root;
         self.slots.freed.insert(root);
     }
 
-    /// Something was put into a multiset.
+    /// Records the insertion of an element into a multiset.
     pub(super) fn filled(&mut self, multiset: &Place) {
         let root = self.spot(multiset).root;
-        // What is behind a parameter of a function that calls itself is not known.
+        // The place of a recursive function's alias parameter is unknown.
         let unknown = |&id: &VariableId| self.model.variable(id).role == Role::Alias;
         let freed = &self.slots.freed;
         if freed.contains(&root) || freed.iter().any(unknown) || unknown(&root) && !freed.is_empty()
@@ -147,7 +147,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Something was stored; if it is a multiset, its elements are others.
+    /// Records a store. If the place contains a multiset, its elements are replaced.
     pub(super) fn replaced(&mut self, place: &Place) {
         if (self.model).holds_multiset(self.model.type_of_place(place)) {
             self.stale(self.spot(place).root);
@@ -161,7 +161,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Rounds begin, so that what stands first in a body may be done after what stands last.
+    /// Prepares for a loop: a later round runs the first statements of the body after the last ones.
     pub(super) fn before_rounds(&mut self, body: &[Stmt]) {
         if self.slots.known.iter().all(Option::is_none) {
             return;

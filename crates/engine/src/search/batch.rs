@@ -1,47 +1,46 @@
-//! States expanded by machine code.
+//! Expansion of states by machine code.
 //!
-//! Some states at a time: their successors are computed first, and the lines of the table
-//! where they will be looked for are asked for; while these are on their way, successors that were computed before are
-//! entered in order.
-//! Where something goes wrong in a state (a fault, a broken invariant, no move, no room), none of its
-//! successors from there on is entered, and the interpreter takes this state over.
+//! States are processed in batches. The successors of a batch are computed first, and their lines of the table are
+//! prefetched. Meanwhile, the successors of the previous batch are entered in order.
+//! If a state has a fault, a violated invariant, no move, or no room in the store, its remaining successors are not
+//! entered. The interpreter then repeats this state.
 
 use super::recent::Recent;
 use super::*;
 use crate::native::{exact, with_words, Kernel, Plain};
 use std::ops::Range;
 
-/// Successors to collect before they are entered.
+/// Number of successors in a batch.
 pub(super) const BATCH: usize = 64;
 
-/// Why machine code stopped before the end.
+/// Reason why machine code stopped before the end.
 pub(super) enum Stop {
-    /// There is none.
+    /// No machine code exists.
     NoMachineCode,
-    /// This state has something for the interpreter.
+    /// The interpreter has to expand this state.
     Plain(usize),
-    /// The search is cancelled before this state is expanded.
+    /// The search was cancelled before the expansion of this state.
     Interrupted(usize),
 }
 
-/// Which states are expanded, and where their successors go.
+/// Source of the states to expand, and sink of their successors.
 pub(super) trait Successors {
-    /// How the store keeps states.
+    /// Storage policy of the store.
     type Kept: Keeping;
     fn store(&self) -> &Store;
-    /// States in a row that are to be expanded next, when those before this one have been; `None` if there are no more.
+    /// Next consecutive states to expand, beginning at `from`; `None` at the end.
     fn ahead(&mut self, from: usize) -> Option<Range<usize>>;
-    /// Asks for the state that an entry of the table stands for.
+    /// Prefetches the state that an entry of the table refers to.
     fn prefetch(&self, entry: u32);
-    /// Takes a successor of a state; false if the interpreter has to take the state over.
+    /// Enters a successor. Returns false if the interpreter has to repeat the parent.
     fn enter(&mut self, hash: u64, successor: &[u64], parent: usize) -> bool;
-    /// All successors of this state were entered; so many rules had fired.
+    /// Records that all successors of `parent` were entered; `transitions` is the number of rules fired.
     fn done(&mut self, parent: usize, transitions: u64);
-    /// Whether to stop.
+    /// True if the search is cancelled.
     fn cancelled(&self) -> bool;
 }
 
-/// What one thread has at hand while it expands states.
+/// Reusable buffers of one thread's expansion.
 #[derive(Default)]
 pub(super) struct Workspace {
     pub scratch: Scratch,
@@ -58,13 +57,13 @@ struct Batch<const W: usize> {
 /// A state that was expanded.
 struct Parent {
     state: usize,
-    /// Where its successors end.
+    /// End of its successors in the batch.
     end: usize,
-    /// How many rules fired.
+    /// Number of rules fired.
     transitions: u64,
 }
 
-/// Expands states from this one on.
+/// Expands states from `from` on.
 pub(super) fn swift<S: Successors>(
     kernel: &Kernel,
     from: usize,
@@ -78,7 +77,7 @@ pub(super) fn swift<S: Successors>(
             W,
             batches::<W, S>(kernel, from, view, workspace, successors)
         ),
-        // Not worth code of its own for one thread and for several.
+        // Compacted states use dynamic dispatch: separate code for one thread and for several is not worthwhile.
         true => {
             let successors: &mut dyn Successors<Kept = S::Kept> = successors;
             with_words!(
@@ -108,17 +107,17 @@ fn batches<const W: usize, S: Successors + ?Sized>(
         workspace.recent.start(&known[..words]);
     }
     let (mut front, mut back) = (Batch::<W>::new(), Batch::new());
-    // The next state to be expanded, and whether it has something for the interpreter.
+    // Next state to expand, and whether the interpreter has to expand it.
     let (mut next, mut plain) = (states.start, false);
     loop {
         if successors.cancelled() {
-            // What is remembered of the states that were expanded last was not entered.
+            // The memory of recent successors contains some that were not entered.
             workspace.recent.forget();
             let state = (front.parents.first()).map_or(next, |parent| parent.state);
             return Err(Stop::Interrupted(state));
         }
-        // Lines of the table were asked for while the batch before was entered, and those of states that may be the
-        // same are asked for while the batch behind is expanded: neither is waited for.
+        // Prefetches overlap: table lines load while the previous batch is entered, and candidate states load while the
+        // next batch is expanded.
         let store = successors.store();
         for &hash in &front.hashes {
             if let Some(entry) = store.table.guess(hash) {
@@ -143,7 +142,7 @@ fn batches<const W: usize, S: Successors + ?Sized>(
             let own = child..parent.end;
             for (state, &hash) in front.states[own.clone()].iter().zip(&front.hashes[own]) {
                 if !successors.enter(hash, &state[..words], parent.state) {
-                    // What comes behind is not entered.
+                    // Later successors are not entered.
                     workspace.recent.forget();
                     return Err(Stop::Plain(parent.state));
                 }
@@ -176,13 +175,13 @@ impl<const W: usize> Batch<W> {
         self.parents.clear();
     }
 
-    /// Whether there are enough successors, or parents.
+    /// True if the batch has enough successors or parents.
     fn is_full(&self) -> bool {
         self.states.len() >= BATCH || self.parents.len() >= 4 * BATCH
     }
 
-    /// Expands states in a row until there are enough successors. Gives the next state, and whether that has something
-    /// for the interpreter.
+    /// Expands consecutive states until the batch is full. Returns the next state, and true if the interpreter has to
+    /// expand it.
     #[inline(always)]
     fn fill<K: Keeping>(
         &mut self,
@@ -193,7 +192,7 @@ impl<const W: usize> Batch<W> {
         store: &Store,
     ) -> (usize, bool) {
         let words = exact::<W>(view.packing.words);
-        // Words behind the state stay zero.
+        // Words beyond the packed state stay zero.
         let mut parent = [0; W];
         let end = states.end;
         for state in states {
@@ -226,7 +225,7 @@ impl<const W: usize> Batch<W> {
         (end, false)
     }
 
-    /// Leaves out what is known to have been entered lately, and makes canonical forms of the others.
+    /// Drops successors that were entered recently, and canonicalises the others.
     #[inline(always)]
     fn sift(&mut self, view: &View, workspace: &mut Workspace) {
         let words = exact::<W>(view.packing.words);
@@ -241,7 +240,7 @@ impl<const W: usize> Batch<W> {
                     view.canonicalise(&mut state[..words], &mut workspace.scratch);
                     place = hash(&state[..words]);
                 }
-                // Whether it is known cannot be foretold, so that nothing should wait for it.
+                // The outcome is unpredictable, so the loop has no branch on it.
                 (self.states[kept], self.hashes[kept]) = (state, place);
                 kept += !known as usize;
             }

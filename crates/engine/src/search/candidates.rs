@@ -1,17 +1,18 @@
-//! New states that have no number yet, found by several threads at once.
+//! New states without a number, found by several threads in parallel.
 //!
-//! A thread writes a state here before it claims a place for it in the table, so that others can compare theirs with it.
-//! Each candidate knows its parent, which is the first of those that have led to it, as in a search with one thread.
+//! A thread writes a state here before it claims a table entry for it, so that other threads can compare theirs with
+//! it.
+//! Each candidate records its parent: the first of those that lead to it, as in a search with one thread.
 
 use crate::store::{hash, CANDIDATE};
 use cohkit_base::memory::prefetch;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-/// Candidates in a slab, which belongs to one thread.
+/// Number of candidates in a slab. A slab belongs to one thread.
 pub(super) const SLAB: usize = 1 << 8;
 
-/// Candidates at the most. No stretch should have as many.
+/// Maximum number of candidates; no stretch should need as many.
 const MOST: usize = 1 << 22;
 
 struct Slab {
@@ -21,12 +22,12 @@ struct Slab {
 
 /// All candidates of a stretch.
 pub(super) struct Candidates {
-    /// Words of a state.
+    /// Words per state.
     words: usize,
     slabs: Vec<OnceLock<Slab>>,
-    /// Which slabs may be used.
+    /// Number of slabs that may be used.
     end: usize,
-    /// How many slabs belong to somebody.
+    /// Number of slabs assigned to threads.
     taken: AtomicUsize,
 }
 
@@ -35,19 +36,19 @@ pub(super) struct Candidates {
 pub(super) struct Numbers {
     next: u32,
     end: u32,
-    /// Slabs that belong to the thread, and how many of them it has used. It keeps them from stretch to stretch,
-    /// since other threads' caches are farther away than its own.
+    /// Slabs of the thread, and the number of those in use. A thread keeps its slabs from stretch to stretch, since
+    /// they are in its own caches.
     slabs: Vec<u32>,
     used: usize,
 }
 
 impl Numbers {
-    /// All of the thread's candidates are forgotten.
+    /// Discards the thread's candidates, but keeps its slabs.
     pub fn restart(&mut self) {
         (self.next, self.end, self.used) = (0, 0, 0);
     }
 
-    /// Not even slabs belong to it any longer; see [`Candidates::clear`].
+    /// Discards the thread's slabs too; see [`Candidates::clear`].
     pub fn forget(&mut self) {
         *self = Numbers::default();
     }
@@ -65,8 +66,8 @@ impl Candidates {
         }
     }
 
-    /// Forgets all of them. The numbers of new ones will be smaller than this. True if slabs belong to nobody
-    /// any longer, because so many new ones would not have enough.
+    /// Discards all candidates. Numbers of new ones will be below `numbers`. Returns true if all threads must give up
+    /// their slabs, because the remaining ones are too few for `new` candidates.
     pub fn clear(&mut self, numbers: usize, new: usize) -> bool {
         self.end = numbers.min(MOST) / SLAB;
         let taken = self.taken.get_mut();
@@ -77,7 +78,7 @@ impl Candidates {
         scarce
     }
 
-    /// The next entry that a thread may use; `None` if there are too many.
+    /// Next entry that a thread may use; `None` if none is left.
     #[inline(always)]
     pub fn next(&self, numbers: &mut Numbers) -> Option<u32> {
         if numbers.next == numbers.end && !self.take_slab(numbers) {
@@ -111,7 +112,7 @@ impl Candidates {
         Some((self.slabs.get(number / SLAB)?.get()?, number % SLAB))
     }
 
-    /// Asks for the state that an entry stands for.
+    /// Prefetches the state of an entry.
     #[inline(always)]
     pub fn prefetch(&self, entry: u32) {
         if let Some((slab, i)) = self.slab(entry) {
@@ -120,7 +121,7 @@ impl Candidates {
         }
     }
 
-    /// Says what an entry stands for. Others see it once they see the entry in the table.
+    /// Writes the state of an entry. Other threads see it once they see the entry in the table.
     #[inline(always)]
     pub fn write(&self, entry: u32, state: &[u64], parent: u32) {
         if let Some((slab, i)) = self.slab(entry) {
@@ -131,7 +132,7 @@ impl Candidates {
         }
     }
 
-    /// The entry is in the table; the thread goes on to the next one.
+    /// Marks the entry from [`Candidates::next`] as used; the thread continues with the next one.
     #[inline(always)]
     pub fn used(&self, numbers: &mut Numbers) {
         numbers.next += 1;
@@ -153,7 +154,7 @@ impl Candidates {
         }
     }
 
-    /// The hash of an entry's state.
+    /// Hash of an entry's state.
     #[cold]
     pub fn hash(&self, entry: u32) -> u64 {
         let mut state = vec![0; self.words];
@@ -161,18 +162,18 @@ impl Candidates {
         hash(&state)
     }
 
-    /// The parent of an entry's state: the first that has been found.
+    /// Parent of an entry's state: the first one found so far.
     #[inline(always)]
     pub fn parent(&self, entry: u32) -> u32 {
         (self.slab(entry)).map_or(0, |(slab, i)| slab.parents[i].load(Ordering::Relaxed))
     }
 
-    /// An entry's state has another parent. If that is an earlier one than is known, it takes the place of the one
-    /// that this gives.
+    /// Records another parent of an entry's state. If it is earlier than the recorded one, it replaces that one, which
+    /// is returned.
     #[inline(always)]
     pub fn found_by(&self, entry: u32, parent: u32) -> Option<u32> {
         let (slab, i) = self.slab(entry)?;
-        // Most are not; and who only reads a line leaves it to the others.
+        // Most are not earlier. A plain read does not take the cache line from other threads.
         if slab.parents[i].load(Ordering::Relaxed) <= parent {
             return None;
         }

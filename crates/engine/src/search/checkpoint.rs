@@ -1,57 +1,59 @@
-//! Checkpoints: what a search has found, kept so that another can go on from there and come to the same report.
+//! Checkpoints: stored results of a search, from which another search can continue to the same report.
 //!
-//! States are only ever added, and so are the bits that say who found whom. Each checkpoint therefore holds
-//! what is new since the one before, and all of them in a row are the search: keeping one costs by
-//! what was found meanwhile, however long the search has gone on. The hash table is made again from the states.
+//! States are only added, and so are the bits of the genealogy. Each checkpoint therefore holds the additions since the
+//! previous one, and the sequence of all checkpoints is the search. The cost of a checkpoint depends only on these
+//! additions. The hash table is rebuilt from the states.
 //!
-//! What is read back may be anything. Sizes are compared before anything is allocated, sums of all parts are compared,
-//! and every value is judged as if the sums were forged, since machine code relies on values in range.
+//! Input is not trusted. Sizes are compared before memory is allocated, and checksums of all parts are compared. Every
+//! value is also checked against its range, as if the checksums were forged, since machine code relies on ranges.
 
 use super::*;
 use std::fmt::Write;
 use std::io::{self, Read};
 
-/// Where checkpoints are kept. Files and clocks are the caller's.
+/// Storage of checkpoints. The caller provides files and clocks.
 pub trait Keeper: Sync {
-    /// Whether it is time for a checkpoint; asked after each stretch of states, so it should take no time itself.
+    /// True if a checkpoint is due. Called after each stretch of states, so it should be fast.
     fn is_due(&self) -> bool;
 
-    /// Keeps a checkpoint: all of its parts in a row, or nothing. Those of a component are numbered from 0.
+    /// Stores a checkpoint atomically: the concatenation of its parts, or nothing. Checkpoints of a component are
+    /// numbered from 0.
     ///
     /// # Errors
-    /// Whatever it cannot be kept for. This ends the search.
+    /// The checkpoint cannot be stored. This ends the search.
     fn keep(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()>;
 
-    /// A checkpoint that was kept before, and its length in bytes; `None` if there is none, and a search starts there.
+    /// Opens a stored checkpoint; returns a reader and the length in bytes. `None` if there is none; the search then
+    /// continues from the previous ones.
     ///
     /// # Errors
-    /// Whatever it cannot be read for. This ends the search.
+    /// The checkpoint cannot be read. This ends the search.
     fn kept(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>>;
 }
 
-/// What is wrong with a checkpoint.
+/// Error of a checkpoint.
 #[derive(Debug)]
 pub struct CheckpointError {
-    /// The component it is of; see [`crate::components`].
+    /// Component of the checkpoint; see [`crate::components`].
     pub component: usize,
-    /// Its number.
+    /// Number of the checkpoint in its component.
     pub number: u64,
-    /// What is wrong.
+    /// Kind of error.
     pub kind: CheckpointErrorKind,
 }
 
-/// Why a search cannot be kept, or one that was kept cannot go on.
+/// Reason why a checkpoint cannot be stored or resumed.
 #[derive(Debug)]
 pub enum CheckpointErrorKind {
-    /// This is no checkpoint, or one in the format of another version.
+    /// Not a checkpoint, or one in the format of another version.
     Format,
-    /// It is of another model, or of a search with other options that change what is stored.
+    /// Checkpoint of another model, or of a search with options that change the stored states.
     OtherModel,
-    /// Its contents are not what was kept.
+    /// Contents differ from the stored ones.
     Damaged,
-    /// It cannot be read.
+    /// Cannot be read.
     Unreadable(io::Error),
-    /// It cannot be kept.
+    /// Cannot be stored.
     NotKept(io::Error),
 }
 
@@ -73,15 +75,15 @@ impl std::fmt::Display for CheckpointError {
 
 impl std::error::Error for CheckpointError {}
 
-/// The first bytes of every checkpoint; the last of them number the format.
+/// First bytes of every checkpoint; the last byte is the version of the format.
 const MAGIC: [u8; 8] = *b"cohkit\x00\x01";
 
-/// Numbers at the front of a checkpoint, behind [`MAGIC`].
+/// Numbers at the start of a checkpoint, after [`MAGIC`].
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 struct Header {
     model: u64,
     number: u64,
-    /// States in the checkpoints before, and bits of their genealogy.
+    /// Number of states in earlier checkpoints, and of their genealogy's bits.
     states_before: u64,
     bits_before: u64,
     states: u64,
@@ -91,14 +93,14 @@ struct Header {
     next: u64,
     stretch_end: u64,
     level_end: u64,
-    /// Deadlocks noted, plus one; 0 for none.
+    /// Recorded deadlocks: state number plus one; 0 for none.
     deadlocks: [u64; 2],
-    /// Sum of everything behind the header.
+    /// Checksum of everything after the header.
     contents: u64,
 }
 
 const NUMBERS: usize = 14;
-/// Bytes of a header, [`MAGIC`] and its own sum with it.
+/// Length of a header in bytes, including [`MAGIC`] and its own checksum.
 const HEADER: usize = 8 * (NUMBERS + 2);
 
 impl Header {
@@ -159,14 +161,14 @@ impl Header {
         })
     }
 
-    /// Whether it can come behind a checkpoint, and is sound in itself.
+    /// True if the header is consistent and can follow `before`.
     fn follows(&self, before: &Header) -> bool {
         let deadlock = |&state: &u64| state <= self.next;
         self.states_before == before.states
             && self.bits_before == before.bits
             && (before.states..=MOST_STATES).contains(&self.states)
             && self.bits >= before.bits
-            // A bit for each state, and for each parent that was passed; those are states that were expanded or begun.
+            // One bit per state and one per completed parent; at most one parent after these has begun.
             && self.bits >= self.states
             && self.bits - self.states <= self.next + 1
             && self.next >= before.next
@@ -177,7 +179,7 @@ impl Header {
     }
 }
 
-/// A sum that any change of the bytes changes, but for one in 2^64.
+/// Checksum. A change of the bytes leaves it unchanged with probability 2^-64.
 fn sum(before: u64, bytes: &[u8]) -> u64 {
     let mut sum = hash(&[before, bytes.len() as u64]);
     for word in words(bytes) {
@@ -186,7 +188,7 @@ fn sum(before: u64, bytes: &[u8]) -> u64 {
     sum
 }
 
-/// Bytes as numbers, the last of them filled up with zeros.
+/// Bytes as little-endian numbers; the last one is padded with zeros.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -195,7 +197,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// What tells the search of one model from that of another: all that states, their numbers and their order depend on.
+/// Identity of a search: a hash of everything that determines the states, their numbers and their order.
 fn identity(program: &Program, view: &View) -> u64 {
     let Program {
         slots,
@@ -249,13 +251,13 @@ fn identity(program: &Program, view: &View) -> u64 {
     sum(0, text.as_bytes())
 }
 
-/// The place in the row of checkpoints of the search at hand.
+/// Position of the current search in its sequence of checkpoints.
 pub(super) struct Checkpoints<'a> {
     keeper: &'a dyn Keeper,
     component: usize,
-    /// Number of the next one.
+    /// Number of the next checkpoint.
     number: u64,
-    /// The last one; all zero but for the model if there is none.
+    /// Header of the last checkpoint; without one, only `model` is set.
     last: Header,
 }
 
@@ -283,7 +285,7 @@ impl<'a> Checkpoints<'a> {
 }
 
 impl Search<'_> {
-    /// Keeps a checkpoint if it is time for one.
+    /// Stores a checkpoint if one is due.
     pub(super) fn keep_if_due(&mut self) -> Result<(), CheckpointError> {
         match &self.checkpoints {
             Some(checkpoints) if checkpoints.keeper.is_due() => self.keep(),
@@ -291,7 +293,7 @@ impl Search<'_> {
         }
     }
 
-    /// Keeps a checkpoint, unless nothing has happened since the last one or nobody asks for any.
+    /// Stores a checkpoint. No effect without a keeper, or without progress since the last one.
     pub(super) fn keep(&mut self) -> Result<(), CheckpointError> {
         let Some(checkpoints) = &mut self.checkpoints else {
             return Ok(());
@@ -309,7 +311,7 @@ impl Search<'_> {
             bits_before: last.bits,
             states: self.store.len() as u64,
             bits: genealogy.len() as u64,
-            // The rules of a state that is not done with fire again.
+            // The rules of a partly expanded state will fire again.
             transitions: self.transitions - self.unfinished,
             depth: self.depth,
             next: self.next as u64,
@@ -333,7 +335,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Goes on from the checkpoints that are kept; false if there are none.
+    /// Continues from the stored checkpoints. Returns false if there are none.
     pub(super) fn resume(&mut self) -> Result<bool, CheckpointError> {
         let Some(mut checkpoints) = self.checkpoints.take() else {
             return Ok(false);
@@ -363,7 +365,7 @@ impl Search<'_> {
         Ok(any)
     }
 
-    /// Adds what a checkpoint holds to what those before it held.
+    /// Adds the contents of a checkpoint to those of earlier ones.
     fn restore(
         &mut self,
         reader: &mut dyn Read,
@@ -410,7 +412,7 @@ impl Search<'_> {
         }
     }
 
-    /// Enters states that were packed; false if some of them can be no states of this search.
+    /// Enters packed states. Returns false if one of them is invalid or occurs twice.
     fn enter_all(&mut self, packed: &[u8], count: usize) -> bool {
         let packing = &self.view.packing;
         let mut state = vec![0; packing.words];

@@ -1,14 +1,15 @@
-//! What stays within reach: whether rules can always lead to a state of some kind. For *drain* these are the
-//! quiescent states and rules that are not spontaneous; for liveness all rules count.
+//! Reachability properties: whether rules can always lead to a state that satisfies a condition. For *drain*, these are
+//! the quiescent states, and only rules that are not spontaneous count; for liveness, all rules count.
 //!
-//! Only when everything that can be reached is known. Moves are found again by firing the rules another time, which
-//! needs no memory during the search. First states are gone over from the last to the first, as most that is done leads
-//! from states found early to states found late: one that leads to a state which is known to get there gets there too.
-//! That takes one bit for each state. Those few that are left are gone over again; the moves of what is left when
-//! that does not help much any more are kept, and followed backward.
+//! The check runs after all reachable states are known. It repeats the moves by firing the rules again, which needs no
+//! memory during the search. It first visits the states from the last to the first. Most moves lead from early states
+//! to late ones, so most targets have been decided before. A state with a move to one that reaches the goal reaches it
+//! too.
+//! This takes one bit per state. The few undecided states are swept again. When sweeps decide few further states, the
+//! remaining moves are stored and followed backward.
 //!
-//! States are gone over in groups of [`GROUP`] stretches, in each of which all know what was found in the groups before and in
-//! their own stretch. So what is found when does not depend on the number of threads.
+//! States are swept in groups of [`GROUP`] stretches. Within a group, each stretch uses the results of earlier groups
+//! and its own. The order of results therefore does not depend on the number of threads.
 
 use super::batch::BATCH;
 use super::*;
@@ -16,17 +17,17 @@ use crate::native::{exact, with_words, Kernel, Plain};
 use std::sync::atomic::AtomicUsize;
 use std::sync::Mutex;
 
-/// Stretches that are gone over side by side.
+/// Number of stretches swept in parallel.
 const GROUP: usize = 16;
 
-/// Why it is not found out.
+/// Reason why a check ended without a result.
 enum Stopped {
     Interrupted,
-    /// In this state the claims cannot be evaluated.
+    /// The claims cannot be evaluated in this state.
     Fault(usize, Fault),
 }
 
-/// One bit for each state.
+/// One bit per state.
 struct Bits(Vec<u64>);
 
 impl Bits {
@@ -44,7 +45,7 @@ impl Bits {
 }
 
 impl Search<'_> {
-    /// Looks for states from which rules that are not spontaneous never lead to a quiescent one.
+    /// Looks for states from which rules that are not spontaneous never lead to a quiescent state.
     pub(super) fn drain(&mut self) -> Verdict {
         let view = self.view;
         match &view.quiescent {
@@ -53,7 +54,7 @@ impl Search<'_> {
         }
     }
 
-    /// Looks for states from which rules never lead to one in which a liveness property holds.
+    /// Looks for states from which rules never lead to a state that satisfies a liveness property.
     pub(super) fn liveness(&mut self) -> Verdict {
         let program = self.program;
         for (property, conjuncts) in &program.liveness {
@@ -65,7 +66,7 @@ impl Search<'_> {
         Verdict::Holds
     }
 
-    /// Looks for states from which no state is reached in which all claims hold.
+    /// Looks for states from which no state that satisfies all claims is reachable.
     fn reach(&mut self, claims: &[u32], liveness: Option<u32>) -> Verdict {
         match self.out_of_reach(claims, liveness.is_some()) {
             Err(Stopped::Interrupted) => Verdict::Undecided(Reason::Interrupted),
@@ -77,7 +78,7 @@ impl Search<'_> {
         }
     }
 
-    /// The verdict on the states from which nothing is reached, in their order.
+    /// Verdict on the states from which the goal is unreachable, in ascending order.
     fn stuck_for_ever(&self, stuck: &[u32], liveness: Option<u32>) -> Verdict {
         let (Some(&first), count) = (stuck.first(), stuck.len() as u64) else {
             return Verdict::Holds;
@@ -104,7 +105,7 @@ impl Search<'_> {
         }
     }
 
-    /// The states from which no state is reached in which all claims hold; none if that takes too much memory.
+    /// States from which no state that satisfies all claims is reachable; `None` if that takes too much memory.
     fn out_of_reach(
         &mut self,
         claims: &[u32],
@@ -114,7 +115,7 @@ impl Search<'_> {
         let Some(mut reached) = self.hold(claims)? else {
             return Ok(None);
         };
-        // All states at first, then those that are left.
+        // `None` for all states at first, then the undecided ones.
         let mut left: Option<Vec<u32>> = None;
         loop {
             let before = left.as_ref().map_or(count, Vec::len);
@@ -127,7 +128,7 @@ impl Search<'_> {
                 return Ok(None);
             }
             left = Some(rest);
-            // Half of them in each sweep is no more work than one further sweep of all.
+            // Sweeps that decide at least half of the states cost no more together than one further sweep of all.
             if new < before / 2 {
                 break;
             }
@@ -135,13 +136,13 @@ impl Search<'_> {
         self.backward(left.unwrap_or_default(), &reached, spontaneous)
     }
 
-    /// Whether so many bytes besides the states are more than is allowed.
+    /// True if this many bytes in addition to the states exceed the memory limit.
     fn is_too_much(&self, bytes: u64) -> bool {
         let memory = self.store.memory() + bytes;
         self.options.max_memory.is_some_and(|max| memory > max)
     }
 
-    /// The states in which all claims hold; none if there is no memory for that.
+    /// States that satisfy all claims; `None` if the memory limit is too small.
     fn hold(&mut self, claims: &[u32]) -> Result<Option<Bits>, Stopped> {
         let count = self.store.len();
         if self.is_too_much(count as u64 / 8) {
@@ -184,7 +185,7 @@ impl Search<'_> {
         Ok(Some(bits))
     }
 
-    /// Does something with each part of a group, side by side; gives the results in order.
+    /// Runs `work` on each part of a group in parallel, and returns the results in order.
     fn group<P: Send, T: Send>(&self, parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
         let threads = self.options.threads.clamp(1, parts.len().max(1));
         if threads == 1 || self.store.len() < WORTH_THREADS {
@@ -204,7 +205,8 @@ impl Search<'_> {
         results.filter_map(|place| place.ok()?.1).collect()
     }
 
-    /// Goes over states, or all, from the last to the first. Notes which lead to what is reached, and gives the rest.
+    /// Visits states, or all if `None`, from the last to the first. Marks those that lead to a reached state, and
+    /// returns the rest.
     fn sweep(
         &mut self,
         states: Option<&[u32]>,
@@ -244,7 +246,7 @@ impl Search<'_> {
         Ok(rest)
     }
 
-    /// Of states in descending order those that lead to what is reached, and those that do not.
+    /// Divides states, in descending order, into those that lead to a reached state and the others.
     fn sweep_stretch(
         &self,
         states: &[u32],
@@ -255,7 +257,7 @@ impl Search<'_> {
         let Some((&last, &first)) = states.first().zip(states.last()) else {
             return (new, left);
         };
-        // Those of this stretch that have been found, by their distance from its first.
+        // States of this stretch that have been decided, by their distance from its first.
         let mut own = Bits::new((last - first) as usize + 1);
         let mut worker = Worker::new(self.program, self.view);
         self.moves(states, spontaneous, &mut worker, &mut |state, targets| {
@@ -273,15 +275,16 @@ impl Search<'_> {
         (new, left)
     }
 
-    /// Of some states, in ascending order, those from which nothing that is reached can be reached.
-    /// Their moves are kept. Nothing if that takes too much memory.
+    /// Decides states, in ascending order, by following their moves backward. Returns those from which no reached state
+    /// is reachable; `None` if the moves take too much memory.
     fn backward(
         &mut self,
         states: Vec<u32>,
         reached: &Bits,
         spontaneous: bool,
     ) -> Result<Option<Vec<u32>>, Stopped> {
-        // Moves among these states, by their places; and which lead to what is reached.
+        // Moves among these states, as (target, source) positions; and the positions of states with a move to a reached
+        // state.
         let mut moves: Vec<(u32, u32)> = Vec::new();
         let mut queue: Vec<u32> = Vec::new();
         let place = |state: u32| states.binary_search(&state).map(|place| place as u32);
@@ -312,7 +315,7 @@ impl Search<'_> {
                 moves.extend(more);
                 queue.extend(there);
             }
-            // Sorting takes as much again.
+            // Sorting doubles the memory.
             if self.is_too_much((self.store.len() / 8 + 8 * states.len() + 16 * moves.len()) as u64)
             {
                 return Ok(None);
@@ -337,7 +340,7 @@ impl Search<'_> {
         Ok(Some(rest.collect()))
     }
 
-    /// Hands each of some states on with the states to which it leads, by spontaneous rules only if asked for.
+    /// Calls `each` with each of the states and its successors, by spontaneous rules only if `spontaneous` is true.
     fn moves(
         &self,
         states: &[u32],
@@ -377,7 +380,7 @@ impl Search<'_> {
         each(state, &targets);
     }
 
-    /// The same by machine code, for some states at a time.
+    /// As [`Search::moves`], by machine code, in batches.
     fn swift_moves<const W: usize>(
         &self,
         kernel: &Kernel,
@@ -389,7 +392,7 @@ impl Search<'_> {
         let words = exact::<W>(self.view.packing.words);
         let mut parent = [0; W];
         let mut children: Vec<([u64; W], u64)> = Vec::new();
-        // The states at hand, with where their children end.
+        // Current batch of states, each with the end of its children.
         let mut parents: Vec<(usize, usize)> = Vec::new();
         let mut targets: Vec<u32> = Vec::new();
         let mut look_up = |children: &mut Vec<([u64; W], u64)>,
@@ -403,7 +406,8 @@ impl Search<'_> {
             let mut first = 0;
             for (state, end) in parents.drain(..) {
                 targets.clear();
-                // Where later priorities get their turn, moves may lead out of what is reached.
+                // Without the spontaneous rules, rules of a larger priority value may fire, and lead to states that are
+                // not stored.
                 let found = children[first..end]
                     .iter()
                     .filter_map(|(child, hash)| self.store.find(*hash, &child[..words]));

@@ -1,10 +1,10 @@
-//! Covers: what must be met at least once. Judged only when everything that can be reached is known;
-//! as every rule is fired again for them, they cost nothing before.
+//! Covers: conditions and statements that some run must reach. Judged after all reachable states are known; every rule
+//! is fired again for them, so they cost nothing before.
 
 use super::*;
 
 impl Search<'_> {
-    /// The covers that nothing meets.
+    /// Verdict on the covers: holds, or lists those that no run reaches.
     pub(super) fn covered(&mut self) -> Verdict {
         let covers = &self.program.covers;
         if covers.is_empty() {
@@ -41,7 +41,7 @@ impl Search<'_> {
         let unmet: Vec<u32> = covered.filter(|c| !c.0).map(|c| c.1).collect();
         match unmet.is_empty() {
             false => {
-                // No trace shows what does not happen; it is told from where the search began, if it did.
+                // No trace shows an unreached cover, so the path is only a start state, if one exists.
                 let path = match self.store.len() {
                     0 => Path {
                         start: NO_START,

@@ -1,11 +1,11 @@
-//! Breadth-first search over everything that can be reached.
+//! Breadth-first search of all reachable states.
 //!
-//! States are numbered in the order in which a search with one thread finds them, for any number
-//! of threads: a stretch of the frontier is expanded side by side against the table as it stands,
-//! and what is new gets its number when all are through, in the order of its parents.
-//! A stretch that meets a violation or a limit is gone over again by one thread,
-//! which stops exactly where a search with one thread stops.
-//! So counts, verdicts and counterexamples do not depend on the number of threads.
+//! States are numbered in the order in which a search with one thread finds them, for any number of threads. Threads
+//! expand a stretch of the frontier against the unchanged table; afterwards new states get their numbers in the order
+//! of their parents.
+//! If a stretch meets a violation or a limit, one thread repeats it, and stops exactly where a search with one thread
+//! stops.
+//! Counts, verdicts and counterexamples therefore do not depend on the number of threads.
 
 mod batch;
 mod candidates;
@@ -39,63 +39,66 @@ use std::time::{Duration, Instant};
 pub(crate) use walks::{walk, Plan, Walked};
 use worker::{Event, Worker};
 
-/// Parents per stretch at the most; threads wait for each other after each.
-/// The development profile, in which tests run, has short ones so that small models meet every case.
+/// Maximum parents per stretch; threads wait for each other after each stretch.
+/// In the development profile, in which tests run, stretches are short so that small models exercise every case.
 const STRETCH: usize = if cfg!(debug_assertions) {
     1 << 9
 } else {
     1 << 15
 };
 
-/// Stretches shorter than this are not worth starting threads for.
+/// Minimum parents of a stretch for which starting threads pays.
 const WORTH_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512 };
 
-/// States known before machine code is asked for.
+/// Number of known states from which machine code pays.
 const WORTH_COMPILING: usize = 1 << 11;
 
-/// States known before better machine code is asked for. The development profile asks early, so that tests use it.
+/// Number of known states from which optimised machine code pays. Small in the development profile, so that tests use
+/// it.
 const WORTH_OPTIMISING: usize = if cfg!(debug_assertions) {
     1 << 8
 } else {
     1 << 18
 };
 
-/// How a search runs and when it gives up. The default has one thread and no limits.
+/// Configuration and limits of a search. The default has one thread and no limits.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Threads to use; counts and counterexamples do not depend on it.
+    /// Number of threads; counts and counterexamples do not depend on it.
     pub threads: usize,
-    /// Most states to store.
+    /// Maximum number of states to store.
     pub max_states: Option<u64>,
-    /// Most steps from a start state.
+    /// Maximum number of steps from a start state.
     pub max_depth: Option<u64>,
-    /// Most bytes for states and their table. What a thread needs besides is small and not counted.
+    /// Maximum memory for states and their table, in bytes. The small working memory of each thread is not counted.
     pub max_memory: Option<u64>,
-    /// Whether independent parts are explored apart; see [`crate::components`].
+    /// True if independent parts are explored separately; see [`crate::components`].
     pub decompose: bool,
-    /// Whether states that differ only by a permutation of scalarset values are explored once. The search stores one
-    /// of each orbit, and reports numbers of orbits. Such models are not decomposed.
+    /// True if states that differ only by a permutation of scalarset values are explored once. The search stores one
+    /// state of each orbit, and reports numbers of orbits. Models with scalarsets are then not decomposed.
     pub symmetry: bool,
-    /// Whether of states that were expanded only a signature of 64 bits is kept. What is not visited because its
-    /// signature is that of another state is not known; [`omission_bound`] says how probable that is at the most.
-    /// Violations are as exact as without. What takes all states to judge is not judged, and there are no checkpoints.
+    /// True if only a signature of 64 bits is kept of each expanded state. A state whose signature equals that of
+    /// another state is silently omitted; [`omission_bound`] bounds the probability of such omissions.
+    /// Violations are as exact as without compaction. Properties that need all states are not judged, and no
+    /// checkpoints are written.
     pub hash_compaction: bool,
-    /// What fires the rules. All engines give the same report.
+    /// Engine that fires the rules. All engines give the same report.
     pub engine: Engine,
-    /// Rules that would have more nodes than this with code for each combination of their parameters' values, have one piece of
-    /// code for all. The report depends on it in one thing: which parts are independent is seen only from code for each.
+    /// Maximum size, in nodes, of a rule with separate code for each combination of its parameters' values; a larger
+    /// rule has one piece of code for all. Models without undefined values ignore this limit.
+    /// The report depends on the limit in one respect: independent parts are recognised only in separate code.
     pub most_nodes: usize,
-    /// Set from outside to stop the search soon.
+    /// Flag that another thread sets to stop the search soon.
     pub cancel: Option<&'a AtomicBool>,
-    /// Where the nanoseconds are added that compilation takes: all that is done once for a model before its states are
-    /// looked at, and machine code when it proves to be worth it.
+    /// Counter of compilation time, in nanoseconds: preparation of the model before the search, and machine code during
+    /// it.
     pub compiling: Option<&'a AtomicU64>,
-    /// Called about ten times a second.
+    /// Progress callback, called about ten times a second.
     pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
-    /// Where the search goes on from, if something is kept there, and where it keeps what it finds:
-    /// when the keeper asks for it, when it gives up, and when every state is known.
-    /// A search that goes on gives the report of one that was never interrupted, on any number of threads;
-    /// where it was kept beyond the limits on states or depth, it ends with what was kept.
+    /// Storage of checkpoints. The search resumes from a checkpoint, if one is stored. It writes one when the keeper
+    /// asks for it, when the search gives up, and when every state is known.
+    /// A resumed search gives the report of an uninterrupted one, on any number of threads.
+    /// If a checkpoint already exceeds the limits on states or depth, the search ends with its contents.
     pub keeper: Option<&'a dyn Keeper>,
 }
 
@@ -120,7 +123,7 @@ impl Default for Options<'_> {
 }
 
 impl Options<'_> {
-    /// Does something that counts as compilation.
+    /// Runs `work` and adds its duration to the compilation time.
     pub(crate) fn compile<T>(&self, work: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let result = work();
@@ -131,22 +134,22 @@ impl Options<'_> {
     }
 }
 
-/// What fires rules and judges states.
+/// Engine that fires rules and judges states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Engine {
-    /// The interpreter at first, and machine code once a search proves to be large.
+    /// The interpreter at first; machine code once the search is large.
     #[default]
     Adaptive,
-    /// The interpreter, which needs no time to begin.
+    /// The interpreter, which starts without delay.
     Interpreter,
-    /// Machine code from the start, where the model and the machine allow it.
+    /// Machine code from the start, if the model and the machine allow it.
     Native,
 }
 
-/// How far a search has come.
+/// Progress of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
-    /// What the search is doing.
+    /// Current activity.
     pub phase: Phase,
     /// States stored.
     pub states: u64,
@@ -154,68 +157,70 @@ pub struct Progress {
     pub transitions: u64,
     /// Steps from a start state to the states being expanded.
     pub depth: u64,
-    /// States not expanded yet; of random walks the steps that are left.
+    /// States not expanded yet; in random walks, the remaining steps.
     pub queue: u64,
-    /// How many are to be expanded still, those included that are not known yet, where there is something to go by:
-    /// once all states are known; and while exploring if each of the last three levels (states as many steps from
-    /// the start) was smaller than the one before, taking it that all to come shrink as the last ones did.
+    /// Estimated number of states still to be expanded, including states not found yet; `None` without a basis for an
+    /// estimate.
+    /// Exact once all states are known. During exploration, an estimate requires that each of the last three levels
+    /// (states at equal distance from the start) was smaller than the one before. It assumes that later levels shrink
+    /// at the same average ratio.
     pub ahead: Option<u64>,
-    /// Bytes that states and table take.
+    /// Memory of states and table, in bytes.
     pub memory: u64,
-    /// States per second since the search began; of random walks the steps.
+    /// States per second since the search began; in random walks, steps per second.
     pub rate: f64,
 }
 
-/// What a search is doing.
+/// Activity of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Exploring reachable states.
+    /// Exploration of reachable states.
     Explore,
-    /// Looking for states that cannot drain.
+    /// Search for states that cannot drain.
     Drain,
-    /// Going random ways.
+    /// Random walks.
     Walk,
 }
 
-/// Why a search gave up.
+/// Reason why a search gave up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// [`Options::max_states`], or 2^31.
+    /// [`Options::max_states`], or the limit of the store, 2^31.
     MaxStates,
     /// [`Options::max_depth`].
     MaxDepth,
     /// [`Options::max_memory`].
     MaxMemory,
-    /// Everything was visited, but with [`Options::hash_compaction`] not everything was judged.
+    /// All states were visited, but some properties cannot be judged with [`Options::hash_compaction`].
     HashCompaction,
-    /// The steps that random walks were to have.
+    /// The requested steps of random walks were taken.
     MaxSteps,
     /// [`Options::cancel`].
     Interrupted,
 }
 
-/// In place of a start state where none is left.
+/// Placeholder for a start state if assumptions leave none.
 pub(crate) const NO_START: u32 = u32::MAX;
 
-/// A way through the state space.
+/// A path through the state space.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Path {
     /// Start state instance.
     pub start: u32,
-    /// Rule instances in order; the last may be one that faults.
+    /// Rule instances in order; the last one may fault.
     pub rules: Vec<u32>,
 }
 
-/// What a search found.
+/// Result of a search.
 pub(crate) struct Found {
     pub verdict: Verdict,
     pub states: u64,
     pub transitions: u64,
     pub depth: u64,
     pub memory: u64,
-    /// Shortest path to a deadlock state of any kind, and to one that is not quiescent.
-    /// Only where deadlocks are noted and do not end the search.
+    /// Shortest paths to a deadlock state of any kind, and to one that is not quiescent.
+    /// Recorded only if deadlocks do not end the search.
     pub deadlocks: [Option<Path>; 2],
 }
 
@@ -233,21 +238,21 @@ pub(crate) enum Broken {
     /// A rule, guard, invariant or start state could not be evaluated.
     Fault(Fault),
     Deadlock,
-    /// No rule that is not spontaneous leads on, yet the state is not quiescent.
-    /// With it, how many states there are from which no quiescent one is reached.
+    /// Dead end: no rule that is not spontaneous leads on, yet the state is not quiescent.
+    /// The number counts the states from which no quiescent state is reachable.
     DeadEnd(u64),
-    /// Rules lead on, but never to a quiescent state; with the same number.
+    /// Livelock: rules lead on, but never to a quiescent state. The number is that of [`Broken::DeadEnd`].
     Livelock(u64),
-    /// The covers with these indices are not met.
+    /// Indices of the covers that no run reaches.
     Uncovered(Vec<u32>),
-    /// From the state, the liveness property with this index is out of reach; and from how many states there are.
+    /// Index of a liveness property that is unreachable from the state, and the number of such states.
     OutOfReach(u32, u64),
 }
 
-/// Explores everything that can be reached of a component.
+/// Explores all reachable states of a component.
 ///
 /// # Errors
-/// If a checkpoint cannot be kept, or one that is kept cannot be gone on from.
+/// A checkpoint cannot be written, or the stored one cannot be resumed.
 pub(crate) fn search(
     program: &Program,
     view: &View,
@@ -256,7 +261,7 @@ pub(crate) fn search(
 ) -> Result<Found, CheckpointError> {
     let keeper = options.keeper.filter(|_| !options.hash_compaction);
     let guards = match options.engine {
-        // The oracle of the others looks at every guard itself.
+        // The interpreter, oracle of the other engines, evaluates every guard itself.
         Engine::Interpreter => None,
         Engine::Adaptive | Engine::Native => {
             options.compile(|| Guards::of(program, view, &Worker::new(program, view).machine.frame))
@@ -305,28 +310,28 @@ struct Search<'a> {
     options: &'a Options<'a>,
     store: Store,
     transitions: u64,
-    /// Steps to the deepest states found.
+    /// Number of steps to the deepest states found.
     depth: u64,
     /// The next state to expand.
     next: usize,
-    /// Where the stretch at hand ends; limits are looked at when it is done.
+    /// End of the current stretch; limits are checked when it is done.
     stretch_end: usize,
-    /// Where the states end that are as many steps from the start as the next one.
+    /// End of the level of the next state. A level holds the states at equal distance from the start.
     level_end: usize,
-    /// Sizes of the last levels that are whole, the last one in front; 0 for none.
+    /// Sizes of the last complete levels, the latest first; 0 for none.
     levels: [u64; 4],
-    /// Rules fired from the next state, if it was left half done.
+    /// Rules fired from the next state, if its expansion was not completed.
     unfinished: u64,
-    /// States that were not found but kept.
+    /// Number of states loaded from a checkpoint.
     resumed: usize,
     checkpoints: Option<Checkpoints<'a>>,
     began: Instant,
     told: Instant,
     deadlocks: [Option<usize>; 2],
     native: Option<Native>,
-    /// What machine code has been asked for.
+    /// Optimisation level of the last request for machine code.
     asked: Option<Effort>,
-    /// Memory that several threads have used before.
+    /// Reusable memory of searches with several threads.
     memory: Option<Parallel>,
     workspace: Workspace,
 }
@@ -366,7 +371,7 @@ impl Search<'_> {
         })
     }
 
-    /// Visits all states; gives a verdict if it does not come to their end.
+    /// Visits all states. Returns a verdict if it stops early.
     fn visit(&mut self) -> Result<Option<Verdict>, CheckpointError> {
         let threads = self.options.threads.max(1);
         if self.store.len() as u64 > self.most_states() {
@@ -378,7 +383,7 @@ impl Search<'_> {
             }
             while self.next < self.level_end {
                 self.compile();
-                // A stretch may reach into the next level, unless that is not to be expanded.
+                // A stretch may extend into the next level, unless that level must not be expanded.
                 let last = match self.options.max_depth {
                     None => self.store.len(),
                     Some(_) => self.level_end,
@@ -416,7 +421,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// A level is done; the next one ends here.
+    /// Completes a level; the next one ends at `end`.
     fn next_level(&mut self, end: usize) {
         self.depth += (end > self.level_end) as u64;
         self.levels.rotate_right(1);
@@ -424,7 +429,7 @@ impl Search<'_> {
         self.level_end = end;
     }
 
-    /// Asks for machine code once it pays.
+    /// Requests machine code once it pays.
     fn compile(&mut self) {
         let from = match self.options.engine {
             Engine::Adaptive => WORTH_COMPILING,
@@ -437,7 +442,7 @@ impl Search<'_> {
             _ => Effort::Thorough,
         };
         if self.asked < Some(effort) {
-            // Where it cannot be had once, it cannot be had again.
+            // If compilation failed once, do not retry.
             let first = self.asked.replace(effort).is_none();
             if first || self.native.is_some() {
                 let (program, view, threads) = (self.program, self.view, self.options.threads);
@@ -483,8 +488,8 @@ impl Search<'_> {
         None
     }
 
-    /// Parents in the next stretch: fewer where each has many successors, so that what is found
-    /// between two looks at the limits stays small.
+    /// Number of parents in the next stretch. Smaller if each has many successors, so that few states are found between
+    /// two checks of the limits.
     fn stretch(&self) -> usize {
         let successors = self.transitions / self.next.max(1) as u64 + 1;
         STRETCH
@@ -545,7 +550,7 @@ impl Search<'_> {
         });
     }
 
-    /// Expands the states from `next` to `end` one after the other.
+    /// Expands the states from `next` to `end` with one thread.
     fn alone(&mut self, end: usize) -> Option<Verdict> {
         while self.next < end {
             let plain = match self.swift(end) {
@@ -649,7 +654,7 @@ impl Search<'_> {
         None
     }
 
-    /// A state without moves: notes it, or gives the verdict.
+    /// Handles a state without moves: records it, or returns the verdict.
     fn stuck(&mut self, worker: &mut Worker, state: usize) -> Option<Verdict> {
         match worker.deadlock() {
             Err(fault) => Some(Verdict::Broken(Broken::Fault(fault), self.path(state))),
@@ -672,8 +677,8 @@ impl Search<'_> {
     }
 }
 
-/// How many states there may be behind the last level that is whole, if levels have been shrinking: a level as much smaller
-/// than the last one as that is than those before it on average, and so on.
+/// Estimated number of states beyond the last complete level; `None` unless levels have been shrinking. Extrapolates
+/// the average ratio of the last levels as a geometric series.
 fn estimate(levels: &[u64; 4]) -> Option<u64> {
     let shrinking = levels
         .windows(2)
@@ -682,13 +687,13 @@ fn estimate(levels: &[u64; 4]) -> Option<u64> {
     shrinking.then(|| (levels[0] as f64 * ratio / (1.0 - ratio)).round() as u64)
 }
 
-/// What one thread finds by machine code.
+/// Successor sink of a search with one thread and machine code.
 struct Alone<'a, K> {
     kept: PhantomData<K>,
     store: &'a mut Store,
-    /// Where the states end that are to be expanded.
+    /// End of the states to be expanded.
     end: usize,
-    /// Most states to store.
+    /// Maximum number of states to store.
     most: u64,
     kernel: &'a Kernel,
     transitions: u64,
@@ -738,7 +743,7 @@ mod tests {
 
     #[test]
     fn what_is_ahead_is_guessed_from_shrinking_levels_alone() {
-        // Halves of halves of 100 are 100 in all.
+        // The series 50 + 25 + ... is 100 in all.
         assert_eq!(estimate(&[100, 200, 400, 800]), Some(100));
         assert_eq!(estimate(&[100, 200, 400, 300]), None);
         assert_eq!(estimate(&[100, 200, 400, 0]), None);

@@ -1,9 +1,9 @@
-//! A stretch of states expanded on several threads.
+//! Expansion of a stretch of states by several threads.
 //!
-//! Threads take chunks of the stretch in order, compute successors, and claim places for the new ones in the table,
-//! all side by side. A new state is a candidate at first; if two threads find it, the one with the earlier parent stays.
-//! When all are through, the candidates get their numbers in the order of their parents, and are stored.
-//! If anything is found that has to be reported, all candidates are taken back, and one thread goes over the stretch again.
+//! In parallel, threads take chunks of the stretch in order, compute successors, and claim table entries for new ones.
+//! A new state is a candidate at first; if two threads find it, the earlier parent counts.
+//! After the last chunk, the candidates get their numbers in the order of their parents, and are stored.
+//! If a violation or limit is found, all candidates are discarded, and one thread repeats the stretch.
 
 use super::batch::{swift, Successors, Workspace};
 use super::candidates::{Candidates, Numbers, SLAB};
@@ -13,19 +13,19 @@ use crate::threads::Team;
 use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 
-/// Parents that a thread takes at a time.
+/// Number of parents that a thread takes at a time.
 const CHUNK: usize = if cfg!(debug_assertions) { 16 } else { 128 };
 
-/// How many candidates ahead their places are asked for.
+/// Prefetch distance for table entries of candidates.
 const AHEAD: usize = 16;
 
-/// What threads need besides, kept from stretch to stretch.
+/// Data of the parallel search that is kept from stretch to stretch.
 pub(super) struct Parallel {
     candidates: Candidates,
     team: Team,
-    /// For each thread.
+    /// Data of each thread.
     own: Vec<Own>,
-    /// New states per parent to be expected, with a large margin.
+    /// Expected new states per parent, with a large margin.
     growth: f64,
 }
 
@@ -41,7 +41,7 @@ impl Parallel {
     }
 }
 
-/// What belongs to one thread, from stretch to stretch.
+/// Data of one thread that is kept from stretch to stretch.
 #[derive(Default)]
 struct Own {
     workspace: Workspace,
@@ -49,33 +49,33 @@ struct Own {
     found: Vec<Found>,
 }
 
-/// A candidate that a thread has found from this parent; another may have found it from an earlier one.
+/// A candidate that a thread found from this parent. Another thread may have found it from an earlier parent.
 struct Found {
     entry: u32,
     parent: u32,
     place: Place,
 }
 
-/// A chunk that a thread has expanded.
+/// A chunk that a thread expands.
 struct Chunk {
     parents: Range<usize>,
-    /// Which of the thread's candidates it led to.
+    /// Range of its candidates in [`Own::found`].
     candidates: Range<usize>,
-    /// Deadlocks to be noted, and whether they are quiescent.
+    /// Deadlocks to be recorded, and whether they are quiescent.
     stuck: Vec<(usize, bool)>,
 }
 
-/// What a thread has found.
+/// Results of one thread.
 struct Finds {
     transitions: u64,
     chunks: Vec<Chunk>,
-    /// How many entries it has put into the table.
+    /// Number of entries put into the table.
     entered: usize,
 }
 
 impl Search<'_> {
-    /// Expands states from `next` on, at most to `end`, and gives the next one to be expanded.
-    /// `None`, with nothing done, if one thread has to do it.
+    /// Expands states from `next` on, at most to `end`, and returns the next state to expand.
+    /// Returns `None`, without effect, if one thread has to expand the stretch.
     pub(super) fn in_parallel(&mut self, end: usize, threads: usize) -> Option<usize> {
         let mut memory =
             (self.memory.take()).unwrap_or_else(|| Parallel::new(self.store.words(), threads));
@@ -93,7 +93,7 @@ impl Search<'_> {
         } = memory;
         let threads = team.len();
         let first = self.next;
-        // A thread may leave most of a slab unused.
+        // Each thread may leave most of a slab unused.
         let expected = ((end - first) as f64 * *growth) as usize + threads * SLAB;
         let table = &mut self.store.table;
         table.reserve(expected, &self.store.states, team);
@@ -133,7 +133,7 @@ impl Search<'_> {
         let closed = all.closing.into_inner();
         let failed = all.failed.into_inner();
 
-        // In the order of their parents, with the thread that has expanded each.
+        // Chunks in the order of their parents, each with the thread that expanded it.
         let mut chunks: Vec<(usize, &Chunk)> = finds
             .iter()
             .enumerate()
@@ -144,7 +144,7 @@ impl Search<'_> {
             let lost = &lost[(chunk.parents.start - first) / CHUNK];
             chunk.candidates.len() - lost.load(Ordering::Relaxed)
         };
-        // Where something has failed, there are chunks that are not done.
+        // After a failure, some chunks are incomplete.
         let new: usize = match failed {
             true => 0,
             false => chunks.iter().map(|(_, chunk)| count(chunk)).sum(),
@@ -159,7 +159,7 @@ impl Search<'_> {
             return None;
         }
         let next = (chunks.last()).map_or(first, |(_, chunk)| chunk.parents.end);
-        // Twice what there was, and twice that where it was not enough.
+        // Expect twice the observed growth, and four times if the table became full.
         let average = new as f64 / (next - first).max(1) as f64;
         *growth = 2.0 * average * if closed { 2.0 } else { 1.0 };
 
@@ -174,8 +174,8 @@ impl Search<'_> {
         Some(next)
     }
 
-    /// Stores what was found in the order of the parents, with the thread that has expanded each; `count` are the
-    /// candidates of a chunk that have not given way.
+    /// Stores the new states in the order of their parents. Each chunk comes with the thread that expanded it; `count`
+    /// returns the number of its candidates that no earlier parent has taken over.
     fn store_found(
         &mut self,
         first: usize,
@@ -230,28 +230,28 @@ impl Search<'_> {
                 genealogy.append(&family);
             }
         }
-        // Not even the last chunks leave the table full.
+        // The last chunks may have overfilled the table.
         table.reserve(0, states, team);
     }
 }
 
-/// What the threads share.
+/// Data shared by the threads.
 struct All<'a> {
     store: &'a Store,
     kernel: Option<&'a Kernel>,
     /// See [`Worker::guards`].
     guards: Option<&'a Guards>,
     candidates: &'a Candidates,
-    /// How many candidates of each chunk have given way.
+    /// Per chunk: number of candidates that an earlier parent has taken over.
     lost: &'a [AtomicUsize],
-    /// The first state of the stretch and the one behind it.
+    /// First state of the stretch, and the end of the stretch.
     first: usize,
     end: usize,
-    /// The next chunk to be taken.
+    /// Number of the next chunk to take.
     chunk: AtomicUsize,
-    /// Set when the table gets full: those chunks that are begun are the last.
+    /// Set when the table becomes full: no further chunks are taken.
     closing: AtomicBool,
-    /// Set when one thread has to do it.
+    /// Set if one thread has to repeat the stretch.
     failed: AtomicBool,
     cancel: Option<&'a AtomicBool>,
 }
@@ -291,7 +291,7 @@ impl All<'_> {
         thread.finds
     }
 
-    /// Takes the next chunk of parents.
+    /// Takes the next chunk of parents; `None` after the last.
     fn take(&self) -> Option<Range<usize>> {
         if self.closing.load(Ordering::Relaxed) {
             return None;
@@ -302,23 +302,23 @@ impl All<'_> {
     }
 }
 
-/// One of the threads.
+/// State of one thread.
 struct Thread<'a, K> {
     kept: PhantomData<K>,
     all: &'a All<'a>,
-    /// Judges the invariants where there is no machine code.
+    /// Interpreter that judges invariants if no machine code exists.
     judge: Worker<'a>,
-    /// How many entries it may put into the table before it gets full.
+    /// Number of entries it may put into the table before the table counts as full.
     share: usize,
     numbers: &'a mut Numbers,
     found: &'a mut Vec<Found>,
-    /// How many of its chunks are done; the others are begun.
+    /// Number of its completed chunks; later ones are in progress.
     done: usize,
     finds: Finds,
 }
 
 impl<K: Keeping> Thread<'_, K> {
-    /// Expands chunks until there are no more; false if something has to be reported.
+    /// Expands chunks until none are left. Returns false if one thread has to repeat the stretch.
     fn expand(&mut self, workspace: &mut Workspace, worker: &mut Worker) -> bool {
         let mut from = self.all.first;
         loop {
@@ -348,7 +348,7 @@ impl<K: Keeping> Thread<'_, K> {
         let result = worker.expand(true, |worker, _| {
             match self.enter(hash(&worker.child), &worker.child, state) {
                 true => Ok(()),
-                // Whatever it is, it ends the expansion.
+                // Any error ends the expansion.
                 false => Err(Broken::Deadlock),
             }
         });
@@ -366,7 +366,7 @@ impl<K: Keeping> Thread<'_, K> {
         true
     }
 
-    /// Whether all invariants hold in a state.
+    /// True if all invariants hold in a state.
     fn fine(&mut self, state: &[u64]) -> bool {
         match self.all.kernel {
             Some(kernel) => kernel.fine(state),
@@ -428,7 +428,7 @@ impl<K: Keeping> Successors for Thread<'_, K> {
             0 => store.states.is::<K>(entry as usize, state),
             _ if candidates.is(entry, state) => true,
             _ => {
-                // Which of two states with the same signature is left out is not for the faster thread to say.
+                // The choice between two states with equal signatures must not depend on the speed of threads.
                 if K::COMPACT && candidates.hash(entry) == hash {
                     failed.store(true, Ordering::Relaxed);
                 }

@@ -1,14 +1,14 @@
-//! Ways to states that a search has found: rules from a start state on, found again by firing them another time.
+//! Paths to states of a search, recovered by firing the rules again.
 
 use super::*;
 
 impl Search<'_> {
-    /// The verdict on an event in a state.
+    /// Verdict on an event in a state, with the path to it.
     pub(super) fn broken(&self, state: usize, event: Event) -> Verdict {
         let (mut path, mut worker) = self.walk(state);
         let mut event = event;
         if self.view.symmetry.is_some() {
-            // The path may end in another state of the orbit, where the same happens to other values.
+            // The path may end in another state of the orbit; there the same happens to other values.
             let there = worker.expand(true, |worker, _| match worker.broken_invariant() {
                 Some(broken) => Err(broken),
                 None => Ok(()),
@@ -19,12 +19,12 @@ impl Search<'_> {
         Verdict::Broken(event.what, path)
     }
 
-    /// The path on which a state was first found, or one to another state of its orbit.
+    /// The path on which a state was first found, or a path to another state of its orbit.
     pub(super) fn path(&self, state: usize) -> Path {
         self.walk(state).0
     }
 
-    /// Walks the path to a state, and stands there.
+    /// Path to a state, and an interpreter with the state loaded.
     fn walk(&self, state: usize) -> (Path, Worker<'_>) {
         let mut worker = Worker::new(self.program, self.view);
         let mut states = vec![state];
@@ -66,7 +66,7 @@ impl Search<'_> {
         (path, worker)
     }
 
-    /// The packed states with these numbers, each of which was found from the one behind it.
+    /// Packed states with these numbers. Each was found from the one after it.
     fn stored(&self, numbers: &[usize]) -> Vec<Vec<u64>> {
         let words = self.view.packing.words;
         if !self.store.states.compacted() {
@@ -77,8 +77,8 @@ impl Search<'_> {
             };
             return numbers.iter().map(read).collect();
         }
-        // They are found again as they were found: where several successors of a state have the signature, the first one
-        // was stored.
+        // Compacted states are recomputed. If several successors of a state have the signature, the first one was
+        // stored.
         let mut worker = Worker::new(self.program, self.view);
         let mut states: Vec<Vec<u64>> = Vec::new();
         for &number in numbers.iter().rev() {

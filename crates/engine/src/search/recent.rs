@@ -1,30 +1,29 @@
-//! Successors that were entered lately.
+//! Cache of recently entered successors.
 //!
-//! Most successors are known already, and many of them were found by another parent not long ago.
-//! Those are told here, from memory that is near, before they are looked for in the table, which is large,
-//! and before a canonical form is made of them.
+//! Most successors are known, and many of them were found from another parent shortly before. This cache recognises
+//! these in fast memory, before a look-up in the large table and before canonicalisation.
 
 use crate::native::exact;
 use cohkit_base::memory::prefetch;
 
-/// Bytes that one thread has for them; more than that is no longer near.
+/// Size of a thread's cache in bytes; a larger one would no longer fit the processor's caches.
 const BYTES: usize = if cfg!(debug_assertions) {
     1 << 10
 } else {
     1 << 19
 };
 
-/// States with a place for each by its hash, where the last one stays. Each was entered, or is about to be.
+/// Direct-mapped cache of states. Each state was entered, or is about to be entered.
 #[derive(Default)]
 pub(super) struct Recent {
     words: Vec<u64>,
 }
 
 impl Recent {
-    /// Forgets all, but for a state that is known.
+    /// Empties the cache. Every place then holds `known`, a state that has been entered.
     pub fn start(&mut self, known: &[u64]) {
         let places = (BYTES / 8 / known.len().max(1)).max(1);
-        // The largest power of two that fits.
+        // Round down to a power of two.
         let places = 1 << places.ilog2();
         self.words.clear();
         for _ in 0..places {
@@ -32,32 +31,31 @@ impl Recent {
         }
     }
 
-    /// Forgets all; has to be started again.
+    /// Empties the cache; [`Recent::start`] must follow before the next use.
     pub fn forget(&mut self) {
         self.words.clear();
     }
 
-    /// Whether it has not been started.
+    /// True if the cache has not been started.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Where a state is that has this hash, if it is there: other bits of it than the table looks at first,
-    /// as many as there are places.
+    /// Place of a state with this hash. Uses other bits of the hash than the first bucket and the tag of the table.
     #[inline(always)]
     fn place(&self, hash: u64, words: usize) -> usize {
         let places = self.words.len() / words.max(1);
         (hash >> 40) as usize & places.wrapping_sub(1)
     }
 
-    /// Asks for the place of a hash.
+    /// Prefetches the place of a hash.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64, words: usize) {
         let at = self.place(hash, words) * words;
         prefetch(self.words.as_ptr().wrapping_add(at));
     }
 
-    /// Whether the state is known, as far as is remembered; from now on it is.
+    /// True if the state is in the cache. Enters it otherwise.
     #[inline(always)]
     pub fn knows<const W: usize>(&mut self, hash: u64, state: &[u64; W], words: usize) -> bool {
         let words = exact::<W>(words);
@@ -93,7 +91,7 @@ mod tests {
         assert!(known > 100, "{known}");
         recent.forget();
         assert!(recent.is_empty() && !recent.knows(hash(&[7, 7]), &[7, 7], 2));
-        // A state of no bits.
+        // A state without bits.
         recent.start(&[]);
         assert!(!recent.knows(hash(&[]), &[0], 0));
     }

@@ -1,71 +1,71 @@
 //! Random walks, for models that are too large to be searched.
 //!
-//! A walk begins in a start state and takes one step after the other, each of those that lead to a different
-//! state being as likely, until none does or it is long enough. Everything that one step can do from a state on the
-//! way is judged, not only the step that is taken.
+//! A walk begins in a start state. It takes steps until none leads to a different state, or until it reaches its
+//! maximum length. Each step to a different state is equally likely. All steps from a state on the path are judged, not
+//! only the one taken.
 //!
-//! Which way a walk takes depends on the seed and its number alone, and what threads find is put together in the order of
-//! the numbers. So the report does not depend on the number of threads.
+//! The path of a walk depends only on the seed and on the walk's number. Results of threads are merged in the order of
+//! these numbers, so the report does not depend on the number of threads.
 
 use super::*;
 use crate::native::{with_words, Kernel};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// States that are told apart at the most; more are not counted.
+/// Maximum number of states stored for the count of distinct states; further ones are not counted.
 const MOST_TOLD_APART: usize = 1 << 22;
 
-/// Walks of each thread between two looks at what has been found.
+/// Walks of each thread between two merges of results.
 const ROUND: usize = 4;
 
-/// How to walk.
+/// Parameters of the walks.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     pub seed: u64,
-    /// Steps of all walks together; the one at hand then is ended.
+    /// Steps of all walks together; the walk that reaches this total is the last.
     pub steps: u64,
-    /// Most steps of one walk.
+    /// Maximum steps of one walk.
     pub length: u64,
 }
 
-/// What all walks came to.
+/// Result of all walks.
 pub(crate) struct Walked {
     /// Never [`Verdict::Holds`].
     pub verdict: Verdict,
     pub walks: u64,
     pub steps: u64,
-    /// Rules fired, those included that were only tried.
+    /// Rules fired, including those that were only tried.
     pub transitions: u64,
     /// Steps of the longest walk.
     pub longest: u64,
-    /// Different states on the way.
+    /// Distinct states met.
     pub states: u64,
-    /// Whether these are all, and not only those that could be told apart.
+    /// True if `states` counts all of them; false if the table of known states was full.
     pub counted: bool,
-    /// The numbers of the rules that fired.
+    /// Numbers of the rules that led to a different state.
     pub fired: FxHashSet<u32>,
-    /// Bytes for states.
+    /// Memory of the states' hashes, in bytes.
     pub memory: u64,
 }
 
-/// What one walk came to.
+/// Result of one walk.
 struct Walk {
     path: Path,
-    /// What ends it, but for its length.
+    /// Event that ended the walk; `None` if it ended otherwise.
     broken: Option<Event>,
     transitions: u64,
-    /// Hashes of the states on the way.
+    /// Hashes of the states on the path.
     hashes: Vec<u64>,
 }
 
-/// A step from the state at hand.
+/// A possible step from the current state.
 struct Next {
     rule: u32,
-    /// Where its state begins among those of all steps.
+    /// Position of its state in [`Walker::states`], in words.
     at: usize,
 }
 
-/// Walks until there are enough steps or something is found.
+/// Walks until the total of steps is reached, or a violation is found.
 pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Options) -> Walked {
     let frame = Worker::new(program, view).machine.frame;
     let effort = match plan.steps < WORTH_OPTIMISING as u64 {
@@ -140,7 +140,7 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
                 walked.verdict = Verdict::Broken(event.what, path);
                 break 'rounds;
             }
-            // A walk that cannot begin counts for one step, so that there is an end.
+            // A walk without a start state counts as one step, so that the loop terminates.
             spent += steps.max(1);
             if spent >= plan.steps {
                 break;
@@ -167,12 +167,12 @@ pub(crate) fn walk(program: &Program, view: &View, plan: &Plan, options: &Option
     walked
 }
 
-/// Bytes of the hashes; does not depend on the machine.
+/// Memory of the hashes in bytes; independent of the machine.
 fn memory(seen: &FxHashSet<u64>) -> u64 {
     (seen.len() * size_of::<u64>()) as u64
 }
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Pseudo-random numbers from a seed (SplitMix64).
 struct Chance(u64);
 
 impl Chance {
@@ -180,7 +180,7 @@ impl Chance {
         Chance(hash(&[seed, number]))
     }
 
-    /// One of the numbers below a bound, all as likely but for one in 2^32.
+    /// A number below a bound. Each is equally likely up to a bias of one in 2^32.
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -191,15 +191,15 @@ impl Chance {
     }
 }
 
-/// One thread's walks.
+/// Walks of one thread.
 struct Walker<'a> {
     worker: Worker<'a>,
     kernel: Option<&'a Kernel>,
     plan: Plan,
     cancel: Option<&'a AtomicBool>,
-    /// The numbers of the rules that fired in the walk at hand.
+    /// Numbers of the rules that led to a different state in the current walk.
     fired: FxHashSet<u32>,
-    /// What leads on from the state at hand, and to which states.
+    /// Possible steps from the current state, and the states they lead to.
     nexts: Vec<Next>,
     states: Vec<u64>,
 }
@@ -238,7 +238,7 @@ impl Walker<'_> {
         walk
     }
 
-    /// Goes to one of the start states; whether there is any.
+    /// Moves to a random start state. Returns false if no start state exists.
     fn begin(&mut self, chance: &mut Chance, walk: &mut Walk) -> Result<bool, Event> {
         let starts = self.worker.program.start_count();
         let first = chance.below(starts.max(1) as usize) as u32;
@@ -266,7 +266,7 @@ impl Walker<'_> {
         Ok(false)
     }
 
-    /// Finds what leads on from the state at hand; what can go wrong there is an error.
+    /// Collects the possible steps from the current state. Fails if one of them, or the state, violates a property.
     fn expand(&mut self, transitions: &mut u64) -> Result<(), Event> {
         if let Some(kernel) = self.kernel {
             let words = self.worker.parent.len();
@@ -279,10 +279,10 @@ impl Walker<'_> {
         self.plain(transitions)
     }
 
-    /// The same by machine code; `None` if the interpreter has to look at the state.
+    /// As [`Walker::expand`], by machine code. Returns `None` if the interpreter has to judge the state.
     fn swift<const W: usize>(&mut self, kernel: &Kernel) -> Option<u64> {
         let words = self.worker.parent.len();
-        // Words behind the state stay zero.
+        // Words beyond the packed state stay zero.
         let mut parent = [0; W];
         parent[..words].copy_from_slice(&self.worker.parent);
         self.nexts.clear();
@@ -298,7 +298,7 @@ impl Walker<'_> {
         });
         match fired {
             Ok(fired) if fine && !self.nexts.is_empty() => {
-                // Where the interpreter looks at the state again, it says which rules it has tried.
+                // If the interpreter repeats the state, it records the rules itself.
                 self.fired.extend(self.nexts.iter().map(|next| next.rule));
                 Some(fired.transitions)
             }
@@ -306,7 +306,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The same by the interpreter.
+    /// As [`Walker::expand`], by the interpreter.
     fn plain(&mut self, transitions: &mut u64) -> Result<(), Event> {
         let worker = &mut self.worker;
         worker
@@ -338,8 +338,8 @@ impl Walker<'_> {
         Err(Event { rule: None, what })
     }
 
-    /// A way through states of a path alone, from its start to its end, as short as there is one;
-    /// and then the rule by which something goes wrong.
+    /// Shortest path from the start to the end of `path` through states of `path` only, followed by the rule `last`
+    /// that violates a property.
     fn shortened(&mut self, path: Path, last: Option<u32>) -> Path {
         let rules = self.short_cut(&path).unwrap_or(path.rules);
         Path {
@@ -354,7 +354,7 @@ impl Walker<'_> {
         worker.machine.start(path.start).ok()?;
         let mut state = vec![0; packing.words];
         packing.pack(&worker.machine.frame, &mut state);
-        // How each state of the path is reached: from which, and by which rule.
+        // Predecessor of each state of the path, with the rule that leads from it.
         let mut reached: FxHashMap<Vec<u64>, Option<(Vec<u64>, u32)>> = FxHashMap::default();
         let first = state.clone();
         reached.insert(state.clone(), None);

@@ -1,29 +1,29 @@
-//! One thread's interpreter of a view: it loads a state, tries all rules, and judges what it reaches.
+//! Interpreter of one thread: loads a state, tries all rules, and judges the successors.
 
 use super::*;
 use crate::program::Instance;
 
-/// What goes wrong when a state is expanded.
+/// A violation found during the expansion of a state.
 pub(super) struct Event {
     /// The rule that was tried; `None` for the state itself.
     pub rule: Option<u32>,
     pub what: Broken,
 }
 
-/// What expanding a state amounts to.
+/// Result of the expansion of a state.
 pub(super) struct Expansion {
     pub transitions: u64,
-    /// Whether a rule leads to a different state; or fires at all, if that is enough to be no deadlock.
+    /// True if a rule leads to a different state. With [`Deadlock::Stuck`], true if any rule fires.
     pub moves: bool,
-    /// A rule that leads to a different state in some orders of a loop over a scalarset and not in others.
+    /// Rule that leads to a different state in some orders of a loop over a scalarset, but not in all.
     move_by_order: Option<(u32, Fault)>,
 }
 
-/// One thread's machine with room for two packed states.
+/// Machine of one thread, with buffers for two packed states.
 pub(super) struct Worker<'a> {
     pub program: &'a Program,
     pub view: &'a View,
-    /// If there are any, rules are not looked at whose guards these refuse.
+    /// Precomputed guards. If given, rules whose guards they refute are skipped.
     pub guards: Option<&'a Guards>,
     pub machine: Machine<'a>,
     pub parent: Vec<u64>,
@@ -35,7 +35,7 @@ impl<'a> Worker<'a> {
     pub fn new(program: &'a Program, view: &'a View) -> Self {
         let words = view.packing.words;
         let mut machine = Machine::new(program);
-        // Slots outside the view keep the value that the first start state gives them.
+        // Slots outside the view keep their values of the first start state.
         let _ = machine.start(0);
         Worker {
             program,
@@ -48,12 +48,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Replaces the child by the state that is stored for it.
+    /// Replaces the child by the representative of its orbit.
     pub fn canonicalise_child(&mut self) {
         self.view.canonicalise(&mut self.child, &mut self.scratch);
     }
 
-    /// Packs the frame's state, or the one that is stored for it, into the child.
+    /// Packs the representative of the frame's state into the child.
     pub fn pack_child(&mut self) {
         self.view.packing.pack(&self.machine.frame, &mut self.child);
         self.canonicalise_child();
@@ -66,7 +66,7 @@ impl<'a> Worker<'a> {
             .unpack(&self.parent, &mut self.machine.frame);
     }
 
-    /// The first invariant that the frame's state breaks.
+    /// First invariant that the frame's state violates, if any.
     pub fn broken_invariant(&mut self) -> Option<Broken> {
         for claim in &self.view.invariants {
             match self.machine.run(claim.entry) {
@@ -78,7 +78,7 @@ impl<'a> Worker<'a> {
         None
     }
 
-    /// Whether the frame's state is quiescent.
+    /// True if the frame's state is quiescent.
     pub fn quiescent(&mut self) -> Result<bool, Fault> {
         match &self.view.quiescent {
             Some(conjuncts) => self.holds(conjuncts),
@@ -86,7 +86,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether all of these claims hold in the frame's state.
+    /// True if all of these claims hold in the frame's state.
     pub fn holds(&mut self, claims: &[u32]) -> Result<bool, Fault> {
         for &entry in claims {
             if !self.machine.run(entry)? {
@@ -96,8 +96,8 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// Tries all rules on the loaded state and hands each different successor to `reach`, with the machine's frame
-    /// at the successor and the child as it is stored.
+    /// Tries all rules on the loaded state, and passes each different successor to `reach`. There the machine's frame
+    /// is the successor, and the child its stored form.
     pub fn expand(
         &mut self,
         spontaneous: bool,
@@ -110,7 +110,8 @@ impl<'a> Worker<'a> {
         };
         let (program, view) = (self.program, self.view);
         let mut priority = None;
-        // A bit for each of the next rules that the tables let through, and for those with a rest of a guard.
+        // Bit masks of the next 64 rules: those that the tables let through, and those whose guard the tables decide
+        // only in part.
         let (mut through, mut rest) = (u64::MAX, u64::MAX);
         for (at, &instance) in view.rules.iter().enumerate() {
             if let Some(guards) = self.guards {
@@ -152,7 +153,7 @@ impl<'a> Worker<'a> {
             Deadlock::Stuttering | Deadlock::ExceptQuiescent
         );
         match expansion.move_by_order {
-            // In one state of the orbit there is a move, and in another there is none.
+            // One state of the orbit has a move, and another has none.
             Some((rule, fault)) if !expansion.moves && judged => Err(Event {
                 rule: Some(rule),
                 what: Broken::Fault(fault),
@@ -161,7 +162,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Fires a rule that may fire in the loaded state.
+    /// Fires an enabled rule in the loaded state.
     #[inline(always)]
     fn fire(
         &mut self,
@@ -201,7 +202,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Whether a state without moves counts as a deadlock, and whether it is quiescent.
+    /// Deadlock judgement of a state without moves: `None` if it is no deadlock, else true if it is quiescent.
     pub fn deadlock(&mut self) -> Result<Option<bool>, Fault> {
         Ok(match self.view.deadlock {
             Deadlock::Off => None,

@@ -1,7 +1,7 @@
-//! Who found whom, in a quarter of a byte per state.
+//! Parents of states, in a quarter of a byte per state.
 
-/// Parents of all states. States are numbered in the order in which their parents are expanded,
-/// so a bit per parent and a bit per child say it all: a one goes on to the next parent, a zero is a child.
+/// Parents of all states. States are numbered in the order in which their parents are expanded. One bit per parent and
+/// one per child therefore suffice: a one advances to the next parent, a zero is a child.
 #[derive(Default)]
 pub(crate) struct Genealogy {
     bits: Vec<u64>,
@@ -10,7 +10,7 @@ pub(crate) struct Genealogy {
 }
 
 impl Genealogy {
-    /// Bytes that it takes.
+    /// Memory in bytes.
     pub fn memory(&self) -> u64 {
         self.bits.len() as u64 * 8
     }
@@ -20,18 +20,19 @@ impl Genealogy {
         self.len
     }
 
-    /// The words that hold the bits from this one on.
+    /// Words that hold the bits from `bit` on.
     pub fn words_from(&self, bit: usize) -> &[u64] {
         &self.bits[bit / 64..]
     }
 
-    /// Puts back what [`Genealogy::words_from`] gave: the words from bit `from` to bit `to`, which end with so many children.
-    /// False if nobody can have these parents.
+    /// Restores the words of [`Genealogy::words_from`], which hold the bits from `from` to `to`. `children` is the
+    /// total number of children afterwards.
+    /// Returns false if no search can produce these parents.
     pub fn restore(&mut self, from: usize, words: &[u64], to: usize, children: u64) -> bool {
         if self.len != from || words.len() != to.div_ceil(64) - from / 64 {
             return false;
         }
-        // The bits before are not to change.
+        // Earlier bits must not change.
         let shared = self.words_from(from).first().zip(words.first());
         if shared.is_some_and(|(&old, &new)| (old ^ new) & ((1 << (from % 64)) - 1) != 0) {
             return false;
@@ -42,7 +43,7 @@ impl Genealogy {
         for bit in from..to {
             match self.bits[bit / 64] >> (bit % 64) & 1 {
                 0 => {
-                    // A child comes behind its parent.
+                    // A child has a larger number than its parent.
                     if self.parent > child {
                         return false;
                     }
@@ -56,7 +57,7 @@ impl Genealogy {
         clean && child == children
     }
 
-    /// Adds bits, fewer than 64 but at least one: the lowest ones of a word that has no others.
+    /// Appends bits, at least one and fewer than 64; the higher bits of the word must be zero.
     #[inline(always)]
     fn push(&mut self, bits: u64, count: usize) {
         let shift = self.len % 64;
@@ -72,7 +73,7 @@ impl Genealogy {
         self.len += count;
     }
 
-    /// Parents up to this one have no more children.
+    /// Ends the children of all parents before `parent`.
     #[inline(always)]
     fn go_on(&mut self, parent: u64) {
         while self.parent < parent {
@@ -82,23 +83,23 @@ impl Genealogy {
         }
     }
 
-    /// The next child has this parent: 0 for start states, else the parent's number plus one.
+    /// Appends a child of this parent: 0 for start states, else the parent's number plus one.
     #[inline(always)]
     pub fn birth(&mut self, parent: u64) {
         self.go_on(parent);
         self.push(0, 1);
     }
 
-    /// One to be put behind this one, that begins with children of this parent or of a later one.
+    /// An empty genealogy to append later. Its first children belong to `parent` or a later parent.
     pub fn behind(&self, parent: u64) -> Genealogy {
         Genealogy {
-            // Some of this parent's children may be known already.
+            // Some of this parent's children may be recorded already.
             parent: parent.max(self.parent),
             ..Genealogy::default()
         }
     }
 
-    /// Puts those behind these, as if they had been told one by one.
+    /// Appends `other`, equivalent to pushing each entry.
     pub fn append(&mut self, other: &Genealogy) {
         if other.len == 0 {
             return;
@@ -121,11 +122,11 @@ impl Genealogy {
         self.parent = other.parent;
     }
 
-    /// How many children there are of the start and of parents before this one.
+    /// Number of start states and of children of the states before number `parent`.
     pub fn children_before(&self, parent: u64) -> u64 {
         let mut ones = self.parent;
         let mut end = self.len;
-        // From the end, which is near.
+        // Counts from the end, which is close.
         while end > 0 && ones > parent {
             end -= 1;
             ones -= self.bits[end / 64] >> (end % 64) & 1;
@@ -133,7 +134,7 @@ impl Genealogy {
         end as u64 - ones
     }
 
-    /// The parent of a state; `None` for a start state.
+    /// Parent of a state; `None` for a start state.
     pub fn parent(&self, state: usize) -> Option<usize> {
         let mut zeros = 0;
         for (i, &word) in self.bits.iter().enumerate() {
@@ -142,7 +143,7 @@ impl Genealogy {
                 zeros += here;
                 continue;
             }
-            // The state's zero is in this word; ones before it count its parent.
+            // The state's zero is in this word; the number of earlier ones is its parent.
             let mut rest = word;
             for bit in 0..64 {
                 if rest & 1 == 0 {
@@ -187,7 +188,7 @@ mod tests {
             (&copy.bits, copy.len, copy.parent),
             (&genealogy.bits, genealogy.len, genealogy.parent)
         );
-        // A state that is its own parent; too many children; bits behind the end; a word too few.
+        // A state that is its own parent; too many children; bits beyond the end; a missing word.
         for (words, to, children) in [
             (vec![0b01], 2, 1),
             (vec![0b0], 1, 2),
@@ -199,7 +200,7 @@ mod tests {
                 "{words:?}"
             );
         }
-        // Another past.
+        // Different earlier bits.
         let mut words = genealogy.words_from(copy.len()).to_vec();
         words[0] ^= 1;
         assert!(!copy.restore(genealogy.len(), &words, genealogy.len(), child));
@@ -207,13 +208,13 @@ mod tests {
 
     #[test]
     fn pieces_told_apart_are_the_same_as_one() {
-        // Children per parent, with parents that have none, in pieces of so many parents.
+        // Children per parent, with parents that have none, in pieces of `piece` parents.
         let children = |parent: u64| (parent * parent / 7 + parent) % 5;
         for piece in [1, 3, 17, 64, 200] {
             let (mut whole, mut joined) = (Genealogy::default(), Genealogy::default());
             whole.birth(0);
             joined.birth(0);
-            // A child that is known before the others of its parent.
+            // A child that is recorded before the others of its parent.
             whole.birth(1);
             joined.birth(1);
             for first in (1..=400u64).step_by(piece) {

@@ -1,8 +1,7 @@
-//! Where reached states are kept: packed bytes in the order of discovery, a hash table of their
-//! numbers, and who found whom.
+//! Storage of reached states: packed bytes in the order of discovery, a hash table of their numbers, and their parents.
 //!
-//! With *hash compaction* only states that are still to be expanded are kept whole. Of each there is a signature, the
-//! hash of the packed state, and states with equal signatures are taken to be equal.
+//! With *hash compaction*, complete states are kept only until they are expanded. Of each state, a signature remains:
+//! the hash of the packed state. States with equal signatures count as equal.
 
 mod genealogy;
 mod pages;
@@ -16,7 +15,7 @@ pub(crate) use genealogy::Genealogy;
 pub use signature::omission_bound;
 pub(crate) use table::*;
 
-/// The most states that can be numbered.
+/// Maximum number of states that can be numbered.
 pub(crate) const MOST_STATES: u64 = CANDIDATE as u64;
 
 /// All states reached so far, numbered from 0 in the order in which a search with one thread finds them.
@@ -26,29 +25,29 @@ pub(crate) struct Store {
     pub table: Table,
 }
 
-/// The states themselves, without their table.
+/// The stored states, without their table.
 pub(crate) struct States {
     /// Bytes per state.
     stride: usize,
     words: usize,
-    /// What of a state's last word is stored.
+    /// Mask of the stored bits of a state's last word.
     last: u64,
-    /// The states, and at least eight bytes behind them, so that all words can be read whole.
+    /// Concatenated states, and at least eight more bytes, so that all words can be read completely.
     bytes: Vec<u8>,
     count: usize,
-    /// With hash compaction: then all of the above is about signatures, but for `words`.
+    /// Complete states, with hash compaction; the other fields except `words` then describe signatures.
     waiting: Option<Box<Waiting>>,
 }
 
-/// Whether all states are kept whole, known by type to what is done for each successor.
+/// Storage policy as a type, so that code for each successor is specialised.
 pub(crate) trait Keeping: Sync {
     const COMPACT: bool;
 }
 
-/// All states are.
+/// Storage of complete states.
 pub(crate) struct Whole;
 
-/// With hash compaction.
+/// Storage of signatures (hash compaction).
 pub(crate) struct Compact;
 
 impl Keeping for Whole {
@@ -59,18 +58,18 @@ impl Keeping for Compact {
     const COMPACT: bool = true;
 }
 
-/// States that are still to be expanded, whole.
+/// Complete states that are not expanded yet.
 struct Waiting {
-    /// The number of the first one that is here.
+    /// Number of the first state in `states`.
     first: usize,
     states: States,
-    /// How many there were at the most.
+    /// Maximum number of states so far.
     most: usize,
 }
 
 static ALONE: Team = Team::ALONE;
 
-/// Bytes by which the room for states grows.
+/// Growth of the buffer in bytes.
 const STEP: usize = 1 << 16;
 
 impl States {
@@ -104,12 +103,12 @@ impl States {
         }
     }
 
-    /// With hash compaction, states before this one are not read again.
+    /// Allows the store to drop complete states before this one. No effect without hash compaction.
     pub fn forget_before(&mut self, state: usize) {
         if let Some(waiting) = &mut self.waiting {
             waiting.most = waiting.most();
             let (gone, states) = (state - waiting.first, &mut waiting.states);
-            // What is left is moved only when that is less than what goes.
+            // The rest is moved only if it is shorter than the dropped part.
             if 2 * gone > states.count {
                 states.bytes.drain(..gone * states.stride);
                 states.count -= gone;
@@ -118,7 +117,7 @@ impl States {
         }
     }
 
-    /// Whether states are taken to be equal if their signatures are.
+    /// True if states with equal signatures count as equal.
     #[inline(always)]
     pub fn compacted(&self) -> bool {
         self.waiting.is_some()
@@ -150,7 +149,7 @@ impl States {
         }
     }
 
-    /// Whether a stored state is the packed one.
+    /// True if a stored state equals the packed one.
     #[inline(always)]
     pub fn is<K: Keeping>(&self, state: usize, words: &[u64]) -> bool {
         let at = state * self.stride;
@@ -164,7 +163,7 @@ impl States {
         tail && (whole.iter().enumerate()).all(|(i, &word)| self.word(at + 8 * i) == word)
     }
 
-    /// Adds a state; gives its number.
+    /// Appends a state; returns its number.
     #[inline(always)]
     fn push<K: Keeping>(&mut self, words: &[u64]) -> u32 {
         if !K::COMPACT {
@@ -191,12 +190,12 @@ impl States {
         self.count as u32 - 1
     }
 
-    /// The packed states from this number on, one behind the other.
+    /// Packed states from this number on, concatenated.
     pub fn bytes_from(&self, state: usize) -> &[u8] {
         &self.bytes[state * self.stride..self.count * self.stride]
     }
 
-    /// Adds as many states as the counts say together, and gives the room for each count of them.
+    /// Reserves space for consecutive groups of new states, one per count; returns the space of each.
     pub fn append(&mut self, counts: impl Iterator<Item = usize>, team: &Team) -> Vec<Room<'_>> {
         let counts: Vec<usize> = counts.collect();
         let first = self.count * self.stride;
@@ -265,11 +264,11 @@ impl Hashes for States {
     }
 }
 
-/// Room for some states in a row.
+/// Space for some consecutive states.
 pub(crate) struct Room<'a> {
     bytes: &'a mut [u8],
     stride: usize,
-    /// With hash compaction room for the states themselves, where this is for signatures.
+    /// Space for the complete states, with hash compaction; `bytes` is then for signatures.
     whole: Option<Box<Room<'a>>>,
 }
 
@@ -288,7 +287,7 @@ impl Room<'_> {
     fn push_words(&mut self, words: &[u64]) {
         let bytes = std::mem::take(&mut self.bytes);
         if bytes.len() >= 8 * words.len() {
-            // What is too much is written over by the next one.
+            // The next state overwrites the excess bytes.
             for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
                 bytes.copy_from_slice(&word.to_le_bytes());
             }
@@ -329,7 +328,8 @@ impl Store {
         self.states.words
     }
 
-    /// Bytes that the states and their table take, those that wait at the most; depends on the states alone.
+    /// Memory of the states, table and parents in bytes, with the peak number of unexpanded states. Depends only on the
+    /// states.
     pub fn memory(&self) -> u64 {
         let states = (self.states.count * self.states.stride) as u64;
         let waiting = (self.states.waiting.as_ref())
@@ -345,7 +345,7 @@ impl Store {
         }
     }
 
-    /// Whether a stored state is the packed one.
+    /// True if a stored state equals the packed one.
     pub fn is(&self, state: usize, words: &[u64]) -> bool {
         match self.states.compacted() {
             true => self.states.is::<Compact>(state, words),
@@ -353,14 +353,15 @@ impl Store {
         }
     }
 
-    /// The number of a state, if it is there. States are kept whole.
+    /// Number of a state, if it is stored. Requires complete states.
     #[inline(always)]
     pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
         let same = |state| self.states.is::<Whole>(state as usize, words);
         self.table.find(hash, same).ok()
     }
 
-    /// Adds a state whose parent [`Genealogy::restore`] knows; false if it is there already. States are kept whole.
+    /// Appends a state whose parent [`Genealogy::restore`] has added. Returns false if the state is stored already.
+    /// Requires complete states.
     pub fn restore(&mut self, words: &[u64]) -> bool {
         let hash = hash(words);
         let (states, table) = (&mut self.states, &mut self.table);
@@ -372,7 +373,8 @@ impl Store {
         true
     }
 
-    /// Adds a state unless it is there, or `accept` says no when it is not: then gives false.
+    /// Enters a state unless it is stored. For a new state, calls `accept`; if that returns false, the state is not
+    /// entered, and the result is false.
     /// `parent` is as for [`Genealogy::birth`].
     pub fn enter(
         &mut self,
@@ -387,7 +389,7 @@ impl Store {
         }
     }
 
-    /// The same, where it is known how states are kept.
+    /// As [`Store::enter`], for a known storage policy.
     #[inline(always)]
     pub fn enter_as<K: Keeping>(
         &mut self,

@@ -1,15 +1,15 @@
-//! Large memory that grows where it lies.
+//! Large arrays that grow in place.
 
 use crate::memory;
 use crate::threads::Team;
 use cohkit_base::memory::ask_for_large_pages;
 use std::mem::MaybeUninit;
 
-/// So many bytes more are worth threads.
+/// Growth in bytes from which several threads pay.
 const WORTH_THREADS: usize = 1 << 16;
 
-/// Lengthens a row by so many of what `make` makes. A team does so side by side, since memory that is written for the
-/// first time has to be found first, which takes much longer than to write it.
+/// Appends `more` elements made by `make`. A team does this in parallel: the first write to a page requires its
+/// allocation, which takes much longer than the write.
 #[allow(unsafe_code)]
 pub(crate) fn lengthen<T: Send>(
     row: &mut Vec<T>,
@@ -30,13 +30,12 @@ pub(crate) fn lengthen<T: Send>(
             place.write(make());
         }
     });
-    // SAFETY: there is that much room, and all of it was written above.
+    // SAFETY: the capacity suffices, and all `more` elements were written above.
     unsafe { row.set_len(len) }
 }
 
-/// Makes room for more in a row. Much more than that is asked for, so that the row seldom has to be moved:
-/// room that is not used takes no memory. Where addresses are counted, as by `ulimit -v`, no more is asked for than
-/// rows that double ask for.
+/// Reserves space for `more` elements. Reserves much more if possible, so that the array seldom moves: unused space
+/// takes no memory. If the address space is limited (`ulimit -v`), the reservation grows only geometrically.
 fn reserve<T>(row: &mut Vec<T>, more: usize) {
     if row.capacity() - row.len() >= more {
         return;

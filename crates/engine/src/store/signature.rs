@@ -1,16 +1,18 @@
-//! How long signatures are, and how probable it is that hash compaction leaves a state out because of that.
+//! Length of signatures, and the probability that hash compaction omits a state.
 
-/// Bits of a hash, which is the signature of a state. Tests make them fewer, so that states are left out.
+/// Width of a hash, the signature of a state, in bits. Tests reduce it so that states are omitted.
 #[cfg(not(test))]
 fn bits() -> u32 {
     u64::BITS
 }
 
-/// How probable it is at the most that [`crate::Options::hash_compaction`] has left a state out of a search that stored so
-/// many. Taking signatures to be as random as they look, a state that is reached when `k` others are stored has the
-/// signature of one of them with probability `k/2^64` at the most. As long as none is left out, states come in an order
-/// that does not depend on signatures; so the first to be left out is so with `1`, `2`, ... or `states` states stored, with
-/// probability `states (states + 1) / 2^65` in all.
+/// Upper bound of the probability that [`crate::Options::hash_compaction`] has omitted a state, in a search that stored
+/// `states` states.
+///
+/// Signatures are assumed to be random. A state that is reached when `k` others are stored then has the signature of
+/// one of them with probability at most `k/2^64`. As long as no state is omitted, the order of states does not depend
+/// on signatures. The first omission therefore happens with `1`, `2`, ... or `states` states stored, with total
+/// probability `states (states + 1) / 2^65`.
 ///
 /// This is the birthday bound, as in P. Wolper and D. Leroy, "Reliable hashing without collision detection" (CAV 1993).
 pub fn omission_bound(states: u64) -> f64 {
@@ -21,7 +23,7 @@ pub fn omission_bound(states: u64) -> f64 {
 #[cfg(test)]
 use crate::threads::short::bits;
 
-/// What is left of a hash, all over its bits again, as the table looks at a few of them.
+/// Shortened hash, spread over all bits again, since the table uses only some of them.
 #[cfg(test)]
 pub(crate) fn shortened(hash: u64) -> u64 {
     match bits() {
@@ -36,7 +38,7 @@ mod tests {
 
     #[test]
     fn omissions_are_as_probable_as_equal_signatures() {
-        // Of 2^32 signatures the first half of all pairs: about one in two.
+        // With 2^32 states, there are about 2^63 pairs: a probability of about one half.
         assert!((omission_bound(1 << 32) - 0.5).abs() < 1e-9);
         assert!(omission_bound(1_000_000) < 2.8e-8);
         assert_eq!(omission_bound(0), 0.0);

@@ -1,15 +1,15 @@
-//! The hash table of state numbers.
+//! Hash table of state numbers.
 //!
-//! It is a row of buckets of one cache line each: twelve entries and a byte of each one's hash.
-//! A state whose bucket is full goes to the next one. So most look-ups touch one line of the table,
-//! and one of the states where the byte of the hash agrees.
-//! An entry has the bits that its number leaves free for more of the hash.
+//! The table is an array of buckets of one cache line each: twelve entries, and one byte of each entry's hash.
+//! If a bucket is full, an entry goes to the next one. Most look-ups therefore read one line of the table, and one line
+//! of the states if the byte of the hash agrees.
+//! The bits that an entry's number leaves free hold more of the hash.
 //!
-//! Any number of threads look entries up and put new ones in side by side ([`Table::claim`]), without a lock:
-//! equal states are looked for in the same places in the same order, so only one of them gets in.
-//! To grow, the table has to be had alone. It grows where it lies: buckets are in the order of hashes, so each entry
-//! moves towards the end, and from the end on there is always room. Where an entry goes, its place and the bits of the hash
-//! that it has tell almost always, so the table is gone through in order, and few states are read.
+//! Any number of threads look up and insert entries in parallel ([`Table::claim`]), without a lock. Equal states probe
+//! the same places in the same order, so only one of them is inserted.
+//! Growth requires exclusive access. The table grows in place. Buckets are in the order of hashes, so each entry moves
+//! toward the end, where space is free. The old position and the stored bits of the hash almost always determine the
+//! new position. The table is therefore processed in order, and few states are read.
 
 use super::pages;
 use crate::threads::Team;
@@ -17,37 +17,38 @@ use cohkit_base::memory::prefetch;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Marks an entry whose state has no number yet: the rest is the number of a candidate.
+/// Marks an entry whose state has no number yet: the other bits are the number of a candidate.
 pub(crate) const CANDIDATE: u32 = 1 << 31;
 
 const LANES: usize = 12;
 
-/// The lowest bits of a hash's place are not kept in entries. With fewer of them left out, the others would not fit
-/// beside the number; with more, more states would have to be read when the table grows.
+/// Number of the lowest bits of a hash that entries do not store. With fewer, the others would not fit beside the
+/// number; with more, growth would read more states.
 const COARSE: u32 = 6;
 
-/// How far behind its first bucket an entry is, if this can be told; as far or farther, if not.
+/// Saturated distance of an entry from its first bucket: entries at this distance or farther are not distinguished.
 const FAR: usize = 3;
 
-/// Buckets whose states are fetched side by side when the table grows.
+/// Number of buckets whose states are prefetched together during growth.
 const GROUP: usize = 16;
 
-/// That many buckets at the beginning are moved at last, together.
+/// Number of buckets at the beginning that are moved last, together.
 const LAST: usize = 64;
 
-/// Buckets that are worth a thread to move them.
+/// Number of buckets per thread from which another thread pays during growth.
 const WORTH_A_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 10 };
 
-/// Entries are kept with all bits turned over, so that a free place is zero.
+/// Entries are stored with all bits inverted, so that a free lane is zero.
 #[derive(Default)]
 #[repr(C, align(64))]
 struct Bucket {
-    /// A byte of each entry's hash, 0 where free; then two bits of each entry: how many buckets it is behind its first one.
+    /// Tags: one byte of each entry's hash, 0 if free. Then two bits per entry: its distance in buckets from its first
+    /// bucket.
     tags: [AtomicU64; 2],
     entries: [AtomicU32; LANES],
 }
 
-/// The hash of a packed state; the same on every machine.
+/// Hash of a packed state; the same on every machine.
 #[inline(always)]
 pub(crate) fn hash(words: &[u64]) -> u64 {
     #[inline(always)]
@@ -70,20 +71,20 @@ fn tag_of(hash: u64) -> u8 {
     ((hash >> 32) as u8).max(1)
 }
 
-/// A bit for each of sixteen bytes that is this one.
+/// Bit mask of the bytes, of sixteen, that equal `byte`.
 #[inline(always)]
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 fn equal_bytes(bytes: [u64; 2], byte: u8) -> u32 {
     use std::arch::x86_64::*;
-    // SAFETY: every processor of this kind has these instructions, which only compute.
+    // SAFETY: every x86-64 processor has these instructions (SSE2), which do not access memory.
     unsafe {
         let bytes = _mm_set_epi64x(bytes[1] as i64, bytes[0] as i64);
         _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8))) as u32
     }
 }
 
-/// A bit for each of sixteen bytes that is this one.
+/// Bit mask of the bytes, of sixteen, that equal `byte`.
 #[cfg(not(target_arch = "x86_64"))]
 fn equal_bytes(bytes: [u64; 2], byte: u8) -> u32 {
     let bit = |lane: usize| (((bytes[lane / 8] >> (8 * (lane % 8))) as u8 == byte) as u32) << lane;
@@ -93,7 +94,7 @@ fn equal_bytes(bytes: [u64; 2], byte: u8) -> u32 {
 impl Bucket {
     #[inline(always)]
     fn tags(&self) -> [u64; 2] {
-        // What a tag is for was written before it.
+        // Acquire: what a tag refers to was written before the tag.
         [0, 1].map(|half: usize| self.tags[half].load(Ordering::Acquire))
     }
 
@@ -102,7 +103,7 @@ impl Bucket {
         !self.entries[lane].load(Ordering::Acquire)
     }
 
-    /// What is to be added to the tags where a lane's tag and distance are 0.
+    /// Bits to set in the tags for a lane whose tag and distance are 0.
     #[inline(always)]
     fn marks(lane: usize, tag: u8, distance: usize) -> [u64; 2] {
         let tag = (tag as u64) << (8 * (lane % 8));
@@ -114,13 +115,13 @@ impl Bucket {
         }
     }
 
-    /// The first free lane. Those behind it are free too, unless threads claim places at the time.
+    /// First free lane. Later lanes are free too, unless threads claim entries concurrently.
     #[inline(always)]
     fn filled(&self) -> usize {
         (lanes(self.tags(), 0) | 1 << LANES).trailing_zeros() as usize
     }
 
-    /// Puts an entry in a free lane. No other thread may do so at the same time.
+    /// Puts an entry in a free lane. Requires that no other thread writes to the bucket.
     #[inline(always)]
     fn put(&self, lane: usize, tag: u8, distance: usize, entry: u32) {
         self.entries[lane].store(!entry, Ordering::Relaxed);
@@ -130,47 +131,48 @@ impl Bucket {
     }
 }
 
-/// A bit for each lane with this tag.
+/// Bit mask of the lanes with this tag.
 #[inline(always)]
 fn lanes(tags: [u64; 2], tag: u8) -> u32 {
     equal_bytes(tags, tag) & ((1 << LANES) - 1)
 }
 
-/// A place in the table, until it grows.
+/// Position in the table; valid until the table grows.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     bucket: u32,
     lane: u32,
 }
 
-/// What [`Table::claim`] did.
+/// Result of [`Table::claim`].
 pub(crate) enum Claimed {
-    /// The entry was put at this place.
+    /// The entry was inserted at this position.
     New(Place),
-    /// This entry is there, at this place.
+    /// An equal entry exists, at this position.
     Known(u32, Place),
-    /// No place is left.
+    /// No free lane is left.
     Full,
 }
 
-/// The table.
+/// Hash table of state numbers.
 pub(crate) struct Table {
     buckets: Vec<Bucket>,
-    /// Bits of an entry's number; those above, but for [`CANDIDATE`], are of its hash.
+    /// Width of an entry's number in bits; the bits above, except [`CANDIDATE`], belong to its hash.
     bits: u32,
     count: usize,
 }
 
-/// Bits for numbers of entries where there are so many buckets.
+/// Width of entry numbers in bits, for a number of buckets.
 fn bits(buckets: usize) -> u32 {
     ((buckets * LANES).ilog2() + 1).min(CANDIDATE.ilog2())
 }
 
-/// Buckets after the next growth. Growing by a half keeps at least 62 % of the lanes in use: an entry takes 8.6 bytes at most.
+/// Number of buckets after the next growth. Growth by a half keeps at least 62 % of the lanes in use: at most 8.6 bytes
+/// per entry.
 fn larger(buckets: usize) -> usize {
     buckets + (buckets / 2).max(1)
 }
-/// How many entries this many buckets may hold.
+/// Maximum number of entries in this many buckets, a load of 15/16.
 fn room(buckets: usize) -> usize {
     buckets * LANES * 15 / 16
 }
@@ -185,20 +187,20 @@ impl Default for Table {
     }
 }
 
-/// The first bucket of a hash, of so many.
+/// First bucket of a hash in a table of `buckets` buckets.
 #[inline(always)]
 fn first(hash: u64, buckets: usize) -> usize {
     (((hash & 0xffff_ffff) * buckets as u64) >> 32) as usize
 }
 
-/// The first of the places of hashes that belong to a bucket, of so many: the lower halves of their hashes.
+/// Least lower half of the hashes whose first bucket this is.
 #[inline(always)]
 fn place(bucket: usize, buckets: usize) -> u64 {
     ((bucket as u64) << 32).div_ceil(buckets as u64)
 }
 
 impl Table {
-    /// Bytes that a table with as many entries takes.
+    /// Memory of a table with this many entries, in bytes.
     pub fn memory(&self) -> u64 {
         let mut buckets = 1;
         while room(buckets) < self.count {
@@ -212,25 +214,25 @@ impl Table {
         first(hash, self.buckets.len())
     }
 
-    /// What an entry is besides what it has of a hash.
+    /// Number of an entry, without its bits of the hash.
     #[inline(always)]
     fn plain(&self, kept: u32) -> u32 {
         kept & (CANDIDATE | ((1 << self.bits) - 1))
     }
 
-    /// What an entry has of a hash.
+    /// Bits of a hash that an entry stores.
     #[inline(always)]
     fn rest(&self, hash: u64) -> u32 {
         ((hash as u32 >> COARSE) << self.bits) & !CANDIDATE
     }
 
-    /// Asks for the line where a hash is looked for.
+    /// Prefetches the first bucket of a hash.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         prefetch(self.buckets.as_ptr().wrapping_add(self.first(hash)));
     }
 
-    /// The first entry that may be the one looked for.
+    /// First entry in the first bucket with the tag of this hash.
     #[inline(always)]
     pub fn guess(&self, hash: u64) -> Option<u32> {
         let bucket = &self.buckets[self.first(hash)];
@@ -238,8 +240,8 @@ impl Table {
         (lane < LANES).then(|| self.plain(bucket.entry(lane)))
     }
 
-    /// Looks for an entry that `same` accepts; else gives the free place for it.
-    /// A full table may be looked through only for what is there.
+    /// Looks for an entry that `same` accepts; returns the free position for it otherwise.
+    /// In a full table, the entry must exist, or the search does not end.
     #[inline(always)]
     pub fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Result<u32, Place> {
         let tag = tag_of(hash);
@@ -269,8 +271,8 @@ impl Table {
         }
     }
 
-    /// Looks for an entry that `same` accepts, and puts this one in if there is none, while others do the same.
-    /// `write` is called before the entry can be seen. The table counts it only when [`Table::counted`] is told.
+    /// Looks for an entry that `same` accepts, and inserts `new` if there is none, concurrently with other threads.
+    /// Calls `write` before other threads can see the entry. The caller reports insertions by [`Table::counted`].
     #[inline(always)]
     pub fn claim(
         &self,
@@ -305,7 +307,7 @@ impl Table {
                 if let Some(write) = write.take() {
                     write();
                 }
-                // What an entry stands for is written before it and read after it.
+                // An entry's state is written before the entry is published, and read after the entry is read.
                 let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
                 let kept = !(new | self.rest(hash));
                 match bucket.entries[lane].compare_exchange(0, kept, success, failure) {
@@ -319,7 +321,7 @@ impl Table {
                         }
                         return Claimed::New(place(lane as u32));
                     }
-                    // Another thread has been here since the tags were read: its entry is compared whatever its tag.
+                    // Another thread has inserted an entry since the tags were read: compare it, whatever its tag.
                     Err(kept) => {
                         let entry = self.plain(!kept);
                         if same(entry) {
@@ -337,13 +339,13 @@ impl Table {
         Claimed::Full
     }
 
-    /// Asks for the line of a place.
+    /// Prefetches the bucket of a position.
     #[inline(always)]
     pub fn prefetch_place(&self, place: Place) {
         prefetch(self.buckets.as_ptr().wrapping_add(place.bucket as usize));
     }
 
-    /// Gives the entry at a place another number, while others do the same at other places.
+    /// Replaces the number of the entry at a position, concurrently with other threads at other positions.
     #[inline(always)]
     pub fn replace(&self, place: Place, by: u32) {
         let entry = &self.buckets[place.bucket as usize].entries[place.lane as usize];
@@ -351,7 +353,7 @@ impl Table {
         entry.store(!(kept ^ self.plain(kept) ^ by), Ordering::Relaxed);
     }
 
-    /// Takes an entry out. Those that were put in after it, whatever their hash, have to be taken out as well.
+    /// Removes an entry. All entries inserted after it must be removed too, since a look-up stops at a free lane.
     pub fn clear(&mut self, place: Place) {
         let bucket = &mut self.buckets[place.bucket as usize];
         let lane = place.lane as usize;
@@ -362,23 +364,23 @@ impl Table {
         *bucket.entries[lane].get_mut() = 0;
     }
 
-    /// How many numbers there may be of candidates.
+    /// Limit of the numbers of candidates.
     pub fn most_numbers(&self) -> usize {
-        // An entry with all bits set cannot be told from none.
+        // An entry with all bits set would look like a free lane.
         (1 << self.bits) - 1
     }
 
-    /// How many more entries fit before the table should grow.
+    /// Number of entries that fit before the table should grow.
     pub fn left(&self) -> usize {
         room(self.buckets.len()).saturating_sub(self.count)
     }
 
-    /// So many entries were put in by [`Table::claim`].
+    /// Adds entries that [`Table::claim`] inserted to the count.
     pub fn counted(&mut self, entries: usize) {
         self.count += entries;
     }
 
-    /// Makes room for more entries.
+    /// Grows the table, if necessary, for `more` entries.
     #[inline(always)]
     pub fn reserve(&mut self, more: usize, states: &(impl Hashes + Sync), team: &Team) {
         if self.count + more > room(self.buckets.len()) {
@@ -386,7 +388,7 @@ impl Table {
         }
     }
 
-    /// Puts an entry at a place that [`Table::find`] gave. There must be room; see [`Table::reserve`].
+    /// Puts an entry at a position from [`Table::find`]. Requires free space; see [`Table::reserve`].
     #[inline(always)]
     pub fn fill(&mut self, free: Place, hash: u64, entry: u32) {
         let (at, lane) = (free.bucket as usize, free.lane as usize);
@@ -411,11 +413,11 @@ impl Table {
             bits: self.bits,
         };
         self.bits = bits(buckets);
-        // The buckets behind `end` are free at first, or done.
+        // Buckets from `end` on are free at first, or completed.
         let mut end = before;
         let mut late = Vec::new();
         while end > 0 {
-            // What belongs here in the smaller table belongs behind the end in the larger one.
+            // Entries of these buckets belong at or after `end` in the larger table.
             let start = match end < LAST {
                 true => 0,
                 false => (end * before).div_ceil(buckets),
@@ -424,7 +426,7 @@ impl Table {
             let part = (end - start).div_ceil(threads);
             let parts = (start..end).step_by(part).map(|start| {
                 let part = start..end.min(start + part);
-                // Each part of the old buckets has its own of the new ones.
+                // Each part of the old buckets has a disjoint range of new ones.
                 let [from, to] = [part.start, part.end].map(|i| first(place(i, before), buckets));
                 match part.end == end {
                     true => (part, from.max(end)..buckets),
@@ -447,10 +449,10 @@ impl Table {
         self.count = count;
     }
 
-    /// What is needed of the hash of an entry's state to put it where it belongs now, if its former place tells.
+    /// A hash with the same tag and new first bucket as that of an entry's state, if its old position determines these.
     #[inline(always)]
     fn recall(&self, old: &Old, home: &Home, tag: u64, kept: u32) -> Option<u64> {
-        // Of the hashes that belonged there, those that agree with what the entry has.
+        // Hashes of the old bucket that agree with the stored bits.
         let mask = u64::from((CANDIDATE - 1) >> old.bits);
         let kept = u64::from(kept >> old.bits);
         let (low, high) = (home.low >> COARSE, home.high >> COARSE);
@@ -463,8 +465,8 @@ impl Table {
         (self.first(least) == self.first(most)).then_some(tag << 32 | least)
     }
 
-    /// Moves entries from some buckets to where they belong now, but gives those with their hashes
-    /// that do not belong to the room for them, or find none there.
+    /// Moves entries from some buckets to their new positions. Returns, with their hashes, those that belong outside
+    /// the range `room`, or find no free lane in it.
     fn move_up(
         &self,
         old: &Old,
@@ -473,7 +475,7 @@ impl Table {
         states: &impl Hashes,
     ) -> Vec<(u32, u64)> {
         let mut late = Vec::new();
-        // In groups, so that the states are fetched side by side that are needed.
+        // Works in groups, so that the required states are prefetched together.
         let mut entries = Vec::with_capacity(GROUP * LANES);
         let mut target = Target::default();
         for start in part.clone().step_by(GROUP) {
@@ -492,7 +494,7 @@ impl Table {
                     let (tag, distance) = (tags & 0xff, distances as usize % (FAR + 1));
                     tags >>= 8;
                     distances >>= 2;
-                    // All that are behind are free too.
+                    // Later lanes are free too.
                     if tag == 0 {
                         break;
                     }
@@ -522,8 +524,8 @@ impl Table {
         late
     }
 
-    /// Puts an entry that is not there where it belongs or behind, unless that is not in some room
-    /// that only this thread has.
+    /// Puts a new entry in its first bucket or a later one. Returns false if there is no free lane in `room`, the
+    /// buckets that only this thread uses.
     #[inline(always)]
     fn put(&self, hash: u64, entry: u32, room: &Range<usize>, target: &mut Target) -> bool {
         let first = self.first(hash);
@@ -549,13 +551,13 @@ impl Table {
     }
 }
 
-/// Hashes that belong to a bucket, by their lower halves.
+/// Hashes that belong to a bucket: range of their lower halves.
 struct Home {
     low: u64,
     high: u64,
 }
 
-/// Where entries go next: how many each bucket has.
+/// Destination buckets: number of entries in each.
 #[derive(Default)]
 struct Target {
     first: usize,
@@ -571,7 +573,7 @@ impl Target {
     }
 }
 
-/// A table before it grows.
+/// Parameters of a table before it grows.
 struct Old {
     buckets: usize,
     bits: u32,
@@ -594,11 +596,11 @@ impl Old {
     }
 }
 
-/// Knows the hashes of the states that entries stand for.
+/// Access to the hashes of the states that entries refer to.
 pub(crate) trait Hashes {
-    /// Asks for what the hash is made of.
+    /// Prefetches the data of the hash.
     fn prefetch(&self, entry: u32);
-    /// The hash of an entry's state.
+    /// Hash of an entry's state.
     fn hash(&self, entry: u32) -> u64;
 }
 
@@ -606,7 +608,7 @@ pub(crate) trait Hashes {
 mod tests {
     use super::*;
 
-    /// Entries that are the states themselves.
+    /// States that equal their entries.
     struct Numbers;
 
     impl Hashes for Numbers {
@@ -641,7 +643,7 @@ mod tests {
 
     #[test]
     fn few_states_are_read_as_a_table_grows() {
-        /// Counts what is read.
+        /// Counts the states read.
         #[derive(Default)]
         struct Read(AtomicU32);
 
@@ -691,7 +693,7 @@ mod tests {
             }
             places
         };
-        // The steps have no divisor in common with the count.
+        // The steps and the count are coprime.
         let mut places = std::thread::scope(|scope| {
             let others = [(0, 1), (COUNT / 2, 1), (7, 3), (COUNT - 1, COUNT - 1)]
                 .map(|(from, step)| scope.spawn(move || claim(from, step)));
@@ -712,7 +714,7 @@ mod tests {
         assert!((0..COUNT).all(|n| has(&table, n) == (n < 100 || n % 3 != 2)));
         table.counted(places.len());
         assert_eq!(table.count, COUNT as usize);
-        // Without them, the table is what it was before.
+        // After their removal, the table is as before.
         for &(_, place) in &places {
             table.clear(place);
         }

@@ -1,60 +1,60 @@
-//! Exact canonical forms: one packed state out of all that permutations of scalarset elements make of it.
+//! Exact canonical forms: one packed state per orbit under permutations of scalarset elements.
 //!
-//! A state is seen as a structure over the *elements* of all scalarsets. Each slot relates the elements that index it,
-//! the element that it holds and the plain value that it holds. Elements are brought into an order that
-//! does not depend on their names, and the state in which they stand in this order is the canonical one.
+//! A state is a structure over the *elements* of all scalarsets. Each slot relates the elements that index it, the
+//! element that it holds, and its plain value. The algorithm finds an order of the elements that does not depend on
+//! their names; the canonical state has the elements in this order.
 //!
-//! First each element gets a *key*: what is packed of the slots that involve it alone, which are most. So elements with
-//! equal keys differ at most in their relations to others, by which those that are still tied are told apart
-//! in rounds, until no round tells more apart (*colour refinement*).
-//! Where some are tied even so, it is tried whether exchanging two of them leaves the state as it is: then either order
-//! gives one image. If not, each is singled out in turn, and the smallest image wins.
-//! No result rests on hashes: elements that are tied by accident are compared by exchange.
+//! First each element gets a *key*: the packed contents of the slots that involve only this element, which are most.
+//! Elements with equal keys are tied; they differ at most in their relations to others. Rounds of *colour refinement*
+//! then split ties by these relations, until a round splits no further tie.
+//! For each remaining tie, the algorithm tests whether exchanging two elements leaves the state unchanged. If so,
+//! either order gives the same image. If not, each element is singled out in turn, and the smallest image wins.
+//! No result depends on hashes: elements that are tied by a collision are compared by exchange.
 
 use std::ops::Range;
 
 /// A state's packed slots as relations between elements of scalarsets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
-    /// The elements of each scalarset. Elements are numbered through.
+    /// Elements of each scalarset. Elements of all sets are numbered consecutively.
     pub sets: Vec<Range<u32>>,
-    /// What the keys are made of, by elements.
+    /// Parts of the keys, sorted by element.
     pub parts: Vec<Part>,
-    /// For each element, where its parts end.
+    /// For each element, the end of its parts.
     pub ends: Vec<usize>,
-    /// The same parts, by words.
+    /// The same parts, sorted by word.
     pub by_word: Vec<Part>,
-    /// Slots that hold an element and are not indexed by any, which count in that element's key.
+    /// Slots that hold an element and are not indexed by any; they contribute to the key of the held element.
     pub holders: Vec<Holder>,
-    /// All other slots that permutations move or change, and those that stand beside them in multisets.
+    /// All other slots that permutations move or change, and those in the same places of multisets.
     pub leaves: Vec<Leaf>,
-    /// Leaves that relate elements: alone, or those of one place of a multiset together.
+    /// Leaves that relate elements: single ones, or all of one place of a multiset.
     pub relations: Vec<Range<usize>>,
-    /// For [`Leaf::moves`]: an element that indexes the slot, and the leaves from it to the next element's.
+    /// Targets of [`Leaf::moves`]: an element that indexes the slot, and the distance in leaves to the next element's.
     pub moves: Vec<(u32, u32)>,
-    /// For [`Leaf::members`].
+    /// Targets of [`Leaf::members`].
     pub members: Vec<Member>,
-    /// The multisets among the leaves, those inside others first.
+    /// Multisets among the leaves, inner ones first.
     pub bags: Vec<Bag>,
-    /// For each leaf, if all are such; else nothing.
+    /// One per leaf, if all leaves have this form; else empty.
     pub arrows: Vec<Arrow>,
-    /// Whether the machine has instructions for [`gather`] and [`scatter`].
+    /// True if the processor has the BMI2 instructions for [`gather`] and [`scatter`].
     pub bmi2: bool,
 }
 
-/// A leaf alone that one element indexes and whose values are elements of one set at most,
-/// with its place in signatures that have room for all such leaves: then these are no hashes.
+/// A single leaf that one element indexes, and whose values are elements of at most one set. Used if signatures have
+/// room for all such leaves; they are then exact, not hashes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrow {
     pub bits: Bits,
     pub element: u32,
-    /// Leaves to the next element's.
+    /// Distance in leaves to the next element's.
     pub stride: u32,
-    /// Nothing if it counts none.
+    /// Values that are elements; its count is 0 if there are none.
     pub member: Member,
-    /// Where the value counts in the signature of the element.
+    /// Bit position of the value in the signature of the indexing element.
     pub out: u32,
-    /// Where the element's rank counts, as a bit, in the signature of the element that is held; less the least rank.
+    /// Bit position of the indexing element's rank in the signature of the held element, less the least rank.
     pub into: u32,
 }
 
@@ -66,20 +66,20 @@ pub(super) struct Bits {
     pub mask: u64,
 }
 
-/// A part of an element's key: some bits of a word, side by side.
+/// A part of an element's key: adjacent bits after extraction from one word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub word: u32,
     pub mask: u64,
     pub element: u32,
-    /// Where it lies in the key.
+    /// Bit position in the key.
     pub shift: u32,
 }
 
 /// Packed values of a slot that are elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
-    /// The packed value that stands for the first element.
+    /// Packed value of the first element.
     pub low: u64,
     pub count: u32,
     pub element: u32,
@@ -90,67 +90,68 @@ pub(super) struct Member {
 pub(super) struct Holder {
     pub bits: Bits,
     pub member: Member,
-    /// The bit in the element's key.
+    /// Bit position in the key of the held element.
     pub shift: u32,
 }
 
-/// One slot.
+/// A slot that is not part of a key.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     pub bits: Bits,
-    /// Equal for slots that a permutation may take to each other.
+    /// Equal for slots that a permutation may exchange.
     pub seed: u64,
-    /// Into [`Layout::moves`].
+    /// Range in [`Layout::moves`].
     pub moves: Range<usize>,
-    /// The values that are elements, into [`Layout::members`].
+    /// Values that are elements: range in [`Layout::members`].
     pub members: Range<usize>,
-    /// In a multiset: the leaf that says whether there is an element at all; the parts of none are no values.
+    /// In a multiset: the leaf that is 1 if the place holds an element. In an empty place, the other leaves have no
+    /// meaning.
     pub present: Option<u32>,
 }
 
-/// A multiset: its leaves lie one behind the other, those of each place beginning with the one that says
-/// whether there is an element.
+/// A multiset. Its leaves are consecutive; those of each place begin with the one that is 1 if the place holds an
+/// element.
 #[derive(Clone, Debug)]
 pub(super) struct Bag {
     pub leaves: Range<usize>,
-    /// Leaves of a place.
+    /// Leaves per place.
     pub stride: usize,
 }
 
-/// Room for one thread's work.
+/// Working memory of one thread.
 #[derive(Default)]
 pub(crate) struct Scratch {
     keys: Vec<u64>,
-    /// Orders to go on from, one for each level of singling out.
+    /// Orders of elements, one per level of singling out.
     levels: Vec<Order>,
     signatures: Vec<u64>,
     codes: Vec<u64>,
-    /// What is packed of each leaf.
+    /// Packed value of each leaf.
     values: Vec<u64>,
-    /// The element that each leaf holds.
+    /// Element that each leaf holds, or `NONE`.
     held: Vec<u32>,
-    /// For each element, where it goes.
+    /// New position of each element.
     places: Vec<u32>,
     image: Vec<u64>,
-    /// The smallest image so far and the order that gives it.
+    /// Smallest image so far, and the order that gives it.
     best: Vec<u64>,
     order: Vec<u32>,
     found: bool,
 }
 
-/// In place of an element where there is none.
+/// Marks the absence of an element.
 const NONE: u32 = u32::MAX;
 
 /// Elements in an order with ties.
 #[derive(Clone, Default)]
 struct Order {
-    /// The elements of each set, in order.
+    /// Elements of each set, in order.
     elements: Vec<u32>,
-    /// Of each element: the place of the first in `elements` that it is tied with.
+    /// Per element: position of the first in `elements` that it is tied with.
     ranks: Vec<u32>,
-    /// The elements that are tied with others, as bits; those beyond 64 share them.
+    /// Bit mask of the elements that are tied; elements beyond 64 share bits.
     tied: u64,
-    /// One of each class of tied elements that can be exchanged.
+    /// One representative of each class of tied elements that can be exchanged.
     different: Vec<u32>,
 }
 
@@ -159,13 +160,13 @@ pub(super) fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The bits of a word that a mask names, side by side.
+/// Extracts the bits that a mask selects, and packs them together.
 #[inline(always)]
 #[allow(unsafe_code)]
 fn gather<const BMI2: bool>(word: u64, mask: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if BMI2 {
-        // SAFETY: only functions that have the instruction ask for it.
+        // SAFETY: only code compiled for BMI2 passes true.
         return unsafe { std::arch::x86_64::_pext_u64(word, mask) };
     }
     let (mut gathered, mut end) = (0, 0);
@@ -176,7 +177,7 @@ fn gather<const BMI2: bool>(word: u64, mask: u64) -> u64 {
     gathered
 }
 
-/// Puts bits that stand side by side where a mask names them.
+/// Distributes packed bits to the positions that a mask selects; inverse of [`gather`].
 #[inline(always)]
 #[allow(unsafe_code)]
 fn scatter<const BMI2: bool>(bits: u64, mask: u64) -> u64 {
@@ -193,7 +194,7 @@ fn scatter<const BMI2: bool>(bits: u64, mask: u64) -> u64 {
     scattered
 }
 
-/// The runs of ones in a mask: where each begins, and as many ones.
+/// Runs of ones in a mask: position, and the run shifted to position 0.
 #[inline(always)]
 fn runs(mut mask: u64) -> impl Iterator<Item = (u32, u64)> {
     std::iter::from_fn(move || {
@@ -205,7 +206,7 @@ fn runs(mut mask: u64) -> impl Iterator<Item = (u32, u64)> {
     })
 }
 
-/// A number whose bits all depend on those of another.
+/// Mixes the bits of a number.
 #[inline(always)]
 fn stir(code: u64) -> u64 {
     (code ^ code >> 29).wrapping_mul(ODD)
@@ -227,7 +228,7 @@ impl Bits {
 }
 
 impl Member {
-    /// The element that a packed value is.
+    /// Element of a packed value, if it is one.
     #[inline(always)]
     fn held(self, value: u64) -> Option<u32> {
         let held = value.wrapping_sub(self.low);
@@ -235,7 +236,7 @@ impl Member {
     }
 }
 
-/// The packed value of the element that lies so far from another's, forward or back.
+/// Packed value of an element, moved by a number of elements.
 #[inline(always)]
 fn moved_by(value: u64, step: u32) -> u64 {
     value.wrapping_add_signed((step as i32).into())
@@ -246,7 +247,7 @@ fn bit(element: u32) -> u64 {
     1 << (element % 64)
 }
 
-/// Sorts elements by their keys.
+/// Sorts elements by their keys (stable insertion sort).
 #[inline(always)]
 fn arrange(elements: &mut [u32], key: impl Fn(u32) -> u64) {
     for end in 1..elements.len() {
@@ -262,8 +263,8 @@ fn arrange(elements: &mut [u32], key: impl Fn(u32) -> u64) {
 }
 
 impl Order {
-    /// Sorts the elements from one place to another by what `key` says, and gives them their ranks.
-    /// Whether they are not all tied.
+    /// Sorts the elements in a range of positions by `key`, and updates their ranks.
+    /// Returns true unless all are tied.
     #[inline]
     fn sort(&mut self, places: Range<usize>, key: impl Fn(u32) -> u64) -> bool {
         let elements = &mut self.elements[places.clone()];
@@ -284,7 +285,7 @@ impl Order {
         rank > places.start
     }
 
-    /// The first places from one on that are tied.
+    /// Next range of tied positions from `from` on.
     fn next_tie(&self, from: usize) -> Option<Range<usize>> {
         let mut at = from;
         while at < self.elements.len() {
@@ -306,7 +307,7 @@ impl Order {
 }
 
 impl Layout {
-    /// Brings the parts of keys into order; those of one word that follow each other become one.
+    /// Sorts the parts of keys, and merges adjacent parts of one word.
     pub fn finish(&mut self) {
         let elements = self.sets.last().map_or(0, |set| set.end);
         self.parts.sort_by_key(|part| (part.element, part.shift));
@@ -329,7 +330,7 @@ impl Layout {
         }
     }
 
-    /// Makes room for work on states of this layout.
+    /// Allocates working memory for states of this layout.
     #[cold]
     fn prepare(&self, s: &mut Scratch) {
         let elements = self.ends.len();
@@ -354,7 +355,7 @@ impl Layout {
     #[allow(unsafe_code)]
     pub fn canonicalise(&self, words: &mut [u64], s: &mut Scratch) {
         match self.bmi2 {
-            // SAFETY: the machine has been asked whether it has these instructions.
+            // SAFETY: the processor was tested for these instructions.
             #[cfg(target_arch = "x86_64")]
             true => unsafe { self.with_bmi2(words, s) },
             _ => self.with::<false>(words, s),
@@ -381,7 +382,7 @@ impl Layout {
                 tied |= pair[0] == pair[1];
             }
         }
-        // Elements that are tied and have no relations have nothing that differs.
+        // Tied elements without relations are equal.
         if !sorted || tied && !self.leaves.is_empty() {
             self.rearrange::<BMI2>(words, s, sorted);
         }
@@ -406,7 +407,7 @@ impl Layout {
         }
     }
 
-    /// Brings the elements into their order.
+    /// Computes the order of the elements, and rearranges the state.
     #[inline(always)]
     fn rearrange<const BMI2: bool>(&self, words: &mut [u64], s: &mut Scratch, sorted: bool) {
         if self.leaves.is_empty() {
@@ -428,7 +429,8 @@ impl Layout {
             self.read(words, s);
             s.found = false;
             match self.arrows.is_empty() && self.alike(s) {
-                // Any order of what is tied gives the same image, and the one at hand is one of them.
+                // Any order of tied elements gives the same image, so the current order is canonical if keys are
+                // sorted.
                 true if sorted => return,
                 true => self.take(s, 0),
                 false => self.search(s, 0),
@@ -491,11 +493,11 @@ impl Layout {
         }
     }
 
-    /// Tries all that is left to be tried from one level's order on.
+    /// Tries all orders that extend the order of a level.
     fn search(&self, s: &mut Scratch, level: usize) {
         self.refine(s, level);
         if !self.arrows.is_empty() {
-            // Where tied elements are held by none, their signatures say all about them.
+            // If no tied element is held, exact signatures describe tied elements completely.
             let tied = s.levels[level].tied;
             let holds = |&held: &u32| held != NONE && tied & bit(held) != 0;
             if !s.held.iter().any(holds) {
@@ -513,7 +515,7 @@ impl Layout {
                 }
             }
             if s.levels[level].different.len() == 1 {
-                // Nothing tells them apart, now or later, so any order does.
+                // The elements are indistinguishable, so any order gives the same image.
                 from = tie.end;
                 continue;
             }
@@ -532,7 +534,7 @@ impl Layout {
         self.take(s, level);
     }
 
-    /// Whether any two tied elements can be exchanged.
+    /// True if any two tied elements can be exchanged.
     fn alike(&self, s: &Scratch) -> bool {
         let order = &s.levels[0];
         let mut pairs = order.elements.windows(2);
@@ -543,7 +545,7 @@ impl Layout {
         })
     }
 
-    /// Takes a level's order unless an earlier one gives a smaller image.
+    /// Takes a level's order, unless an earlier one gives a smaller image.
     fn take(&self, s: &mut Scratch, level: usize) {
         let order = &s.levels[level].elements;
         for (place, &element) in order.iter().enumerate() {
@@ -560,7 +562,7 @@ impl Layout {
         }
     }
 
-    /// Tells tied elements apart by their relations until that gives nothing new.
+    /// Splits ties by relations until a round splits no further tie.
     fn refine(&self, s: &mut Scratch, level: usize) {
         while s.levels[level].tied != 0 {
             match self.arrows.is_empty() {
@@ -580,7 +582,7 @@ impl Layout {
         }
     }
 
-    /// What the relations of each element are, given the ranks of all, as numbers that are equal only for equal ones.
+    /// Exact signatures: numbers that are equal only for elements with equal relations, given the ranks of all.
     #[inline]
     fn exact_signatures(&self, s: &mut Scratch, level: usize) {
         let ranks = &s.levels[level].ranks;
@@ -596,7 +598,7 @@ impl Layout {
         }
     }
 
-    /// What the relations of each element are, given the ranks of all, as hashes.
+    /// Hashed signatures of the relations of each element, given the ranks of all.
     fn signatures(&self, s: &mut Scratch, level: usize) {
         let ranks = &s.levels[level].ranks;
         s.signatures.fill(0);
@@ -624,7 +626,7 @@ impl Layout {
         }
     }
 
-    /// A leaf with the ranks of its elements, as a number.
+    /// Code of a leaf, with the ranks of its elements.
     #[inline(always)]
     fn code(&self, at: usize, value: u64, held: u32, ranks: &[u32]) -> u64 {
         let leaf = &self.leaves[at];
@@ -641,7 +643,7 @@ impl Layout {
         code
     }
 
-    /// Where a leaf and its value go if elements go to these places.
+    /// New position and value of a leaf if elements move to the given places.
     #[inline(always)]
     fn moved(&self, at: usize, s: &Scratch, place: impl Fn(u32) -> u32) -> (usize, u64) {
         let (leaf, value) = (&self.leaves[at], s.values[at]);
@@ -649,7 +651,7 @@ impl Layout {
         for &(element, stride) in &self.moves[leaf.moves.clone()] {
             to = to.wrapping_add(place(element).wrapping_sub(element).wrapping_mul(stride));
         }
-        // A set's elements keep their distance from the value that stands for them.
+        // Packed values of a set's elements are consecutive.
         let value = match s.held[at] {
             NONE => value,
             element => moved_by(value, place(element).wrapping_sub(element)),
@@ -657,7 +659,7 @@ impl Layout {
         (to as usize, value)
     }
 
-    /// What a permutation of the elements makes of the leaves.
+    /// Applies a permutation of the elements to the leaves.
     fn apply(&self, s: &Scratch, places: &[u32], image: &mut [u64]) {
         let step = |element: u32| places[element as usize].wrapping_sub(element);
         let values = s.values.iter().zip(&s.held);
@@ -680,7 +682,7 @@ impl Layout {
         self.settle(image);
     }
 
-    /// Sorts multisets: elements first, the smallest in front, as in every stored state.
+    /// Sorts multisets as in every stored state: elements before empty places, the smallest first.
     fn settle(&self, image: &mut [u64]) {
         for bag in &self.bags {
             let order = |a: &[u64], b: &[u64]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
@@ -694,7 +696,7 @@ impl Layout {
         }
     }
 
-    /// Whether exchanging two elements of a set leaves all leaves as they are.
+    /// True if exchanging two elements of a set leaves all leaves unchanged.
     fn exchangeable(&self, s: &Scratch, one: u32, other: u32) -> bool {
         let exchanged = |element: u32| match element {
             _ if element == one => other,

@@ -1,11 +1,11 @@
 //! Symmetry: states that differ only by a permutation of scalarset values are explored once.
 //!
-//! Names of scalarset values mean nothing to a model: it can compare them, keep them and index with them.
-//! So permuting them takes runs to runs, and one state of each *orbit* stands for all.
-//! Scalarsets whose values are told apart all the same ([`crate::order`]) are not permuted.
-//! What holds of scalarsets holds for ranges of which a model says so ([`Model::interchangeable`]).
-//! [`Symmetry::of`] finds from a model's types which slots hold scalarset values, and which are indexed by them;
-//! [`canonical`] chooses the state that stands for an orbit, always the same one.
+//! Names of scalarset values have no meaning: a model can only compare them, store them and index with them.
+//! Permutations therefore map runs to runs, and one state of each *orbit* represents the orbit.
+//! Scalarsets with asymmetric uses ([`crate::order`]) are not permuted.
+//! Ranges that a model declares interchangeable ([`Model::interchangeable`]) are treated like scalarsets.
+//! [`Symmetry::of`] derives from a model's types the slots that hold scalarset values or are indexed by them;
+//! [`canonical`] computes the representative of an orbit.
 
 mod canonical;
 #[cfg(test)]
@@ -19,22 +19,22 @@ use canonical::{fold, Arrow, Bag, Bits, Holder, Layout, Leaf, Member, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// How permutations of scalarset values act on a program's packed states.
+/// Action of permutations of scalarset values on a program's packed states.
 pub(crate) struct Symmetry {
     layout: Layout,
 }
 
 impl Symmetry {
-    /// The symmetry of a model; `None` if no permutation changes any state.
+    /// Symmetry of a model; `None` if no permutation changes any state.
     pub fn of(model: &Model, program: &Program, packing: &Packing) -> Option<Symmetry> {
         Walk::through(model, program).symmetry(program, packing)
     }
 
-    /// The symmetry of each of the parts that are explored apart, whose slots are those that are packed;
-    /// all others keep the values of the first start state.
+    /// Symmetry of each independent part. The slots of a part are those in its packing; all other slots keep their
+    /// values of the first start state.
     ///
     /// # Errors
-    /// If permutations lead from one part to another.
+    /// Permutations map slots of one part to another.
     pub fn of_parts<'a>(
         model: &Model,
         program: &Program,
@@ -45,7 +45,7 @@ impl Symmetry {
         let all = Walk::through(model, program);
         let packings: Vec<&Packing> = parts.collect();
         let packed = |packing: &Packing, slot| packing.field(slot).mask != 0;
-        // For what permutations take to each other: the part in which it lies, or the value that it keeps.
+        // Per class of slots that permutations exchange: the part that contains them, or their constant value.
         let mut together: FxHashMap<u64, (Option<usize>, Number)> = FxHashMap::default();
         for visit in &all.visits {
             let part = (packings.iter()).position(|packing| packed(packing, visit.slot));
@@ -71,46 +71,46 @@ impl Symmetry {
         Ok(packings.iter().map(symmetry).collect())
     }
 
-    /// Replaces a packed state, whose multisets are sorted, by the one that stands for its orbit.
+    /// Replaces a packed state, whose multisets are sorted, by the representative of its orbit.
     #[inline]
     pub fn canonicalise(&self, words: &mut [u64], s: &mut Scratch) {
         self.layout.canonicalise(words, s);
     }
 }
 
-/// Permutations lead from one of the parts that are explored apart to another.
+/// Error: permutations map slots of one independent part to another.
 #[derive(Debug)]
 pub(crate) struct Apart;
 
-/// A slot that permutations move or change, or that stands beside such in a multiset.
+/// A slot that permutations move or change, or that shares a multiset's place with one.
 #[derive(Clone)]
 struct Visit {
     slot: Cell,
-    /// Equal for slots that a permutation may take to each other.
+    /// Equal for slots that a permutation may exchange.
     seed: u64,
-    /// Elements that index it, with the distance in slots to the next element's.
+    /// Elements that index it, each with the distance in slots to the next element's slot.
     around: Vec<(u32, u32)>,
-    /// Which of its values are elements: the first, how many, and which element the first is.
+    /// Ranges of its values that are elements: first value, count, and first element.
     members: Vec<(Number, u32, u32)>,
-    /// The slot that says whether there is an element in its place of a multiset.
+    /// Slot that is 1 if the enclosing multiset's place holds an element.
     present: Option<Cell>,
 }
 
-/// Collects the slots that permutations move or change.
+/// Collector of the slots that permutations move or change.
 #[derive(Clone)]
 struct Walk<'a> {
     model: &'a Model,
-    /// Slots of each type.
+    /// Number of slots of each type.
     sizes: Vec<u32>,
-    /// First element of each scalarset that has several, and of names that are used like one.
+    /// First element of each permuted type: scalarsets with several values, and interchangeable ranges.
     elements: Vec<Option<u32>>,
     sets: Vec<Range<u32>>,
     visits: Vec<Visit>,
-    /// Visits alone, or those of one place of a multiset together.
+    /// Single visits, or all visits of one place of a multiset.
     relations: Vec<Range<usize>>,
-    /// Elements that index the part at hand, with the distance in slots to the next element's.
+    /// Elements that index the current part, each with the distance in slots to the next element's slot.
     around: Vec<(u32, u32)>,
-    /// The slot that says whether there is an element in the multiset's place at hand.
+    /// Slot that is 1 if the multiset's current place holds an element.
     present: Option<Cell>,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// All of a model's state.
+    /// Visits the whole state of a model.
     fn through(model: &'a Model, program: &Program) -> Self {
         let mut walk = Walk::new(model);
         let mut slot = 0;
@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
     }
 
     fn symmetry(self, program: &Program, packing: &Packing) -> Option<Symmetry> {
-        // What has one value takes no bits, and if all that permutations move is such they change nothing.
+        // A slot with a single value takes no bits. If all affected slots are such, permutations have no effect.
         let packed = |visit: &Visit| packing.field(visit.slot).mask != 0;
         self.visits.iter().any(packed).then(|| Symmetry {
             layout: self.finish(program, packing),
@@ -175,11 +175,11 @@ impl<'a> Walk<'a> {
         self.sizes[ty.index()]
     }
 
-    /// The values of a simple type in their order: how many follow each other, and the first element if they are elements.
+    /// Consecutive values of a simple type: their count, and the first element if they are elements.
     fn values(&self, ty: TypeId) -> Vec<(u32, Option<u32>)> {
         let model = self.model;
         let count = |ty: TypeId| {
-            // Those of more values are neither elements nor indices.
+            // Types with more values are neither elements nor indices.
             u32::try_from(model.count(ty)).unwrap_or(u32::MAX)
         };
         if let Type::Union(members) = model.ty(ty) {
@@ -195,8 +195,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A part of the state that begins at a slot. Equal seeds mean that permutations take one to the other.
-    /// `together` says whether it lies in a multiset, whose slots are told apart as one.
+    /// Visits a part of the state that begins at `slot`. Parts with equal seeds are exchanged by permutations.
+    /// `together` is true inside a multiset, whose places are compared as a whole.
     fn part(&mut self, ty: TypeId, slot: Cell, seed: u64, together: bool) {
         let model = self.model;
         match model.ty(ty) {
@@ -273,7 +273,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The visits from `first` on are told apart as one, or left out if permutations do nothing to them.
+    /// Groups the visits from `first` on as one relation, or drops them if no permutation affects them.
     fn join(&mut self, first: usize) {
         let still = |visit: &Visit| visit.around.is_empty() && visit.members.is_empty();
         match self.visits[first..].iter().all(still) {
@@ -282,7 +282,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Slots that involve one element alone go into the keys, as long as there is room; all others become leaves.
+    /// Builds the layout. Slots that involve only one element go into the keys, as long as there is room; all others
+    /// become leaves.
     fn finish(self, program: &Program, packing: &Packing) -> Layout {
         let mut layout = Layout {
             sets: self.sets,
@@ -290,7 +291,7 @@ impl<'a> Walk<'a> {
         };
         let bits = |slot: Cell| {
             let field = packing.field(slot);
-            // What has one value takes no bits, and may lie behind the last word.
+            // A slot with a single value takes no bits, and may lie beyond the last word.
             Bits {
                 word: if field.mask == 0 { 0 } else { field.word },
                 shift: field.shift,
@@ -306,7 +307,8 @@ impl<'a> Walk<'a> {
                 element,
             }
         };
-        // Where slots with these seeds lie in the keys, if they do: they are the same of different elements.
+        // Positions in the keys by seed: slots of different elements with equal seeds share one. `None` if there is no
+        // room.
         let mut shifts: FxHashMap<u64, Option<u32>> = FxHashMap::default();
         let mut end = 0;
         let mut leaf_of: FxHashMap<Cell, u32> = FxHashMap::default();
@@ -357,7 +359,7 @@ impl<'a> Walk<'a> {
         for (number, visit) in (0..).zip(&related) {
             let moves = layout.moves.len();
             for &(element, stride) in &visit.around {
-                // The distance in leaves, from one neighbour or the other.
+                // Distance in leaves, computed from the next element or, for the last, the previous one.
                 let last = layout.sets.iter().any(|set| set.end == element + 1);
                 let stride = match last {
                     true => number - leaf_of[&(visit.slot - stride)],
@@ -391,9 +393,9 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The leaves as arrows, if all are such and signatures have room for them.
+/// The leaves as arrows, if all have that form and signatures have room for them; else `None`.
 fn arrows(layout: &Layout) -> Option<Vec<Arrow>> {
-    // Where leaves with these seeds lie in signatures.
+    // Positions in signatures by seed.
     let mut shifts: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut end = 0;
     let arrow = |leaf: &Leaf| {
@@ -424,7 +426,7 @@ fn arrows(layout: &Layout) -> Option<Vec<Arrow>> {
             into: into.wrapping_sub(set.start),
         })
     };
-    // Where a leaf alone may be a place of a multiset, it is sorted with others.
+    // A leaf may alone be a place of a multiset, which is sorted, so multisets exclude arrows.
     let alone = layout.bags.is_empty();
     alone.then(|| layout.leaves.iter().map(arrow).collect())?
 }

@@ -1,4 +1,4 @@
-//! Canonical forms beside brute force: all permutations, applied by the structure of types.
+//! Comparison of canonical forms with brute force: all permutations, applied by the structure of types.
 
 #[path = "../../tests/orbits/mod.rs"]
 mod orbits;
@@ -10,7 +10,7 @@ use crate::program::UNDEFINED;
 use orbits::{image, permutations};
 use proptest::prelude::*;
 
-/// A model whose state has one variable of each of these shapes, over two scalarsets and a range that is used like one.
+/// A model with one state variable per shape, over two scalarsets and an interchangeable range.
 fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     let mut m = Builder::new("shapes");
     let s = m.declare("S", Type::Scalarset(sizes[0]));
@@ -41,7 +41,7 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     let matrix = array(s, flags);
     let both = array(one, small);
     let of_either = array(either, t);
-    // Three of these have no room in one key.
+    // Three of these do not fit in one key.
     let numbers = array(s, wide);
     let by_name = array(names, small);
     let by_optional = array(name_or_none, names);
@@ -104,7 +104,7 @@ fn pairs_of_permutations(size: usize) -> impl Iterator<Item = (Vec<i64>, Vec<i64
 }
 
 proptest! {
-    /// The canonical form is in the orbit, and the same for all states of the orbit.
+    /// The canonical form is in the orbit, and equal for all states of the orbit.
     #[test]
     fn one_state_stands_for_each_orbit(
         shapes in prop::collection::vec(0u8..18, 1..5),
@@ -162,7 +162,7 @@ proptest! {
             }
         }
         prop_assert!(seen, "the canonical form is not in the orbit");
-        // Every machine finds the same.
+        // Processors without BMI2 compute the same form.
         symmetry.layout.bmi2 = false;
         prop_assert_eq!(&canonical(&symmetry, &frame), &expected);
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Validator<'_> {
-    /// The kind of an expression; `None` after an error that has been reported.
+    /// Kind of an expression; `None` after a reported error.
     pub(super) fn expr(&mut self, e: &Expr) -> Option<Kind> {
         let model = self.model;
         match e {

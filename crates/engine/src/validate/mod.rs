@@ -7,26 +7,26 @@ mod statements;
 use crate::model::*;
 use rustc_hash::FxHashSet;
 
-/// What an expression's value is.
+/// Kind of an expression's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A truth value.
     Bool,
     /// A number of any range.
     Int,
-    /// A label of this enumeration.
+    /// A value of this enumeration, scalarset or union.
     Enum(TypeId),
-    /// An array or record of this type.
+    /// An array, record or multiset of this type.
     Aggregate(TypeId),
 }
 
 impl Model {
-    /// All errors of the model. The interpreter accepts a model only if there are none.
+    /// All errors of the model. The engine requires a model without errors.
     pub fn validate(&self) -> Vec<ModelError> {
         validate(self)
     }
 
-    /// What a value of a type is.
+    /// Kind of the values of a type.
     pub fn kind_of_type(&self, id: TypeId) -> Kind {
         match self.ty(id) {
             Type::Bool => Kind::Bool,
@@ -36,7 +36,7 @@ impl Model {
         }
     }
 
-    /// The type of a place, for a valid model.
+    /// Type of a place in a valid model.
     pub fn type_of_place(&self, place: &Place) -> TypeId {
         place
             .path
@@ -55,7 +55,7 @@ impl Model {
             })
     }
 
-    /// A place as people write it.
+    /// Text of a place for messages; [`Variable::said`] replaces it.
     pub fn spell(&self, place: &Place) -> String {
         let variable = self.variable(place.variable);
         if let Some(said) = &variable.said {
@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// The type of an expression, as far as it decides how a value is shown; `None` for computed numbers.
+    /// Type of an expression, used to show its value; `None` for computed numbers.
     pub fn type_of(&self, e: &Expr) -> Option<TypeId> {
         match e {
             Expr::Int(_) | Expr::Negate(_) => None,
@@ -111,7 +111,7 @@ fn validate(model: &Model) -> Vec<ModelError> {
     };
     v.types();
     if v.errors.is_empty() {
-        // Expressions can be judged only against sound types.
+        // Expressions can be checked only against valid types.
         v.variables();
         v.tables();
     }
@@ -124,22 +124,22 @@ fn validate(model: &Model) -> Vec<ModelError> {
 struct Validator<'a> {
     model: &'a Model,
     place: String,
-    /// Bound and local variables that are alive here.
+    /// Bound and local variables in scope.
     scope: Vec<VariableId>,
-    /// How many functions may be called.
+    /// Number of functions that may be called: those declared so far.
     callable: usize,
-    /// In a function, the type of what it returns.
+    /// In a function, its result type; `None` outside functions.
     result: Option<Option<TypeId>>,
     errors: Vec<ModelError>,
 }
 
-/// More slots than this in one state are refused before memory is.
+/// Maximum number of slots in a state; larger models are rejected before memory is allocated.
 const MAX_SLOTS: u64 = 1 << 20;
 
-/// More instances than this of one claim are refused; each has its own code.
+/// Maximum number of instances of one claim; each has separate code.
 const MAX_CLAIMS: u64 = 1 << 16;
 
-/// More rules or start states than this, counted over the values of their parameters, have no numbers.
+/// Maximum number of rule instances and of start states, since they are numbered by `u32`.
 const MAX_INSTANCES: u64 = u32::MAX as u64 - 1;
 
 impl Validator<'_> {
@@ -219,14 +219,14 @@ impl Validator<'_> {
         }
     }
 
-    /// Runs `f`; what it brought into scope ends with it.
+    /// Runs `f` in a new scope.
     fn scoped(&mut self, f: impl FnOnce(&mut Self)) {
         let depth = self.scope.len();
         f(self);
         self.scope.truncate(depth);
     }
 
-    /// Brings parameters to life; gives how many combinations of values they have.
+    /// Brings parameters into scope. Returns the number of combinations of their values.
     fn combinations(&mut self, parameters: &[VariableId]) -> u64 {
         let mut combinations = 1u64;
         for &p in parameters {
@@ -238,7 +238,7 @@ impl Validator<'_> {
         combinations
     }
 
-    /// Brings the parameters of a claim to life.
+    /// Brings the parameters of a claim into scope.
     fn parameters(&mut self, parameters: &[VariableId]) {
         let instances = self.combinations(parameters);
         if instances > MAX_CLAIMS {
@@ -248,7 +248,7 @@ impl Validator<'_> {
         }
     }
 
-    /// Brings the parameters of a rule or start state to life, which has so many `before` it.
+    /// Brings the parameters of a rule or start state into scope, and adds its instances to `before`.
     fn numbered(&mut self, parameters: &[VariableId], before: &mut u64) {
         let all = before.saturating_add(self.combinations(parameters));
         if all > MAX_INSTANCES && *before <= MAX_INSTANCES {
@@ -259,7 +259,7 @@ impl Validator<'_> {
         *before = all;
     }
 
-    /// Brings a variable to life here.
+    /// Brings a variable into scope.
     fn bring(&mut self, id: VariableId, role: Role) {
         match self.model.variables.get(id.index()) {
             None => self.error(format!("there is no variable {}", id.0)),
@@ -294,7 +294,7 @@ impl Validator<'_> {
         }
     }
 
-    /// The type of the elements of a multiset.
+    /// Element type of a multiset.
     fn multiset(&mut self, place: &Place) -> Option<TypeId> {
         self.place(place)?;
         match self.model.ty(self.model.type_of_place(place)) {

@@ -89,7 +89,7 @@ impl Validator<'_> {
                 });
             }
             Stmt::Let(id, value) => {
-                // The value is judged first: it cannot speak of the variable it begins.
+                // The value is checked first: it cannot refer to the variable that it initialises.
                 let kind = value.as_ref().and_then(|e| self.expr(e));
                 self.bring(*id, Role::Local);
                 if let (Some(kind), Some(v)) = (kind, self.model.variables.get(id.index())) {
@@ -136,7 +136,7 @@ impl Validator<'_> {
         }
     }
 
-    /// A value that a note tells.
+    /// Checks a value of a note.
     pub(super) fn told(&mut self, value: &Expr) {
         if let Some(Kind::Aggregate(_)) = self.expr(value) {
             self.error("a note can tell only simple values");

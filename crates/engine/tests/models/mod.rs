@@ -70,7 +70,7 @@ pub fn peterson(n: i32) -> Model {
     m.build().unwrap()
 }
 
-/// `n` philosophers who each take the left fork first.
+/// `n` philosophers who each take the left fork first, so that they can deadlock.
 pub fn dining(n: i32) -> Model {
     let mut m = Builder::new(format!("dining{n}"));
     let seat = m.range("seat", 0, n - 1);
@@ -103,7 +103,7 @@ pub fn dining(n: i32) -> Model {
     m.build().unwrap()
 }
 
-/// A counter that runs out of its range after three steps, in its second start state after two.
+/// A counter that leaves its range after three steps, and after two from its second start state.
 pub fn overflow() -> Model {
     let mut m = Builder::new("overflow");
     let small = m.range("small", 0, 3);
@@ -115,18 +115,18 @@ pub fn overflow() -> Model {
     m.build().unwrap()
 }
 
-/// How requests end in [`drain`].
+/// Outcome of requests in [`drain`].
 #[derive(Clone, Copy, PartialEq)]
 pub enum Ending {
-    /// Each is answered.
+    /// Every request is answered.
     Answered,
-    /// A refused one stays refused.
+    /// A refused request stays refused.
     Stuck,
-    /// A refused one is tried again for ever.
+    /// A refused request is retried forever.
     Retried,
 }
 
-/// A client whose request may be refused, and a clock that ticks beside it.
+/// A client whose request may be refused, and an independent clock.
 pub fn drain(ending: Ending) -> Model {
     let mut m = Builder::new("drain");
     let state = m.enumeration("state", ["idle", "asked", "refused", "waiting"]);
@@ -145,7 +145,7 @@ pub fn drain(ending: Ending) -> Model {
             .when(client.is(&asked))
             .does([client.set(&idle)]),
     );
-    // The clock is of no help to a client that must drain.
+    // The clock is spontaneous, so it does not count when the client must drain.
     m.rule(
         Rule::new("tick")
             .does([clock.set((clock + 1) % 4)])
@@ -174,8 +174,8 @@ pub fn drain(ending: Ending) -> Model {
     m.build().unwrap()
 }
 
-/// `parts` copies of a little ring of messages that do not know of each other, and constants that join nothing.
-/// With `final_state` each copy can stop for good.
+/// `parts` independent copies of a small message ring, and constants that join nothing.
+/// With `final_state`, each copy can stop permanently.
 pub fn copies(parts: i32, final_state: bool) -> Model {
     let mut m = Builder::new(format!("copies{parts}"));
     let part = m.range("part", 0, parts - 1);
@@ -233,7 +233,7 @@ pub fn copies(parts: i32, final_state: bool) -> Model {
     m.build().unwrap()
 }
 
-/// Uses every construct of the form once, with names that Murphi does not like.
+/// Uses every construct of the form once, with names that are invalid in Murphi.
 pub fn every_construct() -> Model {
     let mut m = Builder::new("every construct");
     let color = m.enumeration("Color", ["red", "green", "end"]);

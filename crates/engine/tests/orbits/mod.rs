@@ -6,7 +6,7 @@ use cohkit_engine::model::{Model, Number, Role, Type, TypeId, UNDEFINED};
 use cohkit_engine::{check, Options, Outcome};
 use std::collections::BTreeSet;
 
-/// The parts of a value under a permutation of each scalarset's values.
+/// Parts of a value after a permutation of each scalarset's values.
 fn permuted(
     model: &Model,
     sizes: &[u32],
@@ -64,7 +64,7 @@ fn permuted(
             let stride = 1 + sizes[element.index()] as usize;
             let slots = parts.chunks_exact(stride);
             let slot = |slot: &[Number]| match slot[0] {
-                // The parts of an empty slot are no values.
+                // The parts of an empty slot have no meaning.
                 0 => slot.to_vec(),
                 _ => [
                     &slot[..1],
@@ -78,7 +78,7 @@ fn permuted(
     }
 }
 
-/// The slots of a frame under permutations of scalarsets' values.
+/// Slots of a frame after permutations of the scalarsets' values.
 pub fn image(
     model: &Model,
     frame: &[Number],
@@ -112,8 +112,8 @@ pub fn permutations(size: usize) -> Vec<Vec<Number>> {
     }
 }
 
-/// Checks that a search of orbits meets as many as there are among all states, which are met one by one
-/// and permuted in every way. One type of a size has names that mean nothing.
+/// Checks that a search with symmetry visits as many orbits as all states form. All states are enumerated and permuted
+/// in every way. `names` is the only permuted type, with `size` values.
 pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
     let permutations = permutations(size);
     let first_image = |state: Vec<Number>| {
