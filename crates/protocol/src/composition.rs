@@ -1,62 +1,62 @@
-//! Texts that compose protocols: several spaces of addresses in one machine.
+//! Files that compose protocols: several address spaces in one machine.
 //!
-//! Each used text is a protocol over a space of its own, and two spaces share nothing: no line, no channel, no memory.
-//! So whatever they do together is what each does alone, and their states are the product of those of the parts.
-//! But where a home stands [over](Over) a cache of another text, its memory is that cache's copy: two levels.
+//! Each used file is a protocol over a space of its own. Two spaces share nothing: no line, no channel, no memory.
+//! Their joint behaviour is therefore the product of the parts, and so is the state space. The exception is a home that
+//! is backed by ([over](Over)) a cache of another protocol: its memory is that cache's copy, which makes two levels.
 
 use crate::protocol::{Protocol, System};
 use crate::remotes::KindId;
 
-/// A text that composes protocols.
+/// A file that composes protocols.
 #[derive(Clone, Debug)]
 pub struct Composition {
     /// Name after the keyword `protocol`.
     pub name: String,
     /// The quoted title, or empty.
     pub title: String,
-    /// The texts used, in the order of this one.
+    /// Used files, in the order of this one.
     pub spaces: Vec<Space>,
-    /// Which of them are below others.
+    /// Links between spaces of an inner and an outer level.
     pub levels: Vec<Over>,
-    /// What is at one place. Nodes add no rule, and their order is that of the text.
+    /// Nodes, in the order of the file. They group agents and add no rule.
     pub nodes: Vec<Node>,
-    /// What is checked.
+    /// Systems to check.
     pub systems: Vec<Joint>,
 }
 
-/// What is at one place.
+/// Agents at one location of the machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// The parts there.
+    /// Agents at this location.
     pub parts: Vec<Place>,
 }
 
-/// A part of a text used.
+/// A group of agents of a used file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Remotes of a kind, of a space among [`Composition::spaces`].
+    /// Remotes of one kind, in a space given by its index into [`Composition::spaces`].
     Remotes(usize, KindId),
-    /// The home of a space.
+    /// Home of a space.
     Home(usize),
 }
 
-/// Both directions between a host and a device: two spaces, of which either has its home at one of the two.
+/// Both directions between a host and a device: two spaces, one with its home at each of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Directions {
-    /// The space whose home is at the device, and whose lines only the host caches.
+    /// Space whose home is at the device, and whose lines only the host caches.
     pub device: usize,
-    /// The space whose home is at the host, and whose lines both cache: the host by the first kind of remotes, the device by
-    /// the second.
+    /// Space whose home is at the host, and whose lines both cache: the host by the first kind of remotes, the device
+    /// by the second.
     pub host: usize,
 }
 
 impl Composition {
-    /// Which space is the device's and which the host's, if the text has these two at two nodes and nothing else.
+    /// Finds the device's and the host's space, if the file has exactly these two spaces at two nodes.
     ///
     /// # Errors
-    /// A sentence that says what is missing.
+    /// A sentence that names the missing part.
     pub fn directions(&self) -> Result<Directions, String> {
         let name = &self.name;
         if self.spaces.len() != 2 || !self.levels.is_empty() || self.nodes.len() != 2 {
@@ -91,31 +91,31 @@ impl Composition {
     }
 }
 
-/// A home of one text stands over the caches of another: its memory is the copy that the cache holds.
+/// Link of two levels: the memory of an inner home is the copy that an outer cache holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Over {
-    /// The text whose home it is, among [`Composition::spaces`].
+    /// Space of the inner level's home, among [`Composition::spaces`].
     pub inner: usize,
-    /// The text whose caches they are.
+    /// Space of the outer level's caches.
     pub outer: usize,
 }
 
-/// A text used.
+/// A used file.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// The name that it has here.
+    /// Name of the space in the composition.
     pub name: String,
-    /// The file as the text names it.
+    /// File name as written in the composition.
     pub file: String,
-    /// What it says.
+    /// Protocol of the file.
     pub protocol: Protocol,
 }
 
-/// A system of all spaces.
+/// A system over all spaces.
 #[derive(Clone, Debug)]
 pub struct Joint {
     /// Name after the keyword `system`.
     pub name: String,
-    /// What of it is in each space, named `SYSTEM.SPACE`; of a space that is below another, what is below each cache.
+    /// Part of each space, named `SYSTEM.SPACE`. In an inner space, the part below each outer cache.
     pub parts: Vec<System>,
 }

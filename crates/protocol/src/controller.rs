@@ -1,39 +1,34 @@
-//! Controllers: finite tables that say what an agent does on each event.
+//! Controllers: finite tables of an agent's actions on each event.
 //!
-//! A controller describes one agent's part in the life of *one line*.
-//! Remotes and hand-written homes come from the text as rows;
-//! constructed homes come from [`crate::construct`] in the same form.
-//! The checker explores controllers, the simulator executes them, and the
-//! hardware's table is printed from them. Nothing else knows what a protocol does.
+//! A controller describes one agent's part in the life of *one line*. Rows of remotes and of hand-written homes come
+//! from the protocol file. Constructed homes come from [`crate::construct`] in the same form. The checker explores
+//! controllers, the simulator executes them, and the hardware's table is printed from them. Nothing else defines the
+//! behaviour of a protocol.
 //!
 //! ## Semantics
 //!
-//! A controller has one current [`State`] and values for its variables.
-//! On an event the rules for that state and event are tried in order; the first
-//! whose guard holds is taken. Its effect is atomic: statements run in order,
-//! reading the values left by the statements before them.
-//! No rule for a *message* means the message must never arrive in that state:
-//! that is an error of the protocol ("unexpected message").
-//! No rule for an *access* or local operation means the agent does not start it there,
-//! with two exceptions: in a state whose right allows it, a load or a store is
-//! performed in place (a hit) without any row.
+//! A controller has one current [`State`] and values for its variables. On an event the rules for that state and event
+//! are tried in order; the first whose guard holds is taken. Its effect is atomic: statements run in order, reading the
+//! values left by the statements before them.
+//!
+//! A *message* without a rule must never arrive in that state: that is an error of the protocol ("unexpected message").
+//! An *access* or local operation without a rule does not start in that state. Loads, stores and atomics are the
+//! exception: in a state with the permission they are performed in place (a hit) without a row.
 //!
 //! ## The line's data
 //!
-//! A remote has an implicit line buffer, which exists in states with
-//! [`State::holds_line`]. Taking a message that carries the line fills it if the
-//! next state holds the line; sending a message that carries the line copies it
-//! from the buffer as it was before the rule (or as the taken message filled it).
-//! A store that hits writes the buffer; so does a store or non-caching write whose row leads from a state
-//! with the right to write to a state with the right to write, after the row's statements. `Statement::Done` ends the access
-//! under way: [`crate::under_way`] says with which bytes, and which bytes a message with those of a write carries.
+//! A remote has an implicit line buffer, which exists in states with [`State::holds_line`]. Taking a message that
+//! carries the line fills the buffer if the next state holds the line. Sending a message that carries the line copies
+//! the buffer as it was before the rule, or as the taken message filled it. A store that hits writes the buffer. So
+//! does a store or non-caching write whose row leads from a state with write permission to another one, after the row's
+//! statements. `Statement::Done` completes the pending access: [`crate::under_way`] defines with which bytes, and which
+//! bytes a message with those of a write carries.
 //!
-//! A hand-written home has memory that acts at once: sending a message that carries
-//! the line reads memory, [`Statement::WriteMemory`] puts the taken message's line there.
-//! The bytes of a write may be set aside ([`Statement::SetAside`]) and written later ([`Statement::WriteAside`]).
-//! A constructed home has asynchronous memory with one operation in flight per line:
-//! [`Statement::StartRead`], [`Statement::StartWrite`] and [`Statement::StartStore`] begin it,
-//! and [`Event::MemoryData`] or [`Event::MemoryDone`] comes later.
+//! A hand-written home has memory without latency: sending a message that carries the line reads memory, and
+//! [`Statement::WriteMemory`] writes the taken message's line to memory. The bytes of a write may be deferred
+//! ([`Statement::SetAside`]) and written later ([`Statement::WriteAside`]). A constructed home has asynchronous memory
+//! with one operation in progress per line: [`Statement::StartRead`], [`Statement::StartWrite`] and
+//! [`Statement::StartStore`] start it, and [`Event::MemoryData`] or [`Event::MemoryDone`] completes it.
 
 use crate::remotes::KindId;
 use crate::terms::{MessageId, Right, Span, StateId, Type, VariableId};
@@ -51,32 +46,31 @@ pub struct Controller {
     pub tables: Vec<Table>,
     /// Rules, in the order they are tried.
     pub rules: Vec<Rule>,
-    /// The local operations this home accepts, in the order of the text.
+    /// Local operations that this home accepts, in the order of the file.
     pub locals: Vec<Local>,
-    /// The name in the text.
+    /// Span of the agent's name.
     pub span: Span,
 }
 
 /// A state of a controller.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
-    /// Name in the text, or the name the construction gave it.
+    /// Name in the file, or the name that the construction gave it.
     pub name: String,
-    /// What an agent may do with the line in this state.
+    /// Permission of the agent for the line in this state.
     pub right: Right,
-    /// Whether the line buffer must not be dropped (it may differ from memory).
+    /// True if the line buffer must not be dropped, because it may differ from memory.
     pub dirty: bool,
-    /// Whether the agent keeps the line's bytes; true wherever `right` is not `None`,
-    /// and in states declared `holds`.
+    /// True if the agent keeps the line's bytes: wherever `right` is not `None`, and in states declared `holds`.
     pub holds_line: bool,
     /// Messages this state waits for; empty in a stable state.
     pub waits: Vec<MessageId>,
-    /// The name in the text.
+    /// Span of the state's name.
     pub span: Span,
 }
 
 impl State {
-    /// Whether the state waits for nothing.
+    /// Returns true if the state waits for no message.
     pub fn stable(&self) -> bool {
         self.waits.is_empty()
     }
@@ -85,30 +79,30 @@ impl State {
 /// A variable of a controller, one instance per agent and line, or per agent if it is a register.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Variable {
-    /// Name in the text.
+    /// Name in the file.
     pub name: String,
-    /// Its values.
+    /// Type of its values.
     pub ty: Type,
-    /// Whether it is a register: the agent has one for all lines together.
+    /// True if the variable is a register: the agent has one instance for all lines together.
     pub register: bool,
-    /// What it begins with.
+    /// Initial value.
     pub initial: Initial,
-    /// Words for the values `0, 1, ...` of a range, for people; empty where numbers speak for themselves.
+    /// Words for the values `0, 1, ...` of a range, for people; empty if values are shown as numbers.
     pub labels: Vec<String>,
-    /// Whether charts and traces leave it out, as no line of the text declares it and its values have no words.
+    /// True if charts and traces omit the variable: no line of the file declares it, and its values have no words.
     pub internal: bool,
-    /// The name in the text.
+    /// Span of the variable's name.
     pub span: Span,
 }
 
-/// The variable that a home has if it asks whether its memory may be written: no row sets it, and it is true where nobody
-/// lends the memory. No text can name a variable so.
+/// Name of the variable of a home that reads `memory writes` (may memory be written?). No row sets the variable, and it
+/// is true unless memory has a backing permission of an outer level. No variable of a file can have this name.
 pub const MEMORY_WRITES: &str = "memory writes";
 
-/// What a variable begins with.
+/// Initial value of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Initial {
-    /// This number; 0 stands for `none`, false and the empty set too.
+    /// A number; 0 also encodes `none`, false and the empty set.
     Number(u16),
     /// All remotes of a kind: their number in a count, all of them in a set.
     All(KindId),
@@ -117,7 +111,7 @@ pub enum Initial {
 /// A constant table from small numbers to small numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// What the table says, as an identifier.
+    /// Name of the function that the table gives, as an identifier.
     pub name: String,
     /// The value for each index.
     pub values: Vec<u16>,
@@ -126,44 +120,43 @@ pub struct Table {
 /// A local operation of the device behind the home.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Local {
-    /// `clean`, `clean_invalidate`, ...; with `_lock` appended for the locking form
-    /// where the text offers both.
+    /// `clean`, `clean_invalidate`, ...; with `_lock` appended for the locking form if the file offers both forms.
     pub name: String,
-    /// The highest right any remote has once it is acknowledged.
+    /// Highest permission that any remote has once the operation is acknowledged.
     pub ensures: Right,
-    /// Whether acknowledging it takes the lock.
+    /// True if acknowledging the operation takes the lock.
     pub locks: bool,
 }
 
 /// One row: in `state`, on `event`, if `guard` holds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rule {
-    /// State this rule applies in.
+    /// State in which the rule applies.
     pub state: StateId,
-    /// What happens.
+    /// Event that triggers the rule.
     pub event: Event,
     /// Further condition; `None` is true.
     pub guard: Option<Expression>,
-    /// What the agent does.
+    /// Effect on the event.
     pub effect: Effect,
-    /// The row in the text; for constructed rules, the part of the policy they come from.
+    /// Span of the row; for constructed rules, of the part of the policy they come from.
     pub span: Span,
 }
 
 impl Rule {
-    /// Visits all statements of the row, nested ones too.
+    /// Visits all statements of the row, including nested ones.
     pub fn visit<'r>(&'r self, visitor: &mut impl FnMut(&'r Statement)) {
         if let Effect::Take { body, .. } = &self.effect {
             Statement::visit(body, visitor);
         }
     }
 
-    /// Whether the row chooses one member of a set.
+    /// Returns true if the row chooses one member of a set (`any`).
     pub fn chooses(&self) -> bool {
         self.says(&|statement| matches!(statement, Statement::Choose(..)))
     }
 
-    /// Whether some statement of the row is one of these.
+    /// Returns true if `which` holds for some statement of the row, including nested ones.
     pub fn says(&self, which: &dyn Fn(&Statement) -> bool) -> bool {
         let mut found = false;
         self.visit(&mut |statement| found |= which(statement));
@@ -172,7 +165,7 @@ impl Rule {
 }
 
 impl Statement {
-    /// Visits statements in order, nested ones too.
+    /// Visits statements in order, including nested ones.
     pub fn visit<'s>(body: &'s [Statement], visitor: &mut impl FnMut(&'s Statement)) {
         for statement in body {
             visitor(statement);
@@ -192,59 +185,59 @@ impl Statement {
     }
 }
 
-/// What makes a controller act.
+/// Event that a controller reacts to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Event {
-    /// The core behind a remote, or the cache's own replacement, wants this.
+    /// An access of the core behind a remote, or of the cache's own replacement.
     Access(Access),
-    /// This message has arrived.
+    /// Arrival of a message.
     Message(MessageId),
-    /// The device asks for a local operation: index into [`Controller::locals`].
+    /// A local operation requested by the device: index into [`Controller::locals`].
     Local(u8),
-    /// The device gives its lock back.
+    /// The device releases its lock.
     Unlock,
-    /// The memory's answer to [`Statement::StartRead`]. Where the home may choose
-    /// between grants, each choice is one alternative (numbered from 0).
+    /// Memory's response to [`Statement::StartRead`]. If the home may choose between grants, each choice is one
+    /// alternative, numbered from 0.
     MemoryData(u8),
     /// The memory has performed [`Statement::StartWrite`] or [`Statement::StartStore`].
     MemoryDone,
 }
 
-/// What a core or cache does by itself. All are spontaneous: nothing may rely on them.
+/// Spontaneous action of a core or cache. No other agent may rely on one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Access {
     /// Read through the cache.
     Load,
     /// Write through the cache.
     Store,
-    /// Replacement gives the line up.
+    /// Evict: replacement gives up the line.
     Evict,
-    /// Give up the right to write, keep the right to read.
+    /// Give up write permission, keep read permission.
     Demote,
-    /// Write back, keep the right (cache maintenance).
+    /// Write back, keep the permission (cache maintenance).
     Clean,
     /// Read without caching.
     ReadOnce,
     /// Write the whole line without caching.
     WriteLine,
-    /// Write a part of the line without caching.
+    /// Write part of the line without caching.
     WritePartial,
-    /// Read, and what comes later in the thread waits for it.
+    /// Acquiring read: later accesses of the thread wait for it.
     Acquire,
-    /// Write a part of the line, after what comes earlier in the thread.
+    /// Releasing write of part of the line: performed after earlier accesses of the thread.
     Release,
-    /// Order what comes earlier and what comes later in the thread. It is about no line.
+    /// Fence between earlier and later accesses of the thread. Not about a line.
     Fence,
-    /// Write in the agent's own copy, whatever the text does on a store.
+    /// Write performed in the agent's own copy, even if the protocol performs stores elsewhere.
     WriteBack,
-    /// Read and write at once, where the rows of the text have it done.
+    /// Atomic read-modify-write: in place with write permission, otherwise by the protocol's rows.
     Atomic,
-    /// What a thread asks for when it has read and what comes later waits for that. It is about no line.
+    /// Acquire fence, issued after each acquiring read and at a fence that orders loads. Not about a line.
     Acquired,
 }
 
 impl Access {
-    /// All accesses with their names in protocol texts.
+    /// All accesses with their names in protocol files.
     pub const ALL: [(Access, &'static str); 14] = [
         (Access::Load, "load"),
         (Access::Store, "store"),
@@ -262,12 +255,13 @@ impl Access {
         (Access::Acquired, "acquired"),
     ];
 
-    /// The name in protocol texts.
+    /// Name in protocol files.
     pub fn name(self) -> &'static str {
         Access::ALL[self as usize].1
     }
 
-    /// The right that it takes to perform it in the agent's own copy; `None` for what only gives up or writes back.
+    /// Permission needed to perform the access in the agent's own copy; `None` for fences and for accesses that only
+    /// give up or write back.
     pub fn needs(self) -> Right {
         match self {
             Access::Load | Access::ReadOnce | Access::Acquire => Right::Read,
@@ -283,36 +277,36 @@ impl Access {
         }
     }
 
-    /// Returns true if it needs no row in a state with the permission: the agent performs it in its own copy.
+    /// Returns true if the access needs no row in a state with the permission: the agent performs it in its own copy.
     pub fn is_performed_in_place(self) -> bool {
         matches!(self, Access::Load | Access::Store | Access::Atomic)
     }
 
-    /// Whether it is about a line; otherwise only rows about no line are.
+    /// Returns true if the access is about a line. The others are taken by rows about no line only.
     pub fn about_line(self) -> bool {
         !matches!(self, Access::Fence | Access::Acquired)
     }
 
-    /// Whether it changes the line's bytes.
+    /// Returns true if the access changes the line's bytes.
     pub fn writes(self) -> bool {
         self.needs() == Right::Write
     }
 }
 
-/// What a rule does with its event.
+/// Effect of a rule on its event.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Effect {
     /// Take the event, run the statements, go to the next state.
     Take {
-        /// Run in order.
+        /// Statements, executed in order.
         body: Vec<Statement>,
-        /// `None` stays.
+        /// Next state; `None` keeps the current state.
         next: Option<StateId>,
     },
-    /// Leave the message in its channel (stall). In an ordered channel it blocks what
-    /// follows it. A local operation waits at its port.
+    /// Stall: the message stays in its channel, and in an ordered channel blocks the messages behind it. A local
+    /// operation waits at its port.
     Leave,
-    /// Take a local operation or unlock away and report it as refused.
+    /// Reject a local operation or unlock and report it as refused.
     Refuse,
     /// Declared impossible: reaching it is an "unexpected message" error, as for no rule at all.
     Never,
@@ -323,9 +317,9 @@ pub enum Effect {
 pub enum Statement {
     /// Send a message to one agent.
     Send {
-        /// Which message.
+        /// Message type.
         message: MessageId,
-        /// To whom.
+        /// Destination.
         to: Target,
         /// Values of its fields, in the order of the message's declaration.
         fields: Vec<Value>,
@@ -334,89 +328,89 @@ pub enum Statement {
     Assign(VariableId, Expression),
     /// Set a variable of type [`Type::RemoteSet`].
     AssignSet(VariableId, Set),
-    /// Set a variable of type [`Type::Remote`] to one member of a set, whichever; to none if the set is empty.
-    /// Stands only in rows that take a message, once at most, and in no loop.
+    /// Set a variable of type [`Type::Remote`] to any member of a set, or to none if the set is empty. Occurs at most
+    /// once in a row, only in rows that take a message, and never in a loop.
     Choose(VariableId, Set),
-    /// Set one value of a [`Type::Array`]: the variable, the value's indices, what it becomes.
+    /// Set one element of a [`Type::Array`]: the variable, the element's indices, the new value.
     AssignElement(VariableId, Vec<Expression>, Expression),
-    /// Set all values of a [`Type::Array`] to this one, which is evaluated once.
+    /// Set all elements of a [`Type::Array`] to this value, which is evaluated once.
     AssignAll(VariableId, Expression),
     /// Set a variable that is a set of homes.
     AssignHomes(VariableId, HomeSet),
-    /// Run the statements for each remote for which the condition holds, with
-    /// [`Expression::Each`] bound to it, in index order. The condition of a remote is
-    /// evaluated just before its turn.
+    /// Run the statements for each remote for which the condition holds, in index order, with [`Expression::Each`]
+    /// bound to the remote. The condition of a remote is evaluated just before its iteration.
     ForEach {
-        /// Selects remotes.
+        /// Condition that selects remotes.
         condition: Expression,
-        /// Run for each; no loop inside.
+        /// Statements of one iteration; no nested loop.
         body: Vec<Statement>,
     },
-    /// Run the statements for each home of a set, with [`Expression::Each`] bound to its number, in order.
-    /// No turn changes who is in the set.
+    /// Run the statements for each home of a set, in order, with [`Expression::Each`] bound to the home's number. No
+    /// iteration changes the set.
     ForHomes {
-        /// Selects homes.
+        /// Set of homes.
         set: HomeSet,
-        /// Run for each; no loop inside.
+        /// Statements of one iteration; no nested loop.
         body: Vec<Statement>,
     },
-    /// Choose by a condition.
+    /// Conditional execution.
     If {
-        /// Evaluated once.
+        /// Condition, evaluated once.
         condition: Expression,
-        /// Run if it holds.
+        /// Statements to run if it holds.
         then: Vec<Statement>,
-        /// Run if not.
+        /// Statements to run otherwise.
         otherwise: Vec<Statement>,
     },
-    /// Put the line of the taken message into memory at once (hand-written homes).
+    /// Write the taken message's line to memory, without latency (hand-written homes).
     WriteMemory,
-    /// Keep the bytes of the write that the taken message carries, to write them later (hand-written homes).
-    /// There is one place for them per line.
+    /// Defer the write in the taken message: keep its bytes to write them later (hand-written homes). There is one
+    /// buffer for them per line.
     SetAside,
-    /// Put the bytes that were set aside into memory at once (hand-written homes).
+    /// Write the deferred bytes to memory, without latency (hand-written homes).
     WriteAside,
-    /// End the access under way, as [`crate::under_way`] says: a read with the bytes at hand, a write whose bytes were
-    /// sent without performing it again, another write in the line buffer (remotes).
+    /// Complete the pending access, as [`crate::under_way`] defines (remotes). A read returns the bytes of the current
+    /// message or of the copy. A write whose bytes were sent is not performed again. Any other write is performed in
+    /// the line buffer.
     Done,
-    /// The access of this row is not performed by it, and is tried again in the state that it leads to (remotes).
-    /// Nothing is done: whatever ends in a stable state without having been performed is tried again.
+    /// Retry: the row does not perform its access, which is retried in the next state (remotes). Execution does
+    /// nothing, because any access that reaches a stable state without being performed is retried.
     Retry,
-    /// All lines of the agent that are in one state go to another, in a row about no line (remotes).
+    /// Bulk transition of all lines of the agent that are in one state, in a row about no line (remotes).
     Every {
-        /// The state that they leave.
+        /// State before the transition.
         from: StateId,
-        /// The state that they go to.
+        /// State after the transition.
         to: StateId,
     },
-    /// Read memory; [`Event::MemoryData`] comes later (constructed homes).
+    /// Start a memory read, which [`Event::MemoryData`] completes (constructed homes).
     StartRead,
-    /// Write the taken message's line to memory; [`Event::MemoryDone`] comes later.
+    /// Start writing the taken message's line to memory; [`Event::MemoryDone`] completes it.
     StartWrite,
-    /// Write to memory the bytes of the stored request in hand ([`Carries::Store`] whole line,
-    /// [`Carries::PartialStore`] part of it); [`Event::MemoryDone`] comes later.
-    /// The home keeps the bytes from taking the request until then.
+    /// Start writing the bytes of the request in progress to memory ([`Carries::Store`] for the whole line,
+    /// [`Carries::PartialStore`] for part of it). [`Event::MemoryDone`] completes it. Until then the home keeps the
+    /// bytes of the request.
     ///
     /// [`Carries::Store`]: crate::protocol::Carries::Store
     /// [`Carries::PartialStore`]: crate::protocol::Carries::PartialStore
     StartStore {
-        /// Whether the bytes cover the whole line.
+        /// True if the bytes cover the whole line.
         whole: bool,
     },
-    /// Tell the device that its local operation is done; if it locks, the lock is taken.
+    /// Report to the device that its local operation is complete. A locking operation takes the lock.
     Acknowledge(u8),
-    /// Tell the device that its unlock is done. The lock is given back.
+    /// Report to the device that its unlock is complete. The lock is released.
     Unlocked,
 }
 
-/// Where a message goes.
+/// Destination of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Target {
     /// The home agent of the line.
     Home,
-    /// The home with this number; only for messages about no line.
+    /// Home with this number; only for messages about no line.
     HomeAt(Expression),
-    /// The remote that the expression names (type [`Type::Remote`], must not be `none`).
+    /// Remote given by an expression of type [`Type::Remote`], which must not be `none`.
     Remote(Expression),
     /// Each remote in the set.
     Each(Set),
@@ -425,13 +419,13 @@ pub enum Target {
 /// The value of a message's field.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// A number, truth value or remote, which must be one of this type.
+    /// A number, truth value or remote, which must fit this type.
     Single(Expression, Type),
     /// A set of remotes.
     Set(Set),
 }
 
-/// A set of remotes. Sets are apart from all other values, so that nothing that takes one can be given another.
+/// A set of remotes. Sets have a type of their own, so that they cannot be confused with single values.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Set {
     /// The empty set.
@@ -442,15 +436,15 @@ pub enum Set {
     Singleton(Box<Expression>),
     /// A variable of type [`Type::RemoteSet`].
     Variable(VariableId),
-    /// A field of the message at hand, by position.
+    /// A field of the current message, by position.
     Field(u8),
-    /// What is in either, written `+`.
+    /// Union, written `+`.
     Union(Box<Set>, Box<Set>),
-    /// What is in the first and not in the second, written `-`.
+    /// Difference, written `-`.
     Difference(Box<Set>, Box<Set>),
 }
 
-/// A set of homes. They are numbers, which need no `none`.
+/// A set of homes. Members are numbers; there is no `none`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum HomeSet {
     /// The empty set.
@@ -459,37 +453,39 @@ pub enum HomeSet {
     Singleton(Box<Expression>),
     /// A variable that is a set of homes.
     Variable(VariableId),
-    /// What is in either, written `+`.
+    /// Union, written `+`.
     Union(Box<HomeSet>, Box<HomeSet>),
-    /// What is in the first and not in the second, written `-`.
+    /// Difference, written `-`.
     Difference(Box<HomeSet>, Box<HomeSet>),
 }
 
-/// What rows ask of sets of homes. Who executes rows goes by members; [`crate::written_out`] says it home by home.
+/// Queries on sets of homes. Executors evaluate them by members; [`crate::written_out`] unrolls them home by home.
 #[derive(Clone, PartialEq, Debug)]
 pub enum OfHomes {
     /// Number of homes in a set.
     Count(HomeSet),
-    /// Whether the home with this number is in the set.
+    /// True if the home with this number is in the set.
     In(Expression, HomeSet),
-    /// Whether two sets have the same members.
+    /// True if two sets have the same members.
     Equal(HomeSet, HomeSet),
 }
 
-/// An expression over an agent's variables and the event at hand, of any value but a set.
+/// An expression over an agent's variables and the current event, of any type but a set.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expression {
     /// A number (or truth value 0 and 1).
     Constant(u16),
     /// No remote.
     None,
-    /// This remote itself (in a remote's rules).
+    /// The executing remote itself (in a remote's rules).
     Own,
-    /// The remote that sent the message at hand. If the home sent it, `none`.
+    /// Remote that sent the current message; `none` if the home sent it.
     Sender,
-    /// The number of the home of the line at hand; where no line is at hand, of the home that the message came from.
+    /// Number of the home of the current line; for an event about no line, of the home that sends or receives the
+    /// message.
     Home,
-    /// The remote a [`Statement::ForEach`] or quantifier is at; the number of the home a [`Statement::ForHomes`] is at.
+    /// Remote of the current iteration of a [`Statement::ForEach`] or quantifier; home number in a
+    /// [`Statement::ForHomes`].
     Each,
     /// Index of the current state.
     State,
@@ -497,34 +493,34 @@ pub enum Expression {
     Variable(VariableId),
     /// One value of a [`Type::Array`], by its indices.
     Element(VariableId, Vec<Expression>),
-    /// A field of the message at hand, by position.
+    /// A field of the current message, by position.
     Field(u8),
     /// Entry of [`Controller::tables`] at an index.
     Table(u16, Box<Expression>),
     /// Number of remotes in a set.
     Count(Box<Set>),
-    /// Whether the remote (first) is in the set (second).
+    /// True if the remote (first) is in the set (second).
     In(Box<Expression>, Box<Set>),
-    /// Whether two sets have the same members.
+    /// True if two sets have the same members.
     SetsEqual(Box<Set>, Box<Set>),
-    /// Whether they have not.
+    /// True if two sets have different members.
     SetsDiffer(Box<Set>, Box<Set>),
-    /// What is asked of sets of homes.
+    /// A query on sets of homes.
     Homes(Box<OfHomes>),
-    /// Whether a condition holds for all remotes, each bound to [`Expression::Each`].
+    /// True if a condition holds for all remotes, each bound to [`Expression::Each`].
     All(Box<Expression>),
-    /// Whether it holds for some remote.
+    /// True if a condition holds for some remote, bound to [`Expression::Each`].
     Any(Box<Expression>),
-    /// Not.
+    /// Logical negation.
     Not(Box<Expression>),
-    /// What is left of a number that is not below zero when it is counted round, up to this size.
+    /// Remainder of a non-negative number modulo this size, for types `cycle`.
     Round(Box<Expression>, u16),
     /// A binary operator on numbers, truth values or remotes.
     Binary(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// Binary operators of single values. Amounts may go below zero while an expression is evaluated;
-/// stored in a variable or field that cannot hold them, they are an error of the protocol.
+/// Binary operators of single values. Intermediate results may be negative. Storing a value in a variable or field that
+/// cannot hold it is an error of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Operator {

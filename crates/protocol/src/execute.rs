@@ -1,8 +1,8 @@
 //! Executes controllers, one event at a time.
 //!
-//! This is the reference meaning of [`crate::controller`]: the construction runs it to find a
-//! home's reachable states, tables are flattened with it, and simulators may memoise it.
-//! It knows no channels, no memory and no time: what an agent does comes back as a list of [`Act`]s.
+//! This is the reference semantics of [`crate::controller`]: the construction runs it to find a home's reachable
+//! states, tables are flattened with it, and simulators may memoise it. It models no channels, no memory and no time:
+//! an agent's actions are returned as a list of [`Act`]s.
 
 mod homes;
 mod intervals;
@@ -21,46 +21,46 @@ use members::{is_in, ones, words, Members, WORD};
 pub use values::Changes;
 use values::{Registers, Values};
 
-/// The state of one agent for one line: its state index and one slot per variable
-/// (several for a [`Type::Array`], one for each 16 members that a set may have), those of registers last.
+/// State of one agent for one line: its state index and one slot per variable. A [`Type::Array`] has several slots, and
+/// a set has one for each 16 possible members. The slots of registers come last.
 ///
-/// Encoding of slots: numbers as they are; a remote as 0 for `none` and its index plus 1 otherwise;
-/// a set as bit masks of 16 remotes or homes each; truth values as 0 and 1.
+/// Encoding of slots: numbers as they are; a remote as 0 for `none` and its index plus 1 otherwise; a set as bit masks
+/// of 16 remotes or homes each; truth values as 0 and 1.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Configuration {
     /// Index of the current state.
     pub state: u16,
-    /// The variables' slots.
+    /// Slots of the variables.
     pub slots: Vec<u16>,
 }
 
-/// An event and what comes with it.
+/// An event with its context.
 #[derive(Clone, Copy, Debug)]
 pub struct Occasion<'a> {
-    /// What happens.
+    /// Event that the agent reacts to.
     pub event: Event,
-    /// The remote that sent the message, if one did.
+    /// Remote that sent the message, if a remote did.
     pub sender: Option<u16>,
-    /// The remote that executes, if it is not a home.
+    /// Remote that executes; `None` for a home.
     pub own: Option<u16>,
-    /// The number of the line's home; of a message about no line, of the home that sends or takes it.
+    /// Number of the line's home; for a message about no line, of the home that sends or receives it.
     pub home: u16,
-    /// The message's fields.
+    /// Values of the message's fields.
     pub fields: &'a [u16],
 }
 
-/// Where a message goes.
+/// Destination of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Receiver {
-    /// To the line's home.
+    /// Home of the line.
     Home,
-    /// To the home with this number, about no line.
+    /// Home with this number, about no line.
     HomeAt(u16),
-    /// To the remote with this index.
+    /// Remote with this index.
     Remote(u16),
 }
 
-/// What an agent does to its surroundings. How the fields of messages are kept is the user's choice.
+/// Action of an agent on its environment. The caller chooses the representation of message fields.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Act<Fields = Vec<u16>> {
@@ -87,7 +87,7 @@ pub enum Act<Fields = Vec<u16>> {
 }
 
 impl Act {
-    /// The same act with its fields kept in another way.
+    /// Converts the message fields to another representation.
     pub fn with_fields<Fields>(&self, keep: impl FnOnce(&[u16]) -> Fields) -> Act<Fields> {
         match self {
             Act::Send {
@@ -116,25 +116,25 @@ impl Act {
     }
 }
 
-/// What became of an event.
+/// Outcome of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// No rule applies, or one that says `never`.
+    /// No rule applies, or the rule says `never`.
     Unexpected,
-    /// The event waits where it is.
+    /// The event stalls.
     Leave,
-    /// A local operation is refused.
+    /// The local operation is rejected.
     Refuse,
-    /// The event was taken; the rule's index in [`Controller::rules`] and what it did, in order.
+    /// The event was taken.
     Taken {
-        /// Index of the rule.
+        /// Index of the rule in [`Controller::rules`].
         rule: usize,
-        /// What was done, in order.
+        /// Actions of the rule, in order.
         acts: Vec<Act>,
     },
 }
 
-/// Why a rule could not be executed: an error of the protocol, not of its surroundings.
+/// Reason why a rule could not be executed: an error of the protocol, not of its environment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// A value does not fit the variable with this index.
@@ -153,9 +153,9 @@ pub enum Fault {
         /// The value.
         value: i32,
     },
-    /// A message is sent to `none`.
+    /// The receiver of a message is `none`.
     NoReceiver(MessageId),
-    /// An amount left the numbers there are, or a remote is named that does not exist.
+    /// An intermediate value overflows, or an index or a remote is out of range.
     Arithmetic,
     /// A table has no such entry, or could not compute it.
     Table(u16),
@@ -164,17 +164,18 @@ pub enum Fault {
 /// A rule that could not be executed to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interrupted {
-    /// Why.
+    /// Reason.
     pub fault: Fault,
-    /// What it had done before.
+    /// Actions before the fault.
     pub acts: Vec<Act>,
-    /// Acts of the rest of the rule, as far as it can be executed. A row that lacks room for a message waits, whatever its fault.
+    /// Actions of the rest of the rule, as far as it can be executed. They matter because a row without room for a
+    /// message waits, whatever its fault.
     pub later: Vec<Act>,
 }
 
-/// Where [`Expression::Table`] looks values up.
+/// Source of the values of [`Expression::Table`].
 pub trait Tables {
-    /// The entry of a table at an index.
+    /// Returns the entry of a table at an index.
     ///
     /// # Errors
     /// [`Fault::Table`] if there is no such entry.
@@ -191,7 +192,7 @@ impl Tables for &Controller {
     }
 }
 
-/// Slots that a variable takes.
+/// Number of slots of a variable.
 fn slots(ty: Type, remotes: u16) -> usize {
     match ty {
         Type::RemoteSet => words(remotes),
@@ -207,20 +208,20 @@ pub struct Machine<'a> {
     remotes: u16,
     of_each: Remotes,
     offsets: Vec<usize>,
-    /// Slots of variables that are no registers.
+    /// Number of slots of variables that are not registers.
     of_lines: usize,
     width: usize,
-    /// Rules by state: their events in order, and those of one event in their own.
+    /// Rules by state, sorted by event; rules of one event keep their order.
     by_state: Vec<Vec<(Event, u32)>>,
 }
 
 impl<'a> Machine<'a> {
-    /// Lays a controller out for this many remotes.
+    /// Lays out a controller for this many remotes.
     pub fn new(controller: &'a Controller, remotes: impl Into<Remotes>) -> Self {
         Machine::of(Cow::Borrowed(controller), remotes)
     }
 
-    /// Lays a controller out that is borrowed or owned.
+    /// Lays out a borrowed or owned controller.
     pub fn of(controller: Cow<'a, Controller>, remotes: impl Into<Remotes>) -> Self {
         let of_each = remotes.into();
         let remotes = of_each.total();
@@ -252,29 +253,30 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The slots of registers: they are the same for all lines of an agent.
+    /// Slots of the registers, which are the same for all lines of an agent.
     pub fn registers(&self) -> std::ops::Range<usize> {
         self.of_lines..self.width
     }
 
-    /// The controller.
+    /// The controller that was laid out.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
 
-    /// The slot of what `memory writes` says, where a home asks for it: who lends the memory sets it, rows cannot.
+    /// Slot of the variable behind `memory writes`, if the home reads it. The provider of the backing permission sets
+    /// it; rows cannot.
     pub fn memory_writes(&self) -> Option<usize> {
         let mut variables = self.controller.variables.iter();
         let index = variables.position(|variable| variable.name == MEMORY_WRITES)?;
         Some(self.slot(index as u16))
     }
 
-    /// The initial configuration: first state, and what the variables begin with.
+    /// Initial configuration: first state and initial values.
     pub fn initial(&self) -> Configuration {
         self.initial_in(StateId(0))
     }
 
-    /// The initial configuration of an agent that begins in this state.
+    /// Initial configuration of an agent whose initial state is `state`.
     pub fn initial_in(&self, state: StateId) -> Configuration {
         let mut slots = vec![0; self.width];
         for (index, variable) in self.controller.variables.iter().enumerate() {
@@ -299,20 +301,20 @@ impl<'a> Machine<'a> {
         Configuration { state, slots }
     }
 
-    /// The slot of a variable; the first one of several.
+    /// First slot of a variable.
     pub fn slot(&self, variable: u16) -> usize {
         self.offsets[variable as usize]
     }
 
-    /// The slots of a variable.
+    /// Range of the slots of a variable.
     pub fn slots(&self, variable: u16) -> std::ops::Range<usize> {
         let first = self.slot(variable);
         let ty = self.controller.variables[variable as usize].ty;
         first..first + slots(ty, self.remotes)
     }
 
-    /// Lets the agent react. On [`Outcome::Taken`] the configuration has moved on;
-    /// otherwise, and on a fault, its state is unchanged (its slots may not be, after a fault).
+    /// Executes the rule for an event. On [`Outcome::Taken`] the configuration is the new one. Otherwise, and on a
+    /// fault, its state is unchanged; after a fault its slots may have changed.
     ///
     /// # Errors
     /// [`Interrupted`], with the fault that makes the rule impossible to execute.
@@ -325,8 +327,9 @@ impl<'a> Machine<'a> {
         self.step_choosing(configuration, occasion, tables, 0)
     }
 
-    /// As [`Machine::step`], where a row that chooses takes the member with this number, counted from the lowest. If there is
-    /// none, or nothing to choose from, a number other than 0 gives [`Outcome::Leave`], with slots that may have changed.
+    /// As [`Machine::step`], with a choice: a row that chooses takes the member of its set with this number, counted
+    /// from the lowest. If the member or the choice does not exist, a number other than 0 gives [`Outcome::Leave`], and
+    /// slots may have changed.
     ///
     /// # Errors
     /// As [`Machine::step`].
@@ -347,8 +350,9 @@ impl<'a> Machine<'a> {
         self.react(state, &mut values, occasion, tables, choice)
     }
 
-    /// As [`Machine::step`], of an agent whose registers lie elsewhere: the configuration has the slots of the line only.
-    /// What a rule changes of them is noted, so that neither reading nor undoing it takes time for those it leaves.
+    /// As [`Machine::step`], for an agent whose registers are stored separately: the configuration has the slots of the
+    /// line only. Changes of registers are recorded, so that neither checking nor undoing them takes time for unchanged
+    /// registers.
     ///
     /// # Errors
     /// [`Interrupted`], with the fault that makes the rule impossible to execute.
@@ -435,27 +439,28 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// One rule being executed.
+/// Execution of one rule.
 struct Run<'m, 'a, 's> {
     machine: &'m Machine<'a>,
     state: u16,
     values: &'m mut Values<'s>,
     occasion: Occasion<'m>,
     tables: &'m mut dyn Tables,
-    /// The remote a loop or quantifier is at, encoded as a value, or the number of the home.
+    /// Remote of the current iteration or quantifier, encoded as a value, or number of the current home.
     each: u16,
     /// Number of the member that a choice takes; 0 once it has been taken.
     choice: u16,
     acts: Vec<Act>,
-    /// The first fault, with the number of acts before it.
+    /// First fault, with the number of actions before it.
     fault: Option<(Fault, usize)>,
 }
 
 impl Run<'_, '_, '_> {
-    /// Executes statements. A fault is kept, and the others are executed for what they send.
+    /// Executes statements. A fault is recorded, and later statements are still executed to find the messages they
+    /// send.
     ///
     /// # Errors
-    /// A missing entry of a table, without which nothing more can be said.
+    /// A missing entry of a table, because the rest cannot be executed without it.
     fn body(&mut self, statements: &[Statement]) -> Result<(), Fault> {
         for statement in statements {
             match self.statement(statement) {
@@ -463,7 +468,7 @@ impl Run<'_, '_, '_> {
                 Err(fault) => {
                     self.fault.get_or_insert((fault, self.acts.len()));
                 }
-                // There is no such member: what comes after does not matter.
+                // The chosen member does not exist: later statements do not matter.
                 Ok(()) if self.choice > 0 && matches!(statement, Statement::Choose(..)) => break,
                 Ok(()) => {}
             }
@@ -532,7 +537,7 @@ impl Run<'_, '_, '_> {
             Statement::WriteAside => self.acts.push(Act::WriteAside),
             Statement::Done => self.acts.push(Act::Done),
             Statement::Retry => {}
-            // Other lines are not at hand here: whoever has them all sees to it.
+            // The agent's other lines are not accessible here; the executor applies the transition to them.
             Statement::Every { from, to } => self.acts.push(Act::Every {
                 from: *from,
                 to: *to,
@@ -548,7 +553,7 @@ impl Run<'_, '_, '_> {
 
     fn assign_set(&mut self, variable: VariableId, set: &Set) -> Result<(), Fault> {
         let (first, count) = self.slots_of_set(variable);
-        // One remote more or less is one word of many.
+        // Adding or removing one remote changes a single word.
         let own = |set: &Set| *set == Set::Variable(variable);
         let one = match set {
             Set::Union(all, one) if own(all) => Some((one, true)),
@@ -584,7 +589,7 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// The slots of a variable that is a set of remotes: the first, and how many.
+    /// First slot and number of slots of a variable that is a set of remotes.
     fn slots_of_set(&self, variable: VariableId) -> (usize, usize) {
         let first = self.machine.slot(variable.0);
         (first, words(self.machine.remotes))
@@ -595,7 +600,7 @@ impl Run<'_, '_, '_> {
             .iter()
             .enumerate()
             .map(|(field, given)| match given {
-                // A field is one value, whatever it is of.
+                // A field is one slot, even if it is a set.
                 Value::Set(_) if self.machine.remotes > WORD => Err(Fault::Arithmetic),
                 Value::Set(set) => Ok(self.set(set)?.first()),
                 Value::Single(value, ty) => {
@@ -647,7 +652,7 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// Which of an array's values these indices name.
+    /// Offset of an array's element among the slots of the array.
     fn element(&mut self, variable: VariableId, at: &[Expression]) -> Result<usize, Fault> {
         let Type::Array { over, then, .. } = self.machine.controller.variables[variable.index()].ty
         else {
@@ -667,7 +672,7 @@ impl Run<'_, '_, '_> {
         Ok(element)
     }
 
-    /// The index of the remote an expression names; `None` for `none`.
+    /// Index of the remote that an expression names; `None` for `none`.
     fn remote(&mut self, expression: &Expression) -> Result<Option<u16>, Fault> {
         match self.eval(expression)? {
             0 => Ok(None),
@@ -687,7 +692,7 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// A value as it is kept, if it is one of this type.
+    /// Encodes a value; `None` if it does not fit the type.
     fn fitting(&self, ty: Type, value: i32) -> Option<u16> {
         let max = match ty {
             Type::Range { max } => max,
@@ -712,7 +717,7 @@ impl Run<'_, '_, '_> {
         field.copied().ok_or(Fault::Arithmetic)
     }
 
-    /// The members of a set.
+    /// Evaluates a set.
     fn set(&mut self, set: &Set) -> Result<Members, Fault> {
         let mut members = Members::none();
         match set {
@@ -738,7 +743,7 @@ impl Run<'_, '_, '_> {
         Ok(members)
     }
 
-    /// How many remotes are in a set. That of a variable, with one remote more or less, needs no copy of it.
+    /// Number of remotes in a set. A variable, with or without one more or less remote, is counted without a copy.
     fn count(&mut self, set: &Set) -> Result<u32, Fault> {
         Ok(match set {
             Set::Variable(variable) => {
@@ -758,7 +763,7 @@ impl Run<'_, '_, '_> {
         })
     }
 
-    /// The only member of a set that is written as one.
+    /// The remote of a singleton; `None` for `none` and for other sets.
     fn one(&mut self, set: &Set) -> Result<Option<u16>, Fault> {
         match set {
             Set::Singleton(remote) => self.remote(remote),
@@ -766,7 +771,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Whether a remote is in a set; `none` is in no set.
+    /// Returns true if a remote is in a set; `none` is in no set.
     fn contains(&mut self, set: &Set, remote: Option<u16>) -> Result<bool, Fault> {
         Ok(match set {
             Set::Empty => false,
@@ -787,7 +792,7 @@ impl Run<'_, '_, '_> {
                 let word = self.field(*field)?;
                 remote.is_some_and(|remote| is_in(&[word], remote))
             }
-            // Both are looked at, so that a fault in one shows.
+            // Both operands are evaluated, so that a fault in either is reported.
             Set::Union(a, b) => self.contains(a, remote)? | self.contains(b, remote)?,
             Set::Difference(a, b) => self.contains(a, remote)? & !self.contains(b, remote)?,
         })
@@ -838,7 +843,7 @@ impl Run<'_, '_, '_> {
         })
     }
 
-    /// Whether the truth of the condition differs from `unless` for every remote.
+    /// Returns true if the condition's truth value differs from `unless` for every remote.
     fn quantify(&mut self, condition: &Expression, unless: bool) -> Result<bool, Fault> {
         let outer = self.each;
         let mut all = true;

@@ -1,8 +1,8 @@
-//! Orders that threads keep among their accesses, and memory models.
+//! Program orders that threads preserve among their accesses, and memory models.
 
 use std::fmt;
 
-/// What a thread asks for, as far as its order among other things of the thread goes.
+/// Operation of a thread, classified by its effect on program order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Issue {
     /// A read.
@@ -18,7 +18,7 @@ pub enum Issue {
 }
 
 impl Issue {
-    /// All of them with their names in protocol texts.
+    /// All operations with their names in protocol files.
     pub const ALL: [(Issue, &'static str); 5] = [
         (Issue::Load, "load"),
         (Issue::Store, "store"),
@@ -28,32 +28,32 @@ impl Issue {
     ];
 }
 
-/// Which of a thread's accesses wait until which earlier ones have ended.
+/// Preserved program order: the earlier operations whose completion each operation waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Orders {
-    /// For each, a bit for each of those that it waits for.
+    /// For each operation, a bit mask of the earlier operations that it waits for.
     after: [u8; Issue::ALL.len()],
 }
 
 impl Orders {
-    /// Nothing waits.
+    /// No operation waits for another.
     pub const NONE: Orders = Orders {
         after: [0; Issue::ALL.len()],
     };
 
-    /// The later one waits for the earlier one from now on.
+    /// Makes the later operation wait for the earlier one.
     pub fn keep(&mut self, earlier: Issue, later: Issue) {
         self.after[later as usize] |= 1 << earlier as u8;
     }
 
-    /// Whether the later one waits for the earlier one.
+    /// Returns true if the later operation waits for the earlier one.
     pub fn waits(&self, earlier: Issue, later: Issue) -> bool {
         self.after[later as usize] >> earlier as u8 & 1 != 0
     }
 }
 
-/// Release consistency, kept before anything is sent: what follows an acquire waits for it, a release waits for all before
-/// it, and a fence does both.
+/// Release consistency, enforced before an operation is issued: operations after an acquire wait for it, a release
+/// waits for all operations before it, and a fence does both.
 impl Default for Orders {
     fn default() -> Orders {
         let mut orders = Orders::NONE;
@@ -83,11 +83,11 @@ pub enum Model {
 }
 
 impl Model {
-    /// The models that a text may guarantee with their names, from the strongest to the weakest.
+    /// Models that a protocol may guarantee, with their names, from the strongest to the weakest.
     pub const ALL: [(Model, &'static str); 3] =
         [(Model::Sc, "sc"), (Model::Tso, "tso"), (Model::Rc, "rc")];
 
-    /// Its short name.
+    /// Short name.
     pub fn name(self) -> &'static str {
         match self {
             Model::Sc => "sc",

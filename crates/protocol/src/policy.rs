@@ -1,154 +1,154 @@
-//! A home as a policy: goals per request and local operation.
+//! A home as a policy: goals for each request and local operation.
 //!
-//! The controller is constructed from it by [`crate::construct`].
+//! [`crate::construct`] builds the controller from it.
 
 use crate::terms::{MessageId, Right, Span};
 
-/// A home written as goals.
+/// Goals of a home, from which its controller is constructed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Policy {
-    /// What to do on each request: `on REQUEST(r) { ... }`.
+    /// Goals for each request: `on REQUEST(r) { ... }`.
     pub requests: Vec<RequestPolicy>,
     /// `local NAME [lock] { ensure all <= S }`, one entry per form offered.
     pub locals: Vec<LocalPolicy>,
-    /// `reach S with FORWARD`: the forward that brings a remote down to this right.
+    /// `reach S with FORWARD`: the forward that downgrades a remote to this permission.
     pub reach: Vec<Reach>,
-    /// When a request may be stalled; see [`Stall`].
+    /// Condition for stalling a request; see [`Stall`].
     pub stall: Stall,
-    /// When a local operation is accepted; see [`Acceptance`].
+    /// Condition for accepting a local operation; see [`Acceptance`].
     pub acceptance: Acceptance,
-    /// What happens to a local operation while the line is locked.
+    /// Treatment of a local operation while the line is locked.
     pub under_lock: UnderLock,
     /// `serve past VICTIM`: requests do not wait for these victims, which carry no dirty line.
     pub serve_past: Vec<MessageId>,
-    /// `serve under forwards`: with [`Stall::Possible`], requests wait neither for the answer to a
-    /// forward nor for a local operation. ([`Stall::Proven`] decides by proof.)
+    /// `serve under forwards`: with [`Stall::Possible`], requests wait neither for the response to a forward nor for a
+    /// local operation. ([`Stall::Proven`] decides by proof.)
     pub serve_under_forwards: bool,
-    /// `await ACK after GRANT, ...`: no forward to a remote while one of these grants to it may be
+    /// `await ACK after GRANT, ...`: no forward is sent to a remote while one of these grants to it may be
     /// unacknowledged.
     pub awaits: Vec<Await>,
-    /// `expect ANSWER tells RIGHT`: assertions the construction proves or refutes.
+    /// `expect ANSWER tells RIGHT`: assertions that the construction proves or refutes.
     pub expectations: Vec<Expectation>,
-    /// The keyword `home`.
+    /// Span of the keyword `home`.
     pub span: Span,
 }
 
-/// When a request is stalled because of messages that may be in flight.
+/// Condition under which a request is stalled because of messages that may be in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Stall {
-    /// Only if every configuration is sure to bring the home a message that is not a
-    /// request; otherwise the request is served, or the construction reports that it cannot be.
-    /// Written `stall proven`, the default.
+    /// Stall only if every configuration is sure to bring the home a message that is not a request. Otherwise the
+    /// request is served, or the construction reports that it cannot be. Written `stall proven`, the default.
     Proven,
-    /// Whenever a victim, an answer or a local operation *may* be under way, proof or not.
+    /// Stall whenever a victim or an answer *may* be in flight, or a local operation may be in progress, without proof.
     /// Written `stall possible`.
     Possible,
 }
 
-/// When a local operation is accepted.
+/// Condition under which a local operation is accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Acceptance {
-    /// While a request is in hand too; it is pursued afterwards. `accept local always`, the default.
+    /// Always, even while a request is in progress; the operation is pursued after it. `accept local always`, the
+    /// default.
     Always,
-    /// Not while a request is in hand. `accept local between requests`.
+    /// Only while no request is in progress. `accept local between requests`.
     BetweenRequests,
-    /// Only while neither a request nor a memory operation is in hand. `accept local when idle`.
+    /// Only while neither a request nor a memory operation is in progress. `accept local when idle`.
     WhenIdle,
 }
 
-/// What happens to a local operation while the device holds the line locked.
+/// Treatment of a local operation while the device holds the line locked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum UnderLock {
-    /// It is refused and reported. `under lock refuse`, the default.
+    /// Reject and report the operation. `under lock refuse`, the default.
     Refuse,
-    /// It waits for the unlock. `under lock wait`.
+    /// Wait for the unlock. `under lock wait`.
     Wait,
 }
 
-/// What to do on a request of remote `r`.
+/// Goals for a request of remote `r`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RequestPolicy {
-    /// The request.
+    /// Request message.
     pub message: MessageId,
-    /// Highest right any *other* remote may have before the request is served.
+    /// Highest permission that any *other* remote may have before the request is served.
     pub ensure: Right,
-    /// Whether the bytes the request carries are then written to memory (`write`).
+    /// True if the bytes that the request carries are then written to memory (`write`).
     pub write: bool,
     /// The grants, in the order they are tried. The last one is unconditional.
     pub grants: Vec<Grant>,
-    /// The whole block.
+    /// Span of the whole block.
     pub span: Span,
 }
 
-/// One way to answer a request: `grant r RIGHT with MESSAGE [if CONDITION]`,
-/// or `answer r with MESSAGE` where no right is given.
+/// A response to a request: `grant r RIGHT with MESSAGE [if CONDITION]`, or `answer r with MESSAGE` if it gives no
+/// permission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grant {
-    /// The message that carries the grant. If it carries the line, memory is read first.
+    /// Message that carries the grant. If it carries the line, memory is read first.
     pub message: MessageId,
-    /// The right the author says it gives; the construction verifies it against the remote.
+    /// Permission that the grant gives, as the file states it. The construction verifies it against the remote.
     pub right: Right,
-    /// When this way is taken.
+    /// Condition of the grant.
     pub when: When,
-    /// The statement.
+    /// Span of the statement.
     pub span: Span,
 }
 
 /// Condition of a grant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum When {
-    /// Always.
+    /// No condition.
     Always,
-    /// `if others(r) == I`: no other remote has any right.
+    /// `if others(r) == I`: no other remote has any permission.
     OthersNone,
     /// `if held(r)`: in every configuration the requester still holds a copy.
     Held,
-    /// `if chosen`: the home is free to take this one or the next.
+    /// `if chosen`: the home is free to use this grant or the next one.
     Chosen,
 }
 
 /// A local operation of the device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LocalPolicy {
-    /// Its name in tables and charts: `clean`, or `clean_lock` where both forms are offered.
+    /// Name in tables and charts: `clean`, or `clean_lock` where both forms are offered.
     pub name: String,
-    /// Highest right any remote may have when it is acknowledged.
+    /// Highest permission that any remote may have when the operation is acknowledged.
     pub ensure: Right,
-    /// Whether it takes the lock.
+    /// True if the operation takes the lock.
     pub lock: bool,
-    /// The statement.
+    /// Span of the statement.
     pub span: Span,
 }
 
-/// Which forward brings a remote down to a right.
+/// Forward that downgrades a remote to a permission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reach {
-    /// The right reached.
+    /// Permission of the remote afterwards.
     pub right: Right,
-    /// The forward.
+    /// Forward message.
     pub forward: MessageId,
-    /// The statement.
+    /// Span of the statement.
     pub span: Span,
 }
 
-/// A rule about acknowledged grants.
+/// Rule about acknowledged grants.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Await {
-    /// The acknowledgement.
+    /// Acknowledgement message.
     pub acknowledgement: MessageId,
-    /// The grants it confirms.
+    /// Grants that it confirms.
     pub grants: Vec<MessageId>,
-    /// The statement.
+    /// Span of the statement.
     pub span: Span,
 }
 
-/// `expect ANSWER tells RIGHT`.
+/// Assertion `expect ANSWER tells RIGHT`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expectation {
-    /// The answer.
+    /// Answer message.
     pub answer: MessageId,
-    /// The highest right the remote has when the answer has arrived, according to the author.
+    /// Highest permission that the remote has once the answer has arrived, according to the file.
     pub right: Right,
-    /// The statement.
+    /// Span of the statement.
     pub span: Span,
 }

@@ -1,10 +1,8 @@
-//! What a protocol text means, after names and types are resolved.
+//! Protocol files after names and types are resolved.
 //!
-//! A [`Protocol`] has two sorts of agent: *remotes* (caching agents, of one [`Kind`] or several,
-//! of which a system has one or more) and the *home*.
-//! The rows of all remotes are one [`Controller`].
-//! The home is either a controller written by hand or a [`Policy`]
-//! from which [`crate::construct`] builds a controller.
+//! A [`Protocol`] has two sorts of agent: *remotes* (caching agents, of one [`Kind`] or several, of which a system has
+//! one or more) and the *home*. The rows of all remotes are one [`Controller`]. The home is either a controller written
+//! by hand or a [`Policy`] from which [`crate::construct`] builds a controller.
 
 use crate::controller::{Controller, Effect, Event, Statement};
 use crate::orders::{Model, Orders};
@@ -15,7 +13,7 @@ pub use crate::terms::{ChannelId, MessageId, Right, StateId, Type, VariableId};
 use cohkit_base::words::counted;
 use std::sync::Arc;
 
-/// One protocol text, resolved.
+/// One protocol file, resolved.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Protocol {
     /// Name after the keyword `protocol`.
@@ -26,45 +24,45 @@ pub struct Protocol {
     pub line_bytes: u32,
     /// Virtual channels.
     pub channels: Vec<Channel>,
-    /// Sets of channels whose messages share one first-in first-out order per
-    /// (sender, receiver) pair. A channel stands in at most one; a channel in
-    /// none is unordered. A single ordered channel is a group of one.
+    /// Sets of channels whose messages share one first-in first-out order per (sender, receiver) pair. A channel is in
+    /// at most one set; a channel in none is unordered. A single ordered channel is a set of one.
     pub orders: Vec<Vec<ChannelId>>,
-    /// Of each of these sets, whether only messages about one line are in order.
+    /// For each of these sets, true if order holds only between messages about the same line.
     pub per_line: Vec<bool>,
-    /// Networks: those of these sets whose messages share one input queue at each receiver, whoever sends them.
+    /// Networks: those of these sets whose messages share one input queue at each receiver, for all senders.
     pub networks: Vec<Network>,
-    /// Message kinds.
+    /// Message types.
     pub messages: Vec<Message>,
-    /// Messages that stay behind others which were sent before them, though no order of channels says so.
+    /// Messages that stay behind earlier ones although their channels share no order.
     pub behind: Vec<Behind>,
-    /// The kinds of caching agents, at least one.
+    /// Kinds of caching agents, at least one.
     pub kinds: Vec<Kind>,
-    /// The rows of all caching agents. A state belongs to the kinds that begin before it and last.
+    /// Rows of all caching agents. A state belongs to the kinds whose initial state is the last one at or before it.
     pub remote: Controller,
     /// The home agent.
     pub home: Home,
     /// Assumed limits on messages in flight; part of every verdict.
     pub bounds: Bounds,
-    /// How many homes share the lines: line L is home L mod this one's.
+    /// Number of homes that share the lines. Line L belongs to home L mod this number.
     pub homes: u16,
-    /// The orders that threads keep among their accesses, if the text has a block for them.
+    /// Program order that threads preserve among their accesses, if the file has a block for it.
     pub kept: Option<Orders>,
-    /// What it promises to those who read and write through its caches.
+    /// Guarantee to programs that read and write through the caches.
     pub guarantee: Guarantee,
     /// Systems to check.
     pub systems: Vec<System>,
-    /// Invariants written in the text, besides those that come for free.
+    /// Invariants written in the file, besides the built-in ones.
     pub invariants: Vec<Invariant>,
 }
 
-/// What a text promises to those who read and write through its caches.
+/// Guarantee of a protocol to programs that read and write through its caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guarantee {
-    /// Whether it keeps single writer and data value: a right to write is alone, and what may be read is what was written
-    /// last. Without (`guarantee none`) rights say only what an agent does by itself, and copies may be old.
+    /// True if the single-writer and data-value invariants hold: write permission is exclusive, and reads return the
+    /// last write. Otherwise (`guarantee none`) a permission only says what the agent does by itself, and copies may be
+    /// stale.
     pub coherent: bool,
-    /// The memory model that programs are to find, if the text names one.
+    /// Memory model guaranteed to programs, if the file names one.
     pub model: Option<Model>,
 }
 
@@ -77,134 +75,136 @@ impl Default for Guarantee {
     }
 }
 
-/// The home agent of a protocol text.
+/// Home agent of a protocol.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Home {
     /// A controller written out by hand.
     Controller(Controller),
-    /// Goals; the controller is constructed.
+    /// Goals from which the controller is constructed.
     Policy(Policy),
 }
 
-/// Which agents a channel may start or end at.
+/// Kind of agent at one end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum End {
     /// A remote agent.
     Remote,
     /// The home agent.
     Home,
-    /// Either.
+    /// Either a remote or the home.
     Any,
 }
 
-/// What the messages of a channel are for. A home policy needs to know.
+/// Purpose of a channel's messages. The construction of a home from a policy needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
-    /// Asks the home for a right or an access; the only class a home may stall.
+    /// Asks the home for a permission or an access; the only class that a home may stall.
     Request,
-    /// Gives a right up unasked.
+    /// Gives up a permission without having been asked to.
     Victim,
-    /// Answers a forward.
+    /// A remote's response to a forward.
     Answer,
-    /// The home asks a remote to give up a right.
+    /// Asks a remote to give up a permission.
     Forward,
-    /// The home answers a request.
+    /// The home's response to a request.
     Grant,
-    /// The remote confirms that a grant has arrived.
+    /// Confirms to the home that a grant has arrived.
     Acknowledgement,
 }
 
-/// A virtual network: channels in one order, whose messages to one receiver share one input queue. Messages of one sender
-/// enter it in the order in which they were sent, those of several senders in any order. Only the first one can be taken.
+/// A virtual network: channels of one order, whose messages to one receiver share one input queue. Messages of one
+/// sender enter the queue in the order in which they were sent; senders interleave in any order. Only the head of the
+/// queue can be taken.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Network {
-    /// Name in the text.
+    /// Name in the file.
     pub name: String,
     /// Index of its channels into [`Protocol::orders`].
     pub order: usize,
-    /// Most messages in flight to one receiver, if the text states it: an agent whose row would send more waits.
+    /// Maximum number of messages in flight to one receiver, if the file states it. An agent whose row would exceed it
+    /// waits.
     pub capacity: Option<u16>,
-    /// The name in the text.
+    /// Span of the network's name.
     pub span: Span,
 }
 
 impl Network {
-    /// The largest capacity that a text may state.
+    /// Largest capacity that a file may state.
     pub const MOST_CAPACITY: u16 = 64;
 
-    /// Returns true if an input queue has room for one more message beside those in flight to its receiver.
+    /// Returns true if an input queue has room for one more message, besides those in flight to its receiver.
     pub fn has_room(&self, in_flight: usize) -> bool {
         self.capacity
             .is_none_or(|capacity| in_flight < usize::from(capacity))
     }
 }
 
-/// A message that stays behind others: it is delivered only when none of these is in flight that the same agent sent
-/// earlier, to the same agent and about the same line. Otherwise they may overtake each other.
+/// A message that stays behind others. It is delivered only when none of the others is in flight that its sender sent
+/// earlier to the same agent about the same line. Messages sent later may be overtaken or overtake it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Behind {
-    /// The message that stays behind.
+    /// Message that stays behind.
     pub message: MessageId,
-    /// The messages that go before it. No message goes before two.
+    /// Messages that go first. No message goes before two different ones.
     pub earlier: Vec<MessageId>,
 }
 
 /// A virtual channel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Channel {
-    /// Name in the text.
+    /// Name in the file.
     pub name: String,
-    /// Sender.
+    /// Sending agent.
     pub from: End,
-    /// Receiver.
+    /// Receiving agent.
     pub to: End,
-    /// Of remotes that send, or receive, the only kind; `None` if any kind does.
+    /// For each end at remotes (sender, receiver), the only kind allowed; `None` if any kind is.
     pub kinds: [Option<KindId>; 2],
-    /// Written `as request`, or implied when the channel is named after its class.
-    /// `None` only where the home is written by hand.
+    /// Class, written `as request` or implied by a channel named after its class. `None` only if the home is written by
+    /// hand.
     pub class: Option<Class>,
-    /// The name in the text.
+    /// Span of the channel's name.
     pub span: Span,
 }
 
-/// A message kind.
+/// A message type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Message {
-    /// Name in the text.
+    /// Name in the file.
     pub name: String,
-    /// The channel it travels on.
+    /// Channel it travels on.
     pub channel: ChannelId,
-    /// What bytes it carries.
+    /// Data that it carries.
     pub carries: Carries,
-    /// Whether it is about a line; otherwise rows that are about no line take it, from and to any home.
+    /// True if the message is about a line. Otherwise rows about no line take it, and any home may send or receive it.
     pub about_line: bool,
     /// Further fields, for controllers written by hand.
     pub fields: Vec<Field>,
-    /// The name in the text.
+    /// Span of the message's name.
     pub span: Span,
 }
 
-/// What bytes a message carries.
+/// Data carried by a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Carries {
-    /// None.
+    /// No data.
     Nothing,
-    /// A copy of the line; written `(line)`.
+    /// A copy of the line, written `(line)`.
     Line,
-    /// A copy of the line that must replace the memory's; written `(line, dirty)`.
+    /// A copy of the line that must replace the one in memory, written `(line, dirty)`.
     DirtyLine,
-    /// New bytes for the whole line, from a non-caching write; written `(store)`.
+    /// New bytes for the whole line, from a non-caching write, written `(store)`.
     Store,
-    /// New bytes for a part of the line, from a non-caching write; written `(partial store)`.
+    /// New bytes for part of the line, from a non-caching write, written `(partial store)`.
     PartialStore,
 }
 
 impl Carries {
-    /// Whether the message carries a copy of the line as its sender held it.
+    /// Returns true if the message carries a copy of the line as its sender held it.
     pub fn line(self) -> bool {
         matches!(self, Carries::Line | Carries::DirtyLine)
     }
-    /// Whether the message carries new bytes that a home must write on its sender's behalf.
+    /// Returns true if the message carries new bytes that a home must write on its sender's behalf.
     pub fn store(self) -> bool {
         matches!(self, Carries::Store | Carries::PartialStore)
     }
@@ -213,20 +213,20 @@ impl Carries {
 /// A field of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Field {
-    /// Name in the text.
+    /// Name in the file.
     pub name: String,
-    /// Its values.
+    /// Type of its values.
     pub ty: Type,
-    /// The name in the text.
+    /// Span of the field's name.
     pub span: Span,
 }
 
-/// Limits on messages in flight that the text assumes.
+/// Limits on messages in flight that the file assumes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Bounds {
-    /// Most messages in flight per remote and line in total, if the text states it.
+    /// Maximum number of messages in flight per remote and line in total, if the file states it.
     pub in_flight: Option<Bound>,
-    /// Most messages of one kind in flight per remote and line; sending another waits.
+    /// Maximum number of messages of one type in flight per remote and line; an agent that would send another waits.
     /// Only for messages of class victim.
     pub per_message: Vec<(MessageId, Bound)>,
 }
@@ -234,15 +234,15 @@ pub struct Bounds {
 /// One stated bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bound {
-    /// The largest number allowed.
+    /// Largest number allowed.
     pub limit: u16,
-    /// Where it stands.
+    /// Span of the statement.
     pub span: Span,
 }
 
 impl Bounds {
-    /// Whether an agent may begin what sends these messages: not if one more of a kind would be too many.
-    /// `in_flight` counts those of a kind under way between the agent and the home, for the line.
+    /// Returns true if an agent may start an access that sends these messages: none would exceed its bound. `in_flight`
+    /// counts messages of a type in flight between the agent and the home, for the line.
     pub fn let_begin(
         &self,
         sends: impl Fn(MessageId) -> bool,
@@ -253,7 +253,7 @@ impl Bounds {
             .all(|&(kind, bound)| !sends(kind) || in_flight(kind) < usize::from(bound.limit))
     }
 
-    /// What is wrong if so many messages from or to one remote are in flight for one line.
+    /// Describes the violated bound if this many messages from or to one remote are in flight for one line.
     pub fn exceeded(&self, in_flight: usize) -> Option<String> {
         let bound = self.in_flight?;
         (in_flight > usize::from(bound.limit)).then(|| bound.excess())
@@ -261,38 +261,39 @@ impl Bounds {
 }
 
 impl Bound {
-    /// The name of what is wrong when [`Bounds::in_flight`] does not hold, the same wherever it is found.
+    /// Name of a violation of [`Bounds::in_flight`], the same in every check that finds it.
     pub fn excess(&self) -> String {
         format!("more than {} in flight", counted(self.limit, "message"))
     }
 }
 
-/// A system to check: how many agents and lines.
+/// A system to check: numbers of agents and lines.
 #[derive(Clone, PartialEq, Debug)]
 pub struct System {
     /// Name after the keyword `system`.
     pub name: String,
-    /// Number of caching agents of each kind, 1 to [`System::MOST_REMOTES`] in all.
+    /// Number of caching agents of each kind, 1 to [`System::MOST_REMOTES`] in total.
     pub remotes: Remotes,
     /// Number of lines, 1 to [`System::MOST_LINES`].
     pub lines: u8,
-    /// Whether the memory behind the home is lent: the right to it comes and goes, as where the home stands over a cache.
+    /// True if the home's memory has a backing permission of an outer level (`memory lent`). It changes over time, as
+    /// if a cache backed the home.
     pub lent: bool,
-    /// The sizes of the text that are others here.
+    /// Sizes of the file that this system overrides, with their values.
     pub sizes: Vec<(String, u16)>,
-    /// What the text means with these sizes, where there are some.
+    /// The protocol resolved with these sizes, if the system overrides any.
     pub sized: Option<Arc<Protocol>>,
-    /// The name in the text.
+    /// Span of the system's name.
     pub span: Span,
 }
 
 impl System {
-    /// The most caching agents of any system: of one that is checked, and of a machine that is simulated.
+    /// Maximum number of caching agents of any system, checked or simulated.
     pub const MOST_REMOTES: u8 = 8;
-    /// The most lines of a system that is checked.
+    /// Maximum number of lines of a checked system.
     pub const MOST_LINES: u8 = 4;
 
-    /// A system that takes all sizes as the text states them.
+    /// Creates a system that overrides no size of the file.
     pub fn new(name: String, remotes: impl Into<Remotes>, lines: u8) -> System {
         System {
             name,
@@ -306,14 +307,14 @@ impl System {
     }
 }
 
-/// An invariant written in the text: `invariant NAME: EXPRESSION`.
+/// An invariant of the file: `invariant NAME: EXPRESSION`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Invariant {
-    /// Its name.
+    /// Name of the invariant.
     pub name: String,
-    /// What must hold in every reachable state, for every line.
+    /// Claim that must hold in every reachable state, for every line.
     pub holds: Claim,
-    /// The whole invariant in the text.
+    /// Span of the whole invariant.
     pub span: Span,
 }
 
@@ -322,11 +323,11 @@ pub struct Invariant {
 pub enum Claim {
     /// Comparison of two amounts.
     Compare(Amount, Comparison, Amount),
-    /// Both hold.
+    /// Both claims hold.
     And(Box<Claim>, Box<Claim>),
-    /// One holds.
+    /// At least one of the claims holds.
     Or(Box<Claim>, Box<Claim>),
-    /// It does not hold.
+    /// The claim does not hold.
     Not(Box<Claim>),
     /// If the first holds, so does the second.
     Implies(Box<Claim>, Box<Claim>),
@@ -334,14 +335,14 @@ pub enum Claim {
     Locked,
 }
 
-/// A number that a claim speaks of.
+/// A number in a claim.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Amount {
     /// A constant.
     Constant(u16),
-    /// How many remotes are in one of these states: `count(M E)`.
+    /// Number of remotes in one of these states: `count(M E)`.
     RemotesIn(Vec<StateId>),
-    /// How many messages of these kinds are in flight: `in_flight(Inv Data)`.
+    /// Number of messages of these types in flight: `in_flight(Inv Data)`.
     InFlight(Vec<MessageId>),
 }
 
@@ -358,7 +359,8 @@ pub enum Comparison {
 }
 
 impl Protocol {
-    /// What a line has in common with others, so that no line can be looked at alone: `None` if nothing is.
+    /// Names a feature that couples lines, so that no line can be analysed alone. Returns `None` if lines are
+    /// independent.
     pub fn joins_lines(&self) -> Option<&'static str> {
         let every = |s: &Statement| matches!(s, Statement::Every { .. });
         let every = self.remote.rules.iter().any(|row| row.says(&every));
@@ -366,7 +368,8 @@ impl Protocol {
         self.has_in_common().or(every)
     }
 
-    /// The same, but for rows that change every line: what is kept or sent that is of no line, or of several.
+    /// As [`Protocol::joins_lines`], without rows that change every line: state, messages or networks that belong to no
+    /// single line, or several homes.
     pub fn has_in_common(&self) -> Option<&'static str> {
         let home = match &self.home {
             Home::Controller(home) => Some(home),
@@ -388,8 +391,9 @@ impl Protocol {
         (self.homes > 1).then_some("several homes")
     }
 
-    /// Returns the reason why lines that are each free of deadlocks may block each other: [`Protocol::joins_lines`], or an
-    /// order over all lines in which a message may wait for another that is not of its line. `None` if one line says it all.
+    /// Returns the reason why lines that are each free of deadlocks may block each other: [`Protocol::joins_lines`], or
+    /// an order over all lines in which a message may wait for one of another line. Returns `None` if it suffices to
+    /// check one line.
     pub fn blocks_across_lines(&self) -> Option<&'static str> {
         let mut orders = self.orders.iter().zip(&self.per_line);
         let stalls = orders.any(|(order, &per_line)| !per_line && self.stalls_in(order));
@@ -397,8 +401,9 @@ impl Protocol {
         self.joins_lines().or(stalls)
     }
 
-    /// Returns true if a message of an order may wait at its receiver: a row leaves it or sends a message whose number is
-    /// bounded, or it stays behind a message of another order. A home that is constructed leaves what it cannot serve at once.
+    /// Returns true if a message of an order may wait at its receiver: a row stalls it, a row sends a message whose
+    /// number is bounded, or it stays behind a message of another order. A constructed home stalls messages that it
+    /// cannot serve at once.
     fn stalls_in(&self, order: &[ChannelId]) -> bool {
         let in_order = |message: MessageId| order.contains(&self.message(message).channel);
         let bounded = |statement: &Statement| match statement {
@@ -438,21 +443,19 @@ impl Protocol {
     pub fn class(&self, id: MessageId) -> Option<Class> {
         self.channel_of(id).class
     }
-    /// The order group a channel stands in, as an index into [`Protocol::orders`];
-    /// `None` if it is unordered.
+    /// Index into [`Protocol::orders`] of the order of a channel; `None` if the channel is unordered.
     pub fn order_of(&self, channel: ChannelId) -> Option<usize> {
         self.orders
             .iter()
             .position(|group| group.contains(&channel))
     }
-    /// The network of an order group, given as an index into [`Protocol::orders`].
+    /// Network of an order, given as an index into [`Protocol::orders`].
     pub fn network_of(&self, order: usize) -> Option<&Network> {
         self.networks.iter().find(|network| network.order == order)
     }
-    /// Whether a remote performs an access with the bytes that this message brings (`done`), so that they must be
-    /// those of the last write when they are sent. Whether it keeps the line besides makes no difference:
-    /// it may keep it without a right, and then nobody else would look at these bytes.
-    /// Where copies may be old, so may these be.
+    /// Returns true if a remote performs an access with the data of this message (`done`). Such data must be that of
+    /// the last write when it is sent. That holds even if the remote also keeps the line: it may keep it without
+    /// permission, and then no other check reads the data. Always false if the protocol allows stale copies.
     pub fn used_once(&self, id: MessageId) -> bool {
         self.guarantee.coherent
             && self.message(id).carries.line()
@@ -461,30 +464,30 @@ impl Protocol {
                     && matches!(&rule.effect, Effect::Take { body, .. } if body.contains(&Statement::Done))
             })
     }
-    /// The messages that this one stays behind, and those that stay behind it.
+    /// Messages that this one stays behind; empty if there are none.
     pub fn stays_behind(&self, id: MessageId) -> &[MessageId] {
         let behind = self.behind.iter().find(|behind| behind.message == id);
         behind.map_or(&[], |behind| &behind.earlier)
     }
-    /// Whether some message stays behind this one.
+    /// Returns true if some message stays behind this one.
     pub fn goes_before(&self, id: MessageId) -> bool {
         self.behind
             .iter()
             .any(|behind| behind.earlier.contains(&id))
     }
-    /// The kind to which a state of the remotes belongs; the first of those that share it.
+    /// Kind to which a state of the remotes belongs; the first of those that share it.
     pub fn kind_of(&self, state: StateId) -> KindId {
         let last = self.kinds.iter().rev().find(|kind| kind.initial <= state);
         let initial = last.map_or(StateId(0), |kind| kind.initial);
         let first = self.kinds.iter().position(|kind| kind.initial == initial);
         KindId(first.unwrap_or(0) as u8)
     }
-    /// Whether some kinds have rows of their own, so that what an agent is follows from its state.
+    /// Returns true if some kinds have rows of their own, so that an agent's state determines its kind.
     pub fn several_tables(&self) -> bool {
         let first = self.kinds.first().map(|kind| kind.initial);
         self.kinds.iter().any(|kind| Some(kind.initial) != first)
     }
-    /// The name of the remote with this number.
+    /// Name of the remote with this number.
     pub fn remote_name(&self, remotes: &Remotes, number: u16) -> String {
         if remotes.total() == 1 {
             return self.kinds[remotes.kind(number).0.index()].name.clone();
@@ -496,7 +499,7 @@ impl Protocol {
             false => format!("{name} {place}"),
         }
     }
-    /// All message indices, in the order of the text.
+    /// All message indices, in the order of the file.
     pub fn message_ids(&self) -> impl Iterator<Item = MessageId> {
         (0..self.messages.len() as u16).map(MessageId)
     }

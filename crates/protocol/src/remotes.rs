@@ -1,7 +1,8 @@
-//! Kinds of caching agents, and how many of each a system has.
+//! Kinds of caching agents, and the number of each in a system.
 //!
-//! Every remote of a system has a number. Those of the first kind come first, then those of the second, and so on.
-//! A text has one table for all remotes: each kind has states and variables of its own in it, or shares those of another.
+//! Every remote of a system has a number. Remotes of the first kind come first, then those of the second, and so on. A
+//! protocol has one table for all remotes: each kind has its own states and variables in it, or shares those of another
+//! kind.
 
 use crate::terms::{Span, StateId};
 
@@ -10,7 +11,7 @@ cohkit_base::index!(
     KindId(u8)
 );
 
-/// The most kinds of remotes that a text has.
+/// Maximum number of kinds of remotes in a protocol.
 pub const MOST_KINDS: usize = 8;
 
 /// A kind of caching agent.
@@ -18,13 +19,13 @@ pub const MOST_KINDS: usize = 8;
 pub struct Kind {
     /// Name after the keyword `remote`.
     pub name: String,
-    /// The state in which its agents begin. The states of a kind follow it, up to those of the next.
+    /// Initial state of its agents. The states of a kind follow it, up to the initial state of the next kind.
     pub initial: StateId,
-    /// The name in the text.
+    /// Span of the kind's name.
     pub span: Span,
 }
 
-/// How many remotes of each kind a system has, in the order of the text.
+/// Number of remotes of each kind in a system, in the order of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Remotes {
     counts: [u16; MOST_KINDS],
@@ -32,7 +33,8 @@ pub struct Remotes {
 }
 
 impl Remotes {
-    /// So many of each kind; `None` for more than [`MOST_KINDS`] kinds, or more than 65,535 remotes.
+    /// Creates the numbers from one count per kind; `None` for more than [`MOST_KINDS`] kinds, or more than 65,535
+    /// remotes.
     pub fn new(of_each: &[u16]) -> Option<Remotes> {
         let mut counts = [0; MOST_KINDS];
         counts.get_mut(..of_each.len())?.copy_from_slice(of_each);
@@ -45,28 +47,29 @@ impl Remotes {
         })
     }
 
-    /// How many kinds it speaks of.
+    /// Number of kinds.
     pub fn kinds(&self) -> usize {
         usize::from(self.kinds)
     }
 
-    /// All of them.
+    /// Number of remotes of all kinds.
     pub fn total(&self) -> u16 {
         self.counts.iter().sum()
     }
 
-    /// How many of a kind.
+    /// Number of remotes of a kind.
     pub fn of(&self, kind: KindId) -> u16 {
         self.counts[kind.index()]
     }
 
-    /// The numbers of the remotes of a kind.
+    /// Numbers of the remotes of a kind, as a range.
     pub fn numbers(&self, kind: KindId) -> std::ops::Range<u16> {
         let first = self.counts[..kind.index()].iter().sum();
         first..first + self.of(kind)
     }
 
-    /// The kind of the remote with this number, and which of its kind it is; the last kind's for a number too large.
+    /// Returns the kind of a remote and its position among the remotes of that kind. A number that is too large belongs
+    /// to the last kind.
     pub fn kind(&self, remote: u16) -> (KindId, u16) {
         let mut left = remote;
         for kind in 0..self.kinds {
@@ -80,7 +83,7 @@ impl Remotes {
     }
 }
 
-/// So many of the only kind.
+/// Creates this many remotes of a single kind.
 impl From<u16> for Remotes {
     fn from(count: u16) -> Remotes {
         let mut counts = [0; MOST_KINDS];

@@ -1,7 +1,7 @@
-//! Controllers as rows of words, for people: state, event, guard, actions, next state.
+//! Controllers as rows of text, for people: state, event, guard, actions, next state.
 //!
-//! The words are those of the protocol text; what only a constructed home does
-//! (memory and local operations) is said in the same manner.
+//! The rows use the words of the protocol language. Operations that only a constructed home has (memory and local
+//! operations) are written in the same style.
 
 use crate::controller::{
     Controller, Effect, Event, Expression, HomeSet, OfHomes, Operator, Rule, Set, Statement,
@@ -13,38 +13,38 @@ use crate::terms::{Span, StateId};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A controller in words.
+/// A controller as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Rows {
     /// Number of states.
     pub states: usize,
-    /// Number of rows that take their event; rows that leave or refuse it are not counted.
+    /// Number of rows that take their event; rows that stall or reject it are not counted.
     pub transitions: usize,
     /// Number of different events.
     pub events: usize,
-    /// The rows by state, and for each state in the order in which they are tried.
+    /// Rows by state, and for each state in the order in which they are tried.
     pub rows: Vec<Row>,
 }
 
-/// One rule in words.
+/// A rule as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Row {
-    /// The state it applies in.
+    /// State in which the rule applies.
     pub state: String,
-    /// The access, message or operation.
+    /// Access, message or operation.
     pub event: String,
-    /// The further condition, if there is one.
+    /// Guard, if any.
     pub guard: Option<String>,
-    /// What is done, in order.
+    /// Actions, in order.
     pub actions: Vec<String>,
-    /// The next state, which may be the same; `None` if the event is not taken.
+    /// Next state, which may be the same; `None` if the event is not taken.
     pub next: Option<String>,
-    /// Where the row stands in the text; of a constructed row, the part of the policy that it comes from.
+    /// Span of the row; for a constructed row, of the part of the policy that it comes from.
     #[serde(skip)]
     pub span: Span,
 }
 
-/// The rows of one of the protocol's controllers. Rows that say `never` are left out.
+/// Renders the rows of one of the protocol's controllers. Rows with `never` are left out.
 pub fn rows(protocol: &Protocol, controller: &Controller) -> Rows {
     let mut rules: Vec<&Rule> = controller.rules.iter().collect();
     rules.retain(|rule| rule.effect != Effect::Never);
@@ -66,7 +66,7 @@ pub fn rows(protocol: &Protocol, controller: &Controller) -> Rows {
     }
 }
 
-/// What happens to an agent: `store`, `GetM`, `clean_invalidate`, `memory data`.
+/// Name of an event: `store`, `GetM`, `clean_invalidate`, `memory data`.
 pub fn event_words(protocol: &Protocol, controller: &Controller, event: Event) -> String {
     match event {
         Event::Access(access) => access.name().to_string(),
@@ -79,7 +79,7 @@ pub fn event_words(protocol: &Protocol, controller: &Controller, event: Event) -
     }
 }
 
-/// Returns the sentence that says of which agent a row could not be executed, and why.
+/// Describes in one sentence why a row of an agent could not be executed.
 pub fn fault_words(
     agent: &str,
     messages: &[Message],
@@ -110,7 +110,7 @@ pub fn fault_words(
     format!("a row of {agent} cannot be executed: {why}")
 }
 
-/// What the words of one rule refer to.
+/// Rule being rendered, with its controller and protocol.
 struct Words<'a> {
     protocol: &'a Protocol,
     controller: &'a Controller,
@@ -187,8 +187,8 @@ impl Words<'_> {
                     format!(" ({})", fields.join(", "))
                 };
                 let to = match to {
-                    // Whom a message goes to is said only where there is a choice; a constructed
-                    // home that names a remote by number has only this one.
+                    // The receiver is written only where there is a choice. A constructed home that names a remote by
+                    // number has only this one.
                     Target::Home if self.protocol.channel_of(*message).to == End::Home => {
                         String::new()
                     }
@@ -278,7 +278,7 @@ impl Words<'_> {
         }
     }
 
-    /// An expression whose value is of this type, so that truth values read as such.
+    /// Renders an expression of this type, so that truth values read as `false` and `true`.
     fn typed(&self, ty: Type, value: &Expression) -> String {
         match (ty, value) {
             (Type::Bool, Expression::Constant(0)) => "false".to_string(),
@@ -291,7 +291,7 @@ impl Words<'_> {
         self.within(expression, 0)
     }
 
-    /// One value of an array.
+    /// Renders an element of an array.
     fn element(&self, variable: VariableId, at: &[Expression]) -> String {
         let at = at
             .iter()
@@ -299,7 +299,7 @@ impl Words<'_> {
         format!("{}{}", self.variable(variable), at.collect::<String>())
     }
 
-    /// The expression, in parentheses if it binds no tighter than its surroundings.
+    /// Renders an expression, in parentheses if it binds no tighter than its context.
     fn within(&self, expression: &Expression, surroundings: u8) -> String {
         use Operator::*;
         let (text, binding) = match expression {
@@ -375,7 +375,7 @@ impl Words<'_> {
         }
     }
 
-    /// The set, in parentheses if it binds no tighter than its surroundings.
+    /// Renders a set, in parentheses if it binds no tighter than its context.
     fn set(&self, set: &Set, surroundings: u8) -> String {
         let (sign, left, right) = match set {
             Set::Empty => return "{}".to_string(),
@@ -389,7 +389,7 @@ impl Words<'_> {
         joined(self.set(left, 4), sign, self.set(right, 5), surroundings)
     }
 
-    /// A set of homes, in parentheses if it binds no tighter than its surroundings.
+    /// Renders a set of homes, in parentheses if it binds no tighter than its context.
     fn homes(&self, set: &HomeSet, surroundings: u8) -> String {
         let (sign, left, right) = match set {
             HomeSet::Empty => return "{}".to_string(),
@@ -406,7 +406,7 @@ impl Words<'_> {
         )
     }
 
-    /// The name of a field of the message at hand.
+    /// Name of a field of the rule's message.
     fn field(&self, field: u8) -> String {
         let Event::Message(message) = self.rule.event else {
             return format!("field {field}");
@@ -418,7 +418,7 @@ impl Words<'_> {
     }
 }
 
-/// Two sets with an operator between them, in parentheses if that binds no tighter than its surroundings.
+/// Joins two sets by an operator, in parentheses if that binds no tighter than its context.
 fn joined(left: String, sign: &str, right: String, surroundings: u8) -> String {
     match surroundings < 5 {
         true => format!("{left} {sign} {right}"),

@@ -1,8 +1,8 @@
-//! What controllers, policies and protocols speak of: places in a text, numbers of things, rights and types.
+//! Basic terms of controllers, policies and protocols: spans, indices, permissions and types.
 
 use std::fmt;
 
-/// A range of bytes in the text, `start .. end`.
+/// A range of bytes in a protocol file, `start .. end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Span {
     /// First byte.
@@ -12,12 +12,12 @@ pub struct Span {
 }
 
 impl Span {
-    /// What stands there.
+    /// Text of the span.
     pub fn of(self, text: &str) -> &str {
         &text[self.start as usize..self.end as usize]
     }
 
-    /// From the start of this span to the end of another.
+    /// Returns the span from the start of this one to the end of `last`.
     pub fn to(self, last: Span) -> Span {
         Span {
             start: self.start,
@@ -43,18 +43,18 @@ cohkit_base::index!(
     VariableId(u16)
 );
 
-/// The access right a state gives its agent.
+/// Access permission of an agent in a state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Right {
     /// May neither read nor write.
     None,
     /// May read.
     Read,
-    /// May read and write, alone.
+    /// May read and write, exclusively.
     Write,
 }
 
-/// What an agent may do, after "may".
+/// Completes the phrase "the agent may ...".
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -75,9 +75,9 @@ pub enum Type {
         /// Largest value.
         max: u16,
     },
-    /// `0 .. size - 1`, counted round, written `cycle size`.
+    /// `0 .. size - 1` with wrap-around, written `cycle size`.
     Cycle {
-        /// How many values there are.
+        /// Number of values.
         size: u16,
     },
     /// `0 .. number of remotes`, written `count`.
@@ -90,21 +90,21 @@ pub enum Type {
     RemoteSet,
     /// The number of a home, written `home`.
     Home {
-        /// How many there are.
+        /// Number of homes.
         homes: u16,
     },
-    /// Several values, each with an index or two, written `T per I` or `T per I per J`. Only variables have it.
+    /// Array with one or two indices, written `T per I` or `T per I per J`. Only variables have this type.
     Array {
-        /// What each of them is.
+        /// Type of the elements.
         of: Element,
-        /// The first index.
+        /// Type of the first index.
         over: Over,
-        /// The second one.
+        /// Type of the second index, if any.
         then: Option<Over>,
     },
 }
 
-/// One value of an array.
+/// Type of an array's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Element {
     /// `0 .. max` inclusive.
@@ -112,30 +112,30 @@ pub enum Element {
         /// Largest value.
         max: u16,
     },
-    /// `0 .. size - 1`, counted round.
+    /// `0 .. size - 1` with wrap-around.
     Cycle {
-        /// How many values there are.
+        /// Number of values.
         size: u16,
     },
     /// `0 .. number of remotes`.
     Count,
-    /// Whether this home is in a `set of home`: 0 or 1.
+    /// Membership of the index's home in a `set of home`: 0 or 1.
     Member,
 }
 
-/// What an array has a value for.
+/// Index type of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Over {
-    /// Each remote.
+    /// All remotes.
     Remotes,
-    /// Each of the numbers from 0 to one less than this.
+    /// Numbers from 0 to one less than this.
     Numbers(u16),
-    /// Each home; so many.
+    /// This number of homes.
     Homes(u16),
 }
 
 impl Over {
-    /// How many that are in a system of so many remotes.
+    /// Number of index values in a system with this many remotes.
     pub fn count(self, remotes: u16) -> u16 {
         match self {
             Over::Remotes => remotes,
@@ -145,7 +145,7 @@ impl Over {
 }
 
 impl Element {
-    /// The type of what it is.
+    /// The same type for a single variable.
     pub fn ty(self) -> Type {
         match self {
             Element::Range { max } => Type::Range { max },
@@ -157,7 +157,7 @@ impl Element {
 }
 
 impl Type {
-    /// One value `0 .. max` for each remote.
+    /// Array of one value `0 .. max` for each remote.
     pub const fn per_remote(max: u16) -> Type {
         Type::Array {
             of: Element::Range { max },
@@ -166,18 +166,18 @@ impl Type {
         }
     }
 
-    /// Whether it has several values, each with an index.
+    /// Returns true if the type is an array.
     pub fn array(self) -> bool {
         matches!(self, Type::Array { .. })
     }
 
-    /// Whether it is a `set of home`.
+    /// Returns true if the type is `set of home`.
     pub fn set_of_homes(self) -> bool {
         let of = Element::Member;
         matches!(self, Type::Array { of: found, .. } if found == of)
     }
 
-    /// What one value of it is: itself, or what an array has several of.
+    /// Type of a single value: the element type of an array, or the type itself.
     pub fn single(self) -> Type {
         match self {
             Type::Array { of, .. } => of.ty(),
@@ -185,8 +185,7 @@ impl Type {
         }
     }
 
-    /// Of an array, how many values there are for each index, in a system of so many remotes; the second is 1 where
-    /// there is one index.
+    /// Number of values of each index of an array, in a system with this many remotes. A missing index counts as 1.
     pub fn extent(self, remotes: u16) -> [u16; 2] {
         match self {
             Type::Array { over, then, .. } => [

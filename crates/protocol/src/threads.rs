@@ -1,47 +1,47 @@
-//! The accesses of a text by which threads read, write and fence.
+//! Accesses by which threads read, write and fence on a protocol's caches.
 
 use crate::controller::{Access, Event};
 use crate::protocol::Protocol;
 use crate::remotes::KindId;
 use crate::terms::StateId;
 
-/// By what threads on the caching agents of a text read, write and fence; nothing where its caches have no such access.
+/// Accesses by which threads on the caching agents read, write and fence; `None` where the caches have no such access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accesses {
-    /// Reads.
+    /// Plain read.
     pub read: Option<Access>,
-    /// Writes.
+    /// Plain write.
     pub write: Option<Access>,
-    /// Reads what later accesses wait for: as others are read where the text does not tell them apart.
+    /// Acquiring read, for which later accesses wait; the plain read if the protocol does not distinguish them.
     pub acquire: Option<Access>,
-    /// Writes after earlier accesses, likewise.
+    /// Releasing write, which waits for earlier accesses; the plain write if the protocol does not distinguish them.
     pub release: Option<Access>,
-    /// Fences, if caches take part in them: as what follows a read that acquires where the text has no rows for fences.
+    /// Fence, if caches take part in it; the acquire fence if the protocol has no rows for `fence`.
     pub fence: Option<Access>,
-    /// What is asked for after a read that acquires, if caches take part in that.
+    /// Acquire fence after an acquiring read, if caches take part in it.
     pub acquired: Option<Access>,
-    /// Writes that are performed in the agent's own copy, where the text tells them apart from others.
+    /// Write performed in the agent's own copy, if the protocol distinguishes it from other writes.
     pub back: Option<Access>,
-    /// Writes that end when the home has performed them, where the text tells them apart from others.
+    /// Write that completes once the home has performed it, if the protocol distinguishes it from other writes.
     pub acknowledged: Option<Access>,
-    /// Reads and writes at once: at the home if the text has rows for that, and otherwise in the agent's own copy.
+    /// Atomic read-modify-write: at the home if the protocol has rows for `atomic`, otherwise in the agent's own copy.
     pub update: Option<Access>,
 }
 
 impl Accesses {
-    /// Those of a text, whatever the kind of remote.
+    /// Returns the accesses that remotes of any kind offer.
     pub fn of(protocol: &Protocol) -> Accesses {
         Accesses::among(protocol, &|_| true)
     }
 
-    /// Those of the remotes of one kind.
+    /// Returns the accesses that remotes of one kind offer.
     pub fn of_kind(protocol: &Protocol, kind: KindId) -> Accesses {
         let of = |state| protocol.kind_of(state);
         let own = of(protocol.kinds[kind.index()].initial);
         Accesses::among(protocol, &|state| of(state) == own)
     }
 
-    /// Those for which there are rows in these states.
+    /// Returns the accesses that have a row, or hit, in the selected states.
     fn among(protocol: &Protocol, states: &dyn Fn(StateId) -> bool) -> Accesses {
         let remote = &protocol.remote;
         let has = |access: Access| {

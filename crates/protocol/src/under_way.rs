@@ -1,26 +1,26 @@
-//! Accesses under way: what a remote has begun and not ended, and what ends it.
+//! Pending accesses: accesses that a remote has started and not completed, and their completion.
 //!
-//! A remote's table says in which row an access begins and in which it ends, with states between them.
-//! Which bytes a row sends and what `done` performs follows from the access that is under way there.
-//! That is worked out once, here, by following every row from where an access begins;
-//! the language refuses texts in which it is not the same for all ways that lead to a row.
+//! A remote's table says in which row an access starts and in which row it completes, with states between them. The
+//! pending access in a state determines which bytes a row sends and what `done` performs. This analysis computes it
+//! once, by following every row from the start of an access. The language rejects protocols in which two paths to a row
+//! give different results.
 //!
-//! * A message with the bytes of a write (`(store)` or `(partial store)`) carries those of the write under way,
-//!   whether the row that begins it sends them or a later one, as when the home has to be asked first.
-//! * `done` ends what is under way: a read with the bytes at hand, a write whose bytes were sent without performing it
-//!   again, and any other write in the remote's own copy.
-//! * What comes to a stable state in any other way has been given up, and is tried again.
+//! * A message with the bytes of a write (`(store)` or `(partial store)`) carries those of the pending write. The row
+//!   that starts the write may send them, or a later one, such as a row that takes the home's permission to send.
+//! * `done` completes the pending access. A read returns the bytes of the current message or of the copy. A write whose
+//!   bytes were sent is not performed again. Any other write is performed in the remote's own copy.
+//! * An access that reaches a stable state in any other way is abandoned, and is retried.
 
 use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
 use crate::protocol::{Message, Right, StateId};
 use std::collections::BTreeSet;
 
-/// An access that has begun and not ended.
+/// An access that has started and not completed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct UnderWay {
-    /// Which one.
+    /// Type of the access.
     pub access: Access,
-    /// Whether the bytes that it writes have been sent.
+    /// True if the bytes that it writes have been sent.
     pub sent: bool,
 }
 
@@ -33,7 +33,8 @@ impl UnderWay {
     }
 }
 
-/// The states that lines leave and go to together, whatever each is doing.
+/// State pairs (from, to) of bulk transitions, which move all lines of a remote in state `from`, whatever their
+/// accesses.
 pub fn every(remote: &Controller) -> Vec<(StateId, StateId)> {
     let mut every = Vec::new();
     for row in &remote.rules {
@@ -48,27 +49,27 @@ pub fn every(remote: &Controller) -> Vec<(StateId, StateId)> {
     every
 }
 
-/// What `done` does.
+/// Effect of `done`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Ending {
-    /// It ends a read, with the line that the message at hand brings or the state holds.
+    /// Completes a read, with the line of the current message or of the state's copy.
     Read,
-    /// It performs a write in the remote's own copy.
+    /// Performs a write in the remote's own copy.
     Write,
-    /// It ends a write whose bytes were sent: the home has performed it.
+    /// Completes a write whose bytes were sent and which the home has performed.
     Sent,
 }
 
-/// What may be under way in each state of a remote.
+/// Pending accesses that are possible in each state of a remote.
 #[derive(Clone, Debug)]
 pub struct Accesses {
     states: Vec<BTreeSet<UnderWay>>,
-    /// Whether each message carries the bytes of a write.
+    /// For each message, true if it carries the bytes of a write.
     stores: Vec<bool>,
 }
 
 impl Accesses {
-    /// Follows every access of a remote.
+    /// Analyses a remote by following every access from its first row.
     pub fn new(remote: &Controller, messages: &[Message]) -> Accesses {
         let mut accesses = Accesses {
             states: vec![BTreeSet::new(); remote.states.len()],
@@ -87,7 +88,7 @@ impl Accesses {
             if !accesses.states[state.index()].insert(under_way) {
                 continue;
             }
-            // What is under way in a line goes on when the line goes elsewhere with all others.
+            // A bulk transition moves the line but not its pending access.
             let others = every.iter().filter(|(from, _)| *from == state);
             work.extend(others.map(|&(_, to)| (to, under_way)));
             let rows = remote.rules.iter().filter(|row| row.state == state);
@@ -98,12 +99,12 @@ impl Accesses {
         accesses
     }
 
-    /// What may be under way in a state.
+    /// Pending accesses that are possible in a state.
     pub fn within(&self, state: StateId) -> &BTreeSet<UnderWay> {
         &self.states[state.index()]
     }
 
-    /// The access that a row begins, if it is under way after the row.
+    /// Access that a row starts, if it is still pending after the row.
     pub fn begins(&self, remote: &Controller, row: &Rule) -> Option<Access> {
         let Event::Access(access) = row.event else {
             return None;
@@ -115,7 +116,7 @@ impl Accesses {
         Some(access)
     }
 
-    /// Where an access is under way after a row; `None` if it has ended or is to be tried again.
+    /// State and pending access after a row; `None` if the access has completed or is to be retried.
     fn step(
         &self,
         remote: &Controller,
@@ -136,7 +137,7 @@ impl Accesses {
         Some((to, UnderWay { sent, ..under_way }))
     }
 
-    /// Returns true if a row that takes a message while an access is under way leads to a stable state with permission to read.
+    /// Returns true if a row that takes a message during an access leads to a stable state with read permission.
     pub fn fetches(&self, remote: &Controller, access: Access) -> bool {
         let under_way = |row: &&Rule| {
             let within = self.within(row.state);
@@ -151,7 +152,7 @@ impl Accesses {
         })
     }
 
-    /// Whether statements send the bytes of a write.
+    /// Returns true if statements send the bytes of a write.
     pub fn sends_bytes(&self, body: &[Statement]) -> bool {
         body.iter().any(|s| match s {
             Statement::Send { message, .. } => self.stores[message.index()],
@@ -159,7 +160,7 @@ impl Accesses {
         })
     }
 
-    /// What `done` may do in a row, for each access that may be under way there.
+    /// Effects that `done` may have in a row, one for each access that may be pending there.
     pub fn endings<'a>(&'a self, row: &'a Rule) -> impl Iterator<Item = (UnderWay, Ending)> + 'a {
         let sends = match &row.effect {
             Effect::Take { body, .. } => {
@@ -178,8 +179,8 @@ impl Accesses {
         })
     }
 
-    /// Whether a row gives up a write whose bytes have been sent: it comes to a stable state without `done`, or says that the
-    /// access that begins in it is tried again.
+    /// Returns true if a row abandons a write whose bytes have been sent: it reaches a stable state without `done`, or
+    /// retries the access that starts in it.
     pub fn gives_up(&self, remote: &Controller, row: &Rule) -> bool {
         let Effect::Take { body, next } = &row.effect else {
             return false;
@@ -196,7 +197,7 @@ impl Accesses {
         }
     }
 
-    /// Whether a row posts a write: it sends the bytes, and the write is not in progress after it.
+    /// Returns true if a row posts a write: it sends the bytes, and the write is not pending after it.
     pub fn posts(&self, remote: &Controller, row: &Rule) -> bool {
         let (Event::Access(access), Effect::Take { body, .. }) = (row.event, &row.effect) else {
             return false;

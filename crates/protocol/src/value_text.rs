@@ -1,6 +1,6 @@
 //! Text of values, messages and states, the same in every chart, trace, timeline and message.
 //!
-//! `M owner=cache 1 sharers={cache 0, cache 2} stores[cache 1]=3`: the name of the state, then each variable that is not at
+//! `M owner=cache 1 sharers={cache 0, cache 2} stores[cache 1]=3`: the name of the state, then each variable that is not
 //! zero, `none`, false or the empty set. An array has one assignment for each such element.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use crate::execute::Machine;
 use crate::protocol::{Field, Message};
 use crate::terms::{Over, Type};
 
-/// Names of the agents of a system, as its lifelines have them.
+/// Names of the agents of a system, as on its lifelines.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AgentNames {
     /// Remotes, in the order of their numbers.
@@ -42,7 +42,7 @@ impl Contents {
         }
     }
 
-    /// Whether a state leaves it out.
+    /// Returns true if the value is omitted from the text of a state.
     fn is_zero(&self) -> bool {
         match self {
             Contents::One(value) => *value == 0,
@@ -143,7 +143,8 @@ impl AgentNames {
         }
     }
 
-    /// Assignments of a variable that are shown with a state: none if it is zero, one for each element of an array that is not.
+    /// Assignments of a variable that are shown with a state: none if it is zero, one for each non-zero element of an
+    /// array.
     pub fn assignments(&self, variable: &Variable, contents: &Contents) -> Vec<String> {
         match contents {
             _ if variable.internal => Vec::new(),
@@ -155,7 +156,7 @@ impl AgentNames {
         }
     }
 
-    /// Assignments of a variable that has changed, one for each element of an array that has.
+    /// Assignments of a variable that has changed, one for each changed element of an array.
     pub fn changes(&self, variable: &Variable, old: &Contents, new: &Contents) -> Vec<String> {
         match (old, new) {
             (Contents::Each(old), Contents::Each(new)) => {
@@ -166,7 +167,7 @@ impl AgentNames {
         }
     }
 
-    /// Assignment of a variable that is no array: `owner=cache 1`.
+    /// Assignment of a variable that is not an array: `owner=cache 1`.
     fn assignment(&self, variable: &Variable, contents: &Contents) -> String {
         let value = match contents {
             Contents::Members(members) => self.set(variable.ty, members).into(),
@@ -212,7 +213,7 @@ impl AgentNames {
         text
     }
 
-    /// Text of a configuration. Registers whose slots are missing are taken to be zero.
+    /// Text of a configuration. Registers without slots count as zero.
     pub fn configuration(&self, machine: &Machine, state: u16, slots: &[u16]) -> String {
         let controller = machine.controller();
         let contents = (0..).zip(&controller.variables).map(|(number, variable)| {

@@ -1,19 +1,19 @@
-//! What rows say of sets of homes and of whole arrays, written out home by home and element by element.
+//! Unrolls operations on sets of homes and on whole arrays, home by home and element by element.
 //!
-//! Who executes rows goes by members. Who makes models of them has a value for each home, and a set of homes as an array
-//! of truth values: what a row means there is said here, once for all of them.
+//! Executors evaluate such sets by members. Models have a value for each home, and represent a set of homes as an array
+//! of truth values. This module defines the meaning of rows in models, once for all of them.
 
 use crate::controller::{
     Expression, HomeSet, OfHomes, Operator, Set, Statement, Target, Value, Variable,
 };
 use crate::terms::{Over, Type, VariableId};
 
-/// The homes of a system, by their number.
+/// Number of homes of a system.
 #[derive(Clone, Copy)]
 pub struct Homes(pub u16);
 
 impl Homes {
-    /// What is asked of sets of homes, in terms of one home after the other.
+    /// Unrolls a query on sets of homes into an expression over single homes.
     pub fn expression(self, of: &OfHomes) -> Expression {
         match of {
             OfHomes::Count(set) => fold(Operator::Add, self.members(set)),
@@ -34,8 +34,8 @@ impl Homes {
         }
     }
 
-    /// A statement about several homes or elements, in terms of one after the other; nothing for another statement.
-    /// `variables` are those of the controller that says it.
+    /// Unrolls a statement about several homes or elements; returns `None` for other statements. `variables` are those
+    /// of the statement's controller.
     pub fn statement(self, statement: &Statement, variables: &[Variable]) -> Option<Statement> {
         Some(match statement {
             Statement::AssignHomes(variable, set) => {
@@ -62,7 +62,7 @@ impl Homes {
         })
     }
 
-    /// Of each home, whether it is in a set.
+    /// For each home, an expression that is true if the home is in a set.
     fn members(self, set: &HomeSet) -> Vec<Expression> {
         let both = |a: &HomeSet, b: &HomeSet, join: fn(Expression, Expression) -> Expression| {
             let pairs = self.members(a).into_iter().zip(self.members(b));
@@ -87,7 +87,7 @@ impl Homes {
         }
     }
 
-    /// A statement of a loop over homes at the turn of this one.
+    /// A statement of a loop over homes, in the iteration of this home.
     fn at_home(self, statement: &Statement, variables: &[Variable], home: u16) -> Statement {
         if let Some(several) = self.statement(statement, variables) {
             return self.at_home(&several, variables, home);
@@ -139,7 +139,7 @@ impl Homes {
         }
     }
 
-    /// An expression of a loop over homes at the turn of this one. No loop over remotes stands in it.
+    /// An expression of a loop over homes, in the iteration of this home. It contains no loop over remotes.
     fn put(self, expression: &Expression, home: u16) -> Expression {
         let one = |e: &Expression| Box::new(self.put(e, home));
         match expression {
@@ -172,7 +172,7 @@ impl Homes {
     }
 }
 
-/// All of an array becomes one value.
+/// Assigns one value to all elements of an array.
 fn all_elements(variable: VariableId, ty: Type, value: &Expression) -> Statement {
     let Type::Array { over, then, .. } = ty else {
         return together(Vec::new());
@@ -200,7 +200,7 @@ fn all_elements(variable: VariableId, ty: Type, value: &Expression) -> Statement
     Statement::ForEach { condition, body }
 }
 
-/// Several statements where one is wanted.
+/// Combines several statements into one.
 fn together(statements: Vec<Statement>) -> Statement {
     Statement::If {
         condition: Expression::Constant(1),
@@ -209,7 +209,7 @@ fn together(statements: Vec<Statement>) -> Statement {
     }
 }
 
-/// Whether a home is the one with this number.
+/// An expression that is true if a home is the one with this number.
 fn is_home(home: &Expression, number: u16) -> Expression {
     match home {
         Expression::Constant(constant) => Expression::Constant((*constant == number).into()),
@@ -221,7 +221,7 @@ fn is_home(home: &Expression, number: u16) -> Expression {
     }
 }
 
-/// One operator between all of these.
+/// Joins all expressions by one operator; 0 if there are none.
 fn fold(operator: Operator, all: Vec<Expression>) -> Expression {
     let join = |a, b| Expression::Binary(operator, Box::new(a), Box::new(b));
     all.into_iter()

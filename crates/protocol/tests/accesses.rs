@@ -1,12 +1,12 @@
-//! Rows that would lose an access without a word, or end one without bytes, are errors of the text.
+//! Rows that lose an access silently, or complete one without bytes, are errors of the file.
 //!
-//! Most cases are shipped protocols with one row changed as a slip of the pen would. All of them were once verified:
-//! a store whose row leads through a state without the right to write was performed nowhere and missed by nobody,
-//! and so was a read that ended without bytes.
+//! Most cases are shipped protocols with a slip in one row. Earlier versions verified all of them. A store whose row
+//! led through a state without write permission was never performed, and no check noticed. So was a read that completed
+//! without bytes.
 
 use cohkit_protocol::text::{line_column, parse};
 
-/// A shipped text with one change, and where that stands.
+/// Returns a shipped file with one change, and the line of the change.
 fn changed(name: &str, from: &str, to: &str) -> (String, u32) {
     let root = env!("CARGO_MANIFEST_DIR");
     let path = format!("{root}/../../protocols/{name}.coh");
@@ -17,7 +17,7 @@ fn changed(name: &str, from: &str, to: &str) -> (String, u32) {
     (text.replace(from, to), line)
 }
 
-/// The errors of a changed text: code, line relative to the change, message and advice.
+/// Errors of a changed file: code, line relative to the change, message and advice.
 fn errors(name: &str, from: &str, to: &str) -> Vec<(&'static str, i64, String)> {
     let (text, first) = changed(name, from, to);
     let errors = parse(&text).expect_err(to);
@@ -56,7 +56,7 @@ fn a_store_in_a_state_that_may_not_write_is_not_lost() {
     assert_eq!(errors[0].code.name(), "never-performed");
 }
 
-/// A state that was to say `writes` gets that advice, before that to wait for something.
+/// A state that lacks `writes` gets that advice first, and only then the advice to wait for a message.
 #[test]
 fn a_store_that_leads_to_a_state_without_writes_names_the_attribute() {
     let state = "    M      reads writes dirty\n";
@@ -73,7 +73,8 @@ fn a_store_that_leads_to_a_state_without_writes_names_the_attribute() {
     );
 }
 
-/// Only the row that begins a write can post it: a later one that sends its bytes and waits for nothing gives it up.
+/// Only the row that starts a write can post it. A later row that sends the bytes and waits for nothing abandons the
+/// write.
 #[test]
 fn a_later_row_does_not_post_a_store() {
     let text = |row: &str| {
@@ -92,7 +93,7 @@ fn a_later_row_does_not_post_a_store() {
     assert!(codes.contains(&"never-performed"), "{codes:?}");
 }
 
-/// `order response` names a statement that exists, in place of an arrow that is missing.
+/// The diagnostic for `order response` suggests the statement `ordered` rather than reporting a missing arrow.
 #[test]
 fn a_statement_about_channels_that_is_nearly_right_is_named() {
     for (wrong, meant) in [
@@ -154,7 +155,8 @@ fn a_row_may_say_that_an_access_is_tried_again() {
     parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
 }
 
-/// What follows from rows that were not understood is not told: once the state seemed to wait in vain, and before the row.
+/// Errors that follow from a row that was not understood are not reported. Earlier versions reported that its state
+/// waits in vain.
 #[test]
 fn a_row_with_an_error_makes_no_others() {
     let row =
@@ -196,7 +198,7 @@ fn what_ends_a_read_brings_the_line() {
     without_bytes("write-through", "DataOnce", "read_once");
 }
 
-/// A small remote, with rows of its own and a home that is none of a case's business.
+/// A small remote with the given rows, and a home without rows, whose errors are omitted.
 fn remote(messages: &str, states: &str, rows: &str) -> Vec<String> {
     let text = format!(
         "protocol test
@@ -228,7 +230,7 @@ fn a_store_in_two_steps_says_which_row_sends_and_which_ends() {
   W | Ok    | done       | I";
     let none: [&str; 0] = [];
     assert_eq!(remote(STORE, "G waits Go; W waits Ok", rows), none);
-    // Without `done` it never ends; without its bytes it ends, and they have gone nowhere.
+    // Without `done` the store never completes; without its bytes it completes, and they were sent nowhere.
     let endless = rows.replace("done", "");
     assert_eq!(
         remote(STORE, "G waits Go; W waits Ok", &endless),
@@ -269,9 +271,9 @@ fn what_a_row_ends_is_the_same_for_all_ways_that_lead_there() {
     );
 }
 
-/// A cache that merged a store into its copy and sent the whole line would undo what another wrote meanwhile, and one
-/// without a copy has nothing to merge it into. Mutants of the write-through texts that did so were verified: to the
-/// checker a store at the memory is a store, whatever else its bytes overwrite.
+/// A cache that merged a store into its copy and sent the whole line would undo the concurrent write of another cache.
+/// A cache without a copy has nothing to merge the store into. Mutants of the write-through protocols that did so were
+/// verified: for the checker a store at memory is a store, whatever else its bytes overwrite.
 #[test]
 fn a_part_of_a_line_is_not_sent_as_all_of_it() {
     let message = "`LineBytes` carries the bytes of a whole line, and a store has those of a part";
@@ -289,7 +291,7 @@ fn a_part_of_a_line_is_not_sent_as_all_of_it() {
     let errors = parse(&text).unwrap_err();
     let said = "`WriteLine` carries the bytes of a whole line, and a store has those of a part";
     assert_eq!(errors[0].message, said);
-    // All of a line may go as a part of it.
+    // A whole line may be sent as a partial store.
     let (text, _) = changed(
         "write-through",
         "WriteLine (store)",
@@ -314,7 +316,7 @@ fn what_is_set_aside_is_written_and_the_reverse() {
         .any(|error| error.message == "nothing to set aside"));
 }
 
-/// Rights and copies in a home's states were read, and meant nothing.
+/// Permissions and copies of a home's states were accepted, and had no effect.
 #[test]
 fn a_home_has_no_rights() {
     let state =

@@ -1,4 +1,4 @@
-//! No text makes the front end panic or point outside the text; see `examples/fuzz_text` for the long run.
+//! No input makes the front end panic or return a span outside of it; see `examples/fuzz_text` for the long run.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ proptest! {
     }
 }
 
-/// A fixed part of the long run, whatever the generator's seed is.
+/// A fixed part of the long run, independent of the generator's seed.
 #[test]
 fn the_first_changed_protocols() {
     let corpus = mutate::Corpus::new();
@@ -36,6 +36,6 @@ fn the_first_changed_protocols() {
             mutate::check(&text, true).unwrap_or_else(|why| panic!("text {number}: {why}\n{text}")),
         );
     }
-    // Without good texts among them the check of their meaning would check nothing.
+    // Without valid files among them, the comparison of meanings would test nothing.
     assert!(accepted > 500, "only {accepted} texts have no errors");
 }

@@ -1,6 +1,6 @@
-//! The variations of one protocol, each a text with its expected table in its first lines
-//! (`#! key: value`). The sizes were found by an independent study implementation of the same
-//! construction; the checker's tests read the same files for the sizes of the products.
+//! Variations of one protocol, each a file whose first lines state the expected table (`#! key: value`). The sizes were
+//! found by an independent study implementation of the same construction. The checker's tests read the same files for
+//! the sizes of the products.
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::construct::explore::{Cell, HomeGraph};
@@ -31,7 +31,7 @@ fn expectations(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What the construction finds, under the keys of the files.
+/// Results of the construction, under the keys of the files.
 fn found(text: &str) -> BTreeMap<String, String> {
     let protocol = text::parse(text).unwrap_or_else(|errors| {
         panic!(
@@ -201,7 +201,7 @@ fn forwards_are_sent_again_on_answers_only() {
     );
 }
 
-/// Runs a controller on everything that can happen in a graph and asks for the same answers.
+/// Runs a controller on every input of a graph, and checks that it reacts as the graph does.
 fn same_behaviour(controller: &Controller, graph: &HomeGraph, start: Configuration, remotes: u16) {
     let machine = Machine::new(controller, remotes);
     let mut image = vec![None; graph.states.len()];
@@ -360,7 +360,7 @@ fn three_remotes_know_no_more_than_two() {
 
 #[test]
 fn eci_with_operations_that_always_lock() {
-    // As published, both operations lock: 79 states, 304 transitions and 25 messages there.
+    // As published, both operations lock; the publication gives 79 states, 304 transitions and 25 messages.
     let eci = read("../../protocols/eci");
     let locking = eci.replace(" [lock] {", " lock {");
     assert_ne!(eci, locking);
@@ -402,15 +402,15 @@ fn what_an_answer_tells_is_proved_or_refuted_with_both_explanations() {
             Ok(_) => None,
         }
     };
-    // A dirty copy was given up, so nothing but a new request follows it.
+    // A dirty copy was given up, so only a new request can follow.
     assert!(with("expect AckDirty tells I").is_none());
-    // "I hold nothing" may have been said while a grant was on its way.
+    // The answer "no copy" may have been sent while a grant was in flight.
     let fault = with("expect AckNone tells I").unwrap();
     assert_eq!(fault.kind, FaultKind::WrongExpectation);
     let [as_expected, otherwise] = &fault.explanations[..] else {
         panic!("two explanations")
     };
-    // To the home both look the same.
+    // The home observes the same in both.
     let seen = |sequence: &Sequence| {
         let home = |step: &&Step| step.agent == 1;
         let words = |step: &Step| match &step.action {
@@ -429,7 +429,7 @@ fn what_an_answer_tells_is_proved_or_refuted_with_both_explanations() {
     assert_ne!(as_expected, otherwise);
 }
 
-/// One remote without a device is never sent a forward; the assumption is stated all the same.
+/// A single remote without a device is never sent a forward. The fairness assumption is noted nevertheless.
 #[test]
 fn fairness_is_stated_where_only_other_remotes_cause_forwards() {
     for (name, assumed) in [

@@ -1,11 +1,11 @@
-//! What rows do when they are executed: sets, fields, amounts, faults.
+//! Execution of rows: sets, fields, numbers, faults.
 
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::execute::{Act, Changes, Fault, Machine, Occasion, Outcome, Receiver};
 use cohkit_protocol::protocol::{Home, MessageId, Protocol};
 use cohkit_protocol::text;
 
-/// A home that passes requests on; sets travel in messages.
+/// A home that forwards requests; its messages carry sets.
 const TEXT: &str = "protocol p
 line 64 bytes
 channels { request remote -> home; forward home -> remote; answer remote -> home }
@@ -59,7 +59,7 @@ fn sets_and_amounts() {
     };
     let mut tables = home;
 
-    // An amount below zero is an amount.
+    // Intermediate results may be negative.
     let first = machine
         .step(&mut at, take(get, 2, &[]), &mut tables)
         .unwrap();
@@ -72,7 +72,7 @@ fn sets_and_amounts() {
     );
     assert_eq!(at.slots, [0b100, 1]);
 
-    // Each member of a set but the sender is told; the set travels in the message.
+    // Each member of a set except the sender receives the message, which carries the set.
     let second = machine
         .step(&mut at, take(get, 0, &[]), &mut tables)
         .unwrap();
@@ -89,7 +89,7 @@ fn sets_and_amounts() {
         }
     );
 
-    // A difference with a set that came in a message. What does not fit a variable is a fault.
+    // A difference with a set from a message. A value that does not fit its variable is a fault.
     let mut other = at.clone();
     let third = machine
         .step(&mut other, take(back, 2, &[0b100, 1]), &mut tables)
@@ -114,7 +114,7 @@ fn sets_and_amounts() {
         }
     );
 
-    // In a remote, a set from a message on the left.
+    // In a remote, with a set from a message on the left.
     let machine = Machine::new(&protocol.remote, 3);
     let mut tables = &protocol.remote;
     let mut waiting = machine.initial();
@@ -138,7 +138,7 @@ fn sets_and_amounts() {
     assert_eq!(acts, [Act::Done, back]);
 }
 
-/// Of every type that has short forms of assignment, for all values of small types.
+/// Short forms of assignment equal the long ones, for every type that has them and all values of small types.
 #[test]
 fn short_forms_of_assignments_do_what_the_long_ones_do() {
     for (ty, values) in [("0..3", 4), ("count", 4), ("set of remote", 8)] {
@@ -190,10 +190,10 @@ system three {{ remotes 3; lines 1 }}
     }
 }
 
-/// What an operator makes of a value and another.
+/// Result of an operator on two values.
 type Meaning = fn(i32, i32) -> i32;
 
-/// A home that does one thing with `x` and `y` on a request.
+/// A home with one action on `x` and `y` for a request.
 fn home_that_does(ty: &str, of: &str, action: &str) -> Protocol {
     let text = format!(
         "protocol p\nline 64 bytes\nchannels {{ request remote -> home; grant home -> remote }}
@@ -216,7 +216,7 @@ system three {{ remotes 3; lines 1 }}
     })
 }
 
-/// What it has in `x` and `r` after that, and the fields of what it has sent.
+/// Values of `x` and `r` after the action, and the fields of the message it sent.
 fn done(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fault> {
     let Home::Controller(home) = &protocol.home else {
         panic!("a home by hand")
@@ -245,7 +245,7 @@ fn done(protocol: &Protocol, x: u16, y: u16) -> Result<(u16, u16, Vec<u16>), Fau
     }
 }
 
-/// Every operator, against plain arithmetic.
+/// Compares every operator with plain arithmetic.
 #[test]
 fn every_operator_means_what_it_says_on_all_values_of_small_types() {
     let compared: [(&str, Meaning); 6] = [
@@ -309,7 +309,7 @@ fn every_operator_means_what_it_says_on_all_values_of_small_types() {
     }
 }
 
-/// A number that a field cannot hold is told with the message and the field, as one that a variable cannot hold is.
+/// A number that does not fit a field is reported with message and field, as is one that does not fit a variable.
 #[test]
 fn what_does_not_fit_a_field_or_variable_is_a_fault_and_what_fits_is_sent() {
     for (ty, operator) in [("0..3", '+'), ("0..3", '-'), ("count", '+'), ("count", '-')] {
@@ -341,7 +341,7 @@ fn what_does_not_fit_a_field_or_variable_is_a_fault_and_what_fits_is_sent() {
     }
 }
 
-/// A directory of more remotes than one word of a set has room for.
+/// A directory of more remotes than fit in one word of a set.
 #[test]
 fn sets_of_many_remotes_have_the_members_that_they_are_given() {
     let source = include_str!("../../../protocols/msi.coh");
@@ -372,7 +372,7 @@ fn sets_of_many_remotes_have_the_members_that_they_are_given() {
     for _ in 0..3000 {
         drawn = drawn.wrapping_mul(6364136223846793005).wrapping_add(1);
         let sender = (drawn >> 33) as u16 % REMOTES;
-        // Some come back, and some of these go.
+        // Some remotes return, and some of the present ones leave.
         match drawn >> 61 {
             0 => {
                 ask(1, sender);
@@ -409,8 +409,8 @@ fn sets_of_many_remotes_have_the_members_that_they_are_given() {
     assert_eq!(invalidated, expected.collect::<Vec<_>>());
 }
 
-/// Registers that lie apart from a line's slots become what they become together with them, and until a rule is said to be
-/// taken they are what they were.
+/// Registers stored separately get the same values as those stored with the line's slots. Until the rule is confirmed
+/// (`redo`), they keep their values.
 #[test]
 fn registers_that_lie_apart_are_undone_and_done_again() {
     let source = include_str!("../../../ordering/cord.coh");
@@ -454,7 +454,7 @@ fn registers_that_lie_apart_are_undone_and_done_again() {
             changes.undo(&mut registers);
             assert_eq!(registers, before.1);
             if !matches!(one, Ok(Outcome::Taken { .. })) {
-                // What comes after a fault is nobody's.
+                // The state after a fault is unspecified.
                 (together, apart) = (whole, before.0);
                 continue;
             }

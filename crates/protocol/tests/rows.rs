@@ -1,4 +1,4 @@
-//! Controllers in words: what the rows of a text look like when they are printed again.
+//! Controllers as text: rows of a protocol file when they are printed.
 
 use cohkit_protocol::rows::{rows, Rows};
 use cohkit_protocol::{protocol::Home, text::parse};
@@ -96,7 +96,7 @@ fn rows_speak_the_language_of_the_text() {
     "#]].assert_eq(&lines(&rows(&protocol, home)));
 }
 
-/// Loops over homes and sets of them are written out for each home; all of an array that becomes one value is one action.
+/// A loop over homes is printed with its set, and an assignment to a whole array as a single action.
 #[test]
 fn what_is_done_for_each_home_is_told_for_each() {
     let text = include_str!("../../../tests/homes/told.coh");

@@ -1,4 +1,4 @@
-//! Rows about sets of homes do the same by their members as written out home by home.
+//! Rows about sets of homes behave the same evaluated by members and unrolled home by home.
 
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Set, Statement, Target, Value, Variable,
@@ -9,7 +9,7 @@ use cohkit_protocol::terms::Element;
 use cohkit_protocol::text::parse_sized;
 use cohkit_protocol::written_out::Homes;
 
-/// A controller of which everything is written out, with its variables.
+/// Unrolls a controller with these variables.
 struct Writing<'w> {
     homes: Homes,
     variables: &'w [Variable],
@@ -125,7 +125,7 @@ impl Random {
         self.0 % most
     }
 
-    /// A value that a field of this type may have.
+    /// A random value that a field of this type may have.
     fn value(&mut self, ty: Type, remotes: u16) -> u16 {
         let values = match ty {
             Type::Range { max } => max.min(3) + 1,
@@ -138,7 +138,7 @@ impl Random {
     }
 }
 
-/// What a machine holds, with a slot for each home of a set.
+/// Slots of a configuration, with one slot for each home of a set.
 fn spread(machine: &Machine, of: &Controller, at: &Configuration, remotes: u16) -> Vec<u16> {
     let mut slots = Vec::new();
     for (index, variable) in (0..).zip(&of.variables) {
@@ -155,7 +155,7 @@ fn spread(machine: &Machine, of: &Controller, at: &Configuration, remotes: u16) 
     slots
 }
 
-/// Plays events that follow from a seed on both, and says how many steps were taken.
+/// Executes random events on both forms of a controller, and returns the number of steps taken.
 fn alike(protocol: &Protocol, of: &Controller, remotes: u16, mut random: Random) -> usize {
     let homes = protocol.homes;
     let out = Writing::controller(Homes(homes), of);
@@ -164,7 +164,7 @@ fn alike(protocol: &Protocol, of: &Controller, remotes: u16, mut random: Random)
     let mut changes = Changes::default();
     let mut taken = 0;
     for step in 0..1500 {
-        // An event of a row of this state, so that most are not unexpected.
+        // The event of a row of this state, so that most events are expected.
         let rows: Vec<_> = (of.rules.iter())
             .filter(|rule| rule.state.0 == these.state)
             .collect();
@@ -179,7 +179,7 @@ fn alike(protocol: &Protocol, of: &Controller, remotes: u16, mut random: Random)
             event,
             sender: Some(random.below(remotes.into()) as u16),
             own: Some(random.below(remotes.into()) as u16),
-            // Few homes have something at once, and many cores meet there.
+            // Few homes are active at a time, so that many cores use the same ones.
             home: (random.below(6) * random.below(6) % u64::from(homes)) as u16,
             fields: &fields,
         };
@@ -192,7 +192,7 @@ fn alike(protocol: &Protocol, of: &Controller, remotes: u16, mut random: Random)
             of.name, protocol.name
         );
         assert_eq!(found, wanted, "{place}");
-        // Registers that lie elsewhere become the same, and what they were again.
+        // Registers stored separately get the same values, and `undo` restores them.
         let mut apart = these.clone();
         let mut registers = apart.slots.split_off(by_members.registers().start);
         let before = registers.clone();
@@ -245,7 +245,7 @@ fn all_orderings_do_by_members_what_they_do_home_by_home() {
     for (name, text) in texts() {
         for (homes, remotes, seed) in [(1, 2, 1), (2, 3, 2), (8, 8, 3), (17, 600, 4), (512, 20, 5)]
         {
-            // Tables for several homes, where there are several.
+            // Tables for several homes, if there are several.
             let several = homes.min(8) * 2;
             let sizes = [
                 ("homes", homes),
@@ -274,7 +274,7 @@ fn all_orderings_do_by_members_what_they_do_home_by_home() {
     assert!(sets >= 20, "{sets} controllers with sets of homes");
 }
 
-/// 512 homes with eight cores each have more counts than a slot's number of 16 bits tells apart.
+/// 512 homes with eight cores each have more counters than a 16-bit slot number distinguishes.
 #[test]
 fn no_two_registers_share_a_slot_however_many_there_are() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ordering/cord.coh");
@@ -293,7 +293,7 @@ fn no_two_registers_share_a_slot_however_many_there_are() {
     assert_eq!(named("told") - named("arrived"), counts);
     assert_eq!(named("served") - named("told"), counts);
     assert_eq!(machine.registers().len(), 2 * counts + 4096);
-    // The last count of the last core is its own.
+    // The last counter of the last core has a slot of its own.
     let event = |name: &str| {
         let all = &mut protocol.message_ids();
         Event::Message(all.find(|id| protocol.message(*id).name == name).unwrap())

@@ -1,14 +1,13 @@
-//! Mutation fuzzing of the text front end.
+//! Mutation fuzzer of the front end.
 //!
 //! ```text
 //! cargo run --release -p cohkit-protocol --example fuzz_text -- --seed SEED --count COUNT
 //! ```
 //!
-//! Runs the texts `SEED .. SEED + COUNT`, on all cores; each text depends on its own number alone,
-//! so the result does not depend on the number of threads and a failing text is run again
-//! by the command printed for it. Ends with one line of JSON; exit code 1 after a failure.
-//! A text that ends the process or never returns shows no message: the last progress
-//! line on standard error then says where to look.
+//! Runs the inputs `SEED .. SEED + COUNT` on all cores. Each input depends on its number alone, so the result does not
+//! depend on the number of threads. The command printed for a failing input runs it again. The last line of output is
+//! JSON; the exit code is 1 after a failure. An input that kills the process or never returns prints no message: the
+//! last progress line on standard error then shows where to look.
 
 mod mutate;
 
@@ -17,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Texts a thread takes at a time.
+/// Number of inputs that a thread takes at a time.
 const BATCH: u64 = 10_000;
 
 fn main() -> ExitCode {
@@ -32,7 +31,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let begin = Instant::now();
-    // A panic is reported below, with its text.
+    // A panic is reported below, with its input.
     std::panic::set_hook(Box::new(|_| {}));
     let (next, accepted, failures) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let corpus = mutate::Corpus::new();

@@ -1,8 +1,8 @@
-//! Texts to try, and what must hold for every one of them.
+//! Inputs of the fuzzer, and the properties that must hold for each.
 
 use cohkit_protocol::text::{parse, Diagnostic, Span};
 
-/// Whole texts. The second is small, so that most runs are short.
+/// Whole files. The second is small, so that most runs are short.
 const WHOLE: [&str; 3] = [
     include_str!("../../../../protocols/eci.coh"),
     include_str!("../../../../protocols/msi.coh"),
@@ -62,7 +62,7 @@ remote r { states { I; S reads }
 }
 ",
 ];
-/// What is put in; names that the texts use among them.
+/// Words to insert, including names that the files use.
 const WORDS: [&str; 64] = [
     "I",
     "M",
@@ -130,7 +130,7 @@ const WORDS: [&str; 64] = [
     "load",
 ];
 
-/// A small fast generator: the sequence depends on the seed alone, on every machine.
+/// A small, fast generator: its sequence depends on the seed alone, on every machine.
 pub struct Random(u64);
 
 impl Random {
@@ -146,14 +146,14 @@ impl Random {
     }
 }
 
-/// The texts that mutations start from.
+/// Files from which mutations start.
 pub struct Corpus {
-    /// Pieces that are spliced in: every line of every text.
+    /// Lines to insert: every line of every file.
     lines: Vec<&'static str>,
 }
 
 impl Corpus {
-    /// All of it; made once.
+    /// Creates the corpus; one is enough for all inputs.
     pub fn new() -> Self {
         Corpus {
             lines: WHOLE
@@ -164,7 +164,7 @@ impl Corpus {
         }
     }
 
-    /// The text with this number.
+    /// Input with this number.
     pub fn text(&self, number: u64) -> String {
         let mut random = Random(number);
         let mut text = match random.below(100) {
@@ -191,7 +191,7 @@ impl Corpus {
         };
         let (one, other) = (place(text), place(text));
         let (start, end) = (one.min(other), one.max(other));
-        // Most changes are local; long ones leave little of the text.
+        // Most changes are local, because long ones leave little of the file.
         let near = text[start..end]
             .char_indices()
             .nth(12)
@@ -205,7 +205,7 @@ impl Corpus {
             2 => text.truncate(start),
             3 => text.insert_str(one, self.lines[random.below(self.lines.len())]),
             4 => {
-                // One word for another of the same text.
+                // Replace one word by another of the same file.
                 let words: Vec<&str> = text
                     .split(|letter: char| !letter.is_ascii_alphanumeric())
                     .filter(|word| !word.is_empty())
@@ -223,13 +223,12 @@ impl Corpus {
     }
 }
 
-/// Parses a text and checks what must hold; true if the text has no errors.
-/// `thorough`: diagnostics are also rendered, and the meaning of a good text is compared
-/// with that of the same text written differently.
+/// Parses an input and checks the properties; returns true if the input has no errors. If `thorough`, diagnostics are
+/// also rendered, and the meaning of a valid file is compared with that of the same file in another layout.
 ///
 /// # Errors
 ///
-/// What does not hold.
+/// The property that does not hold.
 pub fn check(text: &str, thorough: bool) -> Result<bool, String> {
     let fits = |span: Span| {
         let (start, end) = (span.start as usize, span.end as usize);
@@ -260,7 +259,7 @@ pub fn check(text: &str, thorough: bool) -> Result<bool, String> {
         }
         Ok(_) if !thorough => Ok(true),
         Ok(protocol) => {
-            // Comments, blank lines and tabs mean nothing.
+            // Comments, blank lines and tabs have no meaning.
             let again = text.replace('\n', "\t# comment | ( {\n\n \t");
             let again = parse(&again)
                 .map_err(|diagnostics| format!("not with comments: {}", diagnostics[0].message))?;
@@ -277,7 +276,7 @@ pub fn check(text: &str, thorough: bool) -> Result<bool, String> {
     }
 }
 
-/// Splits the printed form of a protocol into what it means and where it stands.
+/// Splits the debug output of a protocol into its meaning and its spans.
 fn without_spans(printed: &str) -> (String, Vec<Span>) {
     let mut parts = printed.split("Span { start: ");
     let mut meaning = parts.next().unwrap_or("").to_string();

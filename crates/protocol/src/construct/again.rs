@@ -1,4 +1,4 @@
-//! Homes that are asked for again: each point of a sweep has the home of the point before.
+//! Cache of constructed homes: successive points of a sweep use the same home.
 
 use super::rights::KnownRights;
 use super::{construct, Construction, ConstructionError};
@@ -7,30 +7,30 @@ use crate::protocol::Protocol;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A home that was constructed from a policy, and what it knows of its remotes' rights.
+/// A home constructed from a policy, and its knowledge of its remotes' permissions.
 pub type Constructed = (Controller, KnownRights);
 
-/// What a home was constructed from, and the home.
+/// Cache entry: the inputs of a construction and its result.
 struct Kept {
     protocol: Protocol,
     remotes: u16,
     constructed: Arc<Constructed>,
 }
 
-/// So many are kept; a sweep goes over a few protocols and machines, and a fuzzer never asks for one again.
+/// Capacity of the cache. A sweep uses a few protocols and machines; a fuzzer never uses a home twice.
 const MOST: usize = 8;
 
-/// The last that were asked for, the latest first.
+/// Cached homes, the most recently used first.
 struct Homes(Mutex<VecDeque<Kept>>);
 
-/// Those of this process: its sweeps construct on several threads.
+/// Cache of this process. It is shared, because sweeps construct on several threads.
 static HOMES: Homes = Homes(Mutex::new(VecDeque::new()));
 
-/// The home of a protocol whose home is a policy, in systems of so many remotes, and what it knows of rights: constructed, or
-/// the one that was constructed from an equal protocol a short while ago.
+/// Returns the home of a protocol whose home is a policy, in systems of this many remotes, with its knowledge of
+/// permissions. Constructs it, or returns the cached home of an equal protocol.
 ///
 /// # Errors
-/// If no home can be constructed, or the one that can has a fault: work that cannot end.
+/// No home can be constructed, or it has a fault: work that cannot complete.
 ///
 /// # Panics
 /// If the protocol's home is a controller written by hand.
@@ -50,7 +50,7 @@ impl Homes {
         if let Some(constructed) = self.known(protocol, remotes) {
             return Ok(constructed);
         }
-        // Others ask for other homes meanwhile; two that ask for the same one at once construct the same.
+        // The lock is not held during the construction. Two threads that need the same home at once both construct it.
         let construction = construct(protocol).and_then(Construction::sound)?;
         let constructed = Arc::new((
             construction.controller(remotes),

@@ -1,9 +1,9 @@
-//! The drain check: from every state, with no new spontaneous act, quiescence is reachable.
+//! The drain check: quiescence is reachable from every state without new spontaneous actions.
 //!
-//! It explores the product of a constructed home, its remotes and a device that asks for local
-//! operations, without data. This is stronger than "some quiescent state is reachable by any moves":
-//! a wait for a victim that the remote need not send counts as stuck. The device is assumed to unlock.
-//! It does not check the data, which the checker's model does on the same controllers.
+//! It explores the product of a constructed home, its remotes and a device that requests local operations, without
+//! data. The property is stronger than "some quiescent state is reachable by any moves": a wait for a victim that the
+//! remote need not send counts as stuck. The device is assumed to unlock. The checker's model checks the data, on the
+//! same controllers.
 
 use super::environment::{Environment, Move, SettingId};
 use super::explain::Drawing;
@@ -18,36 +18,36 @@ use cohkit_base::sequence::{Action, Sequence, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the drain check found.
+/// Result of the drain check.
 #[derive(Debug)]
 pub struct Drain {
-    /// States of the product.
+    /// Number of states of the product.
     pub states: usize,
-    /// States from which quiescence cannot be reached.
+    /// Number of states from which quiescence cannot be reached.
     pub stuck: usize,
-    /// Most messages in flight between one remote and the home.
+    /// Maximum number of messages in flight between one remote and the home.
     pub in_flight: usize,
-    /// Transitions of the home that never happen, as (state, position in its cells).
+    /// Transitions of the home that never occur in the product, as (state, position in its cells).
     pub unexercised: Vec<(u32, u32)>,
     /// Transitions of the home that send a forward again in a loop that only fairness ends,
     /// as (state, position in its cells).
     pub resends: Vec<(u32, u32)>,
     /// The fault, if a state is stuck.
     pub fault: Option<Box<Fault>>,
-    /// The loop as an assumption, if there is one.
+    /// The assumption of fairness, if there is such a loop.
     pub note: Option<Note>,
 }
 
-/// A state of the product.
+/// A state of the product of home, remotes and device.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Whole {
     home: u32,
     settings: Vec<SettingId>,
-    /// The local operation the device asks for, plus 1.
+    /// Local operation that the device requests, plus 1; 0 for none.
     asked: u8,
 }
 
-/// What led from one state to another.
+/// Move from one state to another.
 #[derive(Clone)]
 enum Label {
     Silent(u16, SettingId, Move),
@@ -72,7 +72,7 @@ struct Product<'p, 'a> {
     to_home: Vec<MessageId>,
 }
 
-/// Runs the drain check on a home; nothing if the flag is set meanwhile.
+/// Runs the drain check on a home. Returns `None` if the flag is set in the meantime.
 pub fn drain(
     environment: &mut Environment,
     graph: &HomeGraph,
@@ -228,7 +228,7 @@ impl Product<'_, '_> {
         next
     }
 
-    /// The home reacts to an input that has been taken out of its surroundings.
+    /// Adds the home's reaction to an input, which `after` no longer contains.
     fn home(&mut self, next: &mut Vec<(Whole, Label)>, mut after: Whole, input: Input) {
         let Some(&position) = self.cells.get(&(after.home, input)) else {
             return;
@@ -236,7 +236,7 @@ impl Product<'_, '_> {
         let label = Label::Home(after.home, position);
         match &self.graph.cells[after.home as usize][position as usize].1 {
             Cell::Leave => return,
-            // Only a local operation is gone when refused; a refused unlock changes nothing.
+            // A rejected local operation is gone; a rejected unlock changes nothing.
             Cell::Refuse if input.0 == Event::Unlock => return,
             Cell::Refuse => {}
             Cell::Take { acts, to } => {
@@ -272,7 +272,7 @@ impl Product<'_, '_> {
             })
     }
 
-    /// For each state whether quiescence is reachable without spontaneous acts.
+    /// For each state, true if quiescence is reachable without spontaneous actions.
     fn drains(&self, states: &[Whole], edges: &[Vec<(u32, Label)>]) -> Vec<bool> {
         let mut before = vec![Vec::new(); states.len()];
         for (from, row) in edges.iter().enumerate() {
@@ -367,7 +367,7 @@ impl Product<'_, '_> {
         })
     }
 
-    /// Who waits for what in a state that cannot drain.
+    /// Describes the wait-for relations in a state that cannot drain, one clause each.
     fn waits(&self, whole: &Whole) -> Vec<String> {
         let protocol = self.environment.protocol;
         let policy = self.environment.policy();
@@ -470,8 +470,7 @@ impl Product<'_, '_> {
         drawing.sequence
     }
 
-    /// Home transitions that send a forward inside a loop of moves that are not spontaneous,
-    /// and one such loop.
+    /// Home transitions that send a forward inside a loop of moves that are not spontaneous, and one such loop.
     #[allow(clippy::type_complexity)]
     fn resends(&self, edges: &[Vec<(u32, Label)>]) -> (Vec<(u32, u32)>, Option<Vec<(u32, Label)>>) {
         let component = components(edges);
@@ -500,7 +499,7 @@ impl Product<'_, '_> {
         let mut resends: Vec<_> = resends.into_iter().collect();
         resends.sort_unstable();
         let cycle = first.map(|(from, to, label)| {
-            // Back from `to` to `from` by a shortest way inside the component.
+            // Return from `to` to `from` by a shortest path inside the component.
             let mut parents: FxHashMap<u32, (u32, Label)> = FxHashMap::default();
             let mut queue = std::collections::VecDeque::from([to]);
             while let Some(at) = queue.pop_front() {
@@ -533,7 +532,7 @@ impl Product<'_, '_> {
     }
 }
 
-/// Moves that are not spontaneous, from a state on, until one state is met again.
+/// Moves that are not spontaneous, from a state until a state repeats.
 fn circle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
     let mut seen = FxHashSet::default();
     let (mut at, mut labels) = (start, Vec::new());

@@ -1,7 +1,7 @@
-//! What a remote does by itself, as seen from a home that sees only messages.
+//! Spontaneous behaviour of a remote, as seen from a home that sees only messages.
 //!
-//! A [`Setting`] is one remote's state and the messages between it and the home, for one line.
-//! Everything the remote does spontaneously and every delivery to it is silent to the home.
+//! A [`Setting`] is one remote's state and the messages in flight between it and the home, for one line. Spontaneous
+//! actions of the remote and deliveries to it are silent to the home.
 
 use super::fault::Refusal;
 use crate::controller::{Access, Effect, Event};
@@ -10,8 +10,8 @@ use crate::protocol::{Class, End, Home, MessageId, Protocol, Right, StateId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Messages in flight per remote and line above which a set is taken to grow without bound,
-/// unless the text states a limit of its own. The variations of `tests/construction` that are bounded stay at 5 and below.
+/// Number of messages in flight per remote and line above which growth counts as unbounded, unless the file states a
+/// limit. The bounded variations of `tests/construction` stay at 5 and below.
 const DEFAULT_IN_FLIGHT: u16 = 8;
 
 /// Index of an interned [`Setting`].
@@ -21,7 +21,7 @@ pub struct SettingId(pub u32);
 /// One remote's state and the messages in flight between it and the home.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Setting {
-    /// The remote's state.
+    /// State of the remote.
     pub state: StateId,
     /// Queue 0 holds all unordered messages, sorted; every further queue is first-in first-out.
     pub queues: Vec<Vec<MessageId>>,
@@ -37,29 +37,29 @@ impl Setting {
 /// A silent move of the remote.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Move {
-    /// What set it off: an access of its own, or a delivery.
+    /// Cause: an access of the remote itself, or a delivery.
     pub event: Event,
-    /// What it sent.
+    /// Messages sent, in order.
     pub sends: Vec<MessageId>,
-    /// Where it leads.
+    /// Setting after the move.
     pub to: SettingId,
 }
 
-/// Why the silent moves of a setting cannot be told.
+/// Reason why the silent moves of a setting cannot be determined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// This message is delivered in a state that has no rule for it.
+    /// This message is delivered in a state without a rule for it.
     Unexpected(MessageId),
-    /// This move puts one more message in flight than the bound allows.
+    /// This move exceeds the bound of messages in flight.
     TooMany(Move),
 }
 
-/// Silent moves of one setting, or what is wrong with it.
+/// Silent moves of one setting, or the reason why they cannot be determined.
 type Moves = Rc<Result<Vec<Move>, Trouble>>;
 
 /// The remote's rules and the channels, as an automaton over settings.
 pub struct Environment<'a> {
-    /// The protocol.
+    /// Protocol of the remote.
     pub protocol: &'a Protocol,
     remote: Machine<'a>,
     /// Queue of each message.
@@ -76,8 +76,8 @@ impl<'a> Environment<'a> {
     /// Prepares the environment of a policy home.
     ///
     /// # Errors
-    /// A [`Refusal`] if the remote is of a kind whose knowledge does not factor:
-    /// with variables, guards, message fields, or messages among remotes.
+    /// A [`Refusal`] if knowledge does not factor per remote: the remote has variables or guards, or messages have
+    /// fields or travel among remotes.
     pub fn new(protocol: &'a Protocol) -> Result<Self, Refusal> {
         let remote = &protocol.remote;
         if let Some(variable) = remote.variables.first() {
@@ -152,12 +152,12 @@ impl<'a> Environment<'a> {
         self.classes[message.index()]
     }
 
-    /// Whether the message travels from a remote to the home.
+    /// Returns true if the message travels from a remote to the home.
     pub fn to_home(&self, message: MessageId) -> bool {
         !matches!(self.class(message), Class::Forward | Class::Grant)
     }
 
-    /// The right a remote has in a state.
+    /// Permission of a remote in a state.
     pub fn right(&self, state: StateId) -> Right {
         self.protocol.remote.states[state.index()].right
     }
@@ -167,12 +167,12 @@ impl<'a> Environment<'a> {
         Some(self.queue_of[message.index()]).filter(|&queue| queue != 0)
     }
 
-    /// The largest number of messages in flight that is not yet taken for growth without bound.
+    /// Maximum number of messages in flight that does not count as unbounded growth.
     pub fn in_flight_limit(&self) -> u16 {
         self.in_flight
     }
 
-    /// The highest right a grant gives.
+    /// Highest permission that a grant gives in any state.
     pub fn granted(&self, grant: MessageId) -> Right {
         let takes = self
             .protocol
@@ -189,7 +189,7 @@ impl<'a> Environment<'a> {
             .unwrap_or(Right::None)
     }
 
-    /// The setting at power-up: initial state, nothing in flight.
+    /// Setting at power-up: initial state, no message in flight.
     pub fn initial(&mut self) -> SettingId {
         let empty = Setting {
             state: StateId(0),
@@ -246,14 +246,14 @@ impl<'a> Environment<'a> {
         messages.remove(at);
     }
 
-    /// The setting after the home has sent a message.
+    /// Returns the setting after the home has sent a message.
     pub fn send(&mut self, id: SettingId, message: MessageId) -> SettingId {
         let mut setting = (**self.setting(id)).clone();
         self.put(&mut setting, message);
         self.intern(setting)
     }
 
-    /// The setting after the home has taken a message, if that message can arrive in it.
+    /// Returns the setting after the home has taken a message, if the message can arrive in this setting.
     pub fn receive(&mut self, id: SettingId, message: MessageId) -> Option<SettingId> {
         let queue = self.queue_of[message.index()];
         let mut setting = (**self.setting(id)).clone();
@@ -264,8 +264,8 @@ impl<'a> Environment<'a> {
         Some(self.intern(setting))
     }
 
-    /// What the remote does on an event in a state: what it sends, and its next state.
-    /// `None` if it has no rule for it; `Some(None)` if the event stays where it is.
+    /// Reaction of the remote to an event in a state: the messages it sends and its next state. Returns `None` if it
+    /// has no rule for the event, and `Some(None)` if the event stalls.
     #[allow(clippy::type_complexity)]
     fn react(&self, state: StateId, event: Event) -> Option<Option<(Vec<MessageId>, StateId)>> {
         let (sender, own, fields) = (None, Some(0), &[][..]);
@@ -291,7 +291,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// Everything the remote can do by itself or on deliveries in this setting.
+    /// Returns all spontaneous moves and deliveries of the remote in this setting.
     pub fn moves(&mut self, id: SettingId) -> Moves {
         if let Some(moves) = self.moves.get(&id) {
             return moves.clone();
@@ -361,8 +361,8 @@ impl<'a> Environment<'a> {
         Ok(step)
     }
 
-    /// Whether some message other than a request is sure to reach the home from this setting, by
-    /// deliveries alone. Messages behind a request stalled in the queue `blocked` do not count.
+    /// Returns true if some message other than a request is sure to reach the home from this setting by deliveries
+    /// alone. Messages behind a request stalled in the queue `blocked` do not count.
     pub fn must_answer(&mut self, id: SettingId, blocked: Option<usize>) -> bool {
         let setting = self.setting(id).clone();
         for queue in 0..self.queues {
@@ -400,7 +400,7 @@ impl<'a> Environment<'a> {
         false
     }
 
-    /// A setting as people write it: `IS{ReadShared, VictimShared}`.
+    /// Text of a setting: `IS{ReadShared, VictimShared}`.
     pub fn show(&self, id: SettingId) -> String {
         let setting = self.setting(id);
         let names: Vec<&str> = setting
@@ -414,7 +414,7 @@ impl<'a> Environment<'a> {
         )
     }
 
-    /// The policy this environment is for.
+    /// Policy from which the home is constructed.
     pub fn policy(&self) -> &'a crate::policy::Policy {
         match &self.protocol.home {
             Home::Policy(policy) => policy,

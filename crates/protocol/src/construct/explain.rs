@@ -1,6 +1,6 @@
-//! Runs that explain what a home has seen.
+//! Runs that explain a home's observations.
 //!
-//! A home sees a sequence of inputs and its own acts. Several runs of the remotes may lie behind it.
+//! A home observes a sequence of inputs and its own actions. Several runs of the remotes may be consistent with it.
 //! [`explain`] finds a shortest one that ends with a given remote in a given setting.
 
 use super::environment::{Environment, Move, SettingId, Trouble};
@@ -11,35 +11,35 @@ use cohkit_base::sequence::{lifeline, Action, Sequence, Step};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// An event at the home, and the remote it comes from if it is a message.
+/// An event at the home, with the sending remote if it is a message.
 pub type Input = (Event, Option<u16>);
 
-/// One input of the home and what it did on it.
+/// One input of the home, with its actions on it.
 #[derive(Clone, Debug)]
 pub struct ViewStep {
-    /// What happened.
+    /// Input of the home.
     pub input: Input,
-    /// What the home did, in order.
+    /// Actions of the home, in order.
     pub acts: Vec<Act>,
 }
 
-/// What a home has seen and done, in order.
+/// Inputs and actions of a home, in order.
 pub type View = Vec<ViewStep>;
 
-/// What one step of the view means to one remote's channels.
+/// Effect of one step of the view on one remote's channels.
 #[derive(Clone, Copy)]
 enum Operation {
-    /// The home took this message from it.
+    /// The home took this message from the remote.
     Taken(MessageId),
-    /// The home sent it this message.
+    /// The home sent this message to the remote.
     Sent(MessageId),
 }
 
 /// One remote's silent moves before each of its operations, and after the last.
 type Run = Vec<Vec<(SettingId, Move)>>;
 
-/// Draws a run that looks to the home like `view` and ends with `remote` in `setting`.
-/// If `delivered` is given, that message then reaches the remote, which has no rule for it.
+/// Draws a run that is consistent with `view` and ends with `remote` in `setting`. If `delivered` is given, that
+/// message then reaches the remote, which has no rule for it.
 pub fn explain(
     environment: &mut Environment,
     view: &[ViewStep],
@@ -165,7 +165,7 @@ fn find(
 pub struct Drawing<'e, 'a> {
     environment: &'e Environment<'a>,
     remotes: usize,
-    /// What is drawn so far.
+    /// Steps drawn so far.
     pub sequence: Sequence,
     /// Messages sent and not yet received: sender, receiver, message, flight.
     flying: Vec<(usize, usize, MessageId, u32)>,
@@ -173,7 +173,7 @@ pub struct Drawing<'e, 'a> {
 }
 
 impl<'e, 'a> Drawing<'e, 'a> {
-    /// An empty sequence.
+    /// Creates an empty sequence.
     pub fn new(environment: &'e Environment<'a>, remotes: u16) -> Self {
         let name = &environment.protocol.remote.name;
         let mut agents: Vec<String> = match remotes {

@@ -1,4 +1,4 @@
-//! Finds every state a home can reach, by running its program on everything that may happen to it.
+//! Exploration of all reachable states of a home, by running its program on every possible input.
 
 use super::environment::{SettingId, Trouble};
 use super::explain::{explain, Input, View, ViewStep};
@@ -13,19 +13,19 @@ use cohkit_base::words::counted;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Home states above which a construction gives up; three remotes of ECI stay far below.
+/// Maximum number of home states; three remotes of ECI stay far below it.
 const MOST_STATES: usize = 400_000;
 
-/// What a home does on an input in a state.
+/// Reaction of a home to an input in a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
-    /// The input waits.
+    /// The input stalls.
     Leave,
-    /// The operation is refused.
+    /// The operation is rejected.
     Refuse,
     /// The input is taken.
     Take {
-        /// What is done, in order.
+        /// Actions, in order.
         acts: Vec<Act>,
         /// Index of the next state.
         to: u32,
@@ -38,16 +38,16 @@ pub struct HomeGraph {
     pub remotes: u16,
     /// States in breadth-first order; the first is the initial one.
     pub states: Vec<Configuration>,
-    /// For each state what happens on each possible input, in the order of [`inputs`].
+    /// For each state, the reaction to each possible input, in the order of [`inputs`].
     pub cells: Vec<Vec<(Input, Cell)>>,
-    /// For each state but the first: its predecessor and the position in the predecessor's cells.
+    /// For each state but the first, its predecessor and the position in the predecessor's cells.
     pub parents: Vec<(u32, u32)>,
     /// Remarks on requests served while something may still be in flight.
     pub notes: Vec<Note>,
 }
 
 impl HomeGraph {
-    /// Transitions: inputs that are taken.
+    /// Number of transitions: inputs that are taken.
     pub fn transitions(&self) -> usize {
         let taken = |cells: &Vec<(Input, Cell)>| {
             cells
@@ -58,7 +58,7 @@ impl HomeGraph {
         self.cells.iter().map(taken).sum()
     }
 
-    /// What the home has seen and done on the shortest way to a state.
+    /// Inputs and actions of the home on the shortest path to a state.
     pub fn view(&self, state: u32) -> View {
         let mut view = Vec::new();
         let mut at = state;
@@ -78,13 +78,13 @@ impl HomeGraph {
         view
     }
 
-    /// What is known of a remote in a state.
+    /// Knowledge set of a remote in a state.
     pub fn known(&self, state: u32, remote: u16) -> KnowledgeId {
         KnowledgeId(self.states[state as usize].slots[KNOWN.index() + remote as usize])
     }
 }
 
-/// Everything that may happen to the home of a policy, in a fixed order.
+/// Lists all possible inputs of a policy's home, in a fixed order.
 pub fn inputs(knowledge: &Knowledge, remotes: u16) -> Vec<Input> {
     let environment = &knowledge.environment;
     let policy = environment.policy();
@@ -117,7 +117,7 @@ pub fn inputs(knowledge: &Knowledge, remotes: u16) -> Vec<Input> {
     inputs
 }
 
-/// The state of the search.
+/// State of the exploration.
 struct Explorer<'e, 'a> {
     knowledge: &'e mut Knowledge<'a>,
     machine: Machine<'e>,
@@ -128,7 +128,7 @@ struct Explorer<'e, 'a> {
     noted: Vec<MessageId>,
 }
 
-/// Explores the home for this many remotes; nothing if the flag is set meanwhile.
+/// Explores the home for this many remotes. Returns `None` if the flag is set in the meantime.
 ///
 /// # Errors
 /// The first fault found, breadth first.
@@ -276,7 +276,7 @@ impl Explorer<'_, '_> {
         self.graph.states[state as usize].slots[self.machine.slot(variable.0)]
     }
 
-    /// A run of what the home has seen, ending with the given remote in the given setting.
+    /// Draws a run that is consistent with the view and ends with the given remote in the given setting.
     fn run(
         &mut self,
         view: &View,
@@ -294,7 +294,7 @@ impl Explorer<'_, '_> {
         )
     }
 
-    /// The fault behind a knowledge set that could not be built while `step` was under way.
+    /// Builds the fault for a knowledge set that could not be built during `step`.
     fn stopped(&mut self, stop: Stop, mut view: View, remote: u16, step: &ViewStep) -> Box<Fault> {
         let begun = !matches!(step.input.0, Event::Unlock);
         if begun {
@@ -363,7 +363,7 @@ impl Explorer<'_, '_> {
         }
     }
 
-    /// A message arrived that the program declares impossible.
+    /// Builds the fault for a message that arrived although the program declares it impossible.
     fn stuck(&mut self, state: u32, input: Input, message: MessageId) -> Box<Fault> {
         let remote = input.1.unwrap_or(0);
         let known = self.graph.known(state, remote);
@@ -410,7 +410,7 @@ impl Explorer<'_, '_> {
         })
     }
 
-    /// Two settings of a set, if there are such: one that is sure to bring a message, one that is not.
+    /// Finds two settings of a set, if they exist: one that is sure to bring a message, and one that is not.
     fn split(
         &mut self,
         known: KnowledgeId,
@@ -423,7 +423,7 @@ impl Explorer<'_, '_> {
         (owing.first().copied(), free.first().copied())
     }
 
-    /// A setting of a set in which dirty data is on its way to the home.
+    /// Finds a setting of a set in which dirty data is in flight to the home.
     fn with_dirty_data(&self, known: KnowledgeId) -> Option<SettingId> {
         let environment = &self.knowledge.environment;
         let dirty = |message| {
@@ -436,7 +436,7 @@ impl Explorer<'_, '_> {
             .find(|&setting| environment.setting(setting).messages().any(dirty))
     }
 
-    /// Goals wait for dirty victims only where these are sure to come.
+    /// Checks that goals wait for dirty victims only if these are sure to come.
     fn check_wait(&mut self, state: u32) -> Result<(), Box<Fault>> {
         if self.policy.stall == Stall::Possible || self.slot(state, MEMORY) != Slot::Free as u16 {
             return Ok(());
@@ -482,7 +482,7 @@ impl Explorer<'_, '_> {
         Ok(())
     }
 
-    /// An answer tells what the author expects of it.
+    /// Checks that an answer implies the permission that the file expects (`expect`).
     fn check_expectation(
         &mut self,
         state: u32,
@@ -545,7 +545,7 @@ impl Explorer<'_, '_> {
         Ok(())
     }
 
-    /// Remarks, once per request, that it may be served before an earlier message has arrived.
+    /// Notes, once per request, that the request may be served before an earlier message has arrived.
     fn note_early_service(&mut self, state: u32, input: Input) {
         let (Event::Message(message), Some(remote)) = input else {
             return;
@@ -577,8 +577,8 @@ impl Explorer<'_, '_> {
         }
     }
 
-    /// Remarks, once per request, that it may wait for a message that need not exist
-    /// (`stall possible`; the drain check decides whether that strands it).
+    /// Notes, once per request, that the request may wait for a message that need not exist (`stall possible`). The
+    /// drain check decides whether the request is then stuck.
     fn note_doubtful_wait(&mut self, state: u32, input: Input) {
         let (Event::Message(message), Some(remote)) = input else {
             return;

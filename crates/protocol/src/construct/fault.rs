@@ -1,19 +1,19 @@
-//! What a construction may find wrong with a protocol, and what it has to say besides.
+//! Faults that a construction finds in a protocol, and its notes.
 
 use crate::text::Span;
 use cohkit_base::sequence::Sequence;
 use serde::Serialize;
 
-/// The protocol has a form the construction does not apply to.
+/// The construction does not apply to this form of protocol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// What stands in the way, as a clause: "the remote has a variable, `acks`".
+    /// Obstacle, as a clause: "the remote has a variable, `acks`".
     pub what: String,
-    /// Where it stands.
+    /// Span of the obstacle.
     pub span: Span,
 }
 
-/// Kinds of faults a construction finds.
+/// Kind of a fault that a construction finds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -29,20 +29,20 @@ pub enum FaultKind {
     LostCount,
     /// A second memory operation would start while one is in flight.
     SlotBusy,
-    /// From some state nothing moves without new spontaneous acts.
+    /// From some state nothing moves without new spontaneous actions.
     DeadEnd,
-    /// From some state things move, but never come to rest.
+    /// From some state moves continue, but quiescence is never reached.
     Livelock,
-    /// An `expect` of the text is wrong.
+    /// An `expect` of the file is refuted.
     WrongExpectation,
-    /// A grant gives another right than the text says.
+    /// A grant gives a different permission than the file states.
     WrongGrant,
-    /// More home states than the construction is prepared to build.
+    /// The home has more states than the construction is prepared to build.
     TooLarge,
 }
 
 impl FaultKind {
-    /// Its name in reports.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::UnexpectedMessage => "unexpected message",
@@ -63,24 +63,24 @@ impl FaultKind {
 /// A fault of the protocol, with the message sequence that shows it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// What kind of fault.
+    /// Kind of the fault.
     pub kind: FaultKind,
-    /// One sentence: what happens, in the words of the protocol text.
+    /// Description in one sentence, in the words of the protocol file.
     pub text: String,
-    /// What to change, where a remedy is known.
+    /// Suggested change, if a remedy is known.
     pub remedy: Option<String>,
-    /// Where in the text it comes from.
+    /// Span of the part of the file that causes the fault.
     pub span: Span,
-    /// One run that shows it; two where what the home has seen has two explanations
-    /// that call for different behaviour.
+    /// One run that shows the fault; two if the home's observations have two explanations that call for different
+    /// behaviour.
     pub explanations: Vec<Sequence>,
 }
 
-/// Something worth knowing that is not a fault.
+/// A remark that is not a fault.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Note {
-    /// One sentence.
+    /// The remark, in one sentence.
     pub text: String,
-    /// A run that shows it, where there is one.
+    /// Run that shows it, if there is one.
     pub sequence: Option<Sequence>,
 }

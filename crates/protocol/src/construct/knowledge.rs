@@ -1,4 +1,4 @@
-//! Knowledge sets: all settings of one remote that agree with everything the home has seen.
+//! Knowledge sets: all settings of one remote that are consistent with the home's observations.
 
 use super::environment::{Environment, SettingId, Trouble};
 use crate::protocol::{Class, MessageId, Right};
@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KnowledgeId(pub u16);
 
-/// What a policy may read of a knowledge set.
+/// Properties of a knowledge set that a policy may read.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Facts {
-    /// The highest right the remote has, or will have by a grant in flight, in any setting.
+    /// Highest permission that the remote has, or will have by a grant in flight, in any setting.
     pub rights: Right,
     /// In some setting a message that must replace memory is in flight.
     pub dirty: bool,
@@ -26,25 +26,25 @@ pub struct Facts {
     pub unacknowledged: bool,
     /// In some setting an acknowledgement is in flight.
     pub acknowledgements: bool,
-    /// For each entry of [`Knowledge::blockings`]: every setting is sure to bring the home a message
-    /// that is not a request, not counting what is behind a request stalled in that queue.
+    /// For each entry of [`Knowledge::blockings`], true if every setting is sure to bring the home a message that is
+    /// not a request. Messages behind a request stalled in that queue do not count.
     pub must_answer: Vec<bool>,
 }
 
-/// Why a knowledge set cannot be built.
+/// Reason why a knowledge set cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// The remote has trouble in this setting.
+    /// The remote's silent moves in this setting cannot be determined.
     Trouble(SettingId, Trouble),
-    /// In the first setting a forward is unanswered, in the second none is.
+    /// A forward is unanswered in the first setting, and none in the second.
     LostCount(SettingId, SettingId),
 }
 
-/// The sets found so far, their facts, and how they follow each other.
+/// Knowledge sets found so far, their facts, and the transitions between them.
 pub struct Knowledge<'a> {
-    /// What the remote does.
+    /// Behaviour of the remote.
     pub environment: Environment<'a>,
-    /// The queues a stalled request may block: none, then each ordered queue that carries requests.
+    /// Queues that a stalled request may block: none, then each ordered queue that carries requests.
     pub blockings: Vec<Option<usize>>,
     sets: Vec<Vec<SettingId>>,
     facts: Vec<Facts>,
@@ -54,7 +54,7 @@ pub struct Knowledge<'a> {
 }
 
 impl<'a> Knowledge<'a> {
-    /// No knowledge sets yet.
+    /// Starts without knowledge sets.
     pub fn new(environment: Environment<'a>) -> Self {
         let mut blockings = vec![None];
         for message in environment.protocol.message_ids() {
@@ -89,7 +89,7 @@ impl<'a> Knowledge<'a> {
         &self.facts[id.0 as usize]
     }
 
-    /// Which entry of [`Facts::must_answer`] speaks of a stalled request.
+    /// Index into [`Facts::must_answer`] of the entry for a stalled request.
     pub fn blocking(&self, request: MessageId) -> usize {
         let queue = self.environment.ordered_queue(request);
         self.blockings
@@ -98,13 +98,13 @@ impl<'a> Knowledge<'a> {
             .expect("every request's queue is listed")
     }
 
-    /// What the home knows at power-up.
+    /// Knowledge set at power-up.
     pub fn initial(&mut self) -> Result<KnowledgeId, Stop> {
         let setting = self.environment.initial();
         self.close(vec![setting])
     }
 
-    /// What it knows after taking a message; `None` if the message cannot arrive.
+    /// Knowledge set after taking a message; `None` if the message cannot arrive.
     pub fn receive(
         &mut self,
         id: KnowledgeId,
@@ -127,7 +127,7 @@ impl<'a> Knowledge<'a> {
         Ok(known)
     }
 
-    /// What it knows after sending a message.
+    /// Knowledge set after sending a message.
     pub fn send(&mut self, id: KnowledgeId, message: MessageId) -> Result<KnowledgeId, Stop> {
         if let Some(&known) = self.sent.get(&(id, message)) {
             return Ok(known);
@@ -142,7 +142,7 @@ impl<'a> Knowledge<'a> {
         Ok(known)
     }
 
-    /// A receive that has been computed: `None` if it never was, `Some(None)` if it is impossible.
+    /// Cached result of a receive: `None` if it was never computed, `Some(None)` if it is impossible.
     pub fn known_receive(
         &self,
         id: KnowledgeId,
@@ -151,7 +151,7 @@ impl<'a> Knowledge<'a> {
         self.received.get(&(id, message)).copied()
     }
 
-    /// A send that has been computed.
+    /// Cached result of a send; `None` if it was never computed.
     pub fn known_send(&self, id: KnowledgeId, message: MessageId) -> Option<KnowledgeId> {
         self.sent.get(&(id, message)).copied()
     }

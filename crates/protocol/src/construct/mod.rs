@@ -1,20 +1,19 @@
-//! The home construction: from a policy to a controller, through what the home can know.
+//! Construction of homes: from a policy to a controller, by way of the home's possible knowledge.
 //!
-//! A home sees messages, not a remote's cache. What it can know about a remote is the *set* of
-//! (remote state, messages in flight) that agree with all it has seen. The construction builds
-//! exactly these sets and lets the policy pursue its goals over them:
+//! A home sees messages, not a remote's cache. Its knowledge about a remote is the *set* of (remote state, messages in
+//! flight) that are consistent with all its observations. The construction builds exactly these sets and lets the
+//! policy pursue its goals over them:
 //!
 //! 1. [`environment`]: the remote's rules and the channels as an automaton, silent to the home;
-//! 2. [`knowledge`]: sets of its settings, closed under silent moves, and the facts a policy reads;
+//! 2. [`knowledge`]: sets of its settings, closed under silent moves, and the facts that a policy reads;
 //! 3. [`program`]: the policy as a controller that reads these facts through tables;
 //! 4. [`explore`]: every state the home can reach, with the faults found on the way;
-//! 5. [`table`] and [`names`]: states no future can tell apart are merged and named;
-//! 6. [`drain`]: from every state, without new spontaneous acts, quiescence is reachable;
+//! 5. [`table`] and [`names`]: states with indistinguishable futures are merged and named;
+//! 6. [`drain`]: quiescence is reachable from every state without new spontaneous actions;
 //! 7. [`explain`]: for every fault, the message sequences that show it.
 //!
-//! Knowledge factors per remote, because remotes touch each other only through the home.
-//! So the constructed home of any number of remotes is one table per remote *kind* plus the
-//! transaction in hand; the product is never written out.
+//! Knowledge factors per remote, because remotes interact only through the home. So the constructed home of any number
+//! of remotes is one table per remote *kind* plus the transaction in progress; the product is never built.
 
 pub mod again;
 pub mod drain;
@@ -40,16 +39,17 @@ use program::{freeze, Entry, Writer};
 use std::sync::atomic::AtomicBool;
 use table::{refine, HomeTable};
 
-/// How far a construction multiplies remotes out.
+/// Number of remotes up to which a construction builds the product.
 ///
-/// Knowledge sets are the same for any number of remotes from two on in every protocol tried
-/// (a test compares two with three). Should a larger system ever reach a set that was not found,
-/// its home has no rule there, and the checker reports the message as unexpected.
+/// In every protocol tried, the knowledge sets are the same for any number of remotes from two on (a test compares two
+/// with three). If a larger system reaches a set that was not found, its home has no rule there, and the checker
+/// reports the message as unexpected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
-    /// Remotes for which home states are explored, if a system of the text has as many.
+    /// Maximum number of remotes for which home states are explored. A file with smaller systems needs fewer.
     pub explored: u16,
-    /// Remotes for which the drain check runs. The checker's model covers it for every system.
+    /// Maximum number of remotes for which the drain check runs. The checker's model covers the property for every
+    /// system.
     pub drained: u16,
 }
 
@@ -62,12 +62,12 @@ impl Default for Extent {
     }
 }
 
-/// Why there is no home.
+/// Reason why no home was constructed.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ConstructionError {
     /// The construction does not apply to this form of protocol.
     Refused(Refusal),
-    /// The protocol is wrong; the sequences show how.
+    /// The protocol is wrong; the message sequences show it.
     Fault(Box<Fault>),
 }
 
@@ -75,13 +75,13 @@ pub enum ConstructionError {
 pub struct Construction<'a> {
     /// The knowledge sets.
     pub knowledge: Knowledge<'a>,
-    /// For each knowledge set the class of sets that no future can tell apart.
+    /// For each knowledge set, its class of sets with indistinguishable futures.
     pub class_of: Vec<u32>,
-    /// The home for one remote, multiplied out.
+    /// Home for one remote, as the full product.
     pub graph: HomeGraph,
-    /// The home for several remotes, if a system of the text has more than one.
+    /// Home for several remotes, if a system of the file has more than one.
     pub joint: Option<HomeGraph>,
-    /// The drain checks, of one remote and up.
+    /// Drain checks, for one remote and up.
     pub drains: Vec<Drain>,
     entries: Vec<Entry>,
     program: Controller,
@@ -89,8 +89,8 @@ pub struct Construction<'a> {
 
 /// Constructs the home of a protocol whose home is a policy, to the default [`Extent`].
 ///
-/// The drain check is part of the result ([`Construction::fault`]), since the table is worth
-/// looking at even where it fails.
+/// The drain check is part of the result ([`Construction::fault`]), because the table is useful even if the check
+/// fails.
 ///
 /// # Errors
 /// [`ConstructionError`], with the message sequences that show a fault.
@@ -118,7 +118,7 @@ pub fn construct_to(
     }
 }
 
-/// As [`construct_to`], but given up soon after a flag is set: then there is nothing.
+/// As [`construct_to`], but cancelled soon after a flag is set; then the result is `None`.
 ///
 /// # Errors
 /// As [`construct`].
@@ -162,7 +162,7 @@ pub fn construct_until<'a>(
         Some(drain) => drains.push(drain),
         None => return Ok(None),
     }
-    // One remote without a device is never sent a forward, so what forwards do shows with a second one.
+    // One remote without a device is never sent a forward, so effects of forwards need a second one.
     let drained = match policy.locals.is_empty() {
         true => extent.drained.max(2),
         false => extent.drained,
@@ -188,10 +188,10 @@ pub fn construct_until<'a>(
     }))
 }
 
-/// The controller of a protocol's home in systems of so many remotes, written by hand or constructed.
+/// Returns the controller of a protocol's home in systems of this many remotes, written by hand or constructed.
 ///
 /// # Errors
-/// If no home can be constructed from its policy, or the one that can has a fault: work that cannot end.
+/// No home can be constructed from the policy, or it has a fault: work that cannot complete.
 pub fn home(protocol: &Protocol, remotes: u16) -> Result<Controller, ConstructionError> {
     match &protocol.home {
         Home::Controller(home) => Ok(home.clone()),
@@ -215,7 +215,7 @@ fn classes(knowledge: &Knowledge, entries: &[Entry]) -> Vec<u32> {
     })
 }
 
-/// Grants give the rights the text says.
+/// Checks that grants give the permissions that the file states.
 fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fault>> {
     for grant in policy.requests.iter().flat_map(|request| &request.grants) {
         let gives = environment.granted(grant.message);
@@ -245,17 +245,17 @@ fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fa
 }
 
 impl Construction<'_> {
-    /// The home for one remote as a table; with `merge`, states no future can tell apart are one.
+    /// Home for one remote as a table. With `merge`, states with indistinguishable futures are merged.
     pub fn table(&self, merge: bool) -> HomeTable {
         HomeTable::new(&self.knowledge, &self.graph, merge)
     }
 
-    /// The home for one remote as a controller of plain rows.
+    /// Home for one remote as a controller of plain rows.
     pub fn flat(&self, merge: bool) -> Controller {
         self.table(merge).controller(&self.knowledge, &self.graph)
     }
 
-    /// The home for any number of remotes: one knowledge index per remote and the transaction in hand.
+    /// Home for any number of remotes: one knowledge index per remote and the transaction in progress.
     pub fn factored(&self, merge: bool) -> Controller {
         let mut controller = self.program.clone();
         let count = self.knowledge.count();
@@ -284,16 +284,16 @@ impl Construction<'_> {
         controller
     }
 
-    /// The home that is checked, simulated and printed for systems of so many remotes.
+    /// Home that is checked, simulated and printed for systems of this many remotes.
     pub fn controller(&self, remotes: u16) -> Controller {
         match remotes {
-            // With one remote no index is needed for what is known of each.
+            // With one remote, the state includes the knowledge of it, and no index is needed.
             1 => self.flat(true),
             _ => self.factored(true),
         }
     }
 
-    /// The construction, if it is without fault. Whoever runs a home, and does not only look at it, asks this.
+    /// Returns the construction if it has no fault. Every use that runs the home must call this.
     ///
     /// # Errors
     /// [`Construction::fault`].
@@ -304,12 +304,12 @@ impl Construction<'_> {
         }
     }
 
-    /// The first fault of the drain checks.
+    /// First fault of the drain checks.
     pub fn fault(&self) -> Option<&Fault> {
         self.drains.iter().find_map(|drain| drain.fault.as_deref())
     }
 
-    /// What is worth knowing besides: requests served early, doubtful waits, fairness assumptions.
+    /// Notes: requests served early, doubtful waits, fairness assumptions.
     pub fn notes(&self) -> impl Iterator<Item = &fault::Note> {
         let graphs = std::iter::once(&self.graph).chain(&self.joint);
         graphs

@@ -1,11 +1,15 @@
-//! Names of constructed home states, read off their knowledge sets.
+//! Names of constructed home states, derived from their knowledge sets.
 //!
-//! `right [> where a grant may not have landed] [_f forward] [_w victims owed] [: or + request known]`,
-//! then `.` status. `right` is the highest the remote may have, written as the remote state that stands for it;
-//! `I>S` is "from I, S granted, perhaps not landed"; `_fS` and `_fI` are an unanswered forward that reaches
-//! S or I, with `u` where the remote may answer as one that was upgrading and `x` where another answer of a
-//! higher right is possible; `_wSI|MI` are victims owed in every setting; `:R` means the remote surely waits for the
-//! answer to request R, `+R` that its request R is coming and it holds no copy, `+R?` that this is possible.
+//! A name is `permission [> where a grant may not have landed] [_f forward] [_w victims owed] [: or + request known]`,
+//! then `.` status.
+//!
+//! * `permission` is the highest that the remote may have, written as the remote state that represents it.
+//! * `I>S`: from I, S was granted and has perhaps not landed.
+//! * `_fS`, `_fI`: an unanswered forward that reaches S or I. A `u` follows if the remote may answer as one that was
+//!   upgrading, an `x` if another answer of a higher permission is possible.
+//! * `_wSI|MI`: victims owed in every setting.
+//! * `:R`: the remote surely waits for the answer to request R.
+//! * `+R`: its request R is in flight and it holds no copy; `+R?`: this is possible.
 
 use super::environment::{Environment, SettingId};
 use super::explore::HomeGraph;
@@ -15,21 +19,22 @@ use crate::controller::{Effect, Event, Statement};
 use crate::protocol::{Class, MessageId, Protocol, Right, StateId};
 use std::collections::BTreeSet;
 
-/// Knows the short words of a protocol.
+/// Name parts of a protocol, from which state names are built.
 pub struct Namer<'e, 'a> {
     environment: &'e Environment<'a>,
-    /// The state that stands for each right.
+    /// Remote state that represents each permission.
     letters: [String; 3],
     /// Requests that may have led to each transient state.
     pending: Vec<BTreeSet<MessageId>>,
-    /// For each answer: the lowest right of a state that gives it, and whether only transient states with a right do.
+    /// For each answer, the lowest permission of a state that sends it. True if only transient states with a permission
+    /// send it.
     answers: Vec<(Right, bool)>,
-    /// For each victim: the states before and after, as one word.
+    /// For each victim, the states before and after, as one word.
     victims: Vec<String>,
 }
 
 impl<'e, 'a> Namer<'e, 'a> {
-    /// Reads the words off the remote's rules.
+    /// Derives the name parts from the remote's rules.
     pub fn new(environment: &'e Environment<'a>) -> Self {
         let protocol = environment.protocol;
         let letter = |right| {
@@ -70,8 +75,8 @@ impl<'e, 'a> Namer<'e, 'a> {
         }
     }
 
-    /// One name per class of states of a graph with one remote: the name of the member that has the fewest parts.
-    /// Names that would be equal get a, b, c, ... in order.
+    /// One name per class of states of a graph with one remote: the name of the member with the fewest parts. Equal
+    /// names are distinguished by the suffixes a, b, c, ... in order.
     pub fn names(
         &self,
         knowledge: &Knowledge,
@@ -111,8 +116,8 @@ impl<'e, 'a> Namer<'e, 'a> {
         names
     }
 
-    /// The part after the dot: memory slot, local operation, lock. A read or store for the
-    /// request that the name already tells is `rd` or `st`.
+    /// Part after the dot: memory slot, local operation, lock. A read or store for the request that is already in the
+    /// name is `rd` or `st`.
     fn status(&self, base: &str, slots: &[u16]) -> String {
         let policy = self.environment.policy();
         let protocol = self.environment.protocol;
@@ -145,7 +150,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         status
     }
 
-    /// The part before the dot: what is known of the remote.
+    /// Part before the dot: knowledge about the remote.
     fn set(&self, knowledge: &Knowledge, id: KnowledgeId) -> String {
         let environment = self.environment;
         let settings: Vec<(StateId, Vec<MessageId>)> = knowledge
@@ -241,7 +246,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         name
     }
 
-    /// What is known of the remote's request.
+    /// Part for the remote's request: `:R`, `+R`, `+R?` or nothing.
     fn request(
         &self,
         settings: &[(StateId, Vec<MessageId>)],
@@ -273,7 +278,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             );
         }
         let lost = |state: StateId, request: MessageId| {
-            // A transient state without a right, for a request that starts from a state with one.
+            // A transient state without permission, for a request that starts in a state with one.
             environment.right(state) == Right::None
                 && self.pending[state.index()].contains(&request)
         };
@@ -297,7 +302,7 @@ impl<'e, 'a> Namer<'e, 'a> {
         String::new()
     }
 
-    /// Whether a request is made only where the remote already has a right.
+    /// Returns true if a request is sent only from states with a permission.
     fn upgrades(&self, request: MessageId) -> bool {
         self.answers[request.index()].0 > Right::None
     }
@@ -310,7 +315,7 @@ fn sends(body: &[Statement]) -> impl Iterator<Item = MessageId> + '_ {
     })
 }
 
-/// For each state of the remote, the requests whose answer it may be waiting for.
+/// For each state of the remote, the requests whose answer it may wait for.
 fn pending(protocol: &Protocol) -> Vec<BTreeSet<MessageId>> {
     let mut pending = vec![BTreeSet::new(); protocol.remote.states.len()];
     loop {

@@ -1,8 +1,7 @@
 //! The policy as a controller over knowledge: rules that read facts of knowledge sets through tables.
 //!
-//! One program serves any number of remotes; knowledge is one index per remote.
-//! While the construction explores, tables are computed as they are asked for ([`Lazy`]);
-//! afterwards they are frozen into constants.
+//! One program serves any number of remotes; knowledge is one index per remote. During the exploration tables are
+//! computed on demand ([`Lazy`]); afterwards they are frozen into constants.
 
 use super::knowledge::{Facts, Knowledge, KnowledgeId, Stop};
 use crate::controller::{
@@ -16,33 +15,33 @@ use crate::text::Span;
 use Expression as E;
 use Statement as S;
 
-/// Per remote: index of what is known of it.
+/// Knowledge index of each remote.
 pub const KNOWN: VariableId = VariableId(0);
-/// The request in hand, as its position in the policy plus 1; 0 for none.
+/// Request in progress, as its position in the policy plus 1; 0 for none.
 pub const HAND: VariableId = VariableId(1);
-/// The remote whose request is in hand.
+/// Remote whose request is in progress.
 pub const REQUESTER: VariableId = VariableId(2);
-/// The local operation in hand, as its index plus 1; 0 for none.
+/// Local operation in progress, as its index plus 1; 0 for none.
 pub const LOCAL: VariableId = VariableId(3);
-/// The memory slot: see [`Slot`].
+/// Use of the memory slot, as a [`Slot`].
 pub const MEMORY: VariableId = VariableId(4);
-/// Whether the device holds the line.
+/// Lock: 1 while the device holds the line, otherwise 0.
 pub const LOCKED: VariableId = VariableId(5);
 
-/// What the memory slot of a line is used for.
+/// Use of the memory slot of a line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Slot {
-    /// Nothing.
+    /// No operation.
     Free = 0,
-    /// Reading for the request in hand.
+    /// Read for the request in progress.
     Read = 1,
-    /// Writing back a line.
+    /// Write-back of a line.
     Write = 2,
-    /// Writing the bytes of the request in hand.
+    /// Write of the bytes of the request in progress.
     Store = 3,
 }
 
-/// What a table of the program says of a knowledge set.
+/// Content of a table of the program, for each knowledge set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// [`Facts::rights`] as 0, 1, 2.
@@ -57,11 +56,11 @@ pub enum Entry {
     Unacknowledged,
     /// [`Facts::victims`] or [`Facts::acknowledgements`].
     Unsettled,
-    /// [`Facts::must_answer`] for this blocking.
+    /// [`Facts::must_answer`] for the blocking with this index.
     MustAnswer(usize),
-    /// The set after taking the message, plus 1; 0 if it cannot arrive.
+    /// Set after taking the message, plus 1; 0 if the message cannot arrive.
     Receive(MessageId),
-    /// The set after sending the message, plus 1; 0 if it is never sent there.
+    /// Set after sending the message, plus 1; 0 if it is never sent there.
     Send(MessageId),
 }
 
@@ -81,7 +80,7 @@ impl Entry {
         }
     }
 
-    /// The value a fact has in a table.
+    /// Value of a fact in a table; `None` for transitions between sets.
     pub fn of(self, facts: &Facts) -> Option<u16> {
         Some(match self {
             Entry::Rights => facts.rights as u16,
@@ -96,13 +95,13 @@ impl Entry {
     }
 }
 
-/// Computes tables from knowledge while a construction explores.
+/// Computes tables from knowledge on demand during the exploration.
 pub struct Lazy<'k, 'a> {
-    /// The knowledge found so far.
+    /// Knowledge found so far.
     pub knowledge: &'k mut Knowledge<'a>,
-    /// What each table says.
+    /// Content of each table, by table number.
     pub entries: &'k [Entry],
-    /// Why the last look-up failed.
+    /// Reason why the last look-up failed, if it did.
     pub stop: Option<Stop>,
 }
 
@@ -126,11 +125,11 @@ impl Tables for Lazy<'_, '_> {
     }
 }
 
-/// Writes the program.
+/// Builder of the program.
 pub struct Writer<'a> {
     protocol: &'a Protocol,
     policy: &'a Policy,
-    /// What each table says; index is the table's number.
+    /// Content of each table, by table number.
     pub entries: Vec<Entry>,
     rules: Vec<Rule>,
 }
@@ -180,8 +179,8 @@ fn set(variable: VariableId, value: u16) -> Statement {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes the controller of a policy, with empty tables.
-    /// `blocking` tells for each request which must-answer table speaks of it.
+    /// Builds the controller of a policy, with empty tables. For each request, `blocking` returns the index of its
+    /// must-answer table.
     pub fn write(
         protocol: &'a Protocol,
         policy: &'a Policy,
@@ -319,14 +318,14 @@ impl<'a> Writer<'a> {
             }
             Stall::Possible => leave(self, or(owed, dirty)),
             Stall::Proven => {
-                // A local operation in hand that waits for nothing of this remote is brought on by others.
+                // A local operation that does not wait for this remote makes progress through others.
                 let unacknowledged = fact(self, Entry::Unacknowledged);
                 let uninvolved = not(or(or(forward.clone(), dirty.clone()), unacknowledged));
                 leave(self, and(is_not(LOCAL, 0), uninvolved));
                 let proven = fact(self, Entry::MustAnswer(blocking));
                 leave(self, and(owed, proven));
-                // Neither servable, for memory is not good or the operation in hand comes first,
-                // nor sure to be resolved by a message: the construction shows this never happens.
+                // Neither served (memory is stale, or the operation in progress comes first) nor sure to be resolved by
+                // a message: the construction proves that this never happens.
                 let stuck = or(dirty, and(is_not(LOCAL, 0), not(forward)));
                 self.rule(
                     event,
@@ -442,7 +441,7 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// The first grant of a request that applies, among those whose carrying the line is `eligible`.
+    /// First applicable grant of a request. `eligible` selects grants by whether they carry the line.
     fn grant(
         &mut self,
         request: &RequestPolicy,
@@ -483,7 +482,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Sends the grant; the request is no longer in hand.
+    /// Sends the grant and completes the request.
     fn give(&mut self, grant: MessageId) -> Vec<Statement> {
         let requester = E::Variable(REQUESTER);
         let after = self.after(Entry::Send(grant), requester.clone());
@@ -499,8 +498,8 @@ impl<'a> Writer<'a> {
         ]
     }
 
-    /// What follows every change of knowledge: if the memory slot is free, work toward the goal of
-    /// the request in hand, or else of the local operation in hand.
+    /// Statements that follow every change of knowledge. If the memory slot is free, they pursue the goal of the
+    /// request in progress, or else of the local operation in progress.
     fn pursue(&mut self) -> Vec<Statement> {
         let policy = self.policy;
         let mut locals = Vec::new();
@@ -521,9 +520,8 @@ impl<'a> Writer<'a> {
         vec![when(is(MEMORY, Slot::Free as u16), requests, Vec::new())]
     }
 
-    /// What serving a request begins with once its goal is met: a grant without data at once,
-    /// a memory operation otherwise. A local operation that waited behind a request
-    /// answered at once is pursued right away.
+    /// First step of serving a request whose goal is met: a grant without data, or else a memory operation. A local
+    /// operation that waited behind a request served at once is then pursued.
     fn start(&mut self, request: &RequestPolicy, locals: &[Statement]) -> Vec<Statement> {
         if request.write {
             let message = self.protocol.message(request.message);
@@ -549,7 +547,7 @@ impl<'a> Writer<'a> {
         chain
     }
 
-    /// Sends the forwards a goal needs; runs `then` if it is met already.
+    /// Sends the forwards that a goal needs; runs `then` if the goal is already met.
     fn goal(
         &mut self,
         ensure: Right,
@@ -597,7 +595,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The forward that brings a remote down to a right: the one that reaches the highest right not above it.
+/// Forward that downgrades a remote to a permission: the one that reaches the highest permission not above it.
 pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
     let helpful = policy.reach.iter().filter(|reach| reach.right <= ensure);
     helpful
@@ -605,7 +603,7 @@ pub fn forward_for(policy: &Policy, ensure: Right) -> Option<MessageId> {
         .map(|reach| reach.forward)
 }
 
-/// The local operations of a policy as a controller lists them.
+/// Local operations of a policy, as listed in a controller.
 pub fn locals(policy: &Policy) -> Vec<Local> {
     let local = |local: &crate::policy::LocalPolicy| Local {
         name: local.name.clone(),
@@ -615,7 +613,7 @@ pub fn locals(policy: &Policy) -> Vec<Local> {
     policy.locals.iter().map(local).collect()
 }
 
-/// Freezes the tables for a list of sets, one representative and one class per set.
+/// Freezes the tables for a list of sets, with one representative per class and one class per set.
 pub fn freeze(
     controller: &mut Controller,
     entries: &[Entry],

@@ -1,4 +1,4 @@
-//! What a constructed home knows that its remotes may do with the line.
+//! Upper bounds that a constructed home knows for its remotes' permissions.
 
 use super::program::KNOWN;
 use super::Construction;
@@ -6,17 +6,17 @@ use crate::controller::Controller;
 use crate::execute::{Configuration, Machine};
 use crate::protocol::Right;
 
-/// The most that remotes may do with a line by all that its home knows, grants in flight included,
-/// for each configuration of a home's controller.
+/// Highest permission of remotes that a home's knowledge allows, including grants in flight, for each configuration of
+/// the home's controller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownRights {
-    /// For each state of a flat home, or each class of knowledge of a factored one.
+    /// For each state of a flat home, or each knowledge class of a factored one.
     rights: Vec<Right>,
     factored: bool,
 }
 
 impl KnownRights {
-    /// The most that any of so many remotes may do with the line.
+    /// Highest permission that any of this many remotes may have for the line.
     pub fn most(&self, controller: &Controller, remotes: u16, home: &Configuration) -> Right {
         let of = |index: u16| self.rights[usize::from(index)];
         if !self.factored {
@@ -33,7 +33,7 @@ impl KnownRights {
 }
 
 impl Construction<'_> {
-    /// What the home of [`Construction::controller`] knows of rights.
+    /// Permissions known to the home of [`Construction::controller`].
     pub fn rights(&self, remotes: u16) -> KnownRights {
         match remotes {
             1 => self.flat_rights(true),
@@ -41,7 +41,7 @@ impl Construction<'_> {
         }
     }
 
-    /// What the home of [`Construction::flat`] knows of rights.
+    /// Permissions known to the home of [`Construction::flat`].
     pub fn flat_rights(&self, merge: bool) -> KnownRights {
         let facts = |&member: &u32| self.knowledge.facts(self.graph.known(member, 0)).rights;
         let states = self.table(merge).states;
@@ -54,7 +54,7 @@ impl Construction<'_> {
         }
     }
 
-    /// What the home of [`Construction::factored`] knows of rights.
+    /// Permissions known to the home of [`Construction::factored`].
     pub fn factored_rights(&self, merge: bool) -> KnownRights {
         let count = self.knowledge.count();
         let mut rights = Vec::new();

@@ -9,7 +9,7 @@ use crate::controller::{Controller, Effect, Event, Expression, Rule, State, Stat
 use crate::execute::Act;
 use crate::protocol::{Right, StateId};
 
-/// A home for one remote: every state, and what it does on every input that can occur there.
+/// Home for one remote: all states, and the reaction to every input that can occur there.
 #[derive(Clone, Debug)]
 pub struct HomeTable {
     /// States in breadth-first order.
@@ -21,16 +21,16 @@ pub struct HomeTable {
 /// A state of a flat home.
 #[derive(Clone, Debug)]
 pub struct HomeState {
-    /// Its name, read off its knowledge set.
+    /// Name, derived from its knowledge set.
     pub name: String,
-    /// What may be the case in it: settings as `IS{ReadShared}`, for people.
+    /// Settings that are possible in this state, as `IS{ReadShared}`, for people.
     pub settings: Vec<String>,
-    /// Indices of the states that were merged into it, before merging.
+    /// Indices of the states merged into this one, before merging.
     pub members: Vec<u32>,
 }
 
 impl HomeTable {
-    /// The table of a graph for one remote. With `merge`, states that no future can tell apart are one.
+    /// Builds the table of a graph for one remote. With `merge`, states with indistinguishable futures are merged.
     pub fn new(knowledge: &Knowledge, graph: &HomeGraph, merge: bool) -> Self {
         assert_eq!(graph.remotes, 1, "a flat table is for one remote");
         let class_of = if merge {
@@ -90,7 +90,7 @@ impl HomeTable {
             .count()
     }
 
-    /// The events that occur, in order.
+    /// Events that occur, in order.
     pub fn events(&self) -> Vec<Event> {
         let mut events: Vec<Event> = self.rows.iter().flatten().map(|row| row.0).collect();
         events.sort();
@@ -98,7 +98,7 @@ impl HomeTable {
         events
     }
 
-    /// The table as a controller of plain rows, for systems of one remote.
+    /// Converts the table to a controller of plain rows, for systems of one remote.
     pub fn controller(&self, knowledge: &Knowledge, graph: &HomeGraph) -> Controller {
         let policy = knowledge.environment.policy();
         let span = policy.span;
@@ -122,8 +122,8 @@ impl HomeTable {
                         next: (*to as usize != index).then_some(StateId(*to as u16)),
                     },
                 };
-                // A row stands where its goal stands: at its own request's, or at the one in hand.
-                // With one remote the requester takes one slot, so slots and variables have the same index.
+                // The span of a row is that of its goal: its own request, or the request in progress. With one remote
+                // the requester takes one slot, so slots and variables have the same index.
                 let hand = if from[REQUESTER.index()] != 0 {
                     from[HAND.index()]
                 } else {
@@ -163,7 +163,7 @@ impl HomeTable {
     }
 }
 
-/// An act of a home with one remote as a statement.
+/// Converts an action of a home with one remote to a statement.
 fn statement(act: &Act) -> Statement {
     match act {
         Act::Send { message, .. } => Statement::Send {
@@ -187,8 +187,8 @@ fn statement(act: &Act) -> Statement {
     }
 }
 
-/// Classes of states that no sequence of inputs can tell apart; numbered in order of their first member.
-/// An impossible input is told apart from every other, so a table still notices impossible events.
+/// Classes of states that no sequence of inputs distinguishes, numbered in order of their first member. An impossible
+/// input differs from every other, so a table still detects impossible events.
 pub fn classes(cells: &[Vec<(Input, Cell)>]) -> Vec<u32> {
     refine(cells.len(), |state, class| {
         let view = |(input, cell): &(Input, Cell)| match cell {
@@ -200,8 +200,8 @@ pub fn classes(cells: &[Vec<(Input, Cell)>]) -> Vec<u32> {
     })
 }
 
-/// The coarsest partition in which members of a class have equal signatures, where a signature may
-/// speak of the classes of other elements. Classes are numbered in order of their first member.
+/// Coarsest partition whose classes have equal signatures, where a signature may refer to the classes of other
+/// elements. Classes are numbered in order of their first member.
 pub fn refine<S: Eq + std::hash::Hash>(
     count: usize,
     signature: impl Fn(usize, &[u32]) -> S,

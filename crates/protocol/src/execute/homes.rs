@@ -1,4 +1,4 @@
-//! What rows say of sets of homes: what it takes goes by the members, not by how many homes there are.
+//! Sets of homes in rows. The cost of an operation depends on the number of words of the set.
 
 use super::members::{is_in, ones, words, Members, WORD};
 use super::{Fault, Run};
@@ -23,7 +23,7 @@ impl Run<'_, '_, '_> {
         set: &HomeSet,
     ) -> Result<(), Fault> {
         let (first, count) = self.slots_of_homes(variable);
-        // One home more or less is one word of many.
+        // Adding or removing one home changes a single word.
         let own = |set: &HomeSet| *set == HomeSet::Variable(variable);
         let one = match set {
             HomeSet::Union(all, one) if own(all) => Some((&**one, true)),
@@ -51,7 +51,7 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// The slots of a variable that is a set of homes: the first, and how many.
+    /// First slot and number of slots of a variable that is a set of homes.
     fn slots_of_homes(&self, variable: VariableId) -> (usize, usize) {
         let ty = self.machine.controller.variables[variable.index()].ty;
         let homes = ty.extent(self.machine.remotes)[0];
@@ -67,7 +67,7 @@ impl Run<'_, '_, '_> {
         u16::try_from(self.eval(home)?).map_err(|_| Fault::Arithmetic)
     }
 
-    /// The members of a set.
+    /// Evaluates a set.
     fn home_set(&mut self, set: &HomeSet) -> Result<Members, Fault> {
         Ok(match set {
             HomeSet::Empty => Members::none(),
@@ -82,7 +82,7 @@ impl Run<'_, '_, '_> {
         })
     }
 
-    /// How many homes are in a set. With one home more or less it needs no copy.
+    /// Number of homes in a set. A variable, with or without one more or less home, is counted without a copy.
     fn count_homes(&mut self, set: &HomeSet) -> Result<u32, Fault> {
         let (all, one, more) = match set {
             HomeSet::Variable(variable) => return Ok(ones(self.words_of_homes(*variable))),
@@ -101,13 +101,13 @@ impl Run<'_, '_, '_> {
         })
     }
 
-    /// Whether a home is in a set.
+    /// Returns true if a home is in a set.
     fn has_home(&mut self, set: &HomeSet, home: u16) -> Result<bool, Fault> {
         Ok(match set {
             HomeSet::Empty => false,
             HomeSet::Singleton(own) => self.home_number(own)? == home,
             HomeSet::Variable(variable) => is_in(self.words_of_homes(*variable), home),
-            // Both are looked at, so that a fault in one shows.
+            // Both operands are evaluated, so that a fault in either is reported.
             HomeSet::Union(a, b) => self.has_home(a, home)? | self.has_home(b, home)?,
             HomeSet::Difference(a, b) => self.has_home(a, home)? & !self.has_home(b, home)?,
         })

@@ -1,16 +1,16 @@
-//! Intervals of remotes that a condition cannot tell apart: it is evaluated once for each interval.
+//! Intervals of remotes with the same truth value of a condition, which is evaluated once per interval.
 //!
-//! Most of several hundred remotes have the same values, which are compared many at a time.
+//! Of several hundred remotes, most have the same values. Many slots are compared at a time.
 
 use super::members::WORD;
 use super::Run;
 use crate::controller::{Expression, Operator, Set};
 use crate::terms::{Over, Type, VariableId};
 
-/// Slots that are compared together.
+/// Number of slots compared at a time.
 const TOGETHER: usize = 32;
 
-/// Counts the slots from the first one on that have its value.
+/// Counts the leading slots, `stride` apart, that equal the first one.
 fn equal_slots(slots: &[u16], stride: usize) -> usize {
     let Some(&value) = slots.first() else {
         return 0;
@@ -30,8 +30,9 @@ fn equal_slots(slots: &[u16], stride: usize) -> usize {
 }
 
 impl Run<'_, '_, '_> {
-    /// Returns the first remote, counted from 1, for which the condition may differ from its value for the remote at hand,
-    /// or the number after the last remote. The condition has been evaluated, and nothing has changed since.
+    /// Returns the end of the interval: the first remote, counted from 1, for which the condition may differ from its
+    /// value for the current remote. Returns the number after the last remote if there is none. Precondition: the
+    /// condition has been evaluated, and no value has changed since.
     pub(super) fn end_of_interval(&mut self, condition: &Expression) -> u32 {
         let next = u32::from(self.each) + 1;
         let end = u32::from(self.machine.remotes) + 1;
@@ -42,8 +43,8 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// Returns the end of an interval, at most `end`, in which the expression has one value.
-    /// `None` if the expression depends on the remote in a way that is not followed.
+    /// Returns the end of an interval, at most `end`, in which the expression has one value. Returns `None` if the
+    /// analysis does not cover how the expression depends on the remote.
     fn constant_until(&mut self, expression: &Expression, end: u32) -> Option<u32> {
         match expression {
             Expression::Each | Expression::Homes(_) => None,
@@ -98,7 +99,7 @@ impl Run<'_, '_, '_> {
         }
     }
 
-    /// As [`Run::constant_until`], of an element of an array.
+    /// As [`Run::constant_until`], for an element of an array.
     fn element_until(&mut self, variable: VariableId, at: &[Expression], end: u32) -> Option<u32> {
         let (mut end, mut dimension) = (end, None);
         for (place, index) in at.iter().enumerate() {
@@ -128,7 +129,7 @@ impl Run<'_, '_, '_> {
         Some(u32::from(self.each) + equal_slots(slots, stride) as u32)
     }
 
-    /// As [`Run::constant_until`], of a set.
+    /// As [`Run::constant_until`], for a set.
     fn set_until(&mut self, set: &Set, end: u32) -> Option<u32> {
         match set {
             Set::Empty | Set::All(_) | Set::Variable(_) | Set::Field(_) => Some(end),
@@ -204,7 +205,7 @@ mod tests {
         E::Binary(operator, Box::new(left), Box::new(right))
     }
 
-    /// Conditions on the remote at hand, each in a form of its own.
+    /// Conditions on the current remote, one of each form.
     fn conditions() -> Vec<E> {
         let variable = VariableId;
         let known = || E::Element(variable(0), vec![E::Each]);
@@ -246,7 +247,7 @@ mod tests {
             )),
             binary(Operator::And, E::Not(Box::new(in_set(sharers()))), even()),
             binary(Operator::Greater, E::Count(Box::new(sharers())), known()),
-            // Not followed: the remote itself is compared, or taken into a set.
+            // Not covered by the analysis: the remote itself is compared, or is an element of the counted set.
             binary(Operator::Less, E::Each, named()),
             binary(
                 Operator::Equal,
@@ -260,7 +261,7 @@ mod tests {
         ]
     }
 
-    /// Runs a question on a machine with these values.
+    /// Runs `ask` on a machine with these slots.
     fn asked<T>(slots: &mut [u16], ask: impl FnOnce(&mut Run) -> T) -> T {
         let controller = controller();
         let machine = Machine::new(&controller, REMOTES);
@@ -291,7 +292,8 @@ mod tests {
         })
     }
 
-    /// Values with runs of equal slots: where each begins, and its value.
+    /// Slots made of runs of equal values, each given by its first index and value; then the set, the remote and the
+    /// epoch.
     fn slots(runs: &[(usize, u16)], sharers: &[u16], named: u16, epoch: u16) -> Vec<u16> {
         let arrays = usize::from(REMOTES * (1 + 2 * EPOCHS));
         let mut slots = vec![0; arrays];
@@ -308,7 +310,8 @@ mod tests {
     }
 
     proptest! {
-        /// A condition has one value in an interval, or one fault; quantifiers and loops are as if each remote were evaluated.
+        /// A condition has one value in an interval, and quantifiers give the same result as an evaluation of each
+        /// remote.
         #[test]
         fn a_condition_has_one_value_in_an_interval(
             runs in prop::collection::vec((0..1000_usize, 0..3_u16), 0..12),
@@ -340,7 +343,7 @@ mod tests {
         }
     }
 
-    /// Remotes of which nothing is known are one interval on each side of the remote that is named.
+    /// Remotes with equal values are one interval, or one on each side of a remote that the condition names.
     #[test]
     fn remotes_with_equal_values_are_one_interval() {
         let mut slots = slots(&[], &[], 30, 0);

@@ -1,33 +1,33 @@
-//! Sets of remotes, as words of bits.
+//! Sets of remotes or homes, as bit masks.
 
-/// Remotes of one slot of a set.
+/// Members per slot of a set.
 pub(super) const WORD: u16 = u16::BITS as u16;
 
-/// Slots that a set of so many remotes takes, at least one.
+/// Number of slots of a set of up to this many remotes, at least one.
 pub(super) fn words(remotes: u16) -> usize {
     usize::from(remotes.div_ceil(WORD)).max(1)
 }
 
-/// How many bits are set. Sets of many remotes are mostly empty, so most words are only looked at together.
+/// Number of set bits. Sets of many remotes are mostly empty, so words are first tested in blocks of 32.
 pub(super) fn ones(words: &[u16]) -> u32 {
     let together = words.chunks(32);
     let some = together.filter(|words| words.iter().fold(0, |all, word| all | word) != 0);
     some.flatten().map(|word| word.count_ones()).sum()
 }
 
-/// Whether a remote is in the set that these slots hold.
+/// Returns true if a remote is in the set stored in these slots.
 pub(super) fn is_in(words: &[u16], remote: u16) -> bool {
     let word = words.get(usize::from(remote / WORD));
     word.is_some_and(|word| word >> (remote % WORD) & 1 != 0)
 }
 
-/// Words that are there without a list of their own: with so many members at most, as with none, a set costs the same.
+/// Words stored inline, without allocation: 512 members.
 const FEW: usize = 32;
 
-/// A set of remotes or homes while a rule is executed.
+/// A set of remotes or homes during the execution of a rule.
 pub(super) struct Members {
     few: [u16; FEW],
-    /// The words after those, as far as there are any.
+    /// Words after the inline ones, if any.
     others: Vec<u16>,
 }
 
@@ -39,7 +39,7 @@ impl Members {
         }
     }
 
-    /// The set that these words hold.
+    /// Creates the set stored in these words.
     pub(super) fn of(words: &[u16]) -> Members {
         let mut members = Members::none();
         let few = words.len().min(FEW);
@@ -48,7 +48,7 @@ impl Members {
         members
     }
 
-    /// The only word of a set of no more than [`WORD`].
+    /// The only word of a set of at most [`WORD`] members.
     pub(super) fn first(&self) -> u16 {
         self.few[0]
     }
@@ -57,7 +57,7 @@ impl Members {
         self.few.iter().chain(&self.others).copied()
     }
 
-    /// Puts the set into the slots of a variable.
+    /// Stores the set in the slots of a variable.
     pub(super) fn put(&self, slots: &mut [u16]) {
         let few = slots.len().min(FEW);
         let (first, rest) = slots.split_at_mut(few);
@@ -85,7 +85,7 @@ impl Members {
         ones(&self.few) + ones(&self.others)
     }
 
-    /// The numbers of its members, in order.
+    /// Numbers of the members, in ascending order.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
         let words = self.words().zip((0..).step_by(WORD.into()));
         words.flat_map(|(mut word, first): (u16, u16)| {
@@ -97,7 +97,7 @@ impl Members {
         })
     }
 
-    /// Returns the first number after this one that is a member where this one is none, or the other way round.
+    /// Returns the first number after `from` whose membership differs from that of `from`.
     pub(super) fn next_change(&self, from: u16) -> Option<u16> {
         let first_word = from / WORD;
         let mut words = self.words().zip((0..).step_by(WORD.into()));
@@ -114,7 +114,7 @@ impl Members {
             .map(|(differ, first)| first + differ.trailing_zeros() as u16)
     }
 
-    /// What an operation on words makes of two sets; of none it makes none.
+    /// Combines two sets word by word. `operation` must return 0 for two zeros.
     pub(super) fn with(mut self, other: &Members, operation: impl Fn(u16, u16) -> u16) -> Members {
         for (word, other) in self.few.iter_mut().zip(&other.few) {
             *word = operation(*word, *other);
@@ -129,7 +129,7 @@ impl Members {
         self
     }
 
-    /// Whether both have the same members.
+    /// Returns true if both sets have the same members.
     pub(super) fn is(self, other: &Members) -> bool {
         self.with(other, |a, b| a ^ b).count() == 0
     }

@@ -1,43 +1,43 @@
-//! What rules read and write, and what they have changed of registers.
+//! Values that rules read and write, and a log of their changes to registers.
 
 use super::members::Members;
 
-/// Registers that are looked at together.
+/// Number of registers compared at a time.
 const TOGETHER: usize = 32;
 
-/// What a rule has changed of registers: which slots, each time it did, and what was there before.
+/// Log of a rule's changes to registers: slot and previous value of each change, in order.
 #[derive(Default, Debug)]
 pub struct Changes {
     of: Vec<(u32, u16)>,
-    /// Whether a rule or its guard has asked who sent the message, or who the agent is.
+    /// True if a rule or its guard has read the sender or the agent's own identity.
     pub(super) asks_who: bool,
 }
 
 impl Changes {
-    /// Forgets all.
+    /// Clears the log.
     pub fn clear(&mut self) {
         self.of.clear();
         self.asks_who = false;
     }
 
-    /// Whether what came of the event may be something else for another sender or another agent.
+    /// Returns true if the result of the event may depend on its sender or on the executing agent.
     pub fn asks_who(&self) -> bool {
         self.asks_who
     }
 
-    /// The registers become what they were before.
+    /// Restores the registers to their values before the rule.
     pub fn undo(&mut self, registers: &mut [u16]) {
         for (slot, value) in self.of.iter_mut().rev() {
             std::mem::swap(&mut registers[*slot as usize], value);
         }
     }
 
-    /// After [`Changes::undo`], they become again what the rule has made of them. Whether they differ from before.
+    /// Reapplies the rule's changes after [`Changes::undo`]. Returns true if any register differs from before the rule.
     pub fn redo(&mut self, registers: &mut [u16]) -> bool {
         for (slot, value) in &mut self.of {
             std::mem::swap(&mut registers[*slot as usize], value);
         }
-        // Of several changes of a slot the first one tells what was there.
+        // The first of several changes of a slot has its original value.
         let differs = |&(place, (slot, before)): &(usize, &(u32, u16))| {
             registers[*slot as usize] != *before
                 && self.of[..place].iter().all(|(other, _)| other != slot)
@@ -46,13 +46,13 @@ impl Changes {
     }
 }
 
-/// The registers of an agent, and where changes of them are noted.
+/// Registers of an agent, and the log of their changes.
 pub(super) struct Registers<'s> {
     pub(super) slots: &'s mut [u16],
     pub(super) changes: Option<&'s mut Changes>,
 }
 
-/// The values that rules read and write: those of the line at hand, and registers, whose slots come after them.
+/// Values that rules read and write: the slots of the current line, followed by those of registers.
 pub(super) struct Values<'s> {
     pub(super) of_line: &'s mut [u16],
     pub(super) registers: Registers<'s>,
@@ -79,7 +79,7 @@ impl Values<'_> {
         }
     }
 
-    /// The slots of one variable.
+    /// Slots of one variable.
     pub(super) fn of(&self, first: usize, count: usize) -> &[u16] {
         match first.checked_sub(self.of_line.len()) {
             None => &self.of_line[first..][..count],
@@ -87,8 +87,8 @@ impl Values<'_> {
         }
     }
 
-    /// These slots of one variable all become this value. Of many registers most have it already, so they are looked at
-    /// together.
+    /// Sets these slots of one variable to a value. Most of many registers already have it, so they are tested in
+    /// blocks.
     pub(super) fn fill(&mut self, first: usize, count: usize, value: u16) {
         if first < self.of_line.len() {
             return self.of_line[first..][..count].fill(value);
@@ -102,7 +102,7 @@ impl Values<'_> {
         }
     }
 
-    /// The slots of one variable become a set.
+    /// Stores a set in the slots of one variable.
     pub(super) fn put(&mut self, first: usize, count: usize, set: &Members) {
         match self.of_line.get_mut(first..first + count) {
             Some(slots) => set.put(slots),

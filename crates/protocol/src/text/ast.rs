@@ -1,18 +1,18 @@
-//! The syntax tree: what stands in the text, before names mean anything.
+//! The syntax tree: the file's structure before names are resolved.
 
 use super::Span;
 use crate::controller::Operator;
 use crate::policy::{Acceptance, Stall, UnderLock};
 use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
 
-/// A name, or another word, at its place.
+/// A name or another word, with its span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'a> {
     pub text: &'a str,
     pub span: Span,
 }
 
-/// A number at its place. What does not fit is `u32::MAX`, which no range contains.
+/// A number with its span. A number that does not fit is `u32::MAX`, which is outside every range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub value: u32,
@@ -24,11 +24,11 @@ pub(super) struct File<'a> {
     pub header: Option<(Name<'a>, &'a str)>,
     pub items: Vec<Item<'a>>,
     pub blocks: Vec<Span>,
-    /// The sizes that the text names.
+    /// Declared sizes, in order.
     pub sizes: Vec<Name<'a>>,
-    /// How many homes there are, if a size says so.
+    /// Number of homes, if a size declares it.
     pub homes: Option<u16>,
-    /// The end of the text, where missing blocks are reported.
+    /// Span of the end of the file, where missing blocks are reported.
     pub end: Span,
 }
 
@@ -43,9 +43,9 @@ pub(super) enum Item<'a> {
     System(Name<'a>, Block<SystemItem<'a>>),
     Accesses(Block<Kept<'a>>),
     Guarantee(Guarantee, Span),
-    /// In a text that composes others: a text used, parts at one place, and a system of all.
+    /// In a file that composes others: a used file, a node, and a system over all spaces.
     Use(Use<'a>),
-    /// Parts, each over a cache or by itself.
+    /// A node's parts, each with the cache that backs it, if any.
     Node(Name<'a>, Block<(Part<'a>, Option<Part<'a>>)>),
     Joint(Name<'a>, Block<Counted<'a>>),
     Invariant {
@@ -55,28 +55,28 @@ pub(super) enum Item<'a> {
     },
 }
 
-/// What a system has.
+/// Entry of a `system` block.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SystemItem<'a> {
-    /// So many of this.
+    /// A number of agents or lines, or the value of a size.
     Has(Name<'a>, Number),
     /// `memory lent`.
     Lent(Span),
 }
 
-/// The order that an access keeps: before others, or after them; no others are all.
+/// Program order of one access: clauses `before` (true) or `after` (false) with the other accesses. None means all.
 #[derive(Debug)]
 pub(super) struct Kept<'a> {
     pub access: Name<'a>,
     pub kept: Vec<(bool, Vec<Name<'a>>)>,
 }
 
-/// What stands between braces after a keyword.
+/// A block in braces after a keyword.
 #[derive(Debug)]
 pub(super) struct Block<T> {
     pub keyword: Span,
     pub items: Vec<T>,
-    /// Whether it holds an error, so that what it lacks may just not have been understood.
+    /// True if the block contains an error. An entry that is missing may then just not have been understood.
     pub broken: bool,
 }
 
@@ -89,7 +89,7 @@ pub(super) enum ChannelItem<'a> {
         to: EndItem<'a>,
         span: Span,
     },
-    /// Whether only messages about one line are in order.
+    /// `ordered CHANNELS` or `ordered CHANNELS per line` (true), which orders only messages about the same line.
     Ordered(Vec<Name<'a>>, bool),
     /// `network NAME { CHANNELS }` or `network NAME capacity N { CHANNELS }`.
     Network(Name<'a>, Option<Number>, Vec<Name<'a>>),
@@ -113,7 +113,7 @@ pub(super) struct Part<'a> {
     pub name: Name<'a>,
 }
 
-/// How many of something there are, and what each of these has.
+/// A number of agents, with the numbers that each of them has below it.
 #[derive(Debug)]
 pub(super) struct Counted<'a> {
     pub part: Part<'a>,
@@ -121,7 +121,7 @@ pub(super) struct Counted<'a> {
     pub each: Option<Block<(Part<'a>, Number)>>,
 }
 
-/// An end of a channel.
+/// Agent at an end of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EndItem<'a> {
     Of(End),
@@ -146,10 +146,10 @@ pub(super) struct MessageItem<'a> {
 /// A `remote` or `home` block.
 #[derive(Debug)]
 pub(super) struct Agent<'a> {
-    /// A home may have none, a remote several.
+    /// A home may have no name, a remote several.
     pub names: Vec<Name<'a>>,
     pub body: Block<AgentItem<'a>>,
-    /// Whether a guard asks for `memory writes`.
+    /// True if a guard reads `memory writes`.
     pub memory_writes: bool,
 }
 
@@ -171,12 +171,12 @@ pub(super) struct VariableItem<'a> {
     pub initial: Option<Expr<'a>>,
 }
 
-/// Whether a state gives a right.
+/// Permission of a state: never, always or conditional.
 #[derive(Debug)]
 pub(super) enum Gives<'a> {
     Never,
     Always,
-    /// While this holds.
+    /// While the condition holds.
     If(Expr<'a>),
 }
 
@@ -192,7 +192,7 @@ pub(super) struct StateItem<'a> {
 
 #[derive(Debug)]
 pub(super) struct Row<'a> {
-    /// None in a row that is about no line, written `-`.
+    /// Empty in a row about no line, written `-`.
     pub states: Vec<Name<'a>>,
     pub events: Vec<Name<'a>>,
     pub guard: Option<Expr<'a>>,
@@ -218,7 +218,7 @@ pub(super) enum ActionKind<'a> {
     Assign(Name<'a>, Option<Operator>, Expr<'a>),
     /// `x := any SET`.
     Choose(Name<'a>, Expr<'a>),
-    /// The same of `x[INDEX]` or `x[INDEX][INDEX]`.
+    /// As `Assign`, for `x[INDEX]` or `x[INDEX][INDEX]`.
     AssignElement(Name<'a>, Vec<Expr<'a>>, Option<Operator>, Expr<'a>),
     /// `for NAME in SET { ACTIONS }`.
     For(Name<'a>, Expr<'a>, Vec<Action<'a>>),
@@ -262,7 +262,7 @@ pub(super) enum ExprKind<'a> {
 #[derive(Debug)]
 pub(super) struct LocalItem<'a> {
     pub name: Name<'a>,
-    /// Whether the form without a lock and the form with it are offered.
+    /// Forms offered: without a lock (false), with one (true), or both.
     pub forms: &'static [bool],
     pub ensure: Name<'a>,
     pub span: Span,
@@ -298,7 +298,7 @@ pub(super) enum PolicyItem<'a> {
 pub(super) enum Goal<'a> {
     Ensure(Name<'a>),
     Write,
-    /// `answer` has no right.
+    /// A grant, or an answer, which gives no permission.
     Grant {
         right: Option<Name<'a>>,
         message: Name<'a>,

@@ -1,4 +1,4 @@
-//! Diagnostics: what is wrong, where, and what to do about it.
+//! Diagnostics: an error of a protocol file, its place, and a remedy.
 
 use super::{Mention, Span, LONGEST_TEXT};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
@@ -8,14 +8,14 @@ use std::borrow::Cow;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident $name:literal,)*) => {
-        /// What kind of error a diagnostic reports.
+        /// Kind of error that a diagnostic reports.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Code { $($(#[$doc])* $code,)* }
 
         impl Code {
-            /// Every code.
+            /// All codes, in declaration order.
             pub const ALL: &'static [Code] = &[$(Code::$code,)*];
-            /// The name shown with the error, such as `unknown-name`.
+            /// Name shown with the error, such as `unknown-name`.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$code => $name,)* }
             }
@@ -24,11 +24,11 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The text is empty, or holds comments only.
+    /// The file is empty, or has comments only.
     Empty "empty",
-    /// The text is longer than [`LONGEST_TEXT`].
+    /// The file is longer than [`LONGEST_TEXT`].
     TooLong "too-long",
-    /// The text holds bytes that no text has.
+    /// The file contains characters that are not text.
     NotText "not-text",
     /// A character that the language does not use.
     Character "character",
@@ -36,7 +36,7 @@ codes! {
     UnclosedTitle "unclosed-title",
     /// A name of more than 64 characters.
     NameTooLong "name-too-long",
-    /// Something else than the grammar allows.
+    /// The input does not match the grammar.
     Syntax "syntax",
     /// A block whose closing brace is missing.
     UnclosedBlock "unclosed-block",
@@ -48,77 +48,77 @@ codes! {
     TooMany "too-many",
     /// A number outside its range.
     OutOfRange "out-of-range",
-    /// A block that must be there is not.
+    /// A required block is missing.
     MissingBlock "missing-block",
-    /// A block or statement that may stand once stands twice.
+    /// A block or statement that may occur once occurs twice.
     Duplicate "duplicate",
     /// A name is declared twice.
     DuplicateName "duplicate-name",
-    /// A name that nothing declares.
+    /// A name that is not declared.
     UnknownName "unknown-name",
-    /// A name that could mean two things.
+    /// A name with two possible meanings.
     AmbiguousName "ambiguous-name",
-    /// A value of another type than its place needs.
+    /// A value of a different type than required.
     Type "type",
-    /// A field of a message is missing, given twice, or not known.
+    /// A field of a message is missing, given twice, or unknown.
     Fields "fields",
     /// A message goes against the direction of its channel.
     Direction "direction",
-    /// A message that nobody sends.
+    /// A message that no agent sends.
     NeverSent "never-sent",
-    /// A message that its receiver takes in no state.
+    /// A message for which its receiver has no row.
     NeverReceived "never-received",
     /// A state waits for a message that it does not take.
     WaitsInVain "waits-in-vain",
-    /// An access is under way in a state that waits for nothing.
+    /// An access is pending in a state that declares no `waits`.
     UnsaidWait "unsaid-wait",
-    /// An access that is begun and never performed.
+    /// An access that starts and is never performed.
     NeverPerformed "never-performed",
-    /// `holds` in a state that holds the line anyway.
+    /// `holds` in a state that holds the line in any case.
     RedundantHolds "redundant-holds",
-    /// A row that an earlier row always comes before.
+    /// A row that is never reached, because an earlier row always takes the event.
     UnreachableRow "unreachable-row",
-    /// A statement, action or event that has no place where it stands.
+    /// A statement, action or event in the wrong place.
     Misplaced "misplaced",
-    /// The last cell of a row does not fit its actions.
+    /// The last cell of a row does not fit the row's actions.
     Next "next",
-    /// A message does not carry what its use needs.
+    /// A message does not carry the data that its use needs.
     Carries "carries",
     /// A channel that a policy cannot use.
     PolicyChannel "policy-channel",
-    /// A message of another class than its place in the policy needs.
+    /// A message of a different class than its use in the policy needs.
     WrongClass "wrong-class",
     /// A request that the policy does not serve.
     Unserved "unserved",
     /// A request policy that is incomplete or in the wrong order.
     Grants "grants",
-    /// A transient state where a right is to be named.
+    /// A transient state where a permission must be named.
     NotARight "not-a-right",
-    /// A goal that no forward can bring about.
+    /// A goal that no forward can achieve.
     Unreached "unreached",
-    /// A text that is used and cannot be.
+    /// A file that cannot be used.
     Use "use",
     /// `local unlock` without a lock, or the reverse.
     Unlock "unlock",
 }
 
-/// One error of a protocol text.
+/// One error of a protocol file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnostic {
-    /// What kind of error.
+    /// Kind of the error.
     pub code: Code,
-    /// What is wrong, in one sentence.
+    /// Description of the error, in one sentence.
     pub message: String,
-    /// Where.
+    /// Span of the error.
     pub span: Span,
-    /// Written beside the caret; may be empty.
+    /// Text beside the caret; may be empty.
     pub label: String,
-    /// What helps: another place in the text with what is to be seen there, or general advice.
+    /// Help: another span with an explanation, or general advice.
     pub notes: Vec<(Option<Span>, String)>,
 }
 
 impl Diagnostic {
-    /// The largest number of diagnostics given for one text.
+    /// Maximum number of diagnostics for one file.
     pub const MOST: usize = 50;
 
     pub(super) fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
@@ -134,20 +134,20 @@ impl Diagnostic {
         self.label = label.into();
         self
     }
-    /// Adds advice.
+    /// Adds general advice.
     pub(super) fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push((None, note.into()));
         self
     }
-    /// Points to another place.
+    /// Adds a reference to another span.
     pub(super) fn see(mut self, place: Span, note: impl Into<String>) -> Self {
         self.notes.push((Some(place), note.into()));
         self
     }
 
-    /// The diagnostic for a terminal: message, `file:line:column`, the source line with a caret, and help.
+    /// Renders the diagnostic for a terminal: message, `file:line:column`, the source line with a caret, and help.
     ///
-    /// `file` is the name to show and `text` the text that was parsed.
+    /// `file` is the name to show and `text` the file's contents.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
         report(
             (Level::ERROR, self.code.name()),
@@ -160,8 +160,8 @@ impl Diagnostic {
     }
 }
 
-/// A message about a place in a text, for a terminal: level and kind, message, `file:line:column`, the source line with
-/// a caret, and notes with a place in the text or without. `source` is the name to show and the text.
+/// Renders a message about a span, for a terminal: level and kind, message, `file:line:column`, the source line with a
+/// caret, and notes with or without a span. `source` is the name to show and the file's contents.
 pub fn report(
     kind: (Level<'static>, &'static str),
     message: &str,
@@ -171,7 +171,7 @@ pub fn report(
     colour: bool,
 ) -> String {
     let (file, text) = source;
-    // A span that does not fit (another text was passed) is cut down rather than trusted.
+    // A span that does not fit (a different file was passed) is cut off rather than trusted.
     let range = |span: Span| {
         let start = boundary(text, span.start);
         start..boundary(text, span.end).max(start)
@@ -214,7 +214,7 @@ pub fn line_column(text: &str, offset: u32) -> (u32, u32) {
     (line as u32, before[line_start..].chars().count() as u32 + 1)
 }
 
-/// The last place at or before this byte where the text can be cut.
+/// Returns the last character boundary at or before a byte offset.
 fn boundary(text: &str, offset: u32) -> usize {
     let mut place = text.len().min(offset as usize);
     while !text.is_char_boundary(place) {
@@ -223,7 +223,7 @@ fn boundary(text: &str, offset: u32) -> usize {
     place
 }
 
-/// Collects diagnostics: no two of one kind at one place, and not too many; and the names that are understood.
+/// Collector of diagnostics and mentions. It keeps one diagnostic per kind and span, up to a maximum.
 #[derive(Default)]
 pub(super) struct Sink {
     pub(super) mentions: Vec<Mention>,
@@ -243,14 +243,14 @@ impl Sink {
             self.more += 1;
         }
     }
-    /// Whether a diagnostic would be shown, not only counted; if not, its words need no care.
+    /// Returns true if a diagnostic would be shown, not only counted. Otherwise its text need not be composed.
     pub(super) fn shows(&self, code: Code, span: Span) -> bool {
         self.list.len() < Diagnostic::MOST && !self.seen.contains(&(code, span))
     }
     pub(super) fn count(&self) -> usize {
         self.list.len() + self.more
     }
-    /// All diagnostics in the order of their places.
+    /// Returns all diagnostics in the order of their spans.
     pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         self.list
             .sort_by_key(|diagnostic| (diagnostic.span, diagnostic.code));
@@ -262,7 +262,7 @@ impl Sink {
     }
 }
 
-/// Refuses what is no protocol text at all, with one message.
+/// Rejects input that is not a protocol file at all, with one message.
 pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     let at = |start: usize, end: usize| Span {
         start: start as u32,
@@ -271,7 +271,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     let strange = |character: char| {
         (character.is_control() && !"\n\t\r\u{c}".contains(character)) || character == '\u{fffd}'
     };
-    // Most texts are plain, which bytes show faster than characters.
+    // Most files are plain ASCII, and bytes are faster to test than characters.
     let plain = |byte: &u8| (b' '..0x7f).contains(byte) || *byte == b'\n';
     if text.len() > LONGEST_TEXT {
         sink.push(
@@ -303,7 +303,7 @@ pub(super) fn readable(text: &str, sink: &mut Sink) -> bool {
     sink.count() == 0
 }
 
-/// Several of a kind of names.
+/// Plural of a kind of names.
 fn plural(kind: &str) -> Cow<'_, str> {
     match kind {
         "variable or field" => "variables and fields".into(),

@@ -1,25 +1,26 @@
-//! The names and words that fit a place of a protocol file, for editors that complete what is being written.
+//! Completion: names and words that fit a position of a protocol file, for editors.
 //!
-//! The answer follows from the tokens before the place, by the block and the cell of the row that it stands in. A file
-//! that is being written is hardly ever correct, so the parser's tree is not asked.
+//! The result is derived from the tokens before the position, by the block and the cell of the row around it. The
+//! parser's tree is not used, because a file is hardly ever correct while it is being written.
 
 use super::diagnostic::Sink;
 use super::lexer::{lex, Token};
 use super::parser::{BLOCKS, CLASSES};
 use crate::controller::Access;
 
-/// What fits a place.
+/// Completions that fit a position.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Expected {
     /// Kinds of names, as in [`super::Mention::what`]; `None` for all of them.
     pub names: Option<Vec<&'static str>>,
     /// Words of the language.
     pub words: Vec<&'static str>,
-    /// The agent block that the place stands in, from its keyword on; states and variables of others do not fit.
+    /// Start of the agent block around the position, in bytes; states and variables of other agents do not fit.
     pub agent: Option<u32>,
 }
 
-/// Finds what fits a place, given in bytes from the start of the file. A name that ends there is being written.
+/// Returns the completions for a position, given in bytes from the start of the file. A name that ends there is being
+/// written.
 ///
 /// `None` in comments and titles, where nothing is completed.
 pub fn expected_at(text: &str, at: u32) -> Option<Expected> {
@@ -48,22 +49,22 @@ pub fn expected_at(text: &str, at: u32) -> Option<Expected> {
     Some(Place::of(words).expected())
 }
 
-/// A token, its word and where it begins.
+/// A token, its word and its start in bytes.
 type Word<'t> = (Token, &'t str, u32);
 
-/// Kinds of names and words that fit.
+/// Kinds of names and words of the language that fit.
 type Fits = (Option<Vec<&'static str>>, Vec<&'static str>);
 
 fn fits(names: &[&'static str], words: &[&'static str]) -> Fits {
     (Some(names.to_vec()), words.to_vec())
 }
 
-/// Statements of a home that is written as goals. The states in them are those of remotes.
+/// Statements of a home that is written as a policy. States in them are those of remotes.
 const GOALS: [&str; 9] = [
     "on", "local", "reach", "stall", "accept", "under", "serve", "await", "expect",
 ];
 
-/// Where a place stands: the blocks around it, outermost first, and the statement before it.
+/// Context of a position: the enclosing blocks, outermost first, and the statement up to the position.
 #[derive(Default)]
 struct Place<'t> {
     blocks: Vec<Word<'t>>,
@@ -73,7 +74,7 @@ struct Place<'t> {
 impl<'t> Place<'t> {
     fn of(words: impl Iterator<Item = Word<'t>>) -> Place<'t> {
         let mut place = Place::default();
-        // Braces of sets and loops in a row; a statement does not end in them.
+        // Open braces of sets and loops in a row; they do not end the statement.
         let mut inner = 0_usize;
         for word in words {
             let in_row = place
@@ -103,7 +104,7 @@ impl<'t> Place<'t> {
         place
     }
 
-    /// The last word before the place that is not a name in a list.
+    /// Last token of the statement.
     fn last(&self) -> Option<Word<'t>> {
         self.statement.last().copied()
     }
@@ -182,7 +183,7 @@ impl<'t> Place<'t> {
         }
     }
 
-    /// Whether a parenthesis is open before the place.
+    /// Returns true if a parenthesis is open at the position.
     fn is_open(&self) -> bool {
         let count = |wanted| {
             self.statement
@@ -230,7 +231,7 @@ impl<'t> Place<'t> {
         }
     }
 
-    /// In the actions of a row, behind this word.
+    /// Completions in the actions of a row, after this token.
     fn in_actions(&self, last: Option<&Word>) -> Fits {
         let actions = [
             "send",
@@ -294,7 +295,7 @@ fn values() -> Fits {
 mod tests {
     use super::*;
 
-    /// What fits at the `^`.
+    /// Completions at the `^`.
     fn at(text: &str) -> Option<Expected> {
         let at = text.find('^').expect("the text marks a place");
         expected_at(&text.replacen('^', "", 1), at as u32)

@@ -1,31 +1,32 @@
 //! Formatting of protocol files: indentation, spacing and aligned tables.
 //!
-//! The formatter keeps every line break, token and comment; it changes blanks alone. The line structure is the author's
-//! because rows, groups of messages and comments are laid out by meaning, which a formatter does not know.
+//! The formatter keeps every line break, token and comment, and changes only blanks. It leaves the line structure to
+//! the author, because rows, groups of messages and comments are arranged by meaning.
 //!
-//! - Two blanks per open brace; a line that continues the one before keeps its indentation relative to that line.
-//! - One blank between tokens, none inside parentheses and before `,`, `;` and `:`.
-//! - Cells of the rows of one agent stand below each other, and so do the second columns of channels, messages, states
-//!   and variables, and comments at the ends of neighbouring lines.
-//!   An entry longer than its column's limit does not widen the column.
+//! - Two blanks per open brace. A continuation line keeps its indentation relative to the line that it continues.
+//! - One blank between tokens; none inside parentheses and before `,`, `;` and `:`.
+//! - Columns are aligned: cells of the rows of one agent, the second column of channels, messages, states and
+//!   variables, and comments at the ends of adjacent lines. An entry longer than its column's limit does not widen the
+//!   column.
 
 use super::diagnostic::{readable, Sink};
 use super::lexer::{lex_lines, Token};
 use super::{Diagnostic, Span};
 
-/// Widest cell that widens its column, in characters, by the column's number; the last cell of a row has no column.
+/// Width of the widest cell that widens its column, in characters, for each column. The last cell of a row has no
+/// column.
 const WIDEST_CELL: [usize; 3] = [24, 40, 72];
-/// Widest first entry of a declaration that widens its column, in characters.
+/// Width of the widest first entry of a declaration that widens its column, in characters.
 const WIDEST_ENTRY: usize = 24;
-/// Longest line, in characters, that moves the comments of its neighbours.
+/// Length of the longest line, in characters, that affects the comment column of adjacent lines.
 const LONGEST_CODE: usize = 88;
 
-/// Formats a protocol file. Formatting the result again changes nothing.
+/// Formats a protocol file. The result is a fixed point: formatting it again changes nothing.
 ///
 /// # Errors
 ///
-/// Characters and titles that are not of the language, as no token can be kept of them. A file that is wrong in any other
-/// way is formatted as far as its tokens go.
+/// Characters and titles that are not tokens of the language, because they could not be preserved. A file with other
+/// errors is formatted as far as its tokens go.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     let mut sink = Sink::default();
     if !readable(text, &mut sink) {
@@ -42,32 +43,32 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     Ok(print(&lines))
 }
 
-/// One line of a file, taken apart.
+/// One line of a file, split into tokens.
 struct Line<'t> {
-    /// Blanks before its first token, in characters; then those of the result.
+    /// Blanks before the first token, in characters: first those of the source, later those of the result.
     indent: usize,
-    /// The least indentation of its result.
+    /// Minimum indentation in the result, in characters.
     least: usize,
-    /// Its tokens with their words.
+    /// Tokens with their words.
     tokens: Vec<(Token, &'t str)>,
-    /// Where these begin in the source, in characters from the first one on.
+    /// Offsets of the tokens in the source, in characters from the first token.
     columns: Vec<usize>,
-    /// The comment at its end, with the `#`.
+    /// Comment at the end of the line, with the `#`.
     comment: Option<&'t str>,
-    /// The innermost block that it begins in.
+    /// Innermost block at the start of the line.
     block: Block,
-    /// Whether it continues the line before.
+    /// True if the line continues the one before.
     continues: bool,
-    /// Its code, printed.
+    /// Formatted code, without indentation and comment.
     code: String,
 }
 
-/// A block, by what its lines have in columns.
+/// Kind of a block, by the columns of its lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Block {
     /// The file itself, and blocks without columns.
     Other,
-    /// Rows of an agent, and whatever else stands in one.
+    /// Rows and other entries of an agent.
     Agent,
     /// `channels`, `states`: a name, then the rest.
     Names,
@@ -85,7 +86,7 @@ impl Line<'_> {
     }
 }
 
-/// Cuts a file into lines of tokens, and finds the block that each begins in.
+/// Splits a file into lines of tokens, and finds the innermost block at the start of each.
 fn read_lines<'t>(text: &'t str, sink: &mut Sink) -> Vec<Line<'t>> {
     let tokens = lex_lines(text, sink);
     let mut tokens = tokens.iter().peekable();
@@ -137,9 +138,9 @@ fn words(text: &str, span: Span) -> &str {
     &text[span.start as usize..span.end as usize]
 }
 
-/// The block that a brace opens, by the tokens before it on its line.
+/// Block that a brace opens, given the tokens before it on its line.
 fn opened(before: &[(Token, &str)], around: Block) -> Block {
-    // The word that begins the statement: behind the last `;` or brace.
+    // First word of the statement: after the last `;` or brace.
     let breaks = |token: &Token| {
         matches!(
             token,
@@ -164,10 +165,10 @@ fn opened(before: &[(Token, &str)], around: Block) -> Block {
     }
 }
 
-/// Sets the indentation of every line, and prints its tokens with blanks between them.
+/// Sets the indentation of every line, and formats its tokens.
 fn indent(lines: &mut [Line]) {
     let mut depth = 0_usize;
-    // Parentheses that the lines before have left open, and the shift of the line that is continued.
+    // Parentheses left open by earlier lines, and the shift of the line that is continued.
     let mut parentheses = 0_usize;
     let mut shift = 0_isize;
     let mut base = 0;
@@ -208,7 +209,7 @@ fn indent(lines: &mut [Line]) {
             .count();
         goes_on = match line.tokens.last() {
             Some((Token::Comma, _)) => true,
-            // The event of a row is still to come.
+            // The event of the row follows on the next line.
             Some((Token::Bar, _)) => bars == 1 && !line.continues,
             _ => false,
         };
@@ -216,7 +217,7 @@ fn indent(lines: &mut [Line]) {
     }
 }
 
-/// Tokens of a line with one blank between them, or none.
+/// Joins the tokens of a line with one blank or none between them.
 fn spaced(tokens: &[(Token, &str)]) -> String {
     let mut code = String::new();
     for (at, (token, word)) in tokens.iter().enumerate() {
@@ -228,10 +229,10 @@ fn spaced(tokens: &[(Token, &str)]) -> String {
     code
 }
 
-/// Words that a parenthesis follows without a blank, as it holds what they are applied to.
+/// Words that a parenthesis follows without a blank: functions.
 const APPLIED: [&str; 5] = ["count", "in_flight", "others", "held", "all"];
 
-/// Whether a blank stands between the tokens before and this one.
+/// Returns true if a blank separates `token` from the tokens before it.
 fn is_apart(before: &[(Token, &str)], token: Token) -> bool {
     let (last, word) = before[before.len() - 1];
     let before_last = before.len().checked_sub(2).map(|at| before[at].1);
@@ -243,7 +244,7 @@ fn is_apart(before: &[(Token, &str)], token: Token) -> bool {
             Token::Comma | Token::Semicolon | Token::Colon | Token::Close | Token::CloseBracket,
         ) => false,
         (_, Token::To | Token::Dot) => false,
-        // A request of a home that is written as goals: `on GetS(r)`.
+        // A request in a policy: `on GetS(r)`.
         (Token::Word, Token::Open) => !APPLIED.contains(&word) && before_last != Some("on"),
         // An index, `sent[home]`, but not the option of a local operation, `clean [lock]`.
         (Token::Word, Token::OpenBracket) => before_last == Some("local"),
@@ -252,7 +253,7 @@ fn is_apart(before: &[(Token, &str)], token: Token) -> bool {
     }
 }
 
-/// Prints the cells of all rows of an agent below each other.
+/// Aligns the cells of all rows of each agent.
 fn align_tables(lines: &mut [Line]) {
     let mut at = 0;
     while at < lines.len() {
@@ -270,7 +271,7 @@ fn align_tables(lines: &mut [Line]) {
     }
 }
 
-/// The same for the lines of one agent.
+/// Aligns the cells of the rows of one agent.
 fn align_table(lines: &mut [Line]) {
     let cells: Vec<Option<Vec<String>>> = (0..lines.len()).map(|at| cells(lines, at)).collect();
     let mut widths = [0; WIDEST_CELL.len()];
@@ -298,13 +299,13 @@ fn align_table(lines: &mut [Line]) {
         }
         line.code = code.trim_end().to_string();
         if line.is_empty() {
-            // The heading of a table is its cells now.
+            // The cells replace the comment, a heading of the table.
             line.comment = None;
         }
     }
 }
 
-/// Blanks before a bar that is due at a column, behind so many characters.
+/// Number of blanks before a bar that belongs in column `due`, after `written` characters.
 fn due_blanks(due: usize, written: usize) -> usize {
     match written {
         0 => due,
@@ -312,7 +313,7 @@ fn due_blanks(due: usize, written: usize) -> usize {
     }
 }
 
-/// The cells of a row, if the line is one alone, or the heading of a table in a comment.
+/// Cells of the line, if it is a single row or the heading of a table in a comment.
 fn cells(lines: &[Line], at: usize) -> Option<Vec<String>> {
     let line = &lines[at];
     if line.block != Block::Agent || line.continues {
@@ -322,7 +323,7 @@ fn cells(lines: &[Line], at: usize) -> Option<Vec<String>> {
         return heading(line.comment?)
             .filter(|_| lines.get(at + 1).is_some_and(|next| next.has(Token::Bar)));
     }
-    // Braces of a loop in the actions are balanced; those of a block that begins or ends here are no part of a row.
+    // Braces of a loop in the actions are balanced. Unbalanced braces open or close a block, so the line is not a row.
     let bar = |(token, _): &(Token, &str)| *token == Token::Bar;
     if !line.has(Token::Bar)
         || line.has(Token::Semicolon)
@@ -343,7 +344,10 @@ fn is_balanced(line: &Line) -> bool {
     count(Token::OpenBrace) == count(Token::CloseBrace)
 }
 
-/// The cells of a heading, `# state | event | actions | next`.
+/// Cells of a heading, `# state
+/// event
+/// actions
+/// next`.
 fn heading(comment: &str) -> Option<Vec<String>> {
     let cells: Vec<&str> = comment.split('|').map(str::trim).collect();
     let short = |cell: &&str| cell.split(' ').count() <= 2;
@@ -351,7 +355,7 @@ fn heading(comment: &str) -> Option<Vec<String>> {
     is_heading.then(|| cells.iter().map(ToString::to_string).collect())
 }
 
-/// Prints what follows the names of channels, messages, states and variables below each other.
+/// Aligns what follows the names of channels, messages, states and variables.
 fn align_declarations(lines: &mut [Line]) {
     let mut at = 0;
     while at < lines.len() {
@@ -367,7 +371,7 @@ fn align_declarations(lines: &mut [Line]) {
     }
 }
 
-/// The same for the lines of one block.
+/// Aligns the entries of one block.
 fn align_entries(lines: &mut [Line], block: Block) {
     let names: Vec<Option<usize>> = lines.iter().map(|line| entry(line, block)).collect();
     let name_of = |line: &Line, length: usize| spaced(&line.tokens[..length]);
@@ -382,7 +386,7 @@ fn align_entries(lines: &mut [Line], block: Block) {
         if let Some(length) = name {
             let (name, rest) = (name_of(line, length), spaced(&line.tokens[length..]));
             line.code = format!("{name:width$} {rest}");
-            // A list that goes on below stays below its beginning.
+            // The continuation of a list stays aligned with its start.
             let begins = name.chars().count().max(width) + 1;
             moved = begins as isize - line.columns[length] as isize;
         } else if line.continues {
@@ -393,7 +397,7 @@ fn align_entries(lines: &mut [Line], block: Block) {
     }
 }
 
-/// The number of tokens that a declaration's name has, if the line holds one declaration and more than its name.
+/// Number of tokens of a declaration's name, if the line holds exactly one declaration with more than its name.
 fn entry(line: &Line, block: Block) -> Option<usize> {
     if line.continues || line.has(Token::Semicolon) || !is_balanced(line) {
         return None;
@@ -410,7 +414,7 @@ fn entry(line: &Line, block: Block) -> Option<usize> {
     follows.filter(|token| *token != Token::Comma).map(|_| name)
 }
 
-/// The file, with comments at the ends of neighbouring lines below each other.
+/// Joins the lines of the file, with comments at the ends of adjacent lines aligned.
 fn print(lines: &[Line]) -> String {
     let mut text = String::new();
     let mut blank = 0;
@@ -442,7 +446,7 @@ fn length(line: &Line) -> usize {
     line.indent.max(line.least) + line.code.chars().count()
 }
 
-/// The column of the comments of a line and its neighbours.
+/// Column of the comments of a line and its neighbours.
 fn comment_column(lines: &[Line], at: usize) -> usize {
     let commented = |line: &&Line| line.comment.is_some() && !line.is_empty();
     let before = lines[..at].iter().rev().take_while(commented);
@@ -471,7 +475,7 @@ mod tests {
         ("cord", include_str!("../../../../ordering/cord.coh")),
     ];
 
-    /// The words of all tokens and comments, in their order; of comments without blanks.
+    /// Words of all tokens and comments, in order; comments without their blanks.
     fn words(text: &str) -> Vec<String> {
         let mut all = Vec::new();
         for line in read_lines(text, &mut Sink::default()) {
@@ -516,7 +520,7 @@ mod tests {
     }
 
     proptest! {
-        /// Blanks of any number where there are some, and lines cut anywhere: words stay, and a second time changes nothing.
+        /// Any number of blanks, and line breaks anywhere: the words are preserved, and formatting is idempotent.
         #[test]
         fn any_layout_keeps_its_words(which in 0..SHIPPED.len(), from in 0..4000_usize, blanks in prop::collection::vec(0..9_usize, 1..40)) {
             let text = SHIPPED[which].1;
@@ -535,7 +539,7 @@ mod tests {
                     other_character => other.push(other_character),
                 }
             }
-            // A title cut in two is no token.
+            // A title split by a line break is not a token.
             if let Ok(once) = format(&other) {
                 prop_assert_eq!(words(&other), words(&once));
                 prop_assert_eq!(format(&once).expect("it is the same tokens"), once);

@@ -4,7 +4,7 @@ use super::diagnostic::{Code, Diagnostic, Sink};
 use super::Span;
 use logos::Logos;
 
-/// What a token is; its words are in the text at its span.
+/// Kind of a token. Its characters are in the source at its span.
 #[derive(Logos, Clone, Copy, PartialEq, Eq, Debug)]
 #[logos(skip r"[ \t\r\f\u{feff}]+")]
 #[logos(skip(r"#[^\n]*", allow_greedy = true))]
@@ -68,16 +68,16 @@ pub(super) enum Token {
     To,
     #[token(".")]
     Dot,
-    /// After the last token; the parser can always look at one.
+    /// Follows the last token, so that the parser can always look ahead.
     End,
 }
 
-/// The longest name, in bytes.
+/// Maximum length of a name, in bytes.
 pub(super) const LONGEST_NAME: usize = 64;
 
-/// Cuts a text into tokens; the last is [`Token::End`].
+/// Splits a file into tokens; the last one is [`Token::End`].
 ///
-/// A newline after a comma or before a `|` is left out here: a list or row goes on.
+/// A newline after a comma or before a `|` is dropped: the list or row continues.
 pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
     let names = cut(text, sink, |token, span| match (token, tokens.last()) {
@@ -96,7 +96,7 @@ pub(super) fn lex(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     tokens
 }
 
-/// Cuts a text into tokens without newlines, for a reader that goes line by line.
+/// Splits a file into tokens without newlines, for the formatter, which works line by line.
 pub(super) fn lex_lines(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
     cut(text, sink, |token, span| {
@@ -107,7 +107,7 @@ pub(super) fn lex_lines(text: &str, sink: &mut Sink) -> Vec<(Token, Span)> {
     tokens
 }
 
-/// Calls `take` with every token, and reports characters that are part of none. Returns the names that are too long.
+/// Calls `take` with every token, and reports characters that belong to none. Returns the names that are too long.
 fn cut(text: &str, sink: &mut Sink, mut take: impl FnMut(Token, Span)) -> Vec<Span> {
     let mut names = Vec::new();
     let mut bad: Option<Span> = None;
@@ -119,7 +119,7 @@ fn cut(text: &str, sink: &mut Sink, mut take: impl FnMut(Token, Span)) -> Vec<Sp
             end: range.end as u32,
         };
         let Ok(token) = token else {
-            // Neighbouring bad characters make one diagnostic.
+            // Adjacent bad characters give one diagnostic.
             match &mut bad {
                 Some(before) if before.end == span.start => before.end = span.end,
                 _ => {

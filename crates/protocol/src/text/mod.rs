@@ -1,9 +1,8 @@
-//! From protocol text to [`Protocol`], with diagnostics for every error of a file.
+//! Front end: from protocol files to [`Protocol`], with diagnostics for every error of a file.
 //!
-//! Three steps: [`lexer`] cuts the text into tokens, [`parser`] builds a tree with spans
-//! ([`ast`]), and [`resolve`] checks names and types and yields the [`Protocol`].
-//! Each step goes on after an error, so that one run reports all independent errors.
-//! What the language says is written in `docs/language.md`, which a test keeps in step.
+//! Three steps: [`lexer`] splits the file into tokens, [`parser`] builds a tree with spans ([`ast`]), and [`resolve`]
+//! checks names and types and returns the [`Protocol`]. Each step continues after an error, so that one run reports all
+//! independent errors. `docs/language.md` defines the language; a test keeps it up to date.
 
 use crate::composition::Composition;
 use crate::protocol::{Protocol, System};
@@ -27,26 +26,26 @@ pub use diagnostic::{line_column, report, suggestion, Code, Diagnostic};
 pub use expected::{expected_at, Expected};
 pub use format::format;
 
-/// The longest text that is read, in bytes.
+/// Maximum length of a file, in bytes.
 pub const LONGEST_TEXT: usize = 4 << 20;
 
-/// Reads a protocol text.
+/// Parses a protocol file.
 ///
 /// # Errors
 ///
-/// Every error of the text, in the order of their places; at most [`Diagnostic::MOST`],
-/// of which the last then says how many more there are.
+/// All errors of the file, in the order of their spans; at most [`Diagnostic::MOST`], of which the last one states how
+/// many more there are.
 pub fn parse(text: &str) -> Result<Protocol, Vec<Diagnostic>> {
     let analysis = analyse(text);
     analysis.protocol.ok_or(analysis.diagnostics)
 }
 
-/// Reads a protocol text as if its sizes were these, and those that are not named as it says; `line` is the size of a line
-/// in bytes. Its systems are left out, as they say for which sizes they are.
+/// Parses a protocol file with some sizes overridden; the size `line` is that of a line in bytes. Systems are left out,
+/// because they state for which sizes they hold.
 ///
 /// # Errors
 ///
-/// As of [`parse`]; or a sentence, if the text has no size of a name or none can be so large.
+/// As [`parse`]; or a sentence if the file has no size of a given name, or a value is out of range.
 pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsized> {
     let mut sink = Sink::default();
     if !diagnostic::readable(text, &mut sink) {
@@ -92,28 +91,28 @@ pub fn parse_sized(text: &str, sizes: &[(String, u16)]) -> Result<Protocol, Unsi
     }
 }
 
-/// The name under which [`parse_sized`] is told the size of a line.
+/// Name of the line size, in bytes, in the overrides of [`parse_sized`].
 pub const LINE: &str = "line";
 
-/// Most homes of a text that is not checked.
+/// Maximum number of homes of a protocol that is not checked.
 const MOST_SIMULATED: u16 = 512;
 
-/// Why a text cannot be read with other sizes.
+/// Reason why a file cannot be parsed with overridden sizes.
 #[derive(Clone, Debug)]
 pub enum Unsized {
-    /// What is wrong with the text, or with what it says then.
+    /// Errors of the file itself, or with the overridden sizes.
     Text(Vec<Diagnostic>),
-    /// What is wrong with the sizes.
+    /// Error of the overrides, in one sentence.
     Size(String),
 }
 
-/// Whether a text composes others, and so is read by [`compose`].
+/// Returns true if a file composes others and must be parsed by [`compose`].
 pub fn composes(text: &str) -> bool {
     let uses = |line: &str| line.trim_start().starts_with("use ");
     text.split(['\n', ';']).any(uses)
 }
 
-/// The title of a text, of either sort; empty if it has none.
+/// Title of a protocol or a composition; empty if it has none.
 pub fn title(text: &str) -> String {
     let mut sink = Sink::default();
     let tokens = lexer::lex(text, &mut sink);
@@ -122,11 +121,12 @@ pub fn title(text: &str) -> String {
         .map_or_else(String::new, |(_, title)| title.to_string())
 }
 
-/// Reads a text that composes others. From the name of a file `load` gives what the text in it says, or why it cannot.
+/// Parses a file that composes others. `load` returns the protocol of a file, given its name, or the reason why it
+/// cannot.
 ///
 /// # Errors
 ///
-/// As of [`parse`].
+/// As [`parse`].
 pub fn compose(
     text: &str,
     load: &mut dyn FnMut(&str) -> Result<Protocol, String>,
@@ -135,8 +135,8 @@ pub fn compose(
     composition.ok_or(analysis.diagnostics)
 }
 
-/// Reads a text that composes others, as [`compose`] does, and keeps what is understood of one with errors. It has no
-/// protocol of its own.
+/// Parses a file that composes others, as [`compose`] does, and analyses one with errors as far as possible. The
+/// analysis has no protocol of its own.
 pub fn analyse_composing(
     text: &str,
     load: &mut dyn FnMut(&str) -> Result<Protocol, String>,
@@ -156,7 +156,7 @@ pub fn analyse_composing(
     (good, analysis)
 }
 
-/// The files that a text uses.
+/// Files that a composition uses, with the spans of their names.
 fn uses(file: &ast::File) -> Vec<(Span, String)> {
     let uses = file.items.iter().filter_map(|item| match item {
         ast::Item::Use(used) => Some((used.file.span, used.file.text.to_string())),
@@ -165,35 +165,35 @@ fn uses(file: &ast::File) -> Vec<(Span, String)> {
     uses.collect()
 }
 
-/// A name of a text where it stands.
+/// An occurrence of a name in a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mention {
-    /// Where it stands.
+    /// Span of the occurrence.
     pub span: Span,
-    /// Where what it names is declared; the same place if it stands in the declaration.
+    /// Span of the declaration; equal to `span` at the declaration itself.
     pub declaration: Span,
-    /// What it names: `state`, `message`, `variable or field`, ...
+    /// Kind of the named item: `state`, `message`, `variable or field`, ...
     pub what: &'static str,
 }
 
-/// What a text says as far as it is understood, errors or not.
+/// Result of an analysis, with or without errors.
 #[derive(Default, Debug)]
 pub struct Analysis {
-    /// The protocol, if there is no error.
+    /// The protocol, if there are no errors.
     pub protocol: Option<Protocol>,
-    /// What [`parse`] gives for a text with errors.
+    /// Diagnostics, as [`parse`] returns them.
     pub diagnostics: Vec<Diagnostic>,
-    /// The blocks in the order of the text, each from its keyword to its end; one that is not closed ends where the
-    /// next one begins.
+    /// Blocks in the order of the file, each from its keyword to its end. A block that is not closed ends before the
+    /// next one.
     pub blocks: Vec<Span>,
-    /// The names that are declared, in the order of their places, and each once.
+    /// Occurrences of declared names, in the order of their spans, without duplicates.
     pub mentions: Vec<Mention>,
-    /// The files that the text uses, and where it names them; none of a text that does not compose others.
+    /// Files that a composition uses, with the spans of their names; empty for a protocol.
     pub uses: Vec<(Span, String)>,
 }
 
 impl Analysis {
-    /// Takes over what was found on the way.
+    /// Takes over the mentions and diagnostics of a sink.
     fn keep(&mut self, mut sink: Sink) {
         self.mentions = std::mem::take(&mut sink.mentions);
         self.mentions.sort_unstable();
@@ -202,7 +202,7 @@ impl Analysis {
     }
 }
 
-/// What a text means with the sizes of a system.
+/// Resolves a file with the sizes of a system.
 fn sized(
     text: &str,
     tokens: &[(lexer::Token, Span)],
@@ -218,7 +218,7 @@ fn sized(
     protocol
 }
 
-/// Reads a protocol text and keeps what is understood of one with errors.
+/// Parses a protocol file and analyses one with errors as far as possible.
 pub fn analyse(text: &str) -> Analysis {
     let mut sink = Sink::default();
     let mut analysis = Analysis::default();

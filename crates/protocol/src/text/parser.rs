@@ -1,8 +1,8 @@
-//! From tokens to the syntax tree, by recursive descent.
+//! Parser: from tokens to the syntax tree, by recursive descent.
 //!
-//! One function per production of the grammar in `docs/language.md`; each names its production,
-//! so that a test can compare the two. After an error the parser goes on with the next
-//! statement (a row ends with its line; other statements may hold a block).
+//! There is one function per production of the grammar in `docs/language.md`. Each function names its production, so
+//! that a test can compare the two. After an error the parser continues with the next statement. A row ends with its
+//! line; other statements may contain a block.
 
 use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
@@ -21,7 +21,7 @@ mod expression;
 mod messages;
 mod types;
 
-/// The statements of a file.
+/// Keywords of the statements of a file.
 pub(super) const BLOCKS: [&str; 14] = [
     "protocol",
     "line",
@@ -39,16 +39,16 @@ pub(super) const BLOCKS: [&str; 14] = [
     "node",
 ];
 
-/// The most values of an array that is not one over the remotes.
+/// Maximum number of elements of an array that is not indexed by remotes.
 const MOST_ELEMENTS: u32 = 64;
 
-/// The size that says how many homes there are.
+/// Name of the size that sets the number of homes.
 pub(super) const HOMES: &str = "homes";
 
-/// The most homes of a system.
+/// Maximum number of homes of a checked system.
 pub(super) const MOST_HOMES: u32 = 4;
 
-/// Words that rows and expressions use, so that no state, message, variable or field is named so.
+/// Words of rows and expressions, which no state, message, variable or field may have as its name.
 pub(super) const RESERVED: [&str; 32] = [
     "acknowledge",
     "and",
@@ -84,7 +84,8 @@ pub(super) const RESERVED: [&str; 32] = [
     "writes",
 ];
 
-/// One diagnostic for a text in which no line begins a block: another language would be wrong in every line.
+/// Returns one diagnostic for input in which no line begins a block. A file of another language would otherwise give an
+/// error in every line.
 pub(super) fn stranger(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnostic> {
     let token = |at: usize| tokens.get(at).map(|token| token.0);
     let begins = |at: usize| {
@@ -95,7 +96,7 @@ pub(super) fn stranger(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnosti
         };
         let word = slice(at);
         let opens = match word {
-            // A platform may name the protocol of its simulations.
+            // A platform file may name the protocol of its simulations.
             "protocol" => slice(at + 1) != "=",
             "line" => token(at + 1) == Some(Token::Number),
             "size" => token(at + 2) == Some(Token::Number),
@@ -123,7 +124,7 @@ pub(super) fn stranger(text: &str, tokens: &[(Token, Span)]) -> Option<Diagnosti
     Some(diagnostic)
 }
 
-/// The class words with their classes.
+/// Words for channel classes.
 pub(super) const CLASSES: [(&str, Class); 6] = [
     ("request", Class::Request),
     ("victim", Class::Victim),
@@ -133,7 +134,7 @@ pub(super) const CLASSES: [(&str, Class); 6] = [
     ("acknowledgement", Class::Acknowledgement),
 ];
 
-/// The class a channel's name implies.
+/// Class that a channel's name implies, if any.
 pub(super) fn class_named(name: &str) -> Option<Class> {
     CLASSES
         .iter()
@@ -141,7 +142,7 @@ pub(super) fn class_named(name: &str) -> Option<Class> {
         .map(|&(_, class)| class)
 }
 
-/// An error was reported; the caller goes on elsewhere.
+/// An error was reported; the caller recovers.
 struct Failed;
 type Parse<T> = Result<T, Failed>;
 
@@ -149,25 +150,26 @@ pub(super) struct Parser<'a, 's> {
     text: &'a str,
     tokens: &'a [(Token, Span)],
     position: usize,
-    /// Open parentheses; inside them a newline does not count.
+    /// Number of open parentheses; inside them newlines are ignored.
     parentheses: u32,
-    /// Parts of the expression at hand, see [`Parser::part`].
+    /// Number of parts of the current expression, see [`Parser::part`].
     parts: u32,
-    /// Whether a `use` came before: systems then count parts of several texts.
+    /// True after a `use`: systems then count parts of several files.
     composes: bool,
-    /// Whether the last lines stood in no block.
+    /// True if the last lines were outside any block.
     astray: bool,
-    /// Whether the agent at hand asks for `memory writes`.
+    /// True if the current agent reads `memory writes`.
     memory_writes: bool,
-    /// The sizes of the text so far.
+    /// Sizes declared so far.
     sizes: Vec<(Name<'a>, u32)>,
-    /// Sizes that are others than the text says.
+    /// Overridden sizes.
     given: &'s [(String, u16)],
-    /// Most homes that are given so, and most values of an array that is not one over the remotes.
+    /// Maximum number of homes in an override, and maximum number of elements of an array that is not indexed by
+    /// remotes.
     pub(super) most_homes: u32,
     pub(super) most_elements: u32,
     sink: &'s mut Sink,
-    /// The productions entered, for the test that compares them with the grammar.
+    /// Productions entered, for the test that compares them with the grammar.
     #[cfg(test)]
     pub(super) productions: std::collections::BTreeSet<&'static str>,
 }
@@ -177,7 +179,7 @@ impl<'a, 's> Parser<'a, 's> {
         Parser::with_sizes(text, tokens, &[], sink)
     }
 
-    /// Some sizes are others than the text says.
+    /// Creates a parser with some sizes overridden.
     pub(super) fn with_sizes(
         text: &'a str,
         tokens: &'a [(Token, Span)],
@@ -210,7 +212,7 @@ impl<'a, 's> Parser<'a, 's> {
 
     // ---- Tokens ----
 
-    /// The token `ahead` places further on, newlines included.
+    /// Token `ahead` places after the current one, including newlines.
     fn raw(&self, ahead: usize) -> (Token, Span) {
         self.tokens[(self.position + ahead).min(self.tokens.len() - 1)]
     }
@@ -227,7 +229,7 @@ impl<'a, 's> Parser<'a, 's> {
         self.raw(0).1
     }
 
-    /// Where the last token taken stands.
+    /// Span of the last token taken.
     fn last(&self) -> Span {
         self.tokens[self.position.saturating_sub(1)].1
     }
@@ -248,7 +250,7 @@ impl<'a, 's> Parser<'a, 's> {
         &self.text[span.start as usize..span.end as usize]
     }
 
-    /// The word at hand, or the empty string.
+    /// The current word, or the empty string.
     fn word(&mut self) -> &'a str {
         if self.peek() == Token::Word {
             self.slice(self.raw(0).1)
@@ -322,7 +324,7 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
-    /// One of several words.
+    /// Parses one of several words.
     fn choice<T: Copy>(&mut self, words: &[(&str, T)], what: &str) -> Parse<T> {
         let word = self.word();
         match words.iter().find(|(name, _)| *name == word) {
@@ -338,8 +340,8 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
-    /// Goes to the end of a statement that could not be read.
-    /// Braces that close on the way are skipped in pairs; within a row only on its own line.
+    /// Skips to the end of a statement that could not be parsed. Blocks on the way are skipped whole; a row ends with
+    /// its line.
     fn recover(&mut self, row: bool) {
         self.parentheses = 0;
         let mut braces = 0;
@@ -357,7 +359,7 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
-    /// Whether a line begins here that opens a block of the file, which no line inside a block does.
+    /// Returns true if a block of the file begins here. Lines inside a block never look like this.
     fn at_block(&mut self) -> bool {
         let line_start = self.position == 0
             || matches!(self.raw(0).0, Token::Word)
@@ -382,7 +384,7 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
-    /// A name that is declared here.
+    /// Parses a name that is declared here.
     fn new_name(&mut self, what: &str) -> Parse<Name<'a>> {
         let name = self.name(what)?;
         if RESERVED.contains(&name.text)
@@ -449,7 +451,7 @@ impl<'a, 's> Parser<'a, 's> {
         mut item: impl FnMut(&mut Self) -> Parse<T>,
     ) -> Parse<Vec<T>> {
         let open = match self.expect(Token::OpenBrace, "`{`") {
-            // It is forgotten, and the block is there.
+            // The brace is missing, but the block is present.
             Err(Failed) if self.peek() == Token::Newline => self.last(),
             open => open?,
         };
@@ -481,7 +483,7 @@ impl<'a, 's> Parser<'a, 's> {
                 }
                 Err(Failed) => {
                     self.recover(row);
-                    // Always get on, even where the statement failed at its first token.
+                    // Always make progress, even if the statement failed at its first token.
                     if self.position == start {
                         self.advance();
                     }
@@ -559,13 +561,13 @@ impl<'a, 's> Parser<'a, 's> {
         Ok(())
     }
 
-    /// One statement of a file.
+    /// Parses one statement of a file.
     fn item(&mut self) -> Parse<Item<'a>> {
         let keyword = self.span();
         let word = self.word();
         if !BLOCKS.contains(&word) {
-            // After the first line that stands in no block, as where the head of one is missing, only a name that comes
-            // near to a block's says more.
+            // Only the first line outside any block is reported, as when the head of a block is missing. Further lines
+            // are reported if their first word resembles the name of a block.
             if std::mem::replace(&mut self.astray, true) && nearest(word, BLOCKS).is_none() {
                 return Err(Failed);
             }
@@ -676,7 +678,7 @@ impl<'a, 's> Parser<'a, 's> {
         })
     }
 
-    /// What one access waits for, and what waits for it.
+    /// Parses the program order of one access.
     fn kept(&mut self) -> Parse<Kept<'a>> {
         self.production("kept");
         let access = self.name("an access")?;
@@ -702,7 +704,7 @@ impl<'a, 's> Parser<'a, 's> {
     }
 }
 
-/// The comparison operators of claims and expressions.
+/// Comparison operators of claims and expressions.
 const COMPARISONS: [(Token, Comparison, Operator); 6] = [
     (Token::Equal, Comparison::Equal, Operator::Equal),
     (Token::NotEqual, Comparison::NotEqual, Operator::NotEqual),

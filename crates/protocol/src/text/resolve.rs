@@ -1,4 +1,4 @@
-//! From the syntax tree to the [`Protocol`]: names, types, and what must agree across the text.
+//! Resolution of the syntax tree to a [`Protocol`]: names, types, and consistency across the file.
 
 use super::ast::*;
 use super::diagnostic::{suggestion, Code, Diagnostic, Sink};
@@ -30,13 +30,13 @@ mod scope;
 mod senders;
 mod systems;
 
-/// The names of one name space with their indices.
+/// Names of one name space with their indices.
 struct Names<'a> {
-    /// What they name, as in "unknown state"; its plural ends in s.
+    /// Kind of the named items, as in "unknown state"; its plural ends in s.
     kind: &'static str,
     list: Vec<Name<'a>>,
     index: FxHashMap<&'a str, u16>,
-    /// Not all declarations were understood, so an unknown name is no error of its own.
+    /// True if some declarations were not understood. An unknown name is then not reported.
     partial: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Declares a name, `None` if it cannot be.
+    /// Declares a name; returns its index, or `None` after an error.
     fn declare(&mut self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
         if self.list.len() == usize::from(u16::MAX) {
             too_many(self.kind, name.span, usize::from(u16::MAX), sink);
@@ -76,7 +76,7 @@ impl<'a> Names<'a> {
         Some(new)
     }
 
-    /// The index of a name, if it is declared.
+    /// Index of a name, if it is declared.
     fn get(&self, name: Name<'a>, sink: &mut Sink) -> Option<u16> {
         let index = self.index.get(name.text).copied()?;
         self.mention(name.span, index, sink);
@@ -85,7 +85,7 @@ impl<'a> Names<'a> {
 
     fn mention(&self, span: Span, index: u16, sink: &mut Sink) {
         let declared = self.list[usize::from(index)];
-        // These are words of the language: no place of a text declares them.
+        // Words of the language have no declaration in the file.
         if declared.text == MEMORY_WRITES {
             return;
         }
@@ -116,7 +116,7 @@ fn unknown<'n>(
     known: impl Iterator<Item = &'n str> + Clone,
     sink: &mut Sink,
 ) {
-    // The names are searched only for a diagnostic that will be shown.
+    // The known names are searched only for a diagnostic that will be shown.
     if !sink.shows(Code::UnknownName, name.span) {
         return sink.push(Diagnostic::new(Code::UnknownName, name.span, ""));
     }
@@ -142,7 +142,7 @@ fn too_many(kind: &str, span: Span, most: usize, sink: &mut Sink) {
     );
 }
 
-/// The number if it lies in the range.
+/// Returns the number if it is in the range.
 fn ranged(number: Number, least: u32, most: u32, what: &str, sink: &mut Sink) -> Option<u32> {
     let good = (least..=most).contains(&number.value);
     if !good {
@@ -161,30 +161,30 @@ fn ranged(number: Number, least: u32, most: u32, what: &str, sink: &mut Sink) ->
 /// Everything that rows and policies refer to.
 struct Resolver<'a, 's> {
     sink: &'s mut Sink,
-    /// Kinds of remotes, and the block that each is declared by.
+    /// Kinds of remotes, and for each the index of the block that declares it.
     kind_names: Names<'a>,
     tables: Vec<usize>,
     channels: Vec<p::Channel>,
     channel_names: Names<'a>,
     messages: Vec<p::Message>,
     message_names: Names<'a>,
-    /// Per message: somebody sends it; its receiver takes it in some state.
+    /// For each message, true if an agent sends it, and true if its receiver takes it in some state.
     sent: Vec<bool>,
     taken: Vec<bool>,
-    /// Per message: the home sends it.
+    /// For each message, true if the home sends it.
     sent_by_home: Vec<bool>,
-    /// How many homes there are, and whether the text says so.
+    /// Number of homes, and true if the file declares it.
     homes: u16,
     declared: bool,
-    /// Per message: whether the rows that take it are about no line, and where the first of them says so.
+    /// For each message, true if the rows that take it are about no line, with the span of the first such row's event.
     rows: Vec<Option<(bool, Span)>>,
-    /// Where messages are sent that are about no line.
+    /// Sends of messages about no line, with their spans.
     without_line: Vec<(MessageId, Span)>,
-    /// The receivers of the remote's messages that are the sender of the message at hand.
+    /// Spans of targets in the remote's rows that are the sender of the current message.
     to_sender: Vec<Span>,
 }
 
-/// The blocks of a file, each at most once.
+/// Blocks of a file, each at most once.
 #[derive(Default)]
 struct Blocks<'f, 'a> {
     line: Option<(Number, Span)>,
@@ -197,7 +197,7 @@ struct Blocks<'f, 'a> {
     home: Option<&'f Agent<'a>>,
 }
 
-/// Keeps the first of a thing that may stand once.
+/// Stores the first occurrence of an item and reports any other.
 fn once<T>(
     place: &mut Option<T>,
     thing: T,
@@ -215,7 +215,7 @@ fn once<T>(
     }
 }
 
-/// The blocks of a text; what stands twice or is missing is reported.
+/// Collects the blocks of a file; reports duplicate and missing ones.
 fn blocks<'f, 'a>(file: &'f File<'a>, sink: &mut Sink) -> Blocks<'f, 'a> {
     let mut blocks = Blocks::default();
     for item in &file.items {
@@ -271,7 +271,7 @@ fn blocks<'f, 'a>(file: &'f File<'a>, sink: &mut Sink) -> Blocks<'f, 'a> {
                 sink,
             ),
             Item::System(..) | Item::Invariant { .. } => {}
-            // Such a text is read by `compose`.
+            // Such a file is handled by `compose`.
             Item::Use(_) | Item::Node(..) | Item::Joint(..) => {}
         }
     }
@@ -279,9 +279,9 @@ fn blocks<'f, 'a>(file: &'f File<'a>, sink: &mut Sink) -> Blocks<'f, 'a> {
     blocks
 }
 
-/// Reports the blocks that every text has and this one lacks.
+/// Reports required blocks that are missing.
 fn missing(file: &File, blocks: &Blocks, sink: &mut Sink) {
-    // A block that was there but could not be read is not missing too.
+    // A block that could not be parsed is not reported as missing too.
     if sink.count() == 0 {
         let missing = [
             ("protocol NAME", file.header.is_none()),
@@ -425,7 +425,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         })
         .collect();
     let (systems, invariants) = resolver.systems_and_invariants(file, &states);
-    // What an agent with errors sends and takes is not known.
+    // Messages sent and taken by an agent with errors are unknown.
     if resolver.sink.count() == 0 {
         resolver.unused(matches!(home, Some(Home::Policy(_))));
     }
@@ -467,7 +467,7 @@ impl<'a> Resolver<'a, '_> {
         Some(bytes)
     }
 
-    /// The orders that threads keep.
+    /// Resolves the program order that threads preserve.
     fn kept(&mut self, block: &Block<Kept<'a>>) -> Orders {
         let mut orders = Orders::NONE;
         let mut find = |name: Name<'a>| {
@@ -514,7 +514,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// An end of a channel, and the kind of remotes that alone stands there.
+    /// Resolves an end of a channel; returns the only kind of remotes allowed there, if any.
     fn end(&mut self, end: EndItem<'a>) -> (End, Option<KindId>) {
         let name = match end {
             EndItem::Of(end) => return (end, None),
@@ -544,14 +544,15 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// States with one name, of several tables, give one right: goals and operations name rights by them.
+    /// Checks that states of the same name in several tables give the same permission, because policies and local
+    /// operations name permissions by states.
     fn equal_rights(&mut self, remote: &crate::controller::Controller, names: &Names<'a>) {
         for (name, state) in names.list.iter().zip(&remote.states) {
             let first = names.index.get(name.text).map(|&first| usize::from(first));
             let Some(first) = first.and_then(|first| remote.states.get(first)) else {
                 continue;
             };
-            // What one state of the text becomes whose right depends on variables.
+            // States split from one state of the file, whose permission is conditional.
             if first.span == state.span {
                 continue;
             }
@@ -566,7 +567,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// The messages that stay behind others.
+    /// Resolves `ordered M behind N`: the messages that stay behind others.
     fn behind(&mut self, block: &Block<ChannelItem<'a>>, orders: &[Vec<ChannelId>]) -> Vec<Behind> {
         let mut all: Vec<Behind> = Vec::new();
         let mut before: FxHashMap<MessageId, Span> = FxHashMap::default();
@@ -639,7 +640,7 @@ impl<'a> Resolver<'a, '_> {
         all
     }
 
-    /// Declares the channels; returns their orders, whether each is one of a line, and the networks among them.
+    /// Declares the channels. Returns their orders, whether each order is per line, and the networks.
     fn channels(
         &mut self,
         block: &Block<ChannelItem<'a>>,
@@ -761,7 +762,7 @@ impl<'a> Resolver<'a, '_> {
                     }
                 }
                 let Some(channel) = channel else {
-                    // Its channel is the error; the message itself is known.
+                    // The channel is the error; the message itself is known.
                     self.message_names.partial = true;
                     continue;
                 };
@@ -831,7 +832,7 @@ impl<'a> Resolver<'a, '_> {
         bounds
     }
 
-    /// Reports a message that is not of the class its place needs.
+    /// Reports a message that is not of the required class.
     fn wants(&mut self, message: MessageId, name: Name<'a>, class: Class, why: &str) {
         let channel = self.channel_of(message);
         if channel.class == Some(class) {

@@ -1,4 +1,4 @@
-//! Tests of the whole way from text to protocol.
+//! Tests of the front end as a whole, from file to protocol.
 
 use super::*;
 use crate::controller::{Effect, Event, Expression, Set, Statement, Target, Value};
@@ -12,7 +12,7 @@ mod reference;
 const ECI: &str = include_str!("../../../../protocols/eci.coh");
 const MSI: &str = include_str!("tests/msi.coh");
 
-/// The protocol, or a panic that shows the diagnostics as a user would see them.
+/// Returns the protocol, or panics with the diagnostics as a user would see them.
 fn good(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|diagnostics| {
         let shown: Vec<String> = diagnostics
@@ -71,7 +71,7 @@ fn eci_is_read_completely() {
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
 
-/// What a text that ships says, for one that uses it.
+/// Loads a shipped protocol file for one that uses it.
 fn shipped(file: &str) -> Result<Protocol, String> {
     let text = std::fs::read_to_string(format!("{FOLDER}/{file}"));
     let elsewhere = format!("{FOLDER}/../tests/homes/{file}");
@@ -102,7 +102,7 @@ fn a_text_that_composes_others_counts_the_parts_of_each() {
             ("both.near".to_string(), 2, 1)
         ]
     );
-    // It is no protocol of its own.
+    // A composition is not a protocol of its own.
     assert_eq!(parse(&text).unwrap_err()[0].code, Code::Misplaced);
 }
 
@@ -141,7 +141,7 @@ fn rows_of_a_directory_protocol_become_rules() {
             .collect::<Vec<_>>(),
         [Type::Remote, Type::RemoteSet]
     );
-    // A row with several states stands for one rule per state.
+    // A row with several states gives one rule per state.
     let get_m = msi
         .message_ids()
         .find(|&id| msi.message(id).name == "GetM")

@@ -19,7 +19,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// Whether a row begins here: names up to a `|`, or `-`.
+    /// Returns true if a row begins here: names up to a `|`, or `-`.
     pub(super) fn at_row(&self) -> bool {
         self.raw(0).0 == Token::Minus && self.raw(1).0 == Token::Bar
             || self.tokens[self.position..]
@@ -106,7 +106,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// `reads` or `writes`, and on what it depends.
+    /// Parses `reads` or `writes`, with its condition if any.
     fn gives(&mut self) -> Parse<Gives<'a>> {
         self.advance();
         let gives = match self.eat_word("if") {
@@ -154,7 +154,7 @@ impl<'a> Parser<'a, '_> {
             return self.expected("`==`");
         }
         self.expect(Token::Bar, "`|` before the actions")?;
-        // The actions may begin on the next line, unless that line is a row of its own.
+        // The actions may begin on the next line, unless that line is itself a row.
         if self.raw(0).0 == Token::Newline && !self.row_follows() {
             self.skip_newlines();
         }
@@ -190,7 +190,7 @@ impl<'a> Parser<'a, '_> {
         )
     }
 
-    /// Whether the next line has names and at least two bars: a row, not the rest of one.
+    /// Returns true if the next line has names and at least two bars: a row, not the rest of one.
     fn row_follows(&self) -> bool {
         let line = self.tokens[self.position + 1..]
             .iter()
@@ -259,7 +259,7 @@ impl<'a> Parser<'a, '_> {
                 };
                 let name = self.name("an action")?;
                 self.advance();
-                // A variable may be called `any`.
+                // A variable may have the name `any`.
                 let set = matches!(self.raw(1).0, Token::Word | Token::Open | Token::OpenBrace);
                 if operator.is_none() && set && self.word() == "any" {
                     self.advance();
@@ -276,7 +276,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// What the sign so many places further on does with a variable.
+    /// Operator of the assignment sign `ahead` tokens further; `None` if it is not an assignment sign.
     fn assignment(&self, ahead: usize) -> Option<Option<Operator>> {
         match self.raw(ahead).0 {
             Token::Becomes => Some(None),
@@ -335,7 +335,7 @@ impl<'a> Parser<'a, '_> {
         Err(Failed)
     }
 
-    /// After `send`: `M`, `M (field = e, ...)`, either with `to TARGET`.
+    /// After `send`: `M` or `M (field = e, ...)`, optionally followed by `to TARGET`.
     fn send(&mut self) -> Parse<ActionKind<'a>> {
         self.production("send");
         let message = self.name("a message")?;
@@ -524,7 +524,7 @@ impl<'a> Parser<'a, '_> {
         Ok(PolicyItem::On { message, goals })
     }
 
-    /// The requester, by the name that `on` gave it.
+    /// Parses the requester, by the name that `on` gave it.
     fn requester(&mut self, requester: Name<'a>) -> Parse<()> {
         let name = self.name("the requester")?;
         if name.text != requester.text {

@@ -1,4 +1,4 @@
-//! The statements of texts that compose others.
+//! Statements of files that compose others.
 
 use super::*;
 

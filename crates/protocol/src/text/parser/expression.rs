@@ -3,8 +3,8 @@
 use super::*;
 use crate::controller::MEMORY_WRITES;
 
-/// The most parts (names, numbers, operators, parentheses) of one expression;
-/// it bounds the depth of recursion here and in every later walk.
+/// Maximum number of parts (names, numbers, operators, parentheses) of one expression. It bounds the depth of recursion
+/// here and in every later traversal.
 const MOST_PARTS: u32 = 200;
 
 impl<'a> Parser<'a, '_> {
@@ -23,7 +23,7 @@ impl<'a> Parser<'a, '_> {
         Err(Failed)
     }
 
-    /// A whole expression; nested ones go to [`Parser::disjunction`].
+    /// Parses a whole expression; nested ones go to [`Parser::disjunction`].
     pub(super) fn expression(&mut self) -> Parse<Expr<'a>> {
         self.production("expression");
         self.parts = 0;
@@ -153,7 +153,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// `[ INDEX ]`, once or twice, behind the name of an array.
+    /// `[ INDEX ]`, once or twice, after the name of an array.
     pub(super) fn indices(&mut self) -> Parse<Vec<Expr<'a>>> {
         self.production("indices");
         let mut indices = Vec::new();
@@ -165,7 +165,7 @@ impl<'a> Parser<'a, '_> {
         Ok(indices)
     }
 
-    /// `( inner )`, over as many lines as it takes.
+    /// `( inner )`, possibly over several lines.
     fn parenthesised<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         self.expect(Token::Open, "`(`")?;
         self.parentheses += 1;

@@ -21,7 +21,7 @@ impl<'a> Parser<'a, '_> {
             }
             return Ok(ChannelItem::Ordered(names, false));
         }
-        // A channel may be called `network`.
+        // A channel may have the name `network`.
         let (token, span) = self.raw(2);
         let opens = token == Token::OpenBrace || self.slice(span) == "capacity";
         if self.word() == "network" && opens {
@@ -53,7 +53,7 @@ impl<'a> Parser<'a, '_> {
         };
         let from = self.end("who sends")?;
         if self.peek() != Token::Arrow {
-            // `order reply` begins like a channel of this name.
+            // A misspelt statement, such as `order reply`, begins like a channel.
             let statement = nearest(name.text, ["ordered", "network"]);
             let statement = statement.filter(|_| class.is_none());
             if let Some(statement) = statement {
@@ -153,7 +153,7 @@ impl<'a> Parser<'a, '_> {
         if carries == Carries::PartialStore {
             self.expect_word("store")?;
         }
-        // `dirty` follows `line`; everything else stands alone.
+        // `dirty` follows `line`; every other content is alone.
         let before = if carries == Carries::DirtyLine {
             Carries::Line
         } else {

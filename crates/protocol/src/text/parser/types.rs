@@ -3,7 +3,7 @@
 use super::*;
 
 impl<'a> Parser<'a, '_> {
-    /// What the word at hand is worth, if it is the name of a size.
+    /// Value of the current word, if it is the name of a size.
     pub(super) fn size(&mut self) -> Option<Number> {
         let (span, word) = (self.span(), self.word());
         let &(name, value) = self.sizes.iter().find(|(name, _)| name.text == word)?;
@@ -35,7 +35,7 @@ impl<'a> Parser<'a, '_> {
         Err(Failed)
     }
 
-    /// After `size`: its name, and how large it is where no system says otherwise.
+    /// After `size`: its name, and its value in systems that do not override it.
     pub(super) fn declared_size(&mut self) -> Parse<()> {
         self.production("size");
         let name = self.new_name("the name of a size")?;
@@ -62,13 +62,13 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// How many homes there are.
+    /// Number of homes.
     pub(super) fn homes(&self) -> u16 {
         let size = self.sizes.iter().find(|(name, _)| name.text == HOMES);
         size.map_or(1, |&(_, homes)| homes.clamp(1, self.most_homes) as u16)
     }
 
-    /// A type; of a variable it may be an array.
+    /// Parses a type; that of a variable may be an array.
     pub(super) fn variable_type(&mut self) -> Parse<Type> {
         let start = self.span();
         let ty = self.type_()?;
@@ -98,7 +98,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Type::Array { of, over, then })
     }
 
-    /// After `per`: what an array has a value for.
+    /// After `per`: the index type of an array.
     pub(super) fn over(&mut self) -> Parse<Over> {
         self.production("per");
         if self.eat_word("remote") {

@@ -1,10 +1,10 @@
-//! Messages about no line: those that rows take which are about no line.
+//! Messages about no line: those taken by rows about no line.
 
 use super::*;
 use crate::controller::{Controller, Statement};
 
 impl Resolver<'_, '_> {
-    /// Says of each message whether it is about a line, and reports what does not fit that.
+    /// Decides for each message whether it is about a line, and reports contradictions.
     pub(super) fn about_lines(&mut self, controllers: [Option<&Controller>; 2]) {
         let without: Vec<Option<Span>> = (self.rows.iter())
             .map(|rows| rows.filter(|(lineless, _)| *lineless).map(|(_, at)| at))
@@ -48,7 +48,7 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Reports what a home written as goals has no part in: it is constructed for one line by itself.
+    /// Reports features that a policy cannot handle, because its home is constructed for a single line.
     pub(super) fn one_line_at_a_time(&mut self, remote: &Controller) {
         let register = remote.variables.iter().find(|variable| variable.register);
         let register = register.map(|register| (&register.name, register.span));
@@ -67,8 +67,8 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Reports messages between homes that are to go before others: what goes before has the way of a remote, by which it
-    /// is known. (A whole channel between homes may be in an order.)
+    /// Reports messages between homes that are to go before others (`behind`). Messages that go first are identified by
+    /// the channel of a remote. (A whole channel between homes may be in an order.)
     pub(super) fn between_homes(&mut self, channel: ChannelId, span: Span) {
         let channel = &self.channels[channel.index()];
         if (channel.from, channel.to) == (End::Home, End::Home) {

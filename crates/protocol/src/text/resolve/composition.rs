@@ -1,15 +1,15 @@
-//! From the tree of a text that composes protocols to the [`Composition`].
+//! Resolution of a file that composes protocols to a [`Composition`].
 
 use super::*;
 use crate::composition::{Composition, Joint, Node, Over, Place, Space};
 
-/// How a used text is come by: from its file's name to what it says, or to a sentence on why not.
+/// Loader of used files: returns the protocol of a file, given its name, or a sentence on why it cannot.
 pub(in crate::text) type Load<'l> = dyn FnMut(&str) -> Result<Protocol, String> + 'l;
 
 struct Composer<'a, 's> {
     sink: &'s mut Sink,
     space_names: Names<'a>,
-    /// Nothing where a text could not be loaded.
+    /// `None` for a file that could not be loaded.
     spaces: Vec<Option<Space>>,
     node_names: Names<'a>,
     nodes: Vec<Vec<Place>>,
@@ -111,7 +111,7 @@ impl<'a> Composer<'a, '_> {
         }
     }
 
-    /// What is no part of such a text.
+    /// Reports a statement that has no place in a composition.
     fn misplaced(&mut self, item: &Item) {
         let (what, span) = match item {
             Item::Line(number) => ("line", number.span),
@@ -135,13 +135,13 @@ impl<'a> Composer<'a, '_> {
             .push(Diagnostic::new(Code::Misplaced, span, text).note(help));
     }
 
-    /// The text used that a name stands for, if it could be loaded.
+    /// Space with this name, if its file could be loaded.
     fn space(&mut self, name: Name<'a>) -> Option<usize> {
         let space = usize::from(self.space_names.find(name, self.sink)?);
         self.spaces[space].as_ref().map(|_| space)
     }
 
-    /// What `SPACE.PART` stands for.
+    /// Resolves `SPACE.PART`.
     fn place(&mut self, part: Part<'a>) -> Option<Place> {
         let Some(space) = part.space else {
             let text = format!("`{}` does not say of which used text", part.name.text);
@@ -175,7 +175,7 @@ impl<'a> Composer<'a, '_> {
         None
     }
 
-    /// What a part of a node stands for: itself, and the cache that it stands over, if any.
+    /// Resolves a part of a node: the part itself, and the cache that backs it, if any.
     fn placed(&mut self, part: Part<'a>, over: Option<Part<'a>>) -> Vec<Place> {
         let place = self.place(part);
         let Some(over) = over else {
@@ -234,7 +234,7 @@ impl<'a> Composer<'a, '_> {
         Vec::new()
     }
 
-    /// How many agents and lines each space has in a system.
+    /// Resolves the numbers of agents and lines of each space in a system.
     fn system(&mut self, name: Name<'a>, block: &Block<Counted<'a>>) -> Option<Joint> {
         let kinds = |space: &Option<Space>| space.as_ref().map_or(0, |s| s.protocol.kinds.len());
         let spaces = self.spaces.iter().map(|space| vec![None; kinds(space)]);
@@ -263,7 +263,7 @@ impl<'a> Composer<'a, '_> {
                     self.nodes.get(usize::from(node))?.clone()
                 }
             };
-            // Of a kind there may be none, if the text says so; of a node and of a home there is one.
+            // The number of a kind may be 0; that of a node or home is at least 1.
             let some = part.space.is_none() || matches!(places[..], [Place::Home(_)]);
             let count = self.count(number, some.into())?;
             for &place in &places {
@@ -311,7 +311,7 @@ impl<'a> Composer<'a, '_> {
         ranged(number, least, most, "the number is", self.sink)
     }
 
-    /// What a system has of one space.
+    /// Builds the part of a system in one space.
     fn part(&mut self, name: Name<'a>, has: &Has, space: usize) -> Option<p::System> {
         let used = self.spaces[space].as_ref()?;
         let kinds = used.protocol.kinds.iter().zip(&has.remotes[space]);
@@ -319,7 +319,7 @@ impl<'a> Composer<'a, '_> {
         let untold: Vec<String> = untold
             .map(|(kind, _)| format!("`{}.{} N`", used.name, kind.name))
             .collect();
-        // Where there is one kind, that there is none of it is said by their number.
+        // For a single kind, the check of the number of remotes below reports a missing or zero number.
         if !untold.is_empty() && has.remotes[space].len() > 1 {
             let text = format!("`{}` lacks {}", name.text, untold.join(" and "));
             let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
@@ -334,7 +334,7 @@ impl<'a> Composer<'a, '_> {
         };
         ranged(total, 1, p::System::MOST_REMOTES.into(), &what, self.sink)?;
         let level = self.levels.iter().find(|level| level.inner == space);
-        // The lines of a level are those of the one above, and so are its homes.
+        // An inner level has the lines of the outer one, and one home per cache of it.
         let above = level.map_or(space, |level| level.outer);
         let homes = level.map_or(1, |level| has.of_each(level.outer).iter().sum());
         let number = match (level, has.lines[space]) {
@@ -390,9 +390,9 @@ impl<'a> Composer<'a, '_> {
     }
 }
 
-/// What a system has of each space.
+/// Numbers of agents and lines of each space in a system.
 struct Has {
-    /// Of each kind, if it says so; of a space below another, below each cache.
+    /// For each space and kind, the number of remotes, if stated. In an inner space, the number below each outer cache.
     remotes: Vec<Vec<Option<u32>>>,
     homes: Vec<u32>,
     lines: Vec<Option<Number>>,
@@ -403,7 +403,7 @@ impl Has {
         *self.remotes[space][kind.index()].get_or_insert(0) += count;
     }
 
-    /// How many remotes of each kind a space has.
+    /// Numbers of remotes of each kind of a space.
     fn of_each(&self, space: usize) -> Vec<u32> {
         let kinds = self.remotes[space].iter();
         kinds.map(|count| count.unwrap_or(0)).collect()

@@ -14,18 +14,18 @@ use crate::protocol::{Carries, Right, Type};
 use crate::remotes::KindId;
 use rustc_hash::FxHashSet;
 
-/// The most rows for one state and event. Whoever follows a row asks all those before it first, one inside the other,
-/// and so many take a small part of a thread's stack.
+/// Maximum number of rows for one state and event. A traversal of a row recurses into all rows before it, and this
+/// depth takes a small part of a thread's stack.
 const MOST_ROWS: usize = 1000;
 
-/// What is declared of an agent.
+/// Declarations of an agent.
 struct Declared<'f, 'a> {
     states: Option<&'f Block<StateItem<'a>>>,
     variables: Option<&'f Block<VariableItem<'a>>>,
     registers: Option<&'f Block<VariableItem<'a>>>,
 }
 
-/// How much of an agent was understood.
+/// Degree to which an agent was understood.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Understood {
     Whole,
@@ -34,8 +34,8 @@ enum Understood {
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// All remotes, or a hand-written home; the names of the states, in order; and the first state of each table.
-    /// The rights that a home's local operations ensure are named by states of the remotes.
+    /// Resolves all remotes, or a hand-written home. Returns the controller, the names of the states in order, and the
+    /// first state of each table. The remotes' states name the permissions that a home's local operations ensure.
     pub(super) fn controller(
         &mut self,
         agents: &[&Agent<'a>],
@@ -78,7 +78,7 @@ impl<'a> Resolver<'a, '_> {
         if understood < Understood::Broken && side == Side::Remote {
             pending::lost(&controller, self.sink);
         }
-        // What follows from all rows together is asked where all have been read.
+        // Checks that need all rows run only if all rows were understood.
         if understood == Understood::Whole {
             self.never_set_aside(&controller);
             self.waits_in_vain(&controller);
@@ -90,8 +90,8 @@ impl<'a> Resolver<'a, '_> {
         (controller, names, initial)
     }
 
-    /// Reads one block into a controller. Gives the names of its states, and how much of it was understood.
-    /// Where remotes have several tables, the states of each are shown with its name.
+    /// Resolves one block into a controller. Returns the names of its states, and how far the block was understood. If
+    /// remotes have several tables, the states of each are prefixed with its name.
     fn table(
         &mut self,
         agent: &Agent<'a>,
@@ -188,7 +188,7 @@ impl<'a> Resolver<'a, '_> {
         (reading.states, understood)
     }
 
-    /// The blocks of an agent in which something is declared; what has no place there, or lacks, is reported.
+    /// Collects the declaring blocks of an agent; reports misplaced and missing ones.
     fn declared<'f>(&mut self, agent: &'f Agent<'a>, side: Side) -> Declared<'f, 'a> {
         let name = name_of(agent);
         let (mut states, mut variables, mut registers) = (None, None, None);
@@ -257,7 +257,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Reads all rows.
+    /// Resolves all rows.
     fn rows(&mut self, agent: &Agent<'a>, reading: &mut Reading<'a>) -> Understood {
         let mut rules = 0;
         let mut understood = match agent.body.broken {
@@ -267,7 +267,7 @@ impl<'a> Resolver<'a, '_> {
         let mut guarded: FxHashMap<(StateId, Event), usize> = FxHashMap::default();
         for item in &agent.body.items {
             let AgentItem::Row(row) = item else { continue };
-            // Counted here, good or not: a short row can stand for very many.
+            // Counted whether correct or not, because a short row can stand for very many rules.
             let states = match row.states.len() {
                 0 => reading.states.list.len(),
                 some => some,
@@ -297,7 +297,7 @@ impl<'a> Resolver<'a, '_> {
         understood
     }
 
-    /// The variable by which a home asks whether its memory may be written.
+    /// Declares the variable behind `memory writes` of a home.
     fn memory_writes(&mut self, span: Span, reading: &mut Reading<'a>) {
         let asked = Name {
             text: MEMORY_WRITES,
@@ -344,7 +344,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn state(&mut self, item: &StateItem<'a>, side: Side, kind: Option<KindId>) -> State {
-        // At most, where it depends on variables.
+        // Highest permission, if it is conditional.
         let right = match (&item.reads, &item.writes) {
             (Gives::Never, Gives::Never) => Right::None,
             (_, Gives::Never) => Right::Read,
@@ -392,7 +392,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Whether the message can come to this side; if not, that is reported.
+    /// Returns true if the message can arrive at this side; otherwise reports it.
     fn arrives(
         &mut self,
         message: MessageId,
@@ -431,7 +431,7 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn waits_in_vain(&mut self, controller: &Controller) {
-        // States that one of the text has become are declared at one place.
+        // States split from one state of the file have the same span.
         let takes: FxHashSet<(Span, Event)> = controller
             .rules
             .iter()
@@ -455,7 +455,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Bytes that are set aside are written somewhere, and the reverse.
+    /// Checks that deferred bytes are written somewhere, and that a deferred write has a source.
     fn never_set_aside(&mut self, home: &Controller) {
         let row = |statement: &Statement| {
             let mut rows = home.rules.iter();
@@ -481,9 +481,9 @@ impl<'a> Resolver<'a, '_> {
             .push(Diagnostic::new(Code::Misplaced, span, message).label(label));
     }
 
-    /// Adds the rules of a row: one for each of its states with each of its events. Gives whether all of it was understood.
+    /// Adds the rules of a row: one for each of its states and events. Returns true if the whole row was understood.
     fn row(&mut self, row: &Row<'a>, reading: &mut Reading<'a>) -> bool {
-        // A row about no line is taken in whatever state a line is.
+        // A row about no line is taken in every state of a line.
         let lineless = row.states.is_empty();
         let names = match lineless {
             true => &reading.states.list.clone(),
@@ -530,7 +530,7 @@ impl<'a> Resolver<'a, '_> {
                 };
                 let state_of = |id: StateId| &reading.controller.states[id.index()];
                 if let (Side::Remote, Effect::Take { body, next }) = (reading.side, effect) {
-                    // Of states that become several it is asked then.
+                    // For states that are split, this check runs after the split.
                     if ![Some(state), *next]
                         .iter()
                         .flatten()
@@ -552,7 +552,8 @@ impl<'a> Resolver<'a, '_> {
         whole
     }
 
-    /// A message is taken by rows about its line, or by rows about no line; whatever else happens is about a line.
+    /// Checks that a message is taken either by rows about its line or by rows about no line, and that other events fit
+    /// their rows.
     fn sort_of_rows(&mut self, event: Event, name: Name<'a>, lineless: bool) {
         let Event::Message(message) = event else {
             let about_line = !matches!(event, Event::Access(access) if !access.about_line());
@@ -639,7 +640,7 @@ impl<'a> Resolver<'a, '_> {
             .then_some(Event::Message(message))
     }
 
-    /// Checks that a remote has the bytes that it sends or keeps.
+    /// Checks that a remote has the data that it sends or keeps.
     pub(super) fn data_flow(
         &mut self,
         row: Span,
@@ -693,7 +694,7 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
-/// The first name of a block, or what stands for it.
+/// First name of a block, or `home` at its keyword.
 fn name_of<'a>(agent: &Agent<'a>) -> Name<'a> {
     agent.names.first().copied().unwrap_or(Name {
         text: "home",
@@ -701,7 +702,7 @@ fn name_of<'a>(agent: &Agent<'a>) -> Name<'a> {
     })
 }
 
-/// A controller without anything.
+/// An empty controller.
 fn nothing(span: Span) -> Controller {
     Controller {
         name: String::new(),
@@ -714,7 +715,7 @@ fn nothing(span: Span) -> Controller {
     }
 }
 
-/// The messages that a state takes.
+/// Messages that a state takes.
 pub(super) fn takes(
     controller: &Controller,
     state: StateId,

@@ -1,14 +1,14 @@
-//! Bytes of accesses: those that a row sends, and those with which one ends.
+//! Data of accesses: the bytes that a row sends, and those with which an access completes.
 //!
-//! A remote's table does not say in each row which access it is about; that follows from the ways that lead there
-//! ([`crate::under_way`]). Where it does not, or where there are no bytes, the text is wrong.
+//! A remote's rows do not name the access they are about; it follows from the paths that lead there
+//! ([`crate::under_way`]). If it is ambiguous, or if there are no bytes, the file is wrong.
 
 use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
 use crate::protocol::{Carries, Message};
 use crate::under_way::{Accesses, Ending, UnderWay};
 
-/// Reports rows that end an access without bytes, or send bytes that no write has.
+/// Reports rows that complete an access without bytes, or send the bytes of a write where none is pending.
 pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Sink) {
     let endings = Endings {
         controller,
@@ -44,7 +44,7 @@ struct Endings<'c> {
 }
 
 impl Endings<'_> {
-    /// What is wrong with a row that says `done`.
+    /// Returns the error of a row with `done`, if any.
     fn done(&self, row: &Rule) -> Option<Diagnostic> {
         let Event::Message(taken) = row.event else {
             return None;
@@ -87,7 +87,7 @@ impl Endings<'_> {
         Some(diagnostic)
     }
 
-    /// What is wrong with a row that sends the bytes of a write.
+    /// Returns the error of a row that sends the bytes of a write, if any.
     fn sent(&self, row: &Rule, message: &Message) -> Option<Diagnostic> {
         let about: Vec<UnderWay> = match row.event {
             Event::Access(access) => vec![UnderWay {
@@ -115,8 +115,8 @@ impl Endings<'_> {
         Some(diagnostic.see(message.span, "it is declared with the bytes of a write"))
     }
 
-    /// What is wrong with a row that sends the bytes of a whole line for a write that has those of a part. A copy that
-    /// would lend the rest may be old by the time that the home writes it, and undo the store of another cache.
+    /// Returns the error of a row that sends a whole line for a write of part of it. The remaining bytes, from a copy,
+    /// may be stale when the home writes them, and would undo another cache's store.
     fn partly(&self, row: &Rule, message: &Message, about: &[UnderWay]) -> Option<Diagnostic> {
         let whole = |u: &&UnderWay| u.access == Access::WriteLine;
         let part = about.iter().find(|u| !whole(u))?;
@@ -135,7 +135,7 @@ impl Endings<'_> {
     }
 }
 
-/// How an access ends, in words.
+/// Description of the completion of an access.
 fn words(under_way: UnderWay) -> String {
     let name = under_way.access.name();
     match under_way {

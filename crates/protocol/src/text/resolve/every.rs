@@ -1,11 +1,11 @@
-//! `every STATE becomes STATE`: all lines of an agent at once.
+//! Bulk transitions: `every STATE becomes STATE`, for all lines of an agent.
 
 use super::scope::{Reading, Scope, Side};
 use super::*;
 use crate::controller::{State, Statement};
 
 impl<'a> Resolver<'a, '_> {
-    /// The action, if the row may have it and no line loses anything by it.
+    /// Resolves the action, if the row may have it and no line loses anything by it.
     pub(super) fn every(
         &mut self,
         (from, to): (Name<'a>, Name<'a>),
@@ -51,7 +51,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    /// What is wrong with a step from one state to the other that no message or access makes.
+    /// Returns the reason why a line must not move from one state to the other without a message or access.
     fn loses(
         &self,
         (from, before): (Name<'a>, &State),

@@ -8,7 +8,7 @@ use crate::controller::{
 use crate::protocol::{Type, VariableId};
 use crate::remotes::KindId;
 
-/// What an expression of a text is: a single value of its kind, or a set.
+/// Resolved expression: a single value with its kind, or a set.
 #[derive(Debug)]
 pub(super) enum Operand {
     Single(Expression, Kind),
@@ -25,7 +25,7 @@ impl Operand {
         }
     }
 
-    /// What a variable or field of this type holds.
+    /// Operand for a variable or field of this type.
     fn of(ty: Type, single: Expression, set: Set) -> Operand {
         match Kind::of(ty) {
             Kind::Set => Operand::Set(set),
@@ -35,13 +35,13 @@ impl Operand {
     }
 }
 
-/// What a binary operator of texts is on numbers, truth values, remotes and sets.
+/// Meaning of a binary operator on numbers, truth values, remotes and sets.
 enum Meaning {
-    /// It takes this kind alone.
+    /// Takes operands of this kind only.
     Only(Kind),
-    /// It compares values of any kind; so on sets.
+    /// Compares values of any kind; the constructor compares sets.
     Compares(fn(Box<Set>, Box<Set>) -> Expression),
-    /// It makes a number of numbers and a set of sets.
+    /// Combines two numbers into a number, and two sets into a set; the constructor combines sets.
     Makes(fn(Box<Set>, Box<Set>) -> Set),
 }
 
@@ -58,11 +58,11 @@ fn meaning(operator: Operator) -> Meaning {
     }
 }
 
-/// What is said of numbers counted round where something else is done with them.
+/// Note on operations that are possible on numbers of a `cycle` type.
 const CYCLES: &str =
     "what is counted round is copied, compared by `==` and `!=` with another of its size, and counted on by `+= 1`";
 
-/// The largest value of a type of numbers, as far as it is known without the system.
+/// Largest value of a numeric type, as far as it is known without the system.
 fn largest(ty: Type) -> u16 {
     match ty.single() {
         Type::Range { max } => max,
@@ -73,7 +73,7 @@ fn largest(ty: Type) -> u16 {
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// An expression of a kind other than sets, which its place needs.
+    /// Resolves an expression of the wanted kind, which is not a set.
     pub(super) fn typed(
         &mut self,
         expr: &Expr<'a>,
@@ -86,7 +86,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// A set, which its place needs.
+    /// Resolves an expression that must be a set.
     pub(super) fn set(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Set> {
         match self.expression(expr, scope)? {
             Operand::Set(set) => Some(set),
@@ -112,7 +112,7 @@ impl<'a> Resolver<'a, '_> {
         None
     }
 
-    /// An expression to be stored in a variable or field of this type.
+    /// Resolves an expression to be stored in a variable or field of this type.
     pub(super) fn stored(
         &mut self,
         expr: &Expr<'a>,
@@ -143,7 +143,7 @@ impl<'a> Resolver<'a, '_> {
         Some(Value::Single(value, ty))
     }
 
-    /// What `x += e` or `x -= e` stores in a variable: the same as `x := x + e` or `x := x - e`.
+    /// Value stored by `x += e` or `x -= e`: that of `x := x + e` or `x := x - e`.
     pub(super) fn changed(
         &mut self,
         name: Name<'a>,
@@ -171,7 +171,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    /// What `x += 1` stores in a number that is counted round.
+    /// Value stored by `x += N` in a variable of a `cycle` type.
     pub(super) fn counted_on(
         &mut self,
         name: Name<'a>,
@@ -297,7 +297,7 @@ impl<'a> Resolver<'a, '_> {
         Some(Operand::Single(single, kind))
     }
 
-    /// A set of homes, which its place needs.
+    /// Resolves an expression that must be a set of homes.
     pub(super) fn homes(&mut self, expr: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<HomeSet> {
         match self.expression(expr, scope)? {
             Operand::Homes(set) => Some(set),
@@ -306,7 +306,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// A binary operator on a value and on another of the same kind, which is still to be read.
+    /// Applies a binary operator to a resolved value and an unresolved operand of the same kind.
     pub(super) fn applied(
         &mut self,
         operator: Operator,
@@ -358,7 +358,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// The kind of remotes with this name, which rows can tell from all others.
+    /// Kind of remotes with this name; rows must be able to distinguish it from the others.
     fn all_of(&mut self, name: Name<'a>) -> Option<KindId> {
         let kind = self.kind_names.get(name, self.sink)?;
         let table = self.tables[usize::from(kind)];
@@ -378,7 +378,7 @@ impl<'a> Resolver<'a, '_> {
         Some(KindId(kind as u8))
     }
 
-    /// What a variable of this type begins with.
+    /// Resolves the initial value of a variable of this type.
     pub(super) fn initial(&mut self, expr: &Expr<'a>, ty: Type) -> Option<Initial> {
         let kind = Kind::of(ty);
         let of = |word: &Expr<'a>| match word.kind {
@@ -395,7 +395,7 @@ impl<'a> Resolver<'a, '_> {
                     value: *value,
                     span: expr.span,
                 };
-                // How many remotes there are is not known here.
+                // The number of remotes is not known here.
                 let most = match ty.single() {
                     Type::Count => 0,
                     other => largest(other),
@@ -429,7 +429,7 @@ impl<'a> Resolver<'a, '_> {
         None
     }
 
-    /// A variable, a field of the message at hand, or a word of the language.
+    /// Resolves a variable, a field of the current message, or a word of the language.
     fn word(&mut self, name: Name<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
         let single = |expression, kind| Some(Operand::Single(expression, kind));
         let misplaced = |message: &str, label: &str| {
@@ -550,7 +550,7 @@ impl<'a> Resolver<'a, '_> {
                     .iter()
                     .map(|known| known.text)
                     .chain(fields.iter().map(|field| field.name.as_str()));
-                // The one kind of remotes is seldom what is meant.
+                // A single kind of remotes is seldom the intended name.
                 match &self.kind_names.list[..] {
                     kinds @ [_, _, ..] => {
                         let known = known.chain(kinds.iter().map(|kind| kind.text));
@@ -563,7 +563,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// The home of the line at hand.
+    /// Home of the current line.
     fn home(&self) -> Expression {
         match self.homes {
             1 => Expression::Constant(0),
@@ -571,7 +571,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Reports a variable of a line in a row about no line.
+    /// Reports a per-line variable in a row about no line.
     pub(super) fn has_line(
         &mut self,
         name: Name<'a>,

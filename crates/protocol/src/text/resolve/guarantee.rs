@@ -1,9 +1,9 @@
-//! What a text that promises neither single writer nor data value has no part in.
+//! Features that `guarantee none` excludes.
 
 use super::*;
 
 impl Resolver<'_, '_> {
-    /// Reports what speaks of the rights of others in the home of a text with `guarantee none`.
+    /// Reports parts of a home that depend on the permissions of other agents, in a protocol with `guarantee none`.
     pub(super) fn without_rights_of_others(&mut self, home: &Agent) {
         if policy::is_policy(home) {
             let text = "a home written as goals, and `guarantee none`";

@@ -1,13 +1,13 @@
-//! Room in the input queues of networks.
+//! Capacity of the input queues of networks.
 
 use super::*;
 use crate::controller::{Controller, Effect, Event, Rule, Statement, Target};
 
 impl Resolver<'_, '_> {
-    /// Reports accesses that send more messages to the home than its input queue can hold: they could never begin. A row that
-    /// takes a message and has no room is a deadlock, which the checker finds.
+    /// Reports accesses that send more messages to the home than its input queue can hold: they could never start. A
+    /// row that takes a message and has no room is a deadlock, which the checker finds.
     ///
-    /// Counted are messages outside of conditions and loops.
+    /// Only messages outside of conditions and loops are counted.
     pub(super) fn input_queues(
         &mut self,
         remote: &Controller,

@@ -1,8 +1,8 @@
-//! Systems whose memory is lent.
+//! Systems with a backing permission (`memory lent`).
 
 use super::*;
 
-/// Reports those where nothing could take the memory back, or lines are not apart.
+/// Reports such systems if no local operation could give the permission back, or if lines are not independent.
 pub(super) fn judge(file: &File, protocol: &Protocol, sink: &mut Sink) {
     let takes_back = |locks: bool, ensures: p::Right| locks && ensures == p::Right::None;
     let taken_back = match &protocol.home {

@@ -1,7 +1,7 @@
 //! Arrays over the remotes, and loops over sets of them.
 //!
-//! Remotes are interchangeable, so what a loop does must not depend on whom it is at first. That is so where each
-//! remote's turn touches what is that remote's own, and changes the rest only by adding or only by taking away.
+//! Remotes are interchangeable, so the result of a loop must not depend on their order. That holds if each iteration
+//! touches only elements of the current remote, and changes other variables only by adding or only by subtracting.
 
 use super::expression::Operand;
 use super::scope::{Kind, Reading, Scope, Side};
@@ -13,7 +13,7 @@ use crate::protocol::{Carries, Type, VariableId};
 use crate::terms::Over;
 
 impl<'a> Resolver<'a, '_> {
-    /// One value of an array, with the array's type.
+    /// Resolves an element of an array; returns it with the array's type.
     pub(super) fn element_of(
         &mut self,
         name: Name<'a>,
@@ -58,7 +58,7 @@ impl<'a> Resolver<'a, '_> {
         Some((Expression::Element(scope.variable(found), at), ty))
     }
 
-    /// The index of an array with so many numbers: a number, or one of a cycle of this size.
+    /// Resolves an index among `size` numbers: a number, or a value of a cycle of this size.
     fn number_of(
         &mut self,
         index: &Expr<'a>,
@@ -80,7 +80,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// `x[INDEX] := e`, or with an operator.
+    /// `x[INDEX] := e`, or with an operator `x[INDEX] += e` or `-= e`.
     pub(super) fn element(
         &mut self,
         name: Name<'a>,
@@ -109,7 +109,7 @@ impl<'a> Resolver<'a, '_> {
         Some(Statement::AssignElement(variable, at, value))
     }
 
-    /// `x := SET`, or with an operator, of a `set of home`.
+    /// `x := SET`, or `x += SET` or `-= SET`, for a `set of home`.
     pub(super) fn assign_homes(
         &mut self,
         variable: VariableId,
@@ -130,7 +130,7 @@ impl<'a> Resolver<'a, '_> {
         Some(Statement::AssignHomes(variable, set))
     }
 
-    /// `x := e` of an array: each remote's number becomes this.
+    /// `x := e` for an array: sets all elements.
     pub(super) fn all_elements(
         &mut self,
         action: &Action<'a>,
@@ -151,7 +151,7 @@ impl<'a> Resolver<'a, '_> {
         let Value::Single(value, _) = self.stored(value, ty, scope)? else {
             return None;
         };
-        // What is set for one index after the other must not depend on the array.
+        // The value is evaluated once, so it must not depend on the array.
         let mut uses = Uses::default();
         uses.read(&value);
         if uses.read.iter().any(|(read, _)| *read == variable) {
@@ -228,7 +228,7 @@ impl<'a> Resolver<'a, '_> {
                 self.in_any_order(uses, &spans, &body)?;
                 Some(Statement::ForHomes { set, body })
             }
-            // It is reported that this is no set.
+            // The wrong type has been reported.
             Operand::Single(..) => None,
         }
     }
@@ -241,8 +241,8 @@ impl<'a> Resolver<'a, '_> {
         None
     }
 
-    /// What is sent in a loop goes to the remote that it is at: two messages to one receiver would be sent in the order of
-    /// the remotes. A remote has the bytes of a line or of an access once.
+    /// Checks that a message sent in a loop goes to the agent of the iteration. Two messages to one receiver would be
+    /// sent in the order of the remotes. A remote has the bytes of a line or access only once.
     fn sent_in_loop(
         &mut self,
         spans: &[Span],
@@ -277,7 +277,8 @@ impl<'a> Resolver<'a, '_> {
         good
     }
 
-    /// Reports statements by which a loop depends on whom it is at first. What it goes over has been read.
+    /// Reports statements that make a loop depend on the order of the agents. The condition has been recorded in
+    /// `uses`.
     fn in_any_order(&mut self, mut uses: Uses, spans: &[Span], body: &[Statement]) -> Option<()> {
         for statement in body {
             uses.statement(statement);
@@ -299,25 +300,25 @@ impl<'a> Resolver<'a, '_> {
     }
 }
 
-/// Which variables a loop reads and changes.
+/// Variables that a loop reads and changes.
 #[derive(Default)]
 pub(super) struct Uses {
-    /// Read, and whether as the element of the remote at hand.
+    /// Variables read; true if as an element of the current agent.
     read: Vec<(VariableId, bool)>,
-    /// Changed as a whole, and how; `None` is neither adding nor taking away.
+    /// Variables changed as a whole, with the operator; `None` for neither adding nor subtracting.
     changed: Vec<(VariableId, Option<Operator>)>,
-    /// Arrays of which elements are set.
+    /// Arrays whose elements are set.
     set: Vec<VariableId>,
 }
 
-/// How a statement changes a variable as a whole, and what it reads for it.
+/// Change of a variable as a whole: the operator and the operand that it reads.
 enum Change<'s> {
     By(Option<Operator>, &'s Expression),
     BySet(Option<Operator>, &'s Set),
     ByHomes(Option<Operator>, &'s HomeSet),
 }
 
-/// The variable that a statement changes as a whole.
+/// Variable that a statement changes as a whole, if any.
 fn change(statement: &Statement) -> Option<(VariableId, Change<'_>)> {
     Some(match statement {
         Statement::Assign(variable, value) => {
@@ -403,7 +404,7 @@ impl Uses {
         }
     }
 
-    /// Whether a statement of the loop does something else when another remote's turn comes first.
+    /// Returns true if the effect of a statement depends on the order of the loop.
     fn depends(&self, statement: &Statement) -> bool {
         let reads = |variable| self.read.iter().any(|(read, _)| *read == variable);
         let change = change(statement);

@@ -1,8 +1,8 @@
-//! Accesses that a remote has begun and not yet ended.
+//! Accesses that a remote has started and not completed.
 //!
-//! A remote that has sent a request waits. If its state does not say so, the checker would take it for
-//! stable and a lost request for rest; so a state in which an access is pending must say what it waits for,
-//! and every access must end somewhere.
+//! A remote that has sent a request waits. If its state does not declare this, the checker would consider it stable,
+//! and a lost request quiescent. So a state with a pending access must declare what it waits for, and every access must
+//! complete.
 
 use super::controller::takes;
 use super::*;
@@ -12,16 +12,16 @@ use crate::under_way::{self, every};
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
 
-/// One remote's table, and what its rows mean for pending accesses.
+/// A remote's table, and the meaning of its rows for pending accesses.
 struct Accesses<'c> {
     controller: &'c Controller,
-    /// Whether each message asks the home for something.
+    /// For each message, true if it asks the home for something.
     asks: Vec<bool>,
-    /// Accesses in progress, and rows that post a write.
+    /// Analysis of pending accesses and of rows that post a write.
     under_way: under_way::Accesses,
 }
 
-/// Reports states that wait and do not say so, and accesses that never end.
+/// Reports states that wait without declaring it, and accesses that never complete.
 pub(super) fn check(
     controller: &Controller,
     messages: &[Message],
@@ -61,7 +61,7 @@ pub(super) fn check(
                     true => "no message yet".to_string(),
                     false => taken.join(", "),
                 };
-                // A stable state that lacks the right is the commoner mistake: a store is to be performed in it.
+                // A stable state without permission is the more common mistake: a store is to be performed in it.
                 let label = match declared.right < access.needs() {
                     true => format!(
                         "add `{}` if the {name} is performed here, or `waits` and what ends it; it takes {taken}",
@@ -96,15 +96,15 @@ fn right(access: Access) -> &'static str {
     }
 }
 
-/// Reports rows of accesses that nobody would perform.
+/// Reports rows whose access is never performed.
 pub(super) fn lost(controller: &Controller, sink: &mut Sink) {
     let rows = controller.rules.iter();
     rows.filter_map(|row| lost_in(controller, row))
         .for_each(|diagnostic| sink.push(diagnostic));
 }
 
-/// What is wrong with a row of an access that nobody would perform: it has not the right to, sends nothing, and
-/// leads to a state that waits for nothing. Every engine would go on without a word.
+/// Returns the error of a row whose access is never performed: it has no permission, sends nothing, and leads to a
+/// state that waits for nothing. Every engine would accept such a row silently.
 fn lost_in(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
     let (Event::Access(access), Effect::Take { body, next }) = (row.event, &row.effect) else {
         return None;
@@ -144,7 +144,7 @@ fn lost_in(controller: &Controller, row: &Rule) -> Option<Diagnostic> {
 }
 
 impl<'c> Accesses<'c> {
-    /// The rows in which an access asks the home for something, or begins to wait for it.
+    /// Rows in which an access asks the home for something, or starts to wait for it.
     fn begins(&self, access: Access) -> impl Iterator<Item = &'c Rule> + '_ {
         self.controller.rules.iter().filter(move |row| {
             let Effect::Take { body, next } = &row.effect else {
@@ -159,8 +159,8 @@ impl<'c> Accesses<'c> {
         })
     }
 
-    /// The states in which an access is pending, and whether some row ends it;
-    /// `None` if it never asks for anything.
+    /// States in which an access is pending, and true if some row completes it; `None` if the access never asks for
+    /// anything.
     fn pending(&self, access: Access) -> Option<(Vec<StateId>, bool)> {
         let mut states: Vec<StateId> = Vec::new();
         let mut ends = false;
@@ -206,7 +206,7 @@ impl<'c> Accesses<'c> {
         }
     }
 
-    /// Whether the access is performed by reaching a state.
+    /// Returns true if reaching the state performs the access.
     fn performed(&self, access: Access, to: StateId) -> bool {
         let right = self.controller.states[to.index()].right;
         match access {
@@ -222,7 +222,7 @@ impl<'c> Accesses<'c> {
         }
     }
 
-    /// Whether a state is one in which accesses begin, so that what was pending is over and may be tried again.
+    /// Returns true if the access starts in this state, so that a pending one has been abandoned and may be retried.
     fn given_up(&self, access: Access, to: StateId) -> bool {
         let again = |row: &Rule| row.state == to && row.event == Event::Access(access);
         to == StateId(0) || self.controller.rules.iter().any(again)

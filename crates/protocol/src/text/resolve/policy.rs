@@ -1,4 +1,4 @@
-//! Homes written as goals.
+//! Homes written as a policy.
 
 use super::*;
 use crate::controller::{Controller, State};
@@ -8,7 +8,7 @@ use crate::policy::{
 };
 use crate::protocol::{Carries, Right};
 
-/// Whether a home is a policy: it has neither states nor rows.
+/// Returns true if a home is a policy: it has neither states nor rows.
 pub(super) fn is_policy(agent: &Agent) -> bool {
     !agent
         .body
@@ -17,7 +17,7 @@ pub(super) fn is_policy(agent: &Agent) -> bool {
         .any(|item| matches!(item, AgentItem::Row(_) | AgentItem::States(_)))
 }
 
-/// The right a name stands for: that of a stable state of the remote.
+/// Permission that a name stands for: that of a stable state of the remote.
 fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option<Right> {
     let kind = "stable state";
     let stable = || {
@@ -60,7 +60,7 @@ fn right(name: Name, states: &[State], names: &Names, sink: &mut Sink) -> Option
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// The local operations of a home, one for each form offered.
+    /// Local operations of a home, one for each form offered.
     pub(super) fn locals(
         &mut self,
         agent: &Agent<'a>,
@@ -170,7 +170,7 @@ impl<'a> Resolver<'a, '_> {
         };
         let mut once_only: [Option<Span>; 4] = [None; 4];
         let mut served: FxHashMap<MessageId, Span> = FxHashMap::default();
-        // What `ensure` asks for, with its place: each needs a forward.
+        // Permissions that goals ensure, with their spans; each needs a forward.
         let mut goals: Vec<(Right, Span)> = Vec::new();
         for item in &agent.body.items {
             let (item, span) = match item {
@@ -291,14 +291,14 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    /// A message of this class; `what` says why it has to be one.
+    /// Resolves a message of this class; `what` gives the reason for the requirement.
     fn named(&mut self, name: Name<'a>, class: Class, what: &str) -> Option<MessageId> {
         let message = self.message_named(name)?;
         self.wants(message, name, class, what);
         Some(message)
     }
 
-    /// A request is served. False if it is already.
+    /// Records that a request is served. Returns false if it already was.
     fn serves(
         &mut self,
         name: Name<'a>,
@@ -319,7 +319,7 @@ impl<'a> Resolver<'a, '_> {
         true
     }
 
-    /// A right is reached with a forward, once.
+    /// Resolves `reach`: a permission has at most one forward.
     fn reach(
         &mut self,
         reached: Name<'a>,
@@ -349,7 +349,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    /// A victim that requests are served past.
+    /// Resolves a victim that requests may pass.
     fn serve_past(&mut self, name: Name<'a>) -> Option<MessageId> {
         let what = "requests are served past victims only";
         let message = self.named(name, Class::Victim, what)?;
@@ -364,7 +364,7 @@ impl<'a> Resolver<'a, '_> {
         Some(message)
     }
 
-    /// A policy knows what each message is for by the class of its channel.
+    /// Checks the classes and directions of channels, from which a policy knows the purpose of each message.
     fn policy_channels(&mut self) {
         for channel in &self.channels {
             let problem = match (channel.class, channel.from, channel.to) {
@@ -490,7 +490,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    /// Checks that a request's policy has its parts, in an order in which all can come to pass.
+    /// Checks that a request's policy is complete, and that its order lets every part take effect.
     fn request_complete(
         &mut self,
         name: Name<'a>,
@@ -513,7 +513,7 @@ impl<'a> Resolver<'a, '_> {
                 .push(Diagnostic::new(code, span, message).label(label))
         };
         if statements.broken {
-            // What is missing may be what could not be read.
+            // A missing part may be one that could not be parsed.
             return false;
         }
         if !ensure {
@@ -594,7 +594,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Reports goals below the highest right for which there is no forward.
+    /// Reports goals below the highest permission for which there is no forward.
     fn unreached(&mut self, policy: &Policy, states: &[State], goals: &[(Right, Span)]) {
         let highest = states
             .iter()

@@ -1,8 +1,9 @@
-//! Rights that depend on variables: `reads if E`, `writes if E`.
+//! Conditional permissions: `reads if E`, `writes if E`.
 //!
-//! Whatever runs a text goes by the right of a state alone. So a state whose right depends on variables becomes a state
-//! for each right that it may give, and the rows that lead there are told apart by what they leave in these variables:
-//! an agent is in one of these states if and only if its variables say so. Nothing behind the language knows of it.
+//! Every engine uses the permission of the state alone. So a state with a conditional permission is split into one
+//! state per permission that it may have. Rows that lead there are distinguished by the values that they leave in the
+//! variables of the conditions. An agent is in one of these states if and only if its variables say so. Stages after
+//! the language do not see conditions.
 
 use super::loops::Uses;
 use super::scope::{Depends, Kind as Values, Reading, Scope, Side};
@@ -13,11 +14,12 @@ use crate::controller::{
 use crate::protocol::{Right, Type, VariableId};
 use rustc_hash::FxHashSet;
 
-/// The most sets of values that a right may depend on, and that a row is looked at for.
+/// Maximum number of value combinations of the variables of a condition, and of those that the analysis of a row
+/// enumerates.
 const MOST_VALUES: usize = 1 << 12;
 
 impl Depends {
-    /// That the right is this one, where the variables are what they are, or what a row makes of them.
+    /// Condition, before a row with this effect, that the state has this permission after it.
     fn gives(&self, right: Right, after: &After) -> Expression {
         let (reads, writes) = (after.of(&self.reads), after.of(&self.writes));
         match right {
@@ -28,7 +30,7 @@ impl Depends {
     }
 }
 
-/// What is known of a variable or a field, and how many values it has.
+/// Assumed value of a variable or field, and its number of values.
 #[derive(Clone, Copy, PartialEq)]
 struct Known {
     what: What,
@@ -42,17 +44,17 @@ enum What {
     Field(u8),
 }
 
-/// What a row has made of variables so far.
+/// Effect of a row on variables, so far.
 #[derive(Default)]
 struct After {
-    /// As expressions of what they were before.
+    /// New values, as expressions over the values before the row.
     values: Vec<(VariableId, Expression)>,
-    /// What is not known of, as it is set in a loop or is no single value.
+    /// Variables with an unknown new value: set in a loop or condition, or not a single value.
     unclear: Vec<VariableId>,
 }
 
 impl After {
-    /// What an expression was before the row, so to say.
+    /// Rewrites an expression over the values after the row as one over the values before it.
     fn of(&self, expression: &Expression) -> Expression {
         let of = |inner: &Expression| Box::new(self.of(inner));
         match expression {
@@ -71,7 +73,7 @@ impl After {
         }
     }
 
-    /// Whether what an expression reads cannot be told from what was there before the row.
+    /// Returns true if the expression cannot be rewritten over the values before the row.
     fn is_unclear(&self, expression: &Expression) -> bool {
         match expression {
             Expression::Variable(variable) => self.unclear.contains(variable),
@@ -105,7 +107,7 @@ impl After {
         }
     }
 
-    /// What is set in loops, and what is no single value.
+    /// Marks variables set in nested statements, and sets and arrays, as unknown.
     fn nested(&mut self, body: &[Statement]) {
         Statement::visit(body, &mut |statement| match statement {
             Statement::Assign(variable, _)
@@ -134,7 +136,7 @@ fn not(one: Expression) -> Expression {
     }
 }
 
-/// Whether an expression speaks of variables and numbers only.
+/// Returns true if an expression contains only variables and numbers.
 fn of_variables(expression: &Expression) -> bool {
     match expression {
         Expression::Constant(_) | Expression::Variable(_) => true,
@@ -144,7 +146,7 @@ fn of_variables(expression: &Expression) -> bool {
     }
 }
 
-/// The value of an expression, if what is known decides it.
+/// Value of an expression, if the known values determine it.
 fn value(expression: &Expression, known: &[Known]) -> Option<i32> {
     let of = |what: What| {
         let known = known.iter().find(|known| known.what == what)?;
@@ -181,7 +183,7 @@ fn value(expression: &Expression, known: &[Known]) -> Option<i32> {
     }
 }
 
-/// Goes through all values of what is known, for as long as it is said to. Whether it went through all.
+/// Calls `each` with all combinations of values until it returns false. Returns true if all were visited.
 fn all_values(known: &mut [Known], each: &mut dyn FnMut(&[Known]) -> bool) -> bool {
     known.iter_mut().for_each(|known| known.value = 0);
     loop {
@@ -202,7 +204,7 @@ fn all_values(known: &mut [Known], each: &mut dyn FnMut(&[Known]) -> bool) -> bo
     }
 }
 
-/// Values of a type that a right may depend on.
+/// Number of values of a type that a condition may depend on; `None` for other types.
 fn values(ty: Type) -> Option<u16> {
     match ty {
         Type::Range { max } => max.checked_add(1),
@@ -212,15 +214,15 @@ fn values(ty: Type) -> Option<u16> {
     }
 }
 
-/// A state of those that one becomes, and when an agent is in it.
+/// One of the states into which a state is split.
 struct Part {
     state: StateId,
-    /// The right, where it depends on variables.
+    /// Permission of the state; `None` if it was not split.
     right: Option<Right>,
 }
 
 impl<'a> Resolver<'a, '_> {
-    /// What the right of a state depends on; `None` if on nothing.
+    /// Variables and conditions of a state's permission; `None` if it is unconditional or wrong.
     pub(super) fn depends(
         &mut self,
         state: StateId,
@@ -266,7 +268,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    /// A condition of numbers and truth values of an agent and line.
+    /// Resolves a condition over numbers and truth values of an agent and line.
     fn condition(&mut self, condition: &Expr<'a>, scope: &Scope<'a, '_>) -> Option<Expression> {
         let found = self.typed(condition, Values::Bool, scope)?;
         let mut uses = Uses::default();
@@ -297,7 +299,7 @@ impl<'a> Resolver<'a, '_> {
         None
     }
 
-    /// Goals speak of rights by the states that give them.
+    /// Reports a policy with conditional permissions, because goals name permissions by states.
     pub(super) fn with_split_states(&mut self, home: &Agent<'a>, remote: &Controller) {
         let mut states = remote.states.iter().zip(1..);
         let split = states.find(|(state, next)| {
@@ -314,7 +316,8 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Each state whose right depends on variables becomes a state for each right, and rows lead to the one that fits.
+    /// Splits each state with a conditional permission into one state per permission, and redirects rows to the state
+    /// that fits.
     pub(super) fn split(&mut self, first_rule: usize, reading: &mut Reading<'a>) {
         let depends = std::mem::take(&mut reading.depends);
         if depends.is_empty() {
@@ -356,7 +359,7 @@ impl<'a> Resolver<'a, '_> {
         reading.controller.rules.append(&mut split.rules);
     }
 
-    /// The states that one becomes. The one in which an agent may be at first takes its place.
+    /// States into which a state is split. The one with the initial permission takes its index.
     fn parts(&mut self, depends: &Depends, reading: &mut Reading<'a>) -> Vec<Part> {
         let mut known = depends.known(reading, &[]);
         let mut rights = Vec::new();
@@ -423,7 +426,7 @@ impl<'a> Resolver<'a, '_> {
 }
 
 impl Depends {
-    /// The right, where all that it depends on is known.
+    /// Permission for these values of the variables.
     fn right(&self, known: &[Known]) -> Right {
         let holds = |condition| value(condition, known) == Some(1);
         match (holds(&self.writes), holds(&self.reads)) {
@@ -433,7 +436,7 @@ impl Depends {
         }
     }
 
-    /// What the right depends on, and these fields.
+    /// Variables of the conditions, and these fields, as unknowns to enumerate.
     fn known(&self, reading: &Reading, fields: &[Known]) -> Vec<Known> {
         let variables = self.variables.iter().map(|variable| Known {
             what: What::Variable(*variable),
@@ -444,23 +447,23 @@ impl Depends {
     }
 }
 
-/// The rows of a table, while their states are being split.
+/// Rows of a table during the split.
 struct Split<'d> {
     depends: &'d [Depends],
     parts: &'d [Vec<Part>],
     rules: Vec<Rule>,
-    /// Where a row has been found that always takes the event, so that those after it are of other states.
+    /// States and events for which an earlier row always takes the event, so that later rows are not copied there.
     taken: FxHashSet<(StateId, Event)>,
 }
 
 impl<'d> Split<'d> {
-    /// What the right of a state depends on, and what the state becomes.
+    /// Conditions of a state, and the states into which it is split.
     fn of(&self, state: StateId) -> Option<(&'d Depends, &'d [Part])> {
         let place = self.depends.iter().position(|of| of.state == state)?;
         Some((&self.depends[place], &self.parts[place]))
     }
 
-    /// Adds what a row becomes: a row from each state in which it can be taken, to each that it can lead to.
+    /// Adds the split rows of a row: one from each state in which it can be taken, to each state that it can lead to.
     fn rule(
         &mut self,
         rule: &Rule,
@@ -541,7 +544,7 @@ impl<'d> Split<'d> {
     }
 }
 
-/// What is wrong with a row that does not say what becomes of the variables of the state that it leads to.
+/// Returns an error if the row leaves a variable of the target's conditions unknown.
 fn unclear(target: &Depends, after: &After, row: Span, reading: &Reading) -> Option<Diagnostic> {
     let mut of = target.variables.iter();
     let unclear = of.find(|variable| after.unclear.contains(variable))?;
@@ -555,7 +558,7 @@ fn unclear(target: &Depends, after: &After, row: Span, reading: &Reading) -> Opt
     Some(Diagnostic::new(Code::Misplaced, row, text).label(label))
 }
 
-/// The variables and fields that a row is looked at for: as many as have few values together.
+/// Variables and fields to enumerate for a row: as many as have at most [`MOST_VALUES`] combinations.
 fn known_in(
     rule: &Rule,
     states: [Option<(&Depends, &[Part])>; 2],
@@ -589,7 +592,7 @@ fn known_in(
     known
 }
 
-/// Whether a condition may hold.
+/// Returns true if a condition may hold.
 fn may(condition: &Expression, known: &mut [Known]) -> bool {
     !all_values(known, &mut |known| value(condition, known) == Some(0))
 }

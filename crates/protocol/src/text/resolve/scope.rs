@@ -1,4 +1,4 @@
-//! What is known where rows and their expressions are read.
+//! Context in which rows and their expressions are resolved.
 
 use super::*;
 use crate::controller::{Controller, Event, Expression, State, Variable};
@@ -6,7 +6,7 @@ use crate::policy::LocalPolicy;
 use crate::protocol::{Type, VariableId};
 use crate::remotes::KindId;
 
-/// Whose rows are read.
+/// Agent whose rows are resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Remote,
@@ -31,7 +31,7 @@ impl Side {
     }
 }
 
-/// The type of a value. Ranges and counts are all numbers; each size of a cycle is a type of its own.
+/// Kind of a value. All ranges and counts are numbers; each size of a cycle is a kind of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Number,
@@ -44,7 +44,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Of an array, the kind of one of its values.
+    /// Kind of a value of this type; for an array, of an element.
     pub(super) fn of(ty: Type) -> Kind {
         match ty {
             Type::Range { .. } | Type::Count => Kind::Number,
@@ -70,76 +70,76 @@ impl Kind {
     }
 }
 
-/// What the expressions of one row may speak of.
+/// Names that the expressions of one row may use.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a, 'n> {
     pub side: Side,
-    /// The kind of remotes whose row it is.
+    /// Kind of remotes of the row.
     pub kind: Option<KindId>,
     pub variables: &'n Names<'a>,
-    /// Of the first of these variables, its index.
+    /// Index of the first of these variables.
     pub base: u16,
     pub types: &'n [Type],
-    /// The message at hand.
+    /// Current message, if any.
     pub message: Option<MessageId>,
-    /// In a loop, what it calls the agent that it is at, and whether that is a remote or a home.
+    /// In a loop, the name of its agent, and whether that is a remote or a home.
     pub each: Option<(Name<'a>, Kind)>,
-    /// Which of the variables are registers.
+    /// For each variable, true if it is a register.
     pub registers: &'n [bool],
-    /// Whether the row is about no line.
+    /// True if the row is about no line.
     pub lineless: bool,
 }
 
-/// An agent whose rows are being read.
+/// An agent whose rows are being resolved.
 pub(super) struct Reading<'a> {
     pub(super) side: Side,
-    /// The kind of remotes, if it is one.
+    /// Kind of remotes; `None` for a home.
     pub(super) kind: Option<KindId>,
     pub(super) states: Names<'a>,
-    /// The index of the first of these states, and of the first variable.
+    /// Index of the first state, and of the first variable.
     pub(super) base: (u16, u16),
     pub(super) variables: Names<'a>,
     pub(super) types: Vec<Type>,
     pub(super) registers: Vec<bool>,
     pub(super) locals: Vec<LocalPolicy>,
     pub(super) unlock: bool,
-    /// The first row without a guard for each state and event.
+    /// First row without a guard for each state and event.
     pub(super) rows: FxHashMap<(StateId, Event), Span>,
-    /// Of the states whose right depends on variables, on what.
+    /// Conditions of the states whose permission is conditional.
     pub(super) depends: Vec<Depends>,
     pub(super) controller: Controller,
 }
 
 impl Scope<'_, '_> {
-    /// The variable with this number among those of the table at hand.
+    /// Index of a variable, given its number in the current table.
     pub fn variable(&self, number: u16) -> VariableId {
         VariableId(self.base + number)
     }
 }
 
 impl<'a> Reading<'a> {
-    /// The state with this name.
+    /// Finds the state with this name.
     pub(super) fn state(&self, name: Name<'a>, sink: &mut Sink) -> Option<StateId> {
         let state = self.states.find(name, sink)?;
         Some(StateId(self.base.0 + state))
     }
 
-    /// What is said of a state.
+    /// The resolved state.
     pub(super) fn about(&self, state: StateId) -> &State {
         &self.controller.states[state.index()]
     }
 
-    /// Whether a state becomes several, as its right depends on variables.
+    /// Returns true if the state will be split because its permission is conditional.
     pub(super) fn is_split(&self, state: StateId) -> bool {
         self.depends.iter().any(|depends| depends.state == state)
     }
 
-    /// What is said of a variable.
+    /// The resolved variable.
     pub(super) fn about_variable(&self, variable: VariableId) -> &Variable {
         &self.controller.variables[variable.index()]
     }
 
-    /// Adds a state that one of these becomes beside others; `None` if there are too many.
+    /// Adds a state split from one of these; `None` if there are too many.
     pub(super) fn add_state(&mut self, of: StateId, state: State) -> Option<StateId> {
         let place = self.controller.states.len();
         let name = self.states.list[usize::from(of.0 - self.base.0)];
@@ -169,13 +169,13 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What the right of a state depends on.
+/// Conditions of a state's permission.
 pub(super) struct Depends {
     pub(super) state: StateId,
     pub(super) reads: Expression,
     pub(super) writes: Expression,
     pub(super) variables: Vec<VariableId>,
-    /// Whether the text says that the state holds the line in any case.
+    /// True if the state holds the line without permission too (`holds`).
     pub(super) holds: bool,
     pub(super) dirty: bool,
 }

@@ -1,13 +1,13 @@
-//! Answers to the sender of a message that may come from the home.
+//! Responses to the sender of a message that may come from the home.
 //!
-//! A message of a channel between any agents comes to a remote from the home or from another remote.
-//! `sender` is then none of the remotes or one of them, and what is sent to it goes nowhere or somewhere.
+//! A message on a channel between any agents reaches a remote from the home or from another remote. `sender` is then
+//! either `none` or a remote, and a message to it has no receiver or one.
 
 use super::*;
 use crate::controller::{Controller, Effect, Event, Expression, Operator, Rule, Statement, Target};
 
 impl Resolver<'_, '_> {
-    /// Reports rows of the remote that send to the sender of a message where that may be the home.
+    /// Reports rows of the remote that send to the sender of a message if that may be the home.
     pub(super) fn senders(&mut self, remote: &Controller) {
         for (index, rule) in remote.rules.iter().enumerate() {
             let Event::Message(message) = rule.event else {
@@ -43,7 +43,8 @@ fn sends_to_sender(rule: &Rule) -> bool {
     (body.iter()).any(|s| matches!(s, Statement::Send { to: target, .. } if *target == to))
 }
 
-/// Whether the sender is a remote wherever the rule is taken, as its guard says or an earlier row has seen to.
+/// Returns true if the sender is a remote whenever the rule is taken: by its guard, or because an earlier row takes the
+/// other case.
 fn sure(rule: &Rule, earlier: &[Rule]) -> bool {
     let same = |other: &&Rule| (other.state, other.event) == (rule.state, rule.event);
     rule.guard.as_ref().is_some_and(is_remote)
@@ -61,7 +62,7 @@ fn is_remote(guard: &Expression) -> bool {
     }
 }
 
-/// Whether an expression compares the sender with `none` by this operator.
+/// Returns true if an expression compares the sender with `none` by this operator.
 fn compares(operator: Operator, e: &Expression) -> bool {
     let Expression::Binary(found, a, b) = e else {
         return false;

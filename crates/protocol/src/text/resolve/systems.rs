@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How diagnostics call what is out of range.
+/// Subject of diagnostics about the number of remotes.
 const OF_REMOTES: &str = "the number of remotes is";
 
 impl<'a> Resolver<'a, '_> {
@@ -42,7 +42,7 @@ impl<'a> Resolver<'a, '_> {
         (systems, invariants)
     }
 
-    /// How many agents and lines a system has, and which sizes of the text are others in it.
+    /// Resolves the numbers of agents and lines of a system, and the sizes that it overrides.
     pub(super) fn system(
         &mut self,
         name: Name<'a>,
@@ -152,7 +152,7 @@ impl<'a> Resolver<'a, '_> {
         })
     }
 
-    /// How many remotes of each kind a system has.
+    /// Resolves the number of remotes of each kind in a system.
     fn of_each(&mut self, name: Name<'a>, counts: Vec<Option<(Name, Number)>>) -> Option<Remotes> {
         let most = p::System::MOST_REMOTES.into();
         let each = counts.into_iter().map(|count| {
@@ -169,7 +169,7 @@ impl<'a> Resolver<'a, '_> {
         Remotes::new(&each)
     }
 
-    /// Reports what a system does not say: how many of each kind, where there are several, how many remotes, and lines.
+    /// Reports numbers that a system lacks: of each kind if there are several, of remotes otherwise, and of lines.
     fn lacks(
         &mut self,
         name: Name<'a>,
@@ -229,7 +229,7 @@ impl<'a> Resolver<'a, '_> {
                 self.sink,
             )? as u16),
             Amount::RemotesIn(names) => {
-                // A name may be one of several kinds.
+                // States of several kinds may share a name.
                 let mut found = Vec::new();
                 let known = |name: &Name<'a>| states.find(*name, self.sink).is_some();
                 if names.iter().map(known).filter(|known| !known).count() > 0 {

@@ -1,9 +1,9 @@
-//! What is kept of a text with errors.
+//! Analysis of files with errors.
 
 use super::super::*;
 use super::{ECI, MSI};
 
-/// Names of the text at hand with those that they are declared as.
+/// Names of the occurrences, each with the name at its declaration.
 fn names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
     let of = |span: Span| span.of(text).to_string();
     let each = mentions.iter();
@@ -19,7 +19,7 @@ fn a_name_is_found_with_its_declaration() {
         for (used, declared) in names(text, &analysis.mentions) {
             assert_eq!(used, declared);
         }
-        // Each declaration is a mention of itself, and what is used is declared.
+        // Each declaration is an occurrence of itself, and every used name is declared.
         let declared: Vec<Span> = analysis.mentions.iter().map(|it| it.declaration).collect();
         let places: Vec<Span> = analysis.mentions.iter().map(|it| it.span).collect();
         assert!(declared.iter().all(|place| places.contains(place)));
@@ -77,7 +77,7 @@ fn an_error_in_one_row_costs_the_names_of_that_row_alone() {
         for line in text.split_inclusive('\n') {
             let (begin, end) = (start, start + line.len());
             start = end;
-            // A row of one line, in which no brace opens or closes.
+            // A single-line row, without braces.
             let goes_on = line.trim_end().ends_with([',', '|']);
             let rows = line.matches('|').count() >= 3;
             if !rows || line.contains(['{', '}', '#']) || goes_on {
@@ -111,7 +111,7 @@ fn a_text_cut_anywhere_keeps_what_is_before() {
         for span in analysis.blocks.iter().copied() {
             assert!(span.end as usize <= end);
         }
-        // Channels and messages stand before what is missing.
+        // Channels and messages come before the part that is cut off.
         if ECI[..end].contains("remote cpu") || ECI[..end].contains("\nremote") {
             assert!(analysis.mentions.iter().any(|it| it.what == "message"));
         }

@@ -1,5 +1,5 @@
-//! The language reference agrees with the parser: its examples are read,
-//! and its grammar has the productions and words of the parser, no more and no less.
+//! Consistency of the language reference and the parser: the examples are parsed, and the grammar has exactly the
+//! productions and words of the parser.
 
 use super::*;
 use crate::controller::Access;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 const REFERENCE: &str = include_str!("../../../../../docs/language.md");
 
-/// The contents of the fenced blocks of a kind.
+/// Contents of the fenced blocks of a kind.
 fn blocks(kind: &str) -> Vec<&'static str> {
     let fence = format!("```{kind}\n");
     let ends = |rest: &'static str| {
@@ -21,7 +21,7 @@ fn blocks(kind: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// What is wrong with an example: all of a whole text, the syntax of a part.
+/// Errors of an example: all of a whole file, or those of syntax of a part.
 fn errors(example: &str) -> Vec<Diagnostic> {
     if composes(example) {
         return compose(example, &mut shipped).err().unwrap_or_default();
@@ -34,7 +34,7 @@ fn errors(example: &str) -> Vec<Diagnostic> {
     sink.finish()
 }
 
-/// The words in quotes of the grammar.
+/// Quoted words of the grammar.
 fn grammar_words() -> BTreeSet<&'static str> {
     let [grammar] = blocks("ebnf")[..] else {
         panic!("one grammar")
@@ -69,7 +69,7 @@ fn the_productions_are_those_of_the_parser() {
         parser.file();
         used.append(&mut parser.productions);
     }
-    // These are alternatives of others and have no function of their own.
+    // These are inlined in other productions and have no function of their own.
     let inlined = [
         "statement",
         "class",
@@ -91,7 +91,7 @@ fn the_productions_are_those_of_the_parser() {
     assert_eq!(declared, used);
 }
 
-/// Each word of the grammar means something in an example: with another word there, it has errors.
+/// Each word of the grammar is needed by an example: replacing the word gives errors.
 #[test]
 fn the_words_are_known_to_the_parser() {
     for word in grammar_words() {
@@ -114,7 +114,7 @@ fn the_words_are_known_to_the_parser() {
     }
 }
 
-/// The parser compares with no word that the grammar does not have.
+/// Every word that the parser compares with is in the grammar.
 #[test]
 fn the_words_of_the_parser_are_in_the_grammar() {
     let words = grammar_words();

@@ -1,9 +1,9 @@
-//! What a row does on one of its events.
+//! Effects and actions of rows.
 
 use super::*;
 
 impl<'a> Resolver<'a, '_> {
-    /// What a row does on one of its events.
+    /// Resolves the effect of a row on one of its events.
     pub(super) fn effect(
         &mut self,
         row: &Row<'a>,
@@ -293,7 +293,7 @@ impl<'a> Resolver<'a, '_> {
                     None
                 }
             },
-            // Reported and returned before.
+            // Reported by `effect`, which does not call this function for them.
             ActionKind::Leave | ActionKind::Never | ActionKind::Refuse => None,
         }
     }
@@ -308,7 +308,7 @@ impl<'a> Resolver<'a, '_> {
     ) -> Option<Statement> {
         let found = self.message_named(name);
         let Some(message) = found else {
-            // Its errors are reported all the same.
+            // Errors in the target are reported all the same.
             self.target(found, to, span, scope);
             return None;
         };
@@ -392,7 +392,7 @@ impl<'a> Resolver<'a, '_> {
                 None
             }
         });
-        // A message that only the home sends has the home as its sender.
+        // The sender of a message that only the home sends is the home.
         let from_home = scope
             .message
             .is_some_and(|at_hand| self.channel_of(at_hand).from == End::Home);
@@ -459,7 +459,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// The fields of a message in the order of its declaration.
+    /// Values of a message's fields, in the order of its declaration.
     pub(super) fn fields(
         &mut self,
         message: MessageId,

@@ -1,4 +1,4 @@
-//! Texts that compose others.
+//! Errors in files that compose others.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is wrong with types, channels and the rows of a controller.
+//! Errors in types, channels and the rows of a controller.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn directions() {
     "#]]);
 }
 
-/// A second `done` was verified, and without meaning to the simulator.
+/// The checker accepted a second `done`, which meant nothing to the simulator.
 #[test]
 fn an_access_ends_once() {
     remote(expect![[r#"
@@ -63,14 +63,15 @@ fn an_access_ends_once() {
     "#]]);
 }
 
-/// What the home sends on a channel between any agents has no remote as its sender: the checker told of an index -1.
+/// A message of the home on a channel between any agents has no remote as its sender. The checker reported an index of
+/// -1.
 #[test]
 fn a_sender_that_may_be_the_home_is_no_receiver() {
     remote(expect![[r#"
           M | Ask | send Ask (requestor = self) to sender | stay
         #                                          ^^^^^^ direction: `sender` may be the home, which sends `Ask` too
     "#]]);
-    // An earlier row has taken what comes from the home, or the guard says that it is a remote.
+    // An earlier row takes messages from the home, or the guard requires that the sender is a remote.
     let states = [("states", "V; X; Y; Z")];
     check(
         ROWS,

@@ -1,4 +1,4 @@
-//! Rows that change every line, and texts that promise no single writer.
+//! Rows that change every line, and protocols without the single-writer guarantee.
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A text with two homes and places to put a case.
+/// A template with two homes, and with places for a case.
 const HOMES: &str = "protocol test
 line 64 bytes
 size homes 2

@@ -1,8 +1,8 @@
-//! Several kinds of remotes, what variables begin with, and messages that stay behind others.
+//! Several kinds of remotes, initial values of variables, and messages that stay behind others.
 
 use super::*;
 
-/// A text with two kinds of remotes, two that share rows, and places to put a case.
+/// A template with two kinds of remotes, two kinds that share rows, and places for a case.
 const KINDS: &str = "protocol test
 line 64 bytes
 channels { ask cpu -> home; tell home -> cpu; get remote -> home; give home -> remote; all home -> remote; fifo home -> cpu; ordered fifo %channels% }
@@ -213,7 +213,7 @@ fn arrays_and_loops() {
     );
 }
 
-/// What would be another thing if the remotes had other numbers.
+/// Loops whose result would differ if the remotes were numbered differently.
 #[test]
 fn loops_that_depend_on_which_remote_is_first() {
     kinds(
@@ -272,7 +272,7 @@ fn sizes_by_name() {
     "#]]);
 }
 
-/// A text is right with the sizes of each of its systems.
+/// A file must be correct with the sizes of each of its systems.
 #[test]
 fn sizes_of_a_system() {
     text(expect![[r#"

@@ -1,7 +1,7 @@
-//! One case or more for each kind of diagnostic.
+//! At least one case for each kind of diagnostic.
 //!
-//! A case is a piece of text with a comment under each error, whose carets lie under the span:
-//! span and message are tested together. `UPDATE_EXPECT=1` writes the comments anew; review them as a diff.
+//! A case is a part of a file with a comment under each error, whose carets mark the span. So span and message are
+//! tested together. `UPDATE_EXPECT=1` rewrites the comments; review them as a diff.
 
 mod compositions;
 mod controllers;
@@ -16,7 +16,7 @@ mod rights;
 use super::*;
 use expect_test::{expect, Expect};
 
-/// A text with a hand-written home, and with places to put a case.
+/// A template with a hand-written home, and with places for a case.
 const ROWS: &str = "protocol test
 line 64 bytes
 channels { request remote -> home; grant home -> remote; peer any -> remote; %channels% }
@@ -40,7 +40,7 @@ home directory {
 %file%
 ";
 
-/// A text with a policy, and with places to put a case.
+/// A template with a policy, and with places for a case.
 const POLICY: &str = "protocol test
 line 64 bytes
 channels { request remote -> home; victim remote -> home; answer remote -> home; acknowledgement remote -> home
@@ -67,8 +67,8 @@ home {
 const GET: &str = "on Get(r) { ensure others(r) == I; grant r M with Data }";
 const REACH: &str = "reach I with Inv";
 
-/// Checks a case: its diagnostics are those in its comments, when it stands in its place of a template.
-/// Other places are filled with `others`.
+/// Checks that the diagnostics of a case, inserted at `place` of a template, are those in its comments. Other places
+/// are filled with `others`.
 fn check(template: &str, place: &str, others: &[(&str, &str)], case: Expect) {
     // The lines of the case without its comments, indented by two so that `#` fits before a caret.
     let lines = case
@@ -103,7 +103,7 @@ fn check(template: &str, place: &str, others: &[(&str, &str)], case: Expect) {
     case.assert_eq(&annotate(&lines, first, &text));
 }
 
-/// The lines of a case, which begin at line `first` of the text, each with the diagnostics of the text as comments.
+/// Annotates the lines of a case, which begin at line `first` of the file, with the file's diagnostics as comments.
 fn annotate(lines: &[String], first: u32, text: &str) -> String {
     let mut comments = vec![String::new(); lines.len()];
     let mut elsewhere = String::new();
@@ -206,7 +206,7 @@ fn every_kind_of_diagnostic_has_a_case() {
         include_str!("policies.rs")
     );
     for code in Code::ALL {
-        // These two are about the whole text, which no case can show; see `texts_that_are_none`.
+        // These four concern the whole file, which no case can show; other tests of this file cover them.
         let shown = [Code::TooLong, Code::NotText, Code::Empty, Code::TooMany].contains(code)
             || cases.lines().any(|line| {
                 line.trim_start().starts_with('#') && line.contains(&format!(" {}: ", code.name()))
@@ -288,7 +288,7 @@ fn tables_that_are_too_large() {
         .expect("a closing note")
         .1
         .ends_with("more errors are not shown"));
-    // One row can stand for more rules than there is memory for.
+    // One row can stand for more rules than fit in memory.
     let states: String = (0..9000).map(|index| format!("S{index} ")).collect();
     let rows = ROWS.replace("%states%", &states.replace(' ', ";")).replace(
         "%remote%",
@@ -310,7 +310,7 @@ fn texts_as_long_as_they_can_be() {
         let space = LONGEST_TEXT - text.len();
         text.replace("%remote%", &piece.repeat(space / piece.len()))
     };
-    // One line, many lines, many errors, and rows that would stand for far too many rules.
+    // One line, many lines, many errors, and rows that stand for far too many rules.
     for piece in [
         "I ",
         "I | load | | I\n",
@@ -375,7 +375,7 @@ fn a_diagnostic_as_it_is_shown() {
     assert!(diagnostics[0]
         .render("test.coh", &text, true)
         .contains("\u{1b}["));
-    // Another text than the one that was parsed is no reason to panic.
+    // A file other than the one that was parsed must not cause a panic.
     for other in ["", "é", "protocol"] {
         assert!(diagnostics[0]
             .render("other.coh", other, false)
@@ -396,7 +396,7 @@ fn lines_and_columns_count_from_one() {
     );
 }
 
-/// A Murphi model given for a protocol text was told fifty errors, one for each strange character.
+/// A Murphi model passed as a protocol file gave fifty errors, one for each unknown character.
 #[test]
 fn another_language_is_told_once() {
     let shown = |text: &str| -> Vec<String> {
@@ -415,12 +415,12 @@ fn another_language_is_told_once() {
         };
         assert!(only.contains("is this the right file?"), "{only}");
     }
-    // A text with a block has all its errors told.
+    // All errors of a file with a block are reported.
     let all = shown("protcol p\nline 64\nsystem x { remotes 0 }\n");
     assert!(all.len() > 2, "{all:?}");
 }
 
-/// What other languages write is told as it is written here.
+/// Operators and comments of other languages are answered with the protocol language's equivalent.
 #[test]
 fn words_of_other_languages_are_told_as_they_are_written_here() {
     let told = [

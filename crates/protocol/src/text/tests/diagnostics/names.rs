@@ -1,4 +1,4 @@
-//! What is wrong with words, blocks, numbers and names.
+//! Errors in words, blocks, numbers and names.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn syntax_of_blocks() {
     "#]]);
 }
 
-/// Where the head of a block is missing, all that stands in it is told once.
+/// If the head of a block is missing, its lines give a single error.
 #[test]
 fn lines_in_no_block() {
     file(expect![[r#"

@@ -1,4 +1,4 @@
-//! What is wrong with a home that is written as a policy.
+//! Errors in a home that is written as a policy.
 
 use super::*;
 

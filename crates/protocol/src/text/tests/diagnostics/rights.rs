@@ -1,4 +1,4 @@
-//! Rights that depend on variables.
+//! Conditional permissions.
 
 use super::*;
 
